@@ -1,0 +1,62 @@
+"""Exact Bayesian statistics of repeated-trial evaluation, verified by sampling."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bayesatk.closed_form.evaluate import evaluate as evaluate
+    from bayesatk.core.credit import Credit as Credit
+    from bayesatk.core.priors import BetaPrior as BetaPrior
+    from bayesatk.core.priors import HyperPrior as HyperPrior
+    from bayesatk.metrics import Family as Family
+    from bayesatk.metrics import Metric as Metric
+    from bayesatk.outcomes import Outcomes as Outcomes
+    from bayesatk.outcomes import tally as tally
+    from bayesatk.results import table as table
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BetaPrior": "core.priors",
+    "Credit": "core.credit",
+    "Family": "metrics",
+    "HyperPrior": "core.priors",
+    "Metric": "metrics",
+    "Outcomes": "outcomes",
+    "auc_at_k": "parity",
+    "auc_at_k_ci": "parity",
+    "avg": "parity",
+    "avg_ci": "parity",
+    "bayes": "parity",
+    "bayes_ci": "parity",
+    "evaluate": "closed_form.evaluate",
+    "g_pass_at_k": "parity",
+    "g_pass_at_k_ci": "parity",
+    "g_pass_at_k_tau": "parity",
+    "g_pass_at_k_tau_ci": "parity",
+    "maj_at_k": "parity",
+    "maj_at_k_ci": "parity",
+    "mg_pass_at_k": "parity",
+    "mg_pass_at_k_ci": "parity",
+    "pass_at_k": "parity",
+    "pass_at_k_ci": "parity",
+    "pass_hat_k": "parity",
+    "pass_hat_k_ci": "parity",
+    "table": "results",
+    "tally": "outcomes",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, so that numpy users never pay for PyMC."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'bayesatk' has no attribute {name!r}")
+    value = getattr(import_module(f"bayesatk.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

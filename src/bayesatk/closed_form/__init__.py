@@ -1,0 +1,1 @@
+"""Closed-form posteriors, labelled: `bayesatk.evaluate`."""

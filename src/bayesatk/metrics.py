@@ -1,0 +1,317 @@
+"""Metrics by name, and their latent value ``g(p)`` on draws of any posterior.
+
+A `Family` is a metric before ``k`` is chosen, a `Metric` one member of it, a `MetricGrid` the
+rectangle (variables x k x tau) that one analysis computes. The latent values here are written in
+closed forms that suit large arrays of draws; the quadrature in `bayesatk.core` has its own
+evaluation of the same definition, so the two check each other.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc
+
+from bayesatk.core import credit as credits
+from bayesatk.core.credit import Credit, check_k
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric before ``k`` (and ``tau``) are chosen.
+
+    Parameters
+    ----------
+    variable : str
+        Name of the variable in results, such as ``"pass_at_k"``.
+    symbol : str
+        Name as typed and printed, such as ``"pass@"``.
+    credit : callable
+        ``credit(k)``, or ``credit(k, tau)`` when `has_tau`, returning a `Credit`.
+    has_k, has_tau : bool
+        Which dimensions the variable carries.
+
+    Examples
+    --------
+    A metric of one's own needs its credit and nothing else:
+
+    >>> from bayesatk.core.credit import Credit
+    >>> two = Family("two_at_k", "two@", lambda k: Credit.of(j >= 2 for j in range(k + 1)))
+    >>> two.at(3).latent(0.5).item()
+    0.5
+    """
+
+    variable: str
+    symbol: str
+    credit: Callable[..., Credit]
+    has_k: bool = True
+    has_tau: bool = False
+
+    def at(self, k: int = 1, tau: float | None = None) -> "Metric":
+        """Return the member with this ``k`` (and ``tau``)."""
+        if (tau is None) == self.has_tau:
+            rule = "needs a tau in [0, 1]" if self.has_tau else "takes no tau"
+            raise ValueError(f"tau: {self.symbol}k {rule}; got tau={tau}. Example: 'g-pass@8:0.5'.")
+        return Metric(self, check_k(k), tau)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: a family with its ``k`` and ``tau``."""
+
+    family: Family
+    k: int
+    tau: float | None = None
+
+    @property
+    def credit(self) -> Credit:
+        """The credit vector."""
+        return self.family.credit(*((self.k,) if self.tau is None else (self.k, self.tau)))
+
+    @property
+    def label(self) -> str:
+        """The metric as people write it: ``pass@4``, ``g-pass@8:0.5``."""
+        if not self.family.has_k:
+            return self.family.symbol
+        return f"{self.family.symbol}{self.k}" + ("" if self.tau is None else f":{self.tau:g}")
+
+    def latent(self, p: ArrayLike) -> Array:
+        """Latent value ``g(p)``: expected credit of ``k`` fresh trials at success probability p.
+
+        Parameters
+        ----------
+        p : array_like, any shape
+            Success probabilities in [0, 1].
+
+        Returns
+        -------
+        ndarray, shape of p
+            Absolute error about 1e-13; what matters for draws.
+
+        Examples
+        --------
+        >>> parse("pass@2")[0].latent([0.0, 0.5, 1.0]).tolist()
+        [0.0, 0.75, 1.0]
+        """
+        return _LATENT.get(self.credit.shape, _latent_general)(self.credit, np.asarray(p, float))
+
+
+def _tail(k: int, threshold: int, p: Array) -> Array:
+    """P(Binomial(k, p) >= threshold)."""
+    if threshold == 1:
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.expm1(k * np.log1p(-p)))
+    if threshold == k:
+        return np.asarray(p**k)
+    return np.asarray(betainc(threshold, k - threshold + 1, p))
+
+
+def _latent_threshold(credit: Credit, p: Array) -> Array:
+    return _tail(credit.k, credit.threshold, p)
+
+
+def _latent_excess(credit: Credit, p: Array) -> Array:
+    """Mean excess over h: ``E(j - h)^+ = k p P(Bin(k-1) >= h) - h P(Bin(k) >= h + 1)``."""
+    k, h = credit.k, credit.threshold
+    if h >= k:
+        return np.zeros_like(p)
+    return (2.0 / k) * (k * p * _tail(k - 1, h, p) - h * _tail(k, h + 1, p))
+
+
+def _latent_area(credit: Credit, p: Array) -> Array:
+    """Trapezoid of ``1 - q^i``: the powers of q sum geometrically."""
+    k, q = credit.k, 1.0 - p
+    power = q**k
+    with np.errstate(divide="ignore", invalid="ignore"):
+        geometric = np.where(p > 0, q * (1.0 - power) / p, float(k))
+    return np.clip(1.0 - (geometric - 0.5 * (q + power)) / (k - 1), 0.0, 1.0)
+
+
+def _latent_general(credit: Credit, p: Array) -> Array:
+    """Bernstein polynomial by de Casteljau's convex combinations: stable, O(k^2)."""
+    value = [np.full_like(p, x) for x in credit.custom]
+    while len(value) > 1:
+        value = [low + p * (high - low) for low, high in pairwise(value)]
+    return value[0]
+
+
+_LATENT: dict[str, Callable[[Credit, Array], Array]] = {
+    "threshold": _latent_threshold,
+    "excess": _latent_excess,
+    "area": _latent_area,
+}
+
+FAMILIES: dict[str, Family] = {
+    "pass@": Family("pass_at_k", "pass@", credits.pass_at),
+    "pass^": Family("pass_hat_k", "pass^", credits.pass_hat),
+    "g-pass@": Family("g_pass_at_k", "g-pass@", credits.g_pass_at, has_tau=True),
+    "mg-pass@": Family("mg_pass_at_k", "mg-pass@", credits.mg_pass_at),
+    "maj@": Family("maj_at_k", "maj@", credits.maj_at),
+    "auc@": Family("auc_at_k", "auc@", credits.auc_at),
+    "bayes": Family("bayes", "bayes", lambda k: credits.pass_at(1), has_k=False),
+}
+_HELP = (
+    "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
+    "'bayes' (mean accuracy: avg@n and Bayes@N); several ks or taus are separated by commas."
+)
+
+MetricSpec = str | Metric | Iterable[str | Metric]
+
+
+def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
+    """Read metrics as people write them.
+
+    Parameters
+    ----------
+    metrics : str, Metric, or iterable of them
+        ``"pass@1,4"`` is pass@1 and pass@4; ``"g-pass@8:0.25,0.5"`` has two taus; blanks separate
+        metrics inside one string.
+
+    Returns
+    -------
+    tuple of Metric
+        Without repetitions, in the order given.
+
+    Raises
+    ------
+    ValueError
+        Unknown name, ``k`` not an integer >= 1, or tau outside [0, 1].
+
+    Examples
+    --------
+    >>> [metric.label for metric in parse("pass@1,4 bayes")]
+    ['pass@1', 'pass@4', 'bayes']
+    """
+    items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    found: dict[Metric, None] = {}
+    for item in items:
+        members = [item] if isinstance(item, Metric) else _parse_text(item)
+        found.update(dict.fromkeys(members))
+    if not found:
+        raise ValueError(f"metrics must name at least one metric; got {metrics!r}. {_HELP}")
+    return tuple(found)
+
+
+def _parse_text(text: str) -> Iterator[Metric]:
+    if not isinstance(text, str):
+        raise TypeError(f"metrics must be strings or Metric objects; got {text!r}. {_HELP}")
+    for word in text.split():
+        lowered = word.lower()
+        if lowered in ("bayes", "avg"):
+            yield FAMILIES["bayes"].at(1)
+            continue
+        position = max(lowered.find("@"), lowered.find("^")) + 1
+        family = FAMILIES.get(lowered[:position])
+        if family is None:
+            raise ValueError(f"metrics: {word!r} is not a known metric. {_HELP}")
+        ks, _, taus = lowered[position:].partition(":")
+        yield from _members(family, word, ks, taus)
+
+
+def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
+    try:
+        k_values = [int(k) for k in ks.split(",")]
+        tau_values = [float(tau) for tau in taus.split(",")] if taus else [None]
+    except ValueError:
+        raise ValueError(
+            f"metrics: {word!r} must have integers after '{family.symbol}' and numbers after ':'. "
+            + _HELP
+        ) from None
+    for k, tau in product(k_values, tau_values):
+        metric = family.at(k, tau)
+        _ = metric.credit  # a tau outside [0, 1] is refused here, by name
+        yield metric
+
+
+@dataclass(frozen=True)
+class MetricGrid:
+    """The rectangle of metrics that one analysis computes: every variable at every k and tau.
+
+    Parameters
+    ----------
+    families : tuple of Family
+        One result variable each.
+    ks : tuple of int
+        The union of all requested ``k``, ascending: variables share one ``k`` coordinate.
+    taus : tuple of float
+        The union of all requested ``tau``, ascending; empty when none is.
+    """
+
+    families: tuple[Family, ...]
+    ks: tuple[int, ...]
+    taus: tuple[float, ...]
+
+    @classmethod
+    def of(cls, metrics: MetricSpec) -> "MetricGrid":
+        """Return the smallest grid that holds the metrics.
+
+        Examples
+        --------
+        >>> grid = MetricGrid.of(["pass@1,4", "maj@5"])
+        >>> grid.ks, [metric.label for metric in grid]
+        ((1, 4, 5), ['pass@1', 'pass@4', 'pass@5', 'maj@1', 'maj@4', 'maj@5'])
+        """
+        members = parse(metrics)
+        families = tuple(dict.fromkeys(metric.family for metric in members))
+        names = [family.variable for family in families]
+        if len(set(names)) < len(names):
+            raise ValueError(f"metrics: two families share a variable name; got {names}.")
+        return cls(
+            families,
+            tuple(sorted({metric.k for metric in members if metric.family.has_k})),
+            tuple(sorted({metric.tau for metric in members if metric.tau is not None})),
+        )
+
+    def __iter__(self) -> Iterator[Metric]:
+        for family in self.families:
+            ks = self.ks if family.has_k else (1,)
+            taus: tuple[float | None, ...] = self.taus if family.has_tau else (None,)
+            for k, tau in product(ks, taus):
+                yield Metric(family, k, tau)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @property
+    def coords(self) -> dict[str, list[int] | list[float]]:
+        """Coordinates of the ``k`` and ``tau`` dimensions in use."""
+        found: dict[str, list[int] | list[float]] = {}
+        if any(family.has_k for family in self.families):
+            found["k"] = list(self.ks)
+        if self.taus:
+            found["tau"] = list(self.taus)
+        return found
+
+    def split(
+        self, values: Array, leading: tuple[str, ...], trailing: tuple[str, ...] = ()
+    ) -> dict[str, tuple[tuple[str, ...], Array]]:
+        """Cut an array whose axis ``len(leading)`` runs over the grid into named variables.
+
+        Parameters
+        ----------
+        values : ndarray, shape (*leading, len(grid), *trailing)
+            One slice per metric, in iteration order.
+        leading, trailing : tuple of str
+            Names of the other dimensions.
+
+        Returns
+        -------
+        dict of variable -> (dims, ndarray)
+            With dims ``(*leading[, k][, tau], *trailing)``, as xarray takes them.
+        """
+        axis, start = len(leading), 0
+        variables = {}
+        for family in self.families:
+            extra = {"k": len(self.ks)} if family.has_k else {}
+            if family.has_tau:
+                extra["tau"] = len(self.taus)
+            stop = start + int(np.prod([*extra.values()], dtype=int))
+            block = values[(slice(None),) * axis + (slice(start, stop),)]
+            shape = block.shape[:axis] + tuple(extra.values()) + block.shape[axis + 1 :]
+            variables[family.variable] = ((*leading, *extra, *trailing), block.reshape(shape))
+            start = stop
+        return variables

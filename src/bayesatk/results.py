@@ -1,0 +1,205 @@
+"""Results: one builder and one reader of InferenceData, whatever produced the numbers.
+
+A result is an `xarray.DataTree` with the InferenceData groups ``posterior``, ``observed_data`` and
+``constant_data``; a closed form adds ``closed_form`` (exact statistics) and ``closed_form_quantiles``
+(the exact distribution, as quantiles). Attributes are text or numbers, so that netCDF keeps them.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.metrics import MetricGrid, parse
+from bayesatk.outcomes import Outcomes
+
+SCHEMA_VERSION = 1
+TARGETS = ("questions", "population")
+STATISTICS = (
+    "estimate",
+    "mean",
+    "sd",
+    "ci_lower",
+    "ci_upper",
+    "ci_error",
+    "variance_trial",
+    "variance_question",
+)
+QUANTILE_LEVELS = np.round(np.concatenate([[0.005], np.arange(0.01, 1.0, 0.01), [0.995]]), 3)
+_PACKAGES = ("numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")
+
+
+def root_attributes(
+    method: str,
+    pooling: str,
+    prior: Mapping[str, object],
+    seed: str,
+    metrics: str,
+    data: Outcomes,
+    citations: tuple[str, ...],
+    **more: str | float | int,
+) -> dict[str, Any]:
+    """Return the provenance that every result carries on its root."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "method": method,
+        "pooling": pooling,
+        "prior": json.dumps(prior),
+        "seed": seed,
+        "metrics": metrics,
+        "missing_policy": str(data.dataset.attrs.get("missing_policy", "error")),
+        "assumptions": json.dumps(list(data.notes)),
+        "citations": json.dumps(list(citations)),
+        "versions": json.dumps({name: version(name) for name in ("bayesatk", *_PACKAGES)}),
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **more,
+    }
+
+
+def metric_dataset(
+    grid: MetricGrid,
+    values: NDArray[np.float64],
+    leading: tuple[str, ...],
+    trailing: tuple[str, ...],
+    coords: Mapping[str, Any],
+) -> xr.Dataset:
+    """Return an array over the grid of metrics as named variables.
+
+    Parameters
+    ----------
+    grid : MetricGrid
+    values : ndarray, shape (*leading, len(grid), *trailing)
+    leading, trailing : tuple of str
+        Names of the other dimensions.
+    coords : mapping
+        Coordinates of the other dimensions.
+    """
+    return xr.Dataset(grid.split(values, leading, trailing), coords={**grid.coords, **coords})
+
+
+def posterior_group(
+    grid: MetricGrid,
+    draws: NDArray[np.float64],
+    systems: Any,
+    extra: Mapping[str, tuple[tuple[str, ...], NDArray[np.float64]]],
+    attrs: Mapping[str, Any],
+) -> xr.Dataset:
+    """Return the ``posterior`` group from draws (chain, draw, system, metric, target)."""
+    coords = {
+        "chain": np.arange(draws.shape[0]),
+        "draw": np.arange(draws.shape[1]),
+        "system": systems,
+        "target": list(TARGETS),
+    }
+    dataset = metric_dataset(grid, draws, ("chain", "draw", "system"), ("target",), coords)
+    return dataset.assign(extra).assign_attrs(sample_dims=["chain", "draw"], **attrs)
+
+
+def data_groups(data: Outcomes) -> dict[str, xr.Dataset]:
+    """Return ``observed_data`` (successes) and ``constant_data`` (trials, missing)."""
+    missing = data.dataset["missing"]
+    return {
+        "observed_data": data.successes.to_dataset(),
+        "constant_data": xr.Dataset({"trials": data.trials, "missing": missing}),
+    }
+
+
+def build(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.DataTree:
+    """Assemble groups and root attributes into a result.
+
+    Coordinates that only describe others (``score``) are dropped: every group stands alone, as
+    InferenceData groups do.
+    """
+    tree = xr.DataTree.from_dict(
+        {f"/{name}": group.drop_vars("score", errors="ignore") for name, group in groups.items()}
+    )
+    tree.attrs.update(attrs)
+    return tree
+
+
+def check_result(result: object, group: str = "posterior") -> xr.DataTree:
+    """Return the tree if it is a bayesatk result with this group, or say what is wrong."""
+    if not isinstance(result, xr.DataTree) or "schema_version" not in result.attrs:
+        raise TypeError(
+            "result must be a DataTree made by bayesatk.evaluate or bayesatk.sample; got "
+            f"{type(result).__name__}. Read a saved one with bayesatk.load_result."
+        )
+    if group not in result.children:
+        raise ValueError(
+            f"result must have the group {group!r}; it has {sorted(result.children)}. Closed-form "
+            "statistics come from bayesatk.evaluate, draws from either function."
+        )
+    return result
+
+
+def metric_grid(result: xr.DataTree) -> MetricGrid:
+    """Return the grid of metrics that a result holds."""
+    return MetricGrid.of(str(result.attrs["metrics"]))
+
+
+def table(result: xr.DataTree) -> pd.DataFrame:
+    """Tabulate a result: one row per system, target and metric that was asked for.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``system``, ``metric``, ``target``, ``estimate`` (unbiased finite law; NaN where
+        k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, and
+        for closed forms ``variance_trial`` and ``variance_question``.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@2", pooling="none", rng=1)
+    >>> row = bayesatk.table(fit).iloc[0]
+    >>> row["metric"], row["target"], round(row["estimate"], 4), round(row["mean"], 4)
+    ('pass@2', 'questions', 0.95, 0.8393)
+    """
+    tree = check_result(result)
+    statistics = statistics_of(tree)
+    systems = tree["posterior"]["system"].values
+    rows = []
+    for system in systems:
+        for metric in parse(str(tree.attrs["metrics"])):
+            values = statistics[metric.family.variable].sel(system=system)
+            if metric.family.has_k:
+                values = values.sel(k=metric.k)
+            if metric.tau is not None:
+                values = values.sel(tau=metric.tau)
+            for target in TARGETS:
+                cells = values.sel(target=target)
+                numbers = {
+                    str(name): float(cells.sel(statistic=name))
+                    for name in cells["statistic"].values
+                }
+                rows.append({"system": system, "metric": metric.label, "target": target, **numbers})
+    return pd.DataFrame(rows)
+
+
+def statistics_of(tree: xr.DataTree) -> xr.Dataset:
+    """Return exact statistics if the result has them, else those of its draws."""
+    if "closed_form" in tree.children:
+        return tree["closed_form"].to_dataset()
+    tail = 0.5 * (1.0 - float(tree.attrs["ci_prob"]))
+    draws = tree["posterior"].to_dataset()
+    draws = draws[[family.variable for family in metric_grid(tree).families]]
+    sample = ("chain", "draw")
+    ends = draws.quantile([tail, 1.0 - tail], dim=sample)
+    parts = {
+        "mean": draws.mean(sample),
+        "sd": draws.std(sample, ddof=1),
+        "ci_lower": ends.isel(quantile=0, drop=True),
+        "ci_upper": ends.isel(quantile=1, drop=True),
+    }
+    return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
