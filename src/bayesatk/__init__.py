@@ -42,7 +42,17 @@ _HOME = {
     "pass_at_k_ci": "parity",
     "pass_hat_k": "parity",
     "pass_hat_k_ci": "parity",
+    "build_beta_binomial": "models.builders",
+    "build_logit_normal": "models.builders",
+    "load": "io.load",
+    "load_result": "io.saved",
+    "metrics_from_draws": "models.derived",
+    "save": "io.saved",
+    "sample": "models.sampling",
+    "OutcomeError": "encoding",
     "table": "results",
+    "verify": "verification.verify",
+    "Verification": "verification.verify",
     "tally": "outcomes",
 }
 

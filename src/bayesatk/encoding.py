@@ -70,7 +70,7 @@ def check_scores(scores: Scores) -> Scores:
     if len(scores) < 2:
         raise OutcomeError(f"scores must map at least two outcomes to numbers; got {dict(scores)}.")
     for label, score in scores.items():
-        if isinstance(score, str) or not math.isfinite(score):
+        if not isinstance(score, int | float | np.number) or not math.isfinite(score):
             raise OutcomeError(f"scores must be finite numbers; got {score!r} for {label!r}.")
     return {label: float(score) for label, score in scores.items()}
 
@@ -96,7 +96,7 @@ def as_coordinate(labels: list[Any], name: str) -> pd.Index:
     """Return labels as an index of one type: all integers or all text, without repetition."""
     if not all(isinstance(label, int | np.integer) for label in labels):
         labels = [str(label) for label in labels]
-    index = pd.Index(labels)
+    index: pd.Index = pd.Index(labels)
     if index.has_duplicates:
         twice = index[index.duplicated()][0]
         raise OutcomeError(
@@ -138,7 +138,6 @@ def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
         "with scores={outcome: score, ...}; an unknown or failed one is None or NaN, with a "
         "missing= policy."
     )
-
 
 
 def read_nested(data: object, scores: Scores) -> Table:
@@ -229,5 +228,5 @@ def cells(
     """Count codes by flat cell index."""
     width = categories + 1  # slot 0 holds the missing ones
     counts = np.bincount(cell * width + codes + 1, minlength=shape[0] * shape[1] * width)
-    counts = counts.reshape(*shape, width)
-    return counts[..., 1:], counts[..., 0]
+    by_cell = counts.reshape(*shape, width)
+    return by_cell[..., 1:], by_cell[..., 0]

@@ -58,7 +58,7 @@ class Outcomes:
     @property
     def systems(self) -> list[Any]:
         """System labels."""
-        return self.dataset["system"].values.tolist()
+        return list(self.dataset["system"].values.tolist())
 
     def card(self) -> str:
         """Return the data card: what is there, what is missing, what was assumed."""
@@ -264,7 +264,9 @@ def _card(data: Outcomes) -> str:
         mean = total[row].sum() / max(1, trials[row].sum())
         lines.append(f"  {system!s:<{width}}  {spread:>21}  {missing[row].sum():>7}  {mean:>10.4f}")
         if missing[row].any() and data.dataset.attrs["missing_policy"] == "ignore":
-            lines.append(f"  {'':<{width}}  {_bounds(total[row], trials[row], missing[row], scores)}")
+            lines.append(
+                f"  {'':<{width}}  {_bounds(total[row], trials[row], missing[row], scores)}"
+            )
     return "\n".join(lines + [f"  assumed: {note}" for note in data.notes])
 
 
@@ -278,4 +280,3 @@ def _bounds(
     runs, gaps = trials.sum() + missing.sum(), missing.sum()
     worst, best = ((total.sum() + gaps * end) / runs for end in (scores.min(), scores.max()))
     return f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"
-

@@ -75,9 +75,7 @@ def _interval(
     return _normal(Estimate(float(mu), float(sigma)), confidence, bounds)
 
 
-def _normal(
-    estimate: Estimate, confidence: float, bounds: tuple[float, float] | None
-) -> Interval:
+def _normal(estimate: Estimate, confidence: float, bounds: tuple[float, float] | None) -> Interval:
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie strictly between 0 and 1; got {confidence}.")
     half = float(ndtri(0.5 + 0.5 * confidence)) * estimate.sigma

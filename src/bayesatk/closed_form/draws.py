@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.credit import Array
-from bayesatk.core.hierarchy import Nodes
 from bayesatk.core.mixture import StateMixture, States
+from bayesatk.core.nodes import Nodes
 from bayesatk.metrics import Metric
 
 EVALUATIONS = 1e7  # of g(p): beyond these, sums over questions are drawn as sums

@@ -13,11 +13,11 @@ from bayesatk.closed_form.posteriors import (
     draw_all_p,
     system_posterior,
 )
+from bayesatk.core.distribution import interval
 from bayesatk.core.laws import finite
 from bayesatk.core.mixture import States
 from bayesatk.core.priors import Pooling, Prior, describe_prior, resolve_prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
-from bayesatk.core.sums import interval
 from bayesatk.metrics import MetricGrid, MetricSpec, parse
 from bayesatk.outcomes import Outcomes, tally
 from bayesatk.results import (
@@ -32,6 +32,7 @@ from bayesatk.results import (
 )
 
 CHAINS = 4
+Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
 Keep = Literal["p"]
 _METHODS = {"none": "conjugate", "complete": "conjugate", "partial": "quadrature"}
 
@@ -117,7 +118,7 @@ def evaluate(
     successes, trials = outcomes.successes.values, outcomes.trials.values
     coords = {"system": outcomes.dataset["system"].values, "target": list(TARGETS)}
 
-    rows, quantiles, samples, p_draws, diagnostics = [], [], [], [], []
+    rows, quantiles, samples, p_draws, posteriors = [], [], [], [], []
     for c, n, stream in zip(successes, trials, generator.spawn(len(trials)), strict=True):
         states = States.of(c, n)
         posterior = system_posterior(pooling, states, list(grid), prior)
@@ -126,7 +127,7 @@ def evaluate(
         rows.append(_statistics(posterior, drawn, estimate, ci_prob, ci_kind))
         quantiles.append(_quantiles(posterior, drawn))
         samples.append(drawn)
-        diagnostics.append(posterior.diagnostics)
+        posteriors.append(posterior)
         if "p" in keep:
             p_draws.append(draw_all_p(states, drawn, stream))
 
@@ -147,8 +148,10 @@ def evaluate(
         posterior_data = posterior_data.assign_coords(question=outcomes.dataset["question"])
     groups = {
         "posterior": posterior_data,
-        "closed_form": closed.assign(_diagnostic_variables(diagnostics)),
-        "closed_form_quantiles": levels,
+        "closed_form": closed.assign(_hyper_statistics(posteriors, ci_prob, ci_kind))
+        .assign(_diagnostic_variables(posteriors))
+        .assign_attrs(bootstrap_draws=CHAINS * draws if pooling == "none" else 0),
+        "closed_form_quantiles": levels.assign(_hyper_quantiles(posteriors)),
         **data_groups(outcomes),
     }
     return build(
@@ -216,7 +219,9 @@ def _quantiles(posterior: SystemPosterior, drawn: Draws) -> NDArray[np.float64]:
     table = np.empty((*posterior.mean.shape, len(QUANTILE_LEVELS)))
     for target, exact in enumerate(posterior.distributions):
         for metric in range(len(table)):
-            source = _Empirical(drawn.metrics[:, metric, target]) if exact is None else exact[metric]
+            source = (
+                _Empirical(drawn.metrics[:, metric, target]) if exact is None else exact[metric]
+            )
             table[metric, target] = source.quantile(QUANTILE_LEVELS)
     return table
 
@@ -241,24 +246,52 @@ class _Empirical:
 
 def _extra_variables(
     samples: Sequence[Draws], p_draws: Sequence[NDArray[np.float64]], draws: int
-) -> dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]:
+) -> Variables:
     """Hyperparameters, and per-question p when kept."""
-    extra = {}
+    extra: Variables = {}
     for name in samples[0].hyper:
         stacked = np.stack([drawn.hyper[name] for drawn in samples], axis=-1)
         extra[name] = (("chain", "draw", "system"), stacked.reshape(CHAINS, draws, -1))
     if p_draws:
         p = np.stack(p_draws, axis=1)
-        extra["p"] = (("chain", "draw", "system", "question"), p.reshape(CHAINS, draws, *p.shape[1:]))
+        extra["p"] = (
+            ("chain", "draw", "system", "question"),
+            p.reshape(CHAINS, draws, *p.shape[1:]),
+        )
     return extra
 
 
-def _diagnostic_variables(
-    diagnostics: Sequence[dict[str, float]],
-) -> dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]:
+def _hyper_statistics(
+    posteriors: Sequence[SystemPosterior], ci_prob: float, ci_kind: str
+) -> Variables:
+    """Exact statistics of the hyperparameters, dims (system, statistic)."""
+    found: Variables = {}
+    for name in posteriors[0].hyper:
+        table = np.full((len(posteriors), len(STATISTICS)), np.nan)
+        for row, posterior in zip(table, posteriors, strict=True):
+            one = posterior.hyper[name]
+            ends = interval(one.distribution, ci_prob, ci_kind)
+            row[1:6] = one.mean, one.sd, *ends, one.distribution.error
+        found[name] = (("system", "statistic"), table)
+    return found
+
+
+def _hyper_quantiles(posteriors: Sequence[SystemPosterior]) -> Variables:
     return {
-        name: (("system",), np.array([values[name] for values in diagnostics]))
-        for name in diagnostics[0]
+        name: (
+            ("system", "quantile"),
+            np.stack(
+                [one.hyper[name].distribution.quantile(QUANTILE_LEVELS) for one in posteriors]
+            ),
+        )
+        for name in posteriors[0].hyper
+    }
+
+
+def _diagnostic_variables(posteriors: Sequence[SystemPosterior]) -> Variables:
+    return {
+        name: (("system",), np.array([one.diagnostics[name] for one in posteriors]))
+        for name in posteriors[0].diagnostics
     }
 
 

@@ -20,25 +20,18 @@ from bayesatk.closed_form.draws import (
     node_interpolator,
     sum_covariance,
 )
-from bayesatk.core.credit import Array
-from bayesatk.core.hierarchy import (
-    CountHistograms,
-    HyperPosterior,
-    Nodes,
-    draw_hyperparameters,
-    hyper_posterior,
-    question_variance,
-)
-from bayesatk.core.mixture import (
-    StateMixture,
-    States,
-    beta_binomial_means,
-    beta_binomial_moments,
-)
+from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
+from bayesatk.core.credit import Array, pass_at
+from bayesatk.core.distribution import MonotoneImage, constant
+from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
+from bayesatk.core.histograms import CountHistograms
+from bayesatk.core.hyper_functions import draw_hyperparameters, question_variance
+from bayesatk.core.mixture import StateMixture, States
 from bayesatk.core.moments import posterior_moments
-from bayesatk.core.population import population_distributions
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.population import icc_distribution, population_distributions
 from bayesatk.core.priors import BetaPrior, HyperPrior, Pooling, Prior
-from bayesatk.core.sums import MonotoneImage, constant, mean_distributions
+from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import Metric
 
 
@@ -70,6 +63,21 @@ class Draws:
 
 
 @dataclass(frozen=True)
+class Summary:
+    """Exact posterior of one number: mean, sd and distribution."""
+
+    mean: float
+    sd: float
+    distribution: ExactDistribution
+
+    @classmethod
+    def on_nodes(cls, weight: Array, values: Array, distribution: ExactDistribution) -> "Summary":
+        """Return the summary of a function of the hyperparameters."""
+        mean = float(weight @ values)
+        return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), distribution)
+
+
+@dataclass(frozen=True)
 class SystemPosterior:
     """Exact posterior of one system's metrics.
 
@@ -81,6 +89,8 @@ class SystemPosterior:
         Exact distributions by target; None where only draws give quantiles.
     draw : callable
         ``draw(size, rng)`` returns `Draws`.
+    hyper : dict of name -> Summary
+        Exact posteriors of the hyperparameters.
     diagnostics : dict
         Numerical quality, for the attributes of the result.
     """
@@ -90,6 +100,7 @@ class SystemPosterior:
     variance_question: NDArray[np.float64]
     distributions: tuple[Sequence[ExactDistribution], Sequence[ExactDistribution] | None]
     draw: Callable[[int, np.random.Generator], Draws]
+    hyper: dict[str, "Summary"] = field(default_factory=dict)
     diagnostics: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -153,6 +164,7 @@ def _complete(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> Sy
     b = prior.beta + float(states.count @ (states.trials - states.successes))
     mean, _, variance = (moment[0] for moment in beta_binomial_moments(credits, a, b))
     one = np.ones(1)
+    shared = MonotoneImage(pass_at(1).vector, one * a, one * b, one)
     distributions = [
         MonotoneImage(credit.vector, one * a, one * b, one)
         if variance[i] > 0 and (np.diff(credit.vector) >= 0).all()
@@ -163,7 +175,9 @@ def _complete(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> Sy
     def draw(size: int, rng: np.random.Generator) -> Draws:
         p = rng.beta(a, b, size)
         values = np.stack([metric.latent(p) for metric in metrics], axis=1)
-        return Draws(np.stack([values, values], axis=-1), {"mean_p": p}, np.full(size, a), b * one)
+        return Draws(
+            np.stack([values, values], axis=-1), {"mean_p": p}, np.full(size, a), np.full(size, b)
+        )
 
     return SystemPosterior(
         _columns(mean, mean),
@@ -171,6 +185,7 @@ def _complete(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> Sy
         np.zeros((len(mean), 2)),
         (distributions, distributions),
         draw,
+        {"mean_p": Summary(a / (a + b), float(np.sqrt(a * b / (a + b + 1.0)) / (a + b)), shared)},
     )
 
 
@@ -203,6 +218,12 @@ def _partial(states: States, metrics: Sequence[Metric], prior: HyperPrior) -> Sy
         _columns(np.zeros_like(question), question),
         (mean_distributions(mixture), population_distributions(hyper, credits)),
         lambda size, rng: _draw_partial(hyper, mixture, metrics, size, rng),
+        {
+            "mean_p": Summary.on_nodes(
+                hyper.weight, hyper.mean, population_distributions(hyper, [pass_at(1)])[0]
+            ),
+            "icc": Summary.on_nodes(hyper.weight, hyper.icc, icc_distribution(hyper)),
+        },
         {"quadrature_error": hyper.error, "log_evidence": hyper.log_evidence},
     )
 
@@ -218,9 +239,7 @@ def _draw_partial(
     nodes = Nodes.of(x, y, np.full(size, 1.0 / size))
     population, _ = beta_binomial_means(mixture.credits, nodes.alpha, nodes.beta)
     if size * mixture.states.questions * len(metrics) <= EVALUATIONS:
-        questions, _ = draw_question_means(
-            metrics, mixture.states, nodes.alpha, nodes.beta, rng
-        )
+        questions, _ = draw_question_means(metrics, mixture.states, nodes.alpha, nodes.beta, rng)
     else:
         grid, moments = mixture.nodes, mixture.moments
         total = grid.alpha + grid.beta

@@ -73,7 +73,7 @@ class Credit:
         if self.shape == "threshold":
             return np.asarray(j >= self.threshold, float)
         if self.shape == "excess":
-            return np.maximum(0.0, j - self.threshold) * (2.0 / k)
+            return np.asarray(np.maximum(0.0, j - self.threshold) * (2.0 / k))
         if self.shape == "area":
             missed = (k - j) * (1.0 / (j + 1.0) - 0.5 / k) / (k - 1)
             return np.where(j > 0, 1.0 - missed, 0.0)

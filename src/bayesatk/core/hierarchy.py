@@ -8,10 +8,6 @@ by a trapezoid rule in coordinates that make it converge geometrically:
 * each whitened coordinate is ``2 sinh t``, so that a Gaussian peak is resolved and the exponential
   tails of a weakly identified direction (one trial per question, all right, all wrong) are
   reached by the same few nodes (double-exponential quadrature, Takahasi and Mori 1974).
-
-The likelihood needs only three histograms: with ``u = r/(1-r)``, a Beta-binomial question
-contributes ``sum_{v<c} log(m + v u) + sum_{v<n-c} log(1-m + v u) - sum_{v<n} log(1 + v u)``, which
-neither cancels as r -> 0 nor overflows as r -> 1.
 """
 
 from collections.abc import Callable
@@ -19,75 +15,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import RectBivariateSpline
 from scipy.optimize import minimize
-from scipy.special import betaln, expit, polygamma
+from scipy.special import betaln, expit
 
 from bayesatk.core.credit import Array
+from bayesatk.core.histograms import CountHistograms, log_likelihood
+from bayesatk.core.nodes import Nodes
 from bayesatk.core.priors import HyperPrior
 
 _TAIL = 22.0  # log-density drop at which the grid ends: exp(-22) ~ 3e-10
 _STEP = 0.7  # in t, to begin with: 1.4 posterior standard deviations at the mode
 _WIDEST = 9.0  # of t: 2 sinh(9) ~ 8100 standard deviations
-
-
-@dataclass(frozen=True)
-class CountHistograms:
-    """Sufficient statistics: how many questions exceed v successes, failures, trials."""
-
-    successes: Array
-    failures: Array
-    trials: Array
-
-    @classmethod
-    def of(cls, successes: ArrayLike, trials: ArrayLike, count: ArrayLike) -> "CountHistograms":
-        """Return the histograms of distinct states with their multiplicities."""
-        c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
-        weight = np.asarray(count, float)
-        return cls(*(_exceeding(values, weight) for values in (c, n - c, n)))
-
-    @property
-    def size(self) -> int:
-        """Terms in one likelihood evaluation."""
-        return len(self.successes) + len(self.failures) + len(self.trials)
-
-
-def _exceeding(values: NDArray[np.int64], weight: Array) -> Array:
-    """Total weight of values above v, for v = 0..max-1."""
-    histogram = np.bincount(values, weights=weight)
-    return np.asarray(histogram[::-1].cumsum()[::-1][1:])
-
-
-def log_likelihood(data: CountHistograms, x: Array, y: Array) -> Array:
-    """Beta-binomial log-likelihood at ``x = logit m``, ``y = logit r``, without binomial factors.
-
-    Parameters
-    ----------
-    data : CountHistograms
-    x, y : ndarray, shape (g,)
-
-    Returns
-    -------
-    ndarray, shape (g,)
-    """
-    mean, rest = expit(x)[:, None], expit(-x)[:, None]
-    with np.errstate(over="ignore"):
-        ratio = np.exp(np.minimum(y, 600.0))[:, None]
-    total = np.zeros(len(x))
-    for histogram, base, sign in (
-        (data.successes, mean, 1.0),
-        (data.failures, rest, 1.0),
-        (data.trials, 1.0, -1.0),
-    ):
-        v = np.arange(len(histogram))
-        for start in range(0, len(x), max(1, 2_000_000 // max(1, len(v)))):
-            part = slice(start, start + max(1, 2_000_000 // max(1, len(v))))
-            centre = base if isinstance(base, float) else base[part]
-            with np.errstate(divide="ignore"):
-                terms = np.log(centre + v * ratio[part])
-            total[part] += sign * (terms @ histogram)
-    return total
 
 
 @dataclass(frozen=True)
@@ -148,33 +86,6 @@ class HyperPosterior:
         return Nodes.of(self.x.ravel()[keep], self.y.ravel()[keep], weight)
 
 
-@dataclass(frozen=True)
-class Nodes:
-    """Prior Beta(alpha, beta) distributions of p with their probabilities."""
-
-    alpha: Array
-    beta: Array
-    weight: Array
-
-    @classmethod
-    def of(cls, x: Array, y: Array, weight: Array) -> "Nodes":
-        """Return nodes from ``logit m``, ``logit r`` and probabilities.
-
-        Concentrations are kept within [1e-250, 1e15]: beyond either end no probability of any
-        number of trials changes in double precision.
-        """
-        total = np.exp(-np.clip(y, -34.5, 575.0))
-        return cls(expit(x) * total, expit(-x) * total, weight)
-
-    @classmethod
-    def single(cls, alpha: float, beta: float) -> "Nodes":
-        """Return one fixed prior: no pooling."""
-        return cls(np.array([alpha]), np.array([beta]), np.ones(1))
-
-    def __len__(self) -> int:
-        return len(self.weight)
-
-
 def hyper_posterior(
     data: CountHistograms, prior: HyperPrior, tolerance: float = 2e-7
 ) -> HyperPosterior:
@@ -213,7 +124,7 @@ def hyper_posterior(
         fine = _integrate(log_density, centre, scale, spans, _STEP / np.sqrt(2.0) ** halvings)
         error = _difference(fine, coarse)
         if error < tolerance:
-            offset = betaln(*prior.mean) + betaln(*prior.icc) if prior.proper else np.nan
+            offset = float(betaln(*prior.mean) + betaln(*prior.icc)) if prior.proper else np.nan
             return replace(coarse, error=error, log_evidence=coarse.log_evidence - offset)
         coarse = fine
     raise ValueError(
@@ -331,80 +242,3 @@ def _difference(fine: HyperPosterior, coarse: HyperPosterior) -> float:
 def _mean_sd(weight: Array, values: Array) -> tuple[float, float]:
     mean = float(weight @ values)
     return mean, float(np.sqrt(weight @ (values - mean) ** 2))
-
-
-def draw_hyperparameters(
-    posterior: HyperPosterior, size: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Independent draws of (logit m, logit r).
-
-    The posterior is refined to cells a twelfth of the grid's step wide in each direction, a cell
-    is drawn by its probability and a point uniformly within it: variances are inflated by less
-    than 1e-3 of themselves.
-
-    Parameters
-    ----------
-    posterior : HyperPosterior
-    size : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    x, y : ndarray, shape (size,)
-    """
-    fine = 12
-    t_row, t_column = posterior.t_row, posterior.t_column
-    rows, columns = len(t_row), len(t_column)
-    spline = RectBivariateSpline(t_row, t_column, np.maximum(posterior.log_weight, -80.0))
-    at_row = np.linspace(t_row[0], t_row[-1], fine * (rows - 1) + 1)
-    at_column = np.linspace(t_column[0], t_column[-1], fine * (columns - 1) + 1)
-    weight = np.exp(spline(at_row, at_column)).ravel()
-    cell = rng.choice(len(weight), size=size, p=weight / weight.sum())
-    jitter = rng.random((2, size)) - 0.5
-    row, column = np.divmod(cell, len(at_column))
-    t = at_row[row] + jitter[0] * (at_row[1] - at_row[0])
-    s = at_column[column] + jitter[1] * (at_column[1] - at_column[0])
-    return posterior.place(t, s)
-
-
-def question_variance(
-    nodes: Nodes, gradient: Callable[[Array, Array], Array], questions: float
-) -> Array:
-    """Variance of the population target that more trials per question could not remove.
-
-    If every ``p_a`` were known, the hyperparameters would have asymptotic covariance ``J^-1/M``
-    with ``J`` the Fisher information of Beta(alpha, beta); the target's share is ``h' J^-1 h / M``
-    with the gradient ``h``, averaged over the posterior.
-
-    Parameters
-    ----------
-    nodes : Nodes
-    gradient : callable
-        ``gradient(alpha, beta)`` is the derivative of the targets in (log alpha, log beta), shape
-        (2, nodes, credits).
-    questions : float
-
-    Returns
-    -------
-    ndarray, shape (credits,)
-    """
-    alpha, beta = nodes.alpha, nodes.beta
-    joint = polygamma(1, alpha + beta)
-    information = np.array(
-        [
-            [alpha**2 * (polygamma(1, alpha) - joint), -alpha * beta * joint],
-            [-alpha * beta * joint, beta**2 * (polygamma(1, beta) - joint)],
-        ]
-    )
-    determinant = information[0, 0] * information[1, 1] - information[0, 1] ** 2
-    slope = gradient(alpha, beta)
-    quadratic = (
-        information[1, 1][:, None] * slope[0] ** 2
-        - 2.0 * information[0, 1][:, None] * slope[0] * slope[1]
-        + information[0, 0][:, None] * slope[1] ** 2
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = quadratic / determinant[:, None]
-    usable = np.isfinite(share).all(axis=1) & (determinant > 1e-12)
-    weight = nodes.weight[usable] / max(nodes.weight[usable].sum(), 1e-300)
-    return np.asarray(weight @ share[usable] / questions)

@@ -31,8 +31,8 @@ def log_binomials(n: int) -> Array:
         logs = gammaln(n + 1) - gammaln(j + 1) - gammaln(n - j + 1)
     else:
         half = [1]
-        for j in range(1, n // 2 + 1):
-            half.append(half[-1] * (n - j + 1) // j)
+        for i in range(1, n // 2 + 1):
+            half.append(half[-1] * (n - i + 1) // i)
         lower = [math.log(value) for value in half]
         logs = np.array(lower + lower[::-1][1 - n % 2 :])
     logs.setflags(write=False)
@@ -68,7 +68,7 @@ def _increments(trials: int, k: int, threshold: int) -> Array:
 
 
 def _from_increments(gained: Array) -> Array:
-    """Running sums of non-negative gains: a table over c = 0..n that cannot cancel."""
+    """Sum non-negative gains up: a table over c = 0..n that cannot cancel."""
     return np.concatenate([[0.0], np.cumsum(gained)])
 
 

@@ -12,15 +12,14 @@ so concentrated that no rule of reasonable size resolves them use exact Beta-bin
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
 from bayesatk.core.credit import Array, Credit
-from bayesatk.core.hierarchy import Nodes
-from bayesatk.core.laws import log_binomials
 from bayesatk.core.moments import beta_weights, latent_on_nodes
+from bayesatk.core.nodes import Nodes
 from bayesatk.core.quadrature import BetaRule, beta_rule
 
 _CLASS_RATIO = 16.0
@@ -216,87 +215,17 @@ def _block_moments(block: Block) -> tuple[Array, Array, Array]:
     return low.reshape(shape), high.reshape(shape), np.maximum(second, 0.0).reshape(shape)
 
 
-def _by_k(credits: Sequence[Credit]) -> Iterator[tuple[int, list[int]]]:
-    """Yield each k with the positions of its credits."""
-    order = sorted(range(len(credits)), key=lambda i: credits[i].k)
-    for k, group in groupby(order, key=lambda i: credits[i].k):
-        yield k, list(group)
+def deviations(block: Block, position: int, mean: float, rest: float) -> Array:
+    """``g - mean`` at the quadrature points, from whichever of g and 1 - g is smaller."""
+    if mean <= 0.5:
+        return block.value[:, position] - mean
+    return rest - block.complement[:, position]
 
 
-def beta_binomial_means(
-    credits: Sequence[Credit], a: ArrayLike, b: ArrayLike
-) -> tuple[Array, Array]:
-    """Mean of g(p), p ~ Beta(a, b), and its complement: the posterior law, exactly.
-
-    Examples
-    --------
-    >>> from bayesatk.core.credit import pass_at
-    >>> [mean.round(12).item() for mean in beta_binomial_means([pass_at(2)], [1.0], [1.0])]
-    [0.666666666667, 0.333333333333]
-    """
-    a, b = np.atleast_1d(np.asarray(a, float)), np.atleast_1d(np.asarray(b, float))
-    mean = np.empty((len(a), len(credits)))
-    rest = np.empty_like(mean)
-    for k, columns in _by_k(credits):
-        x = np.stack([credits[i].vector for i in columns], axis=1)
-        for start in range(0, len(a), max(1, _BLOCK // (k + 1))):
-            part = slice(start, start + max(1, _BLOCK // (k + 1)))
-            pmf = beta_binomial_pmf(k, a[part], b[part])
-            mean[part, columns], rest[part, columns] = pmf @ x, pmf @ (1.0 - x)
-    return mean, rest
-
-
-def beta_binomial_moments(
-    credits: Sequence[Credit], a: ArrayLike, b: ArrayLike
-) -> tuple[Array, Array, Array]:
-    """Mean, complement and variance of g(p), p ~ Beta(a, b), by exact Beta-binomial sums.
-
-    ``E[g^2]`` is the expectation of another credit on 2k draws: the product of two Bernstein
-    polynomials is one. For any a, b > 0, however large or small; absolute error about 1e-15.
-
-    Examples
-    --------
-    >>> from bayesatk.core.credit import pass_at
-    >>> [moment.round(12).item() for moment in beta_binomial_moments([pass_at(1)], [2.0], [3.0])]
-    [0.4, 0.6, 0.04]
-    """
-    a, b = np.atleast_1d(np.asarray(a, float)), np.atleast_1d(np.asarray(b, float))
-    mean, rest = beta_binomial_means(credits, a, b)
-    variance = np.empty_like(mean)
-    for k, columns in _by_k(credits):
-        squares = np.stack([_squared(credits[i].vector) for i in columns], axis=1)
-        co_squares = np.stack([_squared(1.0 - credits[i].vector) for i in columns], axis=1)
-        for start in range(0, len(a), max(1, _BLOCK // (2 * k + 1))):
-            part = slice(start, start + max(1, _BLOCK // (2 * k + 1)))
-            pmf = beta_binomial_pmf(2 * k, a[part], b[part])
-            low, high = mean[part, columns], rest[part, columns]
-            spread = np.where(low <= high, pmf @ squares - low**2, pmf @ co_squares - high**2)
-            variance[part, columns] = np.maximum(spread, 0.0)
-    return mean, rest, variance
-
-
-def _squared(vector: Array) -> Array:
-    """Credit vector on 2k draws whose latent value is the square of the given one's."""
-    k = len(vector) - 1
-    logs = log_binomials(k)
-    scaled = vector * np.exp(logs - logs.max())
-    product = np.convolve(scaled, scaled)
-    return product * np.exp(2.0 * logs.max() - log_binomials(2 * k))
-
-
-def beta_binomial_pmf(k: int, a: Array, b: Array) -> Array:
-    """BetaBinomial(k, a, b) probabilities of 0..k; shape (states, k + 1).
-
-    Examples
-    --------
-    >>> beta_binomial_pmf(2, np.ones(1), np.ones(1)).round(12).tolist()
-    [[0.333333333333, 0.333333333333, 0.333333333333]]
-    """
-    steps = np.arange(k)
-    zero = np.zeros((len(a), 1))
-    rise_a = np.concatenate([zero, np.cumsum(np.log(a[:, None] + steps), axis=1)], axis=1)
-    rise_b = np.concatenate([zero, np.cumsum(np.log(b[:, None] + steps), axis=1)], axis=1)
-    logs = log_binomials(k) + rise_a + rise_b[:, ::-1]
-    logs -= logs.max(axis=1, keepdims=True)
-    np.exp(logs, out=logs)
-    return np.asarray(logs / logs.sum(axis=1, keepdims=True))
+def node_offsets(mixture: StateMixture, column: int) -> tuple[Array, Array]:
+    """Mean relative to the overall mean, and variance, of the concentrated nodes."""
+    moments, nodes = mixture.moments, mixture.concentrated
+    mean, rest = moments.mean[column], moments.weight @ moments.node_complement[:, column]
+    low = moments.node_mean[nodes, column] - mean
+    high = rest - moments.node_complement[nodes, column]
+    return np.where(mean <= 0.5, low, high), moments.node_variance[nodes, column]

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
-from scipy.special import expit, logit, sici
+from scipy.special import expit, logit, logsumexp, sici
 
+from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit
-from bayesatk.core.hierarchy import HyperPosterior, Nodes
-from bayesatk.core.mixture import beta_binomial_means
-from bayesatk.core.sums import Distribution, constant, monotone_slopes
+from bayesatk.core.distribution import Distribution, constant, monotone_slopes
+from bayesatk.core.hierarchy import HyperPosterior
+from bayesatk.core.nodes import Nodes
 
 _DENSER = 4
 _POINTS = 1500
@@ -78,6 +79,28 @@ def population_distributions(
         else:
             found.append(_steps(value.ravel(), weight.ravel()))
     return found
+
+
+def icc_distribution(posterior: HyperPosterior) -> LogitDistribution:
+    """Exact posterior distribution of the intraclass correlation.
+
+    Parameters
+    ----------
+    posterior : HyperPosterior
+
+    Returns
+    -------
+    LogitDistribution
+    """
+    density = CubicSpline(posterior.t_row, logsumexp(posterior.log_weight, axis=1))
+    t = np.linspace(posterior.t_row[0], posterior.t_row[-1], 40 * len(posterior.t_row) + 1)
+    pdf = np.exp(density(t))
+    cdf = CubicSpline(t, pdf).antiderivative()(t)
+    x = posterior.place(t, np.zeros_like(t))[1]
+    slope = pdf / CubicSpline(t, x)(t, 1) / cdf[-1]
+    cdf = np.maximum.accumulate(cdf / cdf[-1])
+    table = Distribution(x, cdf, monotone_slopes(x, cdf, slope), 1e-6, "quadrature")
+    return LogitDistribution(table, 1e-6)
 
 
 def _join_rows(t: Array, position: Array, weight: Array) -> Distribution:

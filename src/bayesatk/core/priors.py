@@ -54,7 +54,9 @@ class HyperPrior:
     def __post_init__(self) -> None:
         for name, values in (("mean", self.mean), ("icc", self.icc)):
             improper = name == "icc" and tuple(values) == (0.5, -0.5)
-            if len(values) != 2 or not (np.isfinite(values).all() and (min(values) > 0 or improper)):
+            if len(values) != 2 or not (
+                np.isfinite(values).all() and (min(values) > 0 or improper)
+            ):
                 raise ValueError(
                     f"prior: {name} must be two Beta parameters > 0; got {values}. (1, 1) is "
                     "uniform; HyperPrior.bda3() is the improper prior of the book."

@@ -83,4 +83,4 @@ def _count_by_lanes(words: NDArray[np.uint64]) -> NDArray[np.int64]:
     low_bytes = np.uint64(0x00FF00FF00FF00FF)
     pairs = (lanes & low_bytes) + ((lanes >> np.uint64(8)) & low_bytes)
     total = (pairs * np.uint64(0x0001000100010001)) >> np.uint64(48)
-    return total.astype(np.int64)
+    return np.asarray(total.astype(np.int64))

@@ -1,0 +1,263 @@
+"""The ``bayesatk`` command: parse, call, print or save."""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+Pooling = Literal["partial", "none", "complete"]
+_DISAGREE, _BAD_INPUT = 1, 2
+_DEMO_METRICS = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
+
+app = typer.Typer(
+    help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+File = Annotated[Path, typer.Argument(help="Long table: .csv, .tsv, .jsonl, .json or .parquet.")]
+Metrics = Annotated[
+    list[str],
+    typer.Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5'."),
+]
+PoolingOption = Annotated[Pooling, typer.Option(help="How questions share information.")]
+Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
+Missing = Annotated[
+    Literal["error", "ignore", "wrong"], typer.Option(help="What a missing outcome means.")
+]
+ScoreOption = Annotated[
+    list[str] | None, typer.Option("--score", help="Score of an outcome: --score C=1 --score I=0.")
+]
+ColumnOption = Annotated[
+    list[str] | None, typer.Option("--column", help="Column of a role: --column question=task.")
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of the draws; recorded in the result.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Save as .nc or .zarr.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no data card.")]
+
+
+def _one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn the library's own refusals into one line on standard error and exit code 2."""
+
+    @wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except (ValueError, TypeError, OSError) as error:
+            print(f"bayesatk: {' '.join(str(error).split())}", file=sys.stderr)
+            raise typer.Exit(_BAD_INPUT) from None
+
+    return wrapped
+
+
+def _pairs(items: list[str] | None, option: str) -> dict[str, str]:
+    pairs = {}
+    for item in items or []:
+        name, equals, value = item.partition("=")
+        if not equals or not name or not value:
+            raise ValueError(f"{option} must be NAME=VALUE; got {item!r}.")
+        pairs[name] = value
+    return pairs
+
+
+def _load(file: Path, missing: Any, score: list[str] | None, column: list[str] | None) -> Any:
+    from bayesatk.io.load import load
+
+    scores: dict[Any, float] | None = None
+    if score:
+        scores = {_label(name): float(value) for name, value in _pairs(score, "--score").items()}
+    return load(file, missing=missing, scores=scores, columns=_pairs(column, "--column"))
+
+
+def _label(text: str) -> str | float:
+    """Return an outcome as the readers see it: numbers are numbers."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+@app.command()
+@_one_line_errors
+def evaluate(
+    file: File,
+    metric: Metrics,
+    pooling: PoolingOption = "partial",
+    ci_prob: Probability = 0.95,
+    ci_kind: Annotated[Literal["eti", "hdi"], typer.Option(help="Kind of interval.")] = "eti",
+    missing: Missing = "error",
+    score: ScoreOption = None,
+    column: ColumnOption = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Exact posterior of metrics. Example: bayesatk evaluate runs.csv -m pass@1,4 -m pass^4."""
+    from bayesatk.closed_form.evaluate import evaluate as run
+    from bayesatk.io.saved import save
+
+    data = _load(file, missing, score, column)
+    fit = run(data, metric, pooling=pooling, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed)
+    if output is not None:
+        save(fit, output)
+    if as_json:
+        _print_json(_result_json(fit))
+        return
+    console = Console()
+    if not quiet:
+        console.print(data.card(), highlight=False, markup=False)
+    _print_result(console, fit)
+    if output is not None:
+        console.print(f"Saved {output}", highlight=False, markup=False)
+
+
+@app.command()
+@_one_line_errors
+def verify(
+    file: File,
+    metric: Metrics,
+    pooling: PoolingOption = "partial",
+    missing: Missing = "error",
+    score: ScoreOption = None,
+    column: ColumnOption = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Closed form against PyMC; exit code 1 if they disagree.
+
+    Example: bayesatk verify runs.csv -m pass@1,4 --seed 1
+    """
+    data = _load(file, missing, score, column)
+    _verify(data, metric, pooling, seed, as_json, output, quiet)
+
+
+@app.command()
+@_one_line_errors
+def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -> None:
+    """Evaluate and verify published data: tau-bench airline, 50 tasks x 4 trials."""
+    from bayesatk.datasets import tau_bench_airline
+
+    if not as_json and not quiet:
+        Console().print(
+            "tau-bench airline, gpt-4o (Yao et al. 2024): published pass^1..4 = .420 .273 .220 "
+            ".200\n",
+            highlight=False,
+        )
+    _verify(tau_bench_airline(), _DEMO_METRICS, "partial", seed, as_json, None, quiet)
+
+
+def _verify(
+    data: Any,
+    metric: list[str],
+    pooling: Pooling,
+    seed: int | None,
+    as_json: bool,
+    output: Path | None,
+    quiet: bool,
+) -> None:
+    from bayesatk.closed_form.evaluate import evaluate as run
+    from bayesatk.io.saved import save
+    from bayesatk.models.sampling import sample
+    from bayesatk.verification.verify import verify as hold
+
+    show = Console()
+    fit = run(data, metric, pooling=pooling, rng=seed)
+    if not as_json:
+        if not quiet:
+            show.print(data.card(), highlight=False, markup=False)
+        _print_result(show, fit)
+    progress = not (quiet or as_json) and sys.stderr.isatty()
+    if not as_json and not quiet:
+        show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
+    sampled = sample(data, metric, pooling=pooling, rng=seed, progressbar=progress)
+    found = hold(fit, sampled)
+    if output is not None:
+        save(sampled, output)
+    if as_json:
+        _print_json(
+            {
+                **_result_json(fit),
+                "verdict": found.verdict,
+                "family_error": found.family_error,
+                "verification": json.loads(found.table.to_json(orient="records")),
+            }
+        )
+    else:
+        _print_verification(show, found)
+    if found.verdict == "disagree":
+        raise typer.Exit(_DISAGREE)
+
+
+def _result_json(fit: Any) -> dict[str, Any]:
+    from bayesatk.results import table
+
+    rows = json.loads(table(fit).to_json(orient="records", double_precision=15))
+    attributes = {name: fit.attrs[name] for name in ("method", "pooling", "seed", "ci_prob")}
+    return {**attributes, "ci_kind": fit.attrs["ci_kind"], "results": rows}
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def _print_result(console: Console, fit: Any) -> None:
+    from bayesatk.results import TARGETS, notes, table
+
+    frame = table(fit)
+    percent = f"{100 * fit.attrs['ci_prob']:g}% {str(fit.attrs['ci_kind']).upper()}"
+    grid = Table(
+        title=f"Posterior, pooling={fit.attrs['pooling']}", title_justify="left", box=None,
+        pad_edge=False, padding=(0, 2, 0, 0),
+    )  # fmt: skip
+    for heading in ("system", "metric"):
+        grid.add_column(heading)
+    grid.add_column("estimate", justify="right")
+    for target in TARGETS:
+        grid.add_column("these questions" if target == "questions" else "questions like these")
+        grid.add_column(percent)
+    for (system, metric), rows in frame.groupby(["system", "metric"], sort=False):
+        cells = [str(system), str(metric), _number(rows["estimate"].iloc[0])]
+        for row in rows.to_dict("records"):
+            cells.append(f"{row['mean']:.3f} ± {row['sd']:.3f}")
+            cells.append(f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]")
+        grid.add_row(*cells)
+    console.print(grid, markup=False)
+    for note in notes(fit):
+        console.print(f"Note: {note}", highlight=False, markup=False)
+
+
+def _number(value: float) -> str:
+    return "k > trials" if value != value else f"{value:.3f}"
+
+
+def _print_verification(console: Console, found: Any) -> None:
+    grid = Table(
+        title="Closed form against PyMC", title_justify="left", box=None, pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )  # fmt: skip
+    numbers = ("exact mean", "sampled", "z mean", "z sd", "z pit", "R-hat", "ESS")
+    for heading in ("quantity", "target"):
+        grid.add_column(heading)
+    for heading in numbers:
+        grid.add_column(heading, justify="right")
+    grid.add_column("verdict")
+    for row in found.table.fillna("").to_dict("records"):
+        place = [f"{name}={row[name]:g}" for name in ("k", "tau") if row.get(name, "") != ""]
+        grid.add_row(
+            " ".join([row["variable"], *place]), str(row.get("target", "")),
+            f"{row['exact_mean']:.4f}", f"{row['sampled_mean']:.4f}", f"{row['z_mean']:+.1f}",
+            f"{row['z_sd']:+.1f}", f"{row['z_pit']:+.1f}", f"{row['rhat']:.3f}",
+            f"{row['ess']:.0f}", row["verdict"],
+        )  # fmt: skip
+    console.print(grid, markup=False)
+    console.print(found.summary(), highlight=False, markup=False)

@@ -1,0 +1,88 @@
+"""What follows from the hyperparameters' posterior: draws, and the part that questions explain."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.interpolate import RectBivariateSpline
+from scipy.special import polygamma
+
+from bayesatk.core.credit import Array
+from bayesatk.core.hierarchy import HyperPosterior
+from bayesatk.core.nodes import Nodes
+
+
+def draw_hyperparameters(
+    posterior: HyperPosterior, size: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Independent draws of (logit m, logit r).
+
+    The posterior is refined to cells a twelfth of the grid's step wide in each direction, a cell
+    is drawn by its probability and a point uniformly within it: variances are inflated by less
+    than 1e-3 of themselves.
+
+    Parameters
+    ----------
+    posterior : HyperPosterior
+    size : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    x, y : ndarray, shape (size,)
+    """
+    fine = 12
+    t_row, t_column = posterior.t_row, posterior.t_column
+    rows, columns = len(t_row), len(t_column)
+    spline = RectBivariateSpline(t_row, t_column, np.maximum(posterior.log_weight, -80.0))
+    at_row = np.linspace(t_row[0], t_row[-1], fine * (rows - 1) + 1)
+    at_column = np.linspace(t_column[0], t_column[-1], fine * (columns - 1) + 1)
+    weight = np.exp(spline(at_row, at_column)).ravel()
+    cell = rng.choice(len(weight), size=size, p=weight / weight.sum())
+    jitter = rng.random((2, size)) - 0.5
+    row, column = np.divmod(cell, len(at_column))
+    t = at_row[row] + jitter[0] * (at_row[1] - at_row[0])
+    s = at_column[column] + jitter[1] * (at_column[1] - at_column[0])
+    return posterior.place(t, s)
+
+
+def question_variance(
+    nodes: Nodes, gradient: Callable[[Array, Array], Array], questions: float
+) -> Array:
+    """Variance of the population target that more trials per question could not remove.
+
+    If every ``p_a`` were known, the hyperparameters would have asymptotic covariance ``J^-1/M``
+    with ``J`` the Fisher information of Beta(alpha, beta); the target's share is ``h' J^-1 h / M``
+    with the gradient ``h``, averaged over the posterior.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    gradient : callable
+        ``gradient(alpha, beta)`` is the derivative of the targets in (log alpha, log beta), shape
+        (2, nodes, credits).
+    questions : float
+
+    Returns
+    -------
+    ndarray, shape (credits,)
+    """
+    alpha, beta = nodes.alpha, nodes.beta
+    joint = polygamma(1, alpha + beta)
+    information = np.array(
+        [
+            [alpha**2 * (polygamma(1, alpha) - joint), -alpha * beta * joint],
+            [-alpha * beta * joint, beta**2 * (polygamma(1, beta) - joint)],
+        ]
+    )
+    determinant = information[0, 0] * information[1, 1] - information[0, 1] ** 2
+    slope = gradient(alpha, beta)
+    quadratic = (
+        information[1, 1][:, None] * slope[0] ** 2
+        - 2.0 * information[0, 1][:, None] * slope[0] * slope[1]
+        + information[0, 0][:, None] * slope[1] ** 2
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = quadratic / determinant[:, None]
+    usable = np.isfinite(share).all(axis=1) & (determinant > 1e-12)
+    weight = nodes.weight[usable] / max(nodes.weight[usable].sum(), 1e-300)
+    return np.asarray(weight @ share[usable] / questions)

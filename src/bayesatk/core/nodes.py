@@ -1,0 +1,35 @@
+"""Prior Beta distributions with probabilities: what question-level posteriors are mixed over."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from bayesatk.core.credit import Array
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Prior Beta(alpha, beta) distributions of p with their probabilities."""
+
+    alpha: Array
+    beta: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, x: Array, y: Array, weight: Array) -> "Nodes":
+        """Return nodes from ``logit m``, ``logit r`` and probabilities.
+
+        Concentrations are kept within [1e-250, 1e15]: beyond either end no probability of any
+        number of trials changes in double precision.
+        """
+        total = np.exp(-np.clip(y, -34.5, 575.0))
+        return cls(expit(x) * total, expit(-x) * total, weight)
+
+    @classmethod
+    def single(cls, alpha: float, beta: float) -> "Nodes":
+        """Return one fixed prior: no pooling."""
+        return cls(np.array([alpha]), np.array([beta]), np.ones(1))
+
+    def __len__(self) -> int:
+        return len(self.weight)

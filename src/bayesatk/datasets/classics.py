@@ -1,0 +1,129 @@
+"""Published counts of successes in trials."""
+
+from bayesatk.outcomes import Outcomes, tally
+
+# (tumors, rats, groups with those counts), in the order of the book's table.
+_RATS = (
+    (0, 20, 7), (0, 19, 4), (0, 18, 2), (0, 17, 1), (1, 20, 4), (1, 19, 2), (1, 18, 2), (3, 27, 1),
+    (2, 25, 1), (2, 24, 1), (2, 23, 1), (2, 20, 6), (1, 10, 1), (5, 49, 1), (2, 19, 1), (5, 46, 1),
+    (2, 17, 1), (7, 49, 1), (7, 47, 1), (3, 20, 2), (2, 13, 1), (9, 48, 1), (10, 50, 1), (4, 20, 7),
+    (10, 48, 1), (4, 19, 3), (5, 22, 1), (11, 46, 1), (12, 49, 1), (5, 20, 2), (6, 23, 1),
+    (5, 19, 1), (6, 22, 1), (6, 20, 3), (16, 52, 1), (15, 46, 1), (15, 47, 1), (9, 24, 1),
+    (4, 14, 1),
+)  # fmt: skip
+
+# Player, hits in the first 45 at-bats, hits and at-bats in the rest of the season.
+_BATTING = (
+    ("Clemente", 18, 127, 367), ("F Robinson", 17, 127, 426), ("F Howard", 16, 144, 521),
+    ("Johnstone", 15, 61, 275), ("Berry", 14, 114, 418), ("Spencer", 14, 126, 466),
+    ("Kessinger", 13, 155, 586), ("Alvarado", 12, 29, 138), ("Santo", 11, 137, 510),
+    ("Swoboda", 11, 46, 200), ("Petrocelli", 10, 142, 538), ("E Rodriguez", 10, 42, 186),
+    ("Scott", 10, 132, 435), ("Unser", 10, 73, 277), ("B Williams", 10, 195, 591),
+    ("Campaneris", 9, 159, 558), ("Munson", 8, 129, 408), ("Alvis", 7, 14, 70),
+)  # fmt: skip
+
+_SURGICAL = (
+    ("A", 0, 47), ("B", 18, 148), ("C", 8, 119), ("D", 46, 810), ("E", 8, 211), ("F", 13, 196),
+    ("G", 9, 148), ("H", 31, 215), ("I", 14, 207), ("J", 8, 97), ("K", 29, 256), ("L", 24, 360),
+)  # fmt: skip
+
+# Tasks with 0..4 successes in 4 trials; fixed by the published pass^1..4.
+_TAU_AIRLINE = (14, 12, 10, 4, 10)
+
+
+def rat_tumors() -> Outcomes:
+    """Tumors in 71 groups of control rats; the last group is the experiment at hand.
+
+    Success is a rat with a tumor. Source: Tarone 1982, Biometrics 38(1), 215-220, as printed in
+    Gelman et al., Bayesian Data Analysis, 3rd ed. 2013, table 5.1. Licence: published counts,
+    facts without copyright.
+
+    Returns
+    -------
+    Outcomes
+
+    Examples
+    --------
+    >>> data = rat_tumors()
+    >>> data.trials.sizes["question"], int(data.successes.sum()), int(data.trials.sum())
+    (71, 267, 1739)
+    """
+    groups = [(y, n) for y, n, count in _RATS for _ in range(count)]
+    return tally(([[y for y, _ in groups]], [[n for _, n in groups]]), systems=["control rats"])
+
+
+def batting_1975() -> Outcomes:
+    """Hits of 18 major-league players in their first 45 at-bats of 1970.
+
+    Source: Efron and Morris 1975, Journal of the American Statistical Association 70(350),
+    311-319, table 1. Licence: published counts, facts without copyright.
+
+    Returns
+    -------
+    Outcomes
+
+    Examples
+    --------
+    >>> int(batting_1975().successes.sel(question="Clemente").squeeze())
+    18
+    """
+    players = [player for player, *_ in _BATTING]
+    hits = [row[1] for row in _BATTING]
+    return tally(hits, trials=45, systems=["first 45 at-bats"], questions=players)
+
+
+def batting_1975_remaining() -> Outcomes:
+    """Hits of the same 18 players in the rest of the 1970 season, to check predictions.
+
+    Source and licence as `batting_1975`.
+
+    Returns
+    -------
+    Outcomes
+    """
+    players = [player for player, *_ in _BATTING]
+    hits, at_bats = [row[2] for row in _BATTING], [row[3] for row in _BATTING]
+    return tally(hits, trials=at_bats, systems=["rest of season"], questions=players)
+
+
+def surgical() -> Outcomes:
+    """Deaths in cardiac surgery on babies at 12 hospitals; success is a death.
+
+    Source: Spiegelhalter et al., BUGS Examples Volume 1, "Surgical: Institutional ranking".
+    Licence: published counts, facts without copyright.
+
+    Returns
+    -------
+    Outcomes
+
+    Examples
+    --------
+    >>> int(surgical().trials.sum())
+    2814
+    """
+    hospitals = [row[0] for row in _SURGICAL]
+    deaths, operations = [row[1] for row in _SURGICAL], [row[2] for row in _SURGICAL]
+    return tally(deaths, trials=operations, systems=["mortality"], questions=hospitals)
+
+
+def tau_bench_airline() -> Outcomes:
+    """Tau-bench airline, gpt-4o with tool calling: 50 tasks, 4 trials each.
+
+    The published pass^1..4 of .420, .273, .220, .200 determine how many tasks succeeded 0, 1, 2,
+    3 and 4 times; which task is which is not published, so tasks are numbered by their count.
+    Source: Yao et al. 2024, arXiv:2406.12045, and the project's leaderboard. Licence: published
+    figures, facts without copyright.
+
+    Returns
+    -------
+    Outcomes
+
+    Examples
+    --------
+    >>> from bayesatk import evaluate, table
+    >>> fit = evaluate(tau_bench_airline(), "pass^1,2,3,4", rng=1)
+    >>> table(fit)["estimate"][::2].round(3).tolist()
+    [0.42, 0.273, 0.22, 0.2]
+    """
+    successes = [c for c, tasks in enumerate(_TAU_AIRLINE) for _ in range(tasks)]
+    return tally(successes, trials=4, systems=["gpt-4o"])

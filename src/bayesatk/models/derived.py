@@ -1,0 +1,166 @@
+"""Metrics from draws of success probabilities, whoever made the draws.
+
+Only definitions are used: the latent value ``g(p)`` of each metric on draws of p, averaged over
+the questions; for the population, under the sampled difficulty distribution or, without one, on
+the questions weighted by the Bayesian bootstrap.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from bayesatk.metrics import Metric, MetricGrid, MetricSpec
+from bayesatk.results import TARGETS, metric_dataset
+
+Array = NDArray[np.float64]
+QuestionDraws = Callable[[slice], Array]
+PopulationMean = Callable[[Metric], Array]
+
+_CHUNK = 4_000_000
+
+
+def metrics_from_draws(
+    tree: xr.DataTree, metrics: MetricSpec, *, rng: np.random.Generator | int | None = None
+) -> xr.DataTree:
+    """Add metric variables to the posterior of any model that has draws of ``p``.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        Group ``posterior`` with ``p(chain, draw, [system,] question)``. ``mean_p`` and ``icc``
+        (Beta difficulties) or ``mu`` and ``sigma`` (logit-normal ones), where present, define the
+        population; otherwise the questions are bootstrapped.
+    metrics : str, Metric, or iterable of them
+        As in `bayesatk.evaluate`.
+    rng : Generator, int or None
+        For the Bayesian bootstrap only.
+
+    Returns
+    -------
+    xarray.DataTree
+        A copy with the metric variables, dims ``(chain, draw, system, [k], [tau], target)``, in
+        ``posterior``.
+
+    Examples
+    --------
+    >>> p = xr.DataArray(np.full((2, 3, 1), 0.5), dims=("chain", "draw", "question"))
+    >>> tree = xr.DataTree.from_dict({"/posterior": xr.Dataset({"p": p})})
+    >>> found = metrics_from_draws(tree, "pass@2", rng=0)["posterior"]["pass_at_k"]
+    >>> float(found.mean())
+    0.75
+    """
+    posterior = tree["posterior"].to_dataset()
+    if "p" not in posterior:
+        raise ValueError(
+            f"tree must have draws of 'p' in its posterior; got {list(posterior.data_vars)}. "
+            "Name the success probability of your model 'p'."
+        )
+    p = posterior["p"]
+    if "system" not in p.dims:
+        p = p.expand_dims(system=["system"])
+    p = p.transpose("chain", "draw", "system", "question")
+    sizes = (p.sizes["chain"] * p.sizes["draw"], p.sizes["system"], p.sizes["question"])
+    flat = p.values.reshape(sizes)
+    grid = MetricGrid.of(metrics)
+    generator = np.random.default_rng(rng)
+    by_system = []
+    for system in range(sizes[1]):
+        own = flat[:, system]
+        population = difficulty_mean(posterior, system)
+        by_system.append(
+            draw_metrics(grid, partial(_columns, own), sizes[2], population, generator)
+        )
+    values = np.stack(by_system, axis=1)
+    shape = (p.sizes["chain"], p.sizes["draw"], *values.shape[1:])
+    coords = {
+        **{name: p[name] for name in ("chain", "draw", "system") if name in p.coords},
+        "target": list(TARGETS),
+    }
+    found = metric_dataset(
+        grid, values.reshape(shape), ("chain", "draw", "system"), ("target",), coords
+    )
+    result = tree.copy()
+    result["posterior"] = xr.DataTree(posterior.assign(found.variables).assign_coords(found.coords))
+    return result
+
+
+def _columns(values: Array, part: slice) -> Array:
+    return values[:, part]
+
+
+def draw_metrics(
+    grid: MetricGrid,
+    question_draws: QuestionDraws,
+    questions: int,
+    population_mean: PopulationMean | None,
+    rng: np.random.Generator,
+) -> Array:
+    """Metrics of one system; shape (draws, metrics, target).
+
+    Parameters
+    ----------
+    grid : MetricGrid
+    question_draws : callable
+        ``question_draws(part)`` gives draws of p for a slice of the questions.
+    questions : int
+    population_mean : callable, optional
+        ``population_mean(metric)`` is the expected metric of a new question in each draw.
+    rng : numpy.random.Generator
+        For the Bayesian bootstrap, used without one.
+    """
+    metrics = list(grid)
+    total: Array | None = None
+    weighted, weight_sum = np.zeros(0), np.zeros(0)
+    for part, p in _chunks(question_draws, questions):
+        values = np.stack([metric.latent(p) for metric in metrics])
+        if total is None:
+            total = np.zeros((len(p), len(metrics)))
+            weighted, weight_sum = np.zeros_like(total), np.zeros(len(p))
+        total += values.sum(axis=2).T
+        if population_mean is None:
+            weight = rng.standard_exponential((len(p), part.stop - part.start))
+            weighted += np.einsum("mdq,dq->dm", values, weight)
+            weight_sum += weight.sum(axis=1)
+    if total is None:
+        raise ValueError("the draws must cover at least one question; got none.")
+    if population_mean is None:
+        population = weighted / weight_sum[:, None]
+    else:
+        population = np.stack([population_mean(metric) for metric in metrics], axis=1)
+    return np.stack([total / questions, population], axis=-1)
+
+
+def _chunks(question_draws: QuestionDraws, questions: int) -> Iterator[tuple[slice, Array]]:
+    first = question_draws(slice(0, 1))
+    width = max(1, _CHUNK // len(first))
+    for start in range(0, questions, width):
+        part = slice(start, min(start + width, questions))
+        yield part, question_draws(part)
+
+
+def difficulty_mean(posterior: xr.Dataset, system: int) -> PopulationMean | None:
+    """Return the expected metric of a new question in each draw, where the model defines it."""
+
+    def draws(name: str) -> Array:
+        variable = posterior[name]
+        if "system" in variable.dims:
+            variable = variable.isel(system=system)
+        return np.asarray(variable.transpose("chain", "draw").values.ravel())
+
+    if {"mean_p", "icc"} <= set(posterior):
+        mean, icc = draws("mean_p"), draws("icc")
+        concentration = (1.0 - icc) / icc
+        return lambda metric: metric.predictive(mean * concentration, (1.0 - mean) * concentration)
+    if {"mu", "sigma"} <= set(posterior):
+        z = np.linspace(-8.5, 8.5, 171)
+        weight = np.exp(-0.5 * z**2)
+        points = expit(draws("mu")[:, None] + draws("sigma")[:, None] * z)
+        return lambda metric: np.asarray(metric.latent(points) @ (weight / weight.sum()))
+    if "mean_p" in posterior:
+        shared = draws("mean_p")
+        return lambda metric: metric.latent(shared)
+    return None

@@ -1,0 +1,1 @@
+"""Holding closed forms against samplers: `bayesatk.verify`."""

@@ -1,0 +1,238 @@
+"""`verify`: a closed form against a sampler, in units of Monte Carlo error."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.special import ndtr, ndtri
+
+from bayesatk.results import check_result
+
+Verdict = Literal["agree", "disagree", "inconclusive"]
+
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+MAX_RHAT = 1.01
+MIN_ESS = 400.0
+_TESTS = 2 + len(LEVELS)  # mean, sd, and the distribution at each level
+_SAME = 1e-12  # quantities that are known exactly must match to this
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        One row per quantity: exact and sampled mean and sd, their differences in Monte Carlo
+        standard errors (``z_mean``, ``z_sd``), the largest deviation of the whole distribution
+        (``z_pit``), R-hat, bulk effective sample size, the smallest adjusted p-value, the bias of
+        the mean in posterior sds that would have been caught with probability 0.9
+        (``detectable``), and the verdict.
+    family_error : float
+        Probability of any false "disagree" over all quantities together, at most.
+    """
+
+    table: pd.DataFrame
+    family_error: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """Disagree if any quantity does; else inconclusive if any is; else agree."""
+        found = set(self.table["verdict"])
+        for verdict in ("disagree", "inconclusive"):
+            if verdict in found:
+                return verdict
+        return "agree"
+
+    def summary(self) -> str:
+        """Return the overall line."""
+        counts = self.table["verdict"].value_counts()
+        parts = ", ".join(
+            f"{counts.get(name, 0)} {name}" for name in ("agree", "disagree", "inconclusive")
+        )
+        worst = self.table["z_mean"].abs().max()
+        return (
+            f"{self.verdict.upper()}: {len(self.table)} quantities ({parts}); largest difference "
+            f"of means {worst:.1f} Monte Carlo standard errors; probability of any false "
+            f"'disagree' at most {self.family_error:g}."
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def verify(exact: xr.DataTree, sampled: xr.DataTree, *, family_error: float = 0.01) -> Verification:
+    """Hold a closed-form result against draws of the same quantities.
+
+    For every variable, k, tau, system and target: the difference of means and of sds in Monte
+    Carlo standard errors, and the share of draws below seven quantiles of the exact posterior (a
+    probability integral transform check with the effective sample size of each indicator).
+
+    Parameters
+    ----------
+    exact : xarray.DataTree
+        From `bayesatk.evaluate`.
+    sampled : xarray.DataTree
+        From `bayesatk.sample`, or any tree whose ``posterior`` has the same variables, such as
+        one from `bayesatk.metrics_from_draws`.
+    family_error : float
+        Bound on the probability that any correct quantity is called "disagree" (Bonferroni over
+        all quantities and tests).
+
+    Returns
+    -------
+    Verification
+        A quantity is "inconclusive" when its chains have not mixed (R-hat above 1.01) or give an
+        effective sample size under 400.
+
+    Raises
+    ------
+    ValueError
+        If the two results are of different data, pooling or prior, or share no quantity.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@1", rng=1)
+    >>> bayesatk.verify(fit, fit).verdict  # its own independent draws
+    'agree'
+    """
+    if not 0.0 < family_error < 1.0:
+        raise ValueError(f"family_error must lie strictly between 0 and 1; got {family_error}.")
+    check_result(exact, "closed_form")
+    _check_same_question(exact, sampled)
+    quantities = list(_quantities(exact, sampled))
+    if not quantities:
+        raise ValueError(
+            "exact and sampled must share at least one variable; got "
+            f"{sorted(exact['closed_form'].data_vars)} and "
+            f"{sorted(sampled['posterior'].data_vars)}. Evaluate and sample the same metrics."
+        )
+    level = family_error / (_TESTS * len(quantities))
+    return Verification(
+        pd.DataFrame([_compare(one, level, family_error) for one in quantities]), family_error
+    )
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    labels: dict[str, Any]
+    mean: float
+    sd: float
+    quantiles: np.ndarray[Any, np.dtype[np.float64]] | None
+    reference_draws: float
+    draws: xr.DataArray
+
+
+def _check_same_question(exact: xr.DataTree, sampled: xr.DataTree) -> None:
+    for name in ("pooling", "prior"):
+        ours, theirs = exact.attrs.get(name), sampled.attrs.get(name, exact.attrs.get(name))
+        if ours != theirs:
+            raise ValueError(
+                f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "
+                f"the same {name}= to evaluate and sample."
+            )
+    if "observed_data" in sampled.children and "successes" in sampled["observed_data"]:
+        counts = [
+            tree["observed_data"].to_dataset()["successes"].values for tree in (exact, sampled)
+        ]
+        if not np.array_equal(counts[0], counts[1]):
+            raise ValueError(
+                "exact and sampled must be results of the same data; their successes differ."
+            )
+
+
+def _quantities(exact: xr.DataTree, sampled: xr.DataTree) -> Iterator[_Quantity]:
+    """Yield every scalar quantity that both results hold."""
+    closed, posterior = exact["closed_form"].to_dataset(), sampled["posterior"].to_dataset()
+    levels = exact["closed_form_quantiles"].to_dataset()
+    bootstrap = closed.attrs.get("bootstrap_draws", 0)
+    for name, statistics in closed.data_vars.items():
+        if name not in posterior or "statistic" not in statistics.dims:
+            continue
+        draws = posterior[name]
+        dims = [str(dim) for dim in statistics.dims if dim != "statistic"]
+        stacked = statistics.stack(_quantity=dims)
+        for position in range(stacked.sizes["_quantity"]):
+            where = {
+                dim: stacked[dim].values[position].item()
+                if hasattr(stacked[dim].values[position], "item")
+                else stacked[dim].values[position]
+                for dim in dims
+            }
+            column = stacked.isel(_quantity=position)
+            drawn = bootstrap if where.get("target") == "population" else 0
+            yield _Quantity(
+                labels={"variable": str(name), **where},
+                mean=float(column.sel(statistic="mean")),
+                sd=float(column.sel(statistic="sd")),
+                quantiles=levels[name].sel(where).sel(quantile=list(LEVELS)).values
+                if name in levels
+                else None,
+                reference_draws=float(drawn) if drawn else np.inf,
+                draws=draws.sel(where),
+            )
+
+
+def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any]:
+    """Return the row of one quantity."""
+    draws = one.draws.transpose("chain", "draw").reset_coords(drop=True)
+    mean, sd = float(draws.mean()), float(draws.std(ddof=1))
+    row: dict[str, Any] = {
+        **one.labels,
+        "exact_mean": one.mean,
+        "sampled_mean": mean,
+        "exact_sd": one.sd,
+        "sampled_sd": sd,
+    }
+    if one.sd == 0.0 or sd == 0.0:
+        same = bool(np.abs(draws.values - one.mean).max() <= _SAME and one.sd <= _SAME)
+        certain = {"z_mean": 0.0 if same else np.inf, "z_sd": 0.0, "z_pit": 0.0}
+        verdict: Verdict = "agree" if same else "disagree"
+        rest = {"rhat": 1.0, "ess": float(draws.size), "p_adjusted": float(same)}
+        return {**row, **certain, **rest, "detectable": 0.0, "verdict": verdict}
+    rhat = float(_scalar(az.rhat(draws)))
+    ess = float(_scalar(az.ess(draws, method="bulk")))
+    error = float(_scalar(az.mcse(draws, method="mean")))
+    error_sd = float(_scalar(az.mcse(draws, method="sd")))
+    deviations = _pit_deviations(one, draws, ess)
+    z_mean, z_sd = (mean - one.mean) / error, (sd - one.sd) / error_sd
+    z_pit = float(deviations[np.argmax(np.abs(deviations))]) if len(deviations) else 0.0
+    p_value = 2.0 * ndtr(-max(abs(z_mean), abs(z_sd), abs(z_pit)))
+    mixed = rhat <= MAX_RHAT and ess >= MIN_ESS
+    if not mixed:
+        verdict = "inconclusive"
+    else:
+        verdict = "disagree" if p_value < level else "agree"
+    return {
+        **row,
+        "z_mean": z_mean,
+        "z_sd": z_sd,
+        "z_pit": z_pit,
+        "rhat": rhat,
+        "ess": ess,
+        "p_adjusted": min(1.0, p_value / level * family_error),
+        "detectable": float(ndtri(1.0 - level / 2.0) + ndtri(0.9)) * error / one.sd,
+        "verdict": verdict,
+    }
+
+
+def _pit_deviations(one: _Quantity, draws: xr.DataArray, ess: float) -> Any:
+    """Excess share of draws below each exact quantile, in standard errors."""
+    if one.quantiles is None or not np.isfinite(one.quantiles).all():
+        return np.zeros(0)
+    levels = np.array(LEVELS)
+    below = (draws <= xr.DataArray(one.quantiles, dims="level")).astype(float)
+    own = az.ess(below, method="mean").values
+    size = np.where(np.isfinite(own), np.minimum(own, draws.size), ess)
+    variance = levels * (1.0 - levels) * (1.0 / size + 1.0 / one.reference_draws)
+    return (below.mean(("chain", "draw")).values - levels) / np.sqrt(variance)
+
+
+def _scalar(value: Any) -> float:
+    return float(np.asarray(value))
