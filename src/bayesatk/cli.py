@@ -13,6 +13,7 @@ from rich.table import Table
 
 Pooling = Literal["partial", "none", "complete"]
 _DISAGREE, _BAD_INPUT = 1, 2
+_TARGETS = {"questions": "these", "population": "like these", "": ""}
 _DEMO_METRICS = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
 
 app = typer.Typer(
@@ -133,7 +134,7 @@ def verify(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Closed form against PyMC; exit code 1 if they disagree.
+    """Hold the closed form against PyMC; exit code 1 if they disagree.
 
     Example: bayesatk verify runs.csv -m pass@1,4 --seed 1
     """
@@ -193,7 +194,7 @@ def _verify(
             }
         )
     else:
-        _print_verification(show, found)
+        _print_verification(show, found, str(fit.attrs["metrics"]).split())
     if found.verdict == "disagree":
         raise typer.Exit(_DISAGREE)
 
@@ -211,53 +212,81 @@ def _print_json(value: dict[str, Any]) -> None:
 
 
 def _print_result(console: Console, fit: Any) -> None:
-    from bayesatk.results import TARGETS, notes, table
+    from bayesatk.results import notes, table
 
     frame = table(fit)
-    percent = f"{100 * fit.attrs['ci_prob']:g}% {str(fit.attrs['ci_kind']).upper()}"
-    grid = Table(
-        title=f"Posterior, pooling={fit.attrs['pooling']}", title_justify="left", box=None,
-        pad_edge=False, padding=(0, 2, 0, 0),
-    )  # fmt: skip
-    for heading in ("system", "metric"):
+    many, beyond = frame["system"].nunique() > 1, frame["prior_sensitivity"].notna().any()
+    grid = _grid(f"Posterior (pooling={fit.attrs['pooling']}, {fit.attrs['method']})")
+    for heading in (*(["system"] if many else []), "metric", "target"):
         grid.add_column(heading)
-    grid.add_column("estimate", justify="right")
-    for target in TARGETS:
-        grid.add_column("these questions" if target == "questions" else "questions like these")
-        grid.add_column(percent)
-    for (system, metric), rows in frame.groupby(["system", "metric"], sort=False):
-        cells = [str(system), str(metric), _number(rows["estimate"].iloc[0])]
-        for row in rows.to_dict("records"):
-            cells.append(f"{row['mean']:.3f} ± {row['sd']:.3f}")
-            cells.append(f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]")
+    percent = f"{100 * fit.attrs['ci_prob']:g}% {str(fit.attrs['ci_kind']).upper()}"
+    for heading in ("estimate", "mean", "sd", percent, *(["prior x"] if beyond else [])):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in frame.to_dict("records"):
+        first = row["target"] == "questions"
+        cells = [str(row["system"])] if many and first else [""] if many else []
+        cells += [str(row["metric"]) if first else "", _TARGETS[str(row["target"])]]
+        cells += [_number(row["estimate"]) if first else ""]
+        cells += [f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
+        cells += [f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]"]
+        if beyond:
+            ratio = row["prior_sensitivity"]
+            cells += ["" if ratio != ratio else f"{ratio:.2f}"]
         grid.add_row(*cells)
     console.print(grid, markup=False)
+    if beyond:
+        console.print(
+            "prior x: width of the interval under a weaker prior over its width; far from 1, an "
+            "interval for k > trials is mostly prior.",
+            highlight=False,
+            markup=False,
+        )
     for note in notes(fit):
         console.print(f"Note: {note}", highlight=False, markup=False)
+
+
+def _grid(title: str) -> Table:
+    return Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
 
 
 def _number(value: float) -> str:
     return "k > trials" if value != value else f"{value:.3f}"
 
 
-def _print_verification(console: Console, found: Any) -> None:
-    grid = Table(
-        title="Closed form against PyMC", title_justify="left", box=None, pad_edge=False,
-        padding=(0, 2, 0, 0),
-    )  # fmt: skip
-    numbers = ("exact mean", "sampled", "z mean", "z sd", "z pit", "R-hat", "ESS")
-    for heading in ("quantity", "target"):
-        grid.add_column(heading)
-    for heading in numbers:
-        grid.add_column(heading, justify="right")
-    grid.add_column("verdict")
-    for row in found.table.fillna("").to_dict("records"):
-        place = [f"{name}={row[name]:g}" for name in ("k", "tau") if row.get(name, "") != ""]
+def _print_verification(console: Console, found: Any, asked: list[str]) -> None:
+    """Show the quantities that were asked for, and every one that does not agree."""
+    frame = found.table.fillna("")
+    labels = [_quantity(row) for row in frame.to_dict("records")]
+    shown = [
+        (label, row)
+        for label, row in zip(labels, frame.to_dict("records"), strict=True)
+        if label in asked or row["variable"] in ("mean_p", "icc") or row["verdict"] != "agree"
+    ]
+    many = frame["system"].nunique() > 1
+    grid = _grid("Closed form against PyMC")
+    for heading in (*(["system"] if many else []), "quantity", "target"):
+        grid.add_column(heading, no_wrap=True)
+    for heading in ("exact", "sampled", "z mean", "z sd", "z pit", "R-hat", "ESS"):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    grid.add_column("verdict", no_wrap=True)
+    for label, row in shown:
         grid.add_row(
-            " ".join([row["variable"], *place]), str(row.get("target", "")),
-            f"{row['exact_mean']:.4f}", f"{row['sampled_mean']:.4f}", f"{row['z_mean']:+.1f}",
+            *([str(row["system"])] if many else []), label, _TARGETS[str(row.get("target", ""))],
+            f"{row['exact_mean']:.3f}", f"{row['sampled_mean']:.3f}", f"{row['z_mean']:+.1f}",
             f"{row['z_sd']:+.1f}", f"{row['z_pit']:+.1f}", f"{row['rhat']:.3f}",
             f"{row['ess']:.0f}", row["verdict"],
         )  # fmt: skip
     console.print(grid, markup=False)
     console.print(found.summary(), highlight=False, markup=False)
+
+
+def _quantity(row: Any) -> str:
+    """Return the metric as people write it, from its variable, k and tau."""
+    from bayesatk.metrics import FAMILIES
+
+    symbols = {family.variable: family.symbol for family in FAMILIES.values()}
+    symbol = symbols.get(row["variable"])
+    if symbol is None:
+        return str(row["variable"])
+    label = symbol if row.get("k", "") == "" else f"{symbol}{row['k']:g}"
+    return label if row.get("tau", "") == "" else f"{label}:{row['tau']:g}"

@@ -31,6 +31,7 @@ STATISTICS = (
     "ci_error",
     "variance_trial",
     "variance_question",
+    "prior_sensitivity",
 )
 QUANTILE_LEVELS = np.round(np.concatenate([[0.005], np.arange(0.01, 1.0, 0.01), [0.995]]), 3)
 _PACKAGES = ("numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")

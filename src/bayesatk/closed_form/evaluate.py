@@ -1,5 +1,6 @@
 """`evaluate`: exact posterior of every metric, for both targets, as InferenceData."""
 
+import json
 from collections.abc import Sequence
 from typing import Literal
 
@@ -13,6 +14,7 @@ from bayesatk.closed_form.posteriors import (
     draw_all_p,
     system_posterior,
 )
+from bayesatk.closed_form.prior_effect import pooling_note, prior_sensitivity
 from bayesatk.core.distribution import interval
 from bayesatk.core.laws import finite
 from bayesatk.core.mixture import States
@@ -94,8 +96,10 @@ def evaluate(
     ``estimate`` is the unbiased finite-law value (k draws without replacement from the observed
     trials; NaN where a question has fewer than k). ``mean``, ``sd`` and the interval are those of
     the posterior law: fresh trials, any k. ``ci_error`` is the absolute error of the interval's
-    ends: numerical, or Monte Carlo where draws had to be used. Trials of a question are assumed
-    exchangeable.
+    ends: numerical, or Monte Carlo where draws had to be used. ``prior_sensitivity``, given where
+    k exceeds the trials of some question, is the width of the interval under the prior raised to
+    the power 1/2 (on the logit scale) over its width here: far from 1, the interval is mostly
+    prior. Trials of a question are assumed exchangeable.
 
     See Also
     --------
@@ -119,12 +123,20 @@ def evaluate(
     coords = {"system": outcomes.dataset["system"].values, "target": list(TARGETS)}
 
     rows, quantiles, samples, p_draws, posteriors = [], [], [], [], []
-    for c, n, stream in zip(successes, trials, generator.spawn(len(trials)), strict=True):
+    remarks: list[str] = []
+    systems = outcomes.systems
+    streams = generator.spawn(len(trials))
+    for system, c, n, stream in zip(systems, successes, trials, streams, strict=True):
         states = States.of(c, n)
         posterior = system_posterior(pooling, states, list(grid), prior)
         drawn = posterior.draw(CHAINS * draws, stream)
         estimate = _finite_estimates(grid, states)
-        rows.append(_statistics(posterior, drawn, estimate, ci_prob, ci_kind))
+        statistics = _statistics(posterior, drawn, estimate, ci_prob, ci_kind)
+        statistics[..., 8] = prior_sensitivity(
+            statistics, pooling, states, list(grid), prior, ci_prob, ci_kind
+        )
+        rows.append(statistics)
+        remarks.extend(pooling_note(pooling, system, states, requested, grid, statistics))
         quantiles.append(_quantiles(posterior, drawn))
         samples.append(drawn)
         posteriors.append(posterior)
@@ -166,6 +178,7 @@ def evaluate(
             citations=_citations(grid, pooling),
             ci_prob=float(ci_prob),
             ci_kind=ci_kind,
+            notes=json.dumps(remarks),
         ),
     )
 

@@ -114,7 +114,7 @@ def _bisect(function: Callable[[Array], Array], target: Array) -> Array:
         middle = 0.5 * (low + high)
         below = function(middle) < target
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high))
 
 
 class HasQuantile(Protocol):

@@ -112,6 +112,6 @@ def _refinement(mixture: StateMixture, column: int, cell: float) -> float:
     a = mixture.nodes.alpha[node] + states.successes
     b = mixture.nodes.beta[node] + states.trials - states.successes
     variance = beta_binomial_moments([mixture.credits[column]], a, b)[2][:, 0]
-    carrying = (states.count @ variance) ** 2 / max(states.count @ variance**2, 1e-300)
-    smoothing = max(4.0, 512.0 / float(carrying) ** 1.5)
+    total, squares = float(states.count @ variance), float(states.count @ variance**2)
+    smoothing = max(4.0, 512.0 / max(total**2 / max(squares, 1e-300), 1.0) ** 1.5)
     return float(np.clip(widest / states.questions / cell, 1.0, smoothing))

@@ -53,7 +53,7 @@ class HyperPrior:
 
     def __post_init__(self) -> None:
         for name, values in (("mean", self.mean), ("icc", self.icc)):
-            improper = name == "icc" and tuple(values) == (0.5, -0.5)
+            improper = name == "icc" and values[0] > 0 and values[1] == -values[0]
             if len(values) != 2 or not (
                 np.isfinite(values).all() and (min(values) > 0 or improper)
             ):
@@ -74,6 +74,22 @@ class HyperPrior:
 
 
 Prior = BetaPrior | HyperPrior
+
+
+def power_scaled(prior: Prior, power: float) -> Prior:
+    """Return the prior with its density on the logit scale raised to a power.
+
+    That multiplies every Beta parameter by the power: ``power=0.5`` halves what the prior says.
+
+    Examples
+    --------
+    >>> power_scaled(BetaPrior(1.0, 2.0), 0.5)
+    BetaPrior(alpha=0.5, beta=1.0)
+    """
+    if isinstance(prior, BetaPrior):
+        return BetaPrior(prior.alpha * power, prior.beta * power)
+    mean, icc = ((a * power, b * power) for a, b in (prior.mean, prior.icc))
+    return HyperPrior(mean, icc)
 
 
 def resolve_prior(pooling: Pooling, prior: Prior | None) -> Prior:

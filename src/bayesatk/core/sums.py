@@ -97,14 +97,15 @@ def _windows(mixture: StateMixture, columns: Sequence[int]) -> dict[int, tuple[f
     return windows
 
 
-def _log_phi(flat: Array, phases: Array, count: Array) -> Array:
+def _log_phi(flat: Array, phases: Array, count: Array) -> NDArray[np.complex128]:
     """Log characteristic function of each node: states' own, times their multiplicities."""
     cosine, sine = flat @ np.cos(phases), flat @ np.sin(phases)
     shape = (-1, len(count), phases.shape[1])
     with np.errstate(divide="ignore"):
         modulus = np.log(np.hypot(cosine, sine)).reshape(shape)
     angle = np.arctan2(sine, cosine).reshape(shape)
-    return np.einsum("gsf,s->gf", modulus, count) + 1j * np.einsum("gsf,s->gf", angle, count)
+    total = np.einsum("gsf,s->gf", modulus, count) + 1j * np.einsum("gsf,s->gf", angle, count)
+    return np.asarray(total, complex)
 
 
 def _try_series(
@@ -150,9 +151,9 @@ def _series(
     for i in columns:
         offset, variance = node_offsets(mixture, i)
         unit = 2.0 * np.pi / (windows[i][1] - windows[i][0])
-        omega[i] = unit * np.arange(1, needed[i] + 1)
-        logs = 1j * np.outer(offset, omega[i]) - np.outer(variance, 0.5 * omega[i] ** 2)
-        phi[i] = moments.weight[mixture.concentrated] @ np.exp(logs)
+        omega[i] = unit * np.arange(1.0, needed[i] + 1.0)
+        narrow = 1j * np.outer(offset, omega[i]) - np.outer(variance, 0.5 * omega[i] ** 2)
+        phi[i] = np.asarray(moments.weight[mixture.concentrated] @ np.exp(narrow), complex)
     for block in mixture.blocks(columns):
         flat = block.weights.reshape(-1, block.weights.shape[-1])
         for position, i in enumerate(columns):
@@ -161,7 +162,7 @@ def _series(
             resolved[i] = resolved[i] and step <= _PHASE
             if resolved[i]:
                 logs = _log_phi(flat, np.outer(gap, omega[i] / questions), mixture.states.count)
-                phi[i] += moments.weight[block.nodes] @ np.exp(logs)
+                phi[i] += np.asarray(moments.weight[block.nodes] @ np.exp(logs))
     ends = {i: float(np.abs(phi[i][-3:]).max()) if resolved[i] else 1.0 for i in columns}
     alive = {i: modulus for i, modulus in ends.items() if modulus > _DEAD}
     for i in set(columns) - set(alive):

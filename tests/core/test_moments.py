@@ -1,0 +1,93 @@
+"""Posterior moments against exact rationals, saturated states included."""
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesatk.core.beta_binomial import beta_binomial_moments, beta_binomial_pmf
+from bayesatk.core.credit import Credit, pass_at
+from bayesatk.core.moments import posterior_moments
+from bayesatk.core.quadrature import beta_rule
+from tests import witness
+from tests.core.test_laws import BUILDERS
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize(("trials", "k"), [(4, 3), (4, 16), (64, 8), (64, 64), (256, 128)])
+def test_moments_against_rationals(name: str, trials: int, k: int) -> None:
+    # Published variances lose every digit at the near-saturated counts in this list.
+    counts = np.array(sorted({0, 1, 2, trials // 2, int(0.95 * trials), trials - 1, trials}))
+    if k > trials:
+        counts = counts[[0, -1]]
+    moments = posterior_moments([BUILDERS[name](k)], counts + 1, trials - counts + 1)
+    credit = witness.credit_by_definition(name, k)
+    for i, c in enumerate(counts):
+        mean, variance = witness.posterior_moments(credit, int(c) + 1, trials - int(c) + 1)
+        assert witness.relative_error(moments.mean[i, 0], mean) <= 1e-12
+        assert witness.relative_error(moments.variance[i, 0], variance) <= 1e-11
+        assert witness.relative_error(moments.complement[i, 0], 1 - mean) <= 1e-11
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pass@", "pass^", "maj@"])
+def test_moments_of_two_thousand_trials(name: str) -> None:
+    trials, k = 2000, 1000
+    counts = np.array([0, 3, 1100, 1997, 2000])
+    moments = posterior_moments([BUILDERS[name](k)], counts + 1, trials - counts + 1)
+    credit = witness.credit_by_definition(name, k)
+    for i, c in enumerate(counts.tolist()):
+        mean, variance = witness.posterior_moments(credit, c + 1, trials - c + 1)
+        if mean < 1e-290:
+            continue
+        assert witness.relative_error(moments.mean[i, 0], mean) <= 1e-12
+        if variance > 1e-290:
+            assert witness.relative_error(moments.variance[i, 0], variance) <= 1e-9
+
+
+@given(
+    a=st.integers(1, 30),
+    b=st.integers(1, 30),
+    k=st.integers(1, 20),
+    name=st.sampled_from(sorted(BUILDERS)),
+)
+def test_beta_binomial_sums_against_rationals(a: int, b: int, k: int, name: str) -> None:
+    mean, variance = witness.posterior_moments(witness.credit_by_definition(name, k), a, b)
+    found = [part.item() for part in beta_binomial_moments([BUILDERS[name](k)], [a], [b])]
+    assert abs(found[0] - float(mean)) <= 1e-14
+    assert abs(found[1] - float(1 - mean)) <= 1e-14
+    assert abs(found[2] - float(variance)) <= 1e-14
+
+
+@pytest.mark.parametrize(("a", "b"), [(1e-8, 1e-8), (1e-5, 3.0), (1e12, 2e12), (1e15, 1e-3)])
+def test_beta_binomial_at_extreme_parameters(a: float, b: float) -> None:
+    pmf = beta_binomial_pmf(3, np.array([a]), np.array([b]))
+    assert abs(pmf.sum() - 1.0) <= 1e-14
+    np.testing.assert_allclose(pmf @ np.arange(4), 3 * a / (a + b), rtol=1e-12)
+
+
+def test_tiny_prior_parameters_reach_the_tails() -> None:
+    # E p = a/(a+b) whatever the prior: mass piles up at both ends.
+    a, b = np.array([0.003, 0.003, 1.003]), np.array([0.01, 1.01, 0.01])
+    moments = posterior_moments([pass_at(1)], a, b)
+    total = a + b
+    np.testing.assert_allclose(moments.mean[:, 0], a / total, rtol=1e-12)
+    np.testing.assert_allclose(moments.variance[:, 0], a * b / total**2 / (total + 1), rtol=1e-11)
+
+
+def test_rule_integrates_beta_functions() -> None:
+    for a, b in [(0.01, 0.02), (1.0, 1.0), (3.0, 500.0), (800.0, 0.7)]:
+        rule = beta_rule(a, b, a + b)
+        total = np.exp(rule.log_weight + a * rule.log_p + b * rule.log_q).sum()
+        assert abs(total / float(mpmath.beta(a, b)) - 1.0) <= 1e-12
+
+
+def test_custom_credit_has_moments() -> None:
+    credit = Credit.of([0.0, 0.2, 0.9, 0.4])
+    mean, variance = witness.posterior_moments(
+        [witness.Fraction(x).limit_denominator(10) for x in credit.values], 3, 2
+    )
+    moments = posterior_moments([credit], [3.0], [2.0])
+    assert witness.relative_error(moments.mean.item(), mean) <= 1e-13
+    assert witness.relative_error(moments.variance.item(), variance) <= 1e-12
