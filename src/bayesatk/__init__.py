@@ -29,6 +29,7 @@ _HOME = {
     "avg_ci": "parity",
     "bayes": "parity",
     "bayes_ci": "parity",
+    "datasets": "",
     "evaluate": "closed_form.evaluate",
     "g_pass_at_k": "parity",
     "g_pass_at_k_ci": "parity",
@@ -63,7 +64,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that numpy users never pay for PyMC."""
     if name not in _HOME:
         raise AttributeError(f"module 'bayesatk' has no attribute {name!r}")
-    value = getattr(import_module(f"bayesatk.{_HOME[name]}"), name)
+    home = _HOME[name]
+    module = import_module(f"bayesatk.{home or name}")
+    value = getattr(module, name) if home else module
     globals()[name] = value
     return value
 

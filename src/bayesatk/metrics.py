@@ -90,7 +90,7 @@ class Metric:
         Returns
         -------
         ndarray, shape of p
-            Absolute error about 1e-13; what matters for draws.
+            Absolute error below 1e-11; what matters for draws.
 
         Examples
         --------

@@ -5,7 +5,7 @@ distributions where they exist, and a function that draws.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +21,7 @@ from bayesatk.closed_form.draws import (
     sum_covariance,
 )
 from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
-from bayesatk.core.credit import Array, pass_at
+from bayesatk.core.credit import Array, Credit, pass_at
 from bayesatk.core.distribution import MonotoneImage, constant
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
@@ -112,10 +112,38 @@ class SystemPosterior:
 def system_posterior(
     pooling: Pooling, states: States, metrics: Sequence[Metric], prior: Prior
 ) -> SystemPosterior:
-    """Return the closed-form posterior of one system."""
+    """Return the closed-form posterior of one system; metrics that coincide are done once."""
+    first: dict[Credit, int] = {}
+    for metric in metrics:
+        first.setdefault(Credit.of(metric.credit.values), len(first))
+    index = np.array([first[Credit.of(metric.credit.values)] for metric in metrics])
+    distinct = [metrics[int(np.argmax(index == i))] for i in range(len(first))]
     if isinstance(prior, HyperPrior):
-        return _partial(states, metrics, prior)
-    return (_complete if pooling == "complete" else _none)(states, metrics, prior)
+        posterior = _partial(states, distinct, prior)
+    else:
+        posterior = (_complete if pooling == "complete" else _none)(states, distinct, prior)
+    return _repeat(posterior, index)
+
+
+def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPosterior:
+    """Return the posterior with its metrics repeated in the order of ``index``."""
+
+    def draw(size: int, rng: np.random.Generator) -> Draws:
+        drawn = posterior.draw(size, rng)
+        return replace(drawn, metrics=drawn.metrics[:, index])
+
+    questions, population = posterior.distributions
+    return replace(
+        posterior,
+        mean=posterior.mean[index],
+        variance_trial=posterior.variance_trial[index],
+        variance_question=posterior.variance_question[index],
+        distributions=(
+            [questions[i] for i in index],
+            None if population is None else [population[i] for i in index],
+        ),
+        draw=draw,
+    )
 
 
 def _columns(*targets: Array) -> NDArray[np.float64]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.interpolate import CubicHermiteSpline
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import betainc, expit
 
@@ -45,9 +44,9 @@ class Distribution:
         x = np.asarray(x, float)
         if len(self.x) == 1:
             return np.asarray(x >= self.x[0], float)
-        inside = CubicHermiteSpline(self.x, self.cdf_values, self.pdf)(
-            np.clip(x, self.x[0], self.x[-1])
-        )
+        cell = np.clip(np.searchsorted(self.x, x, side="right") - 1, 0, len(self.x) - 2)
+        width = self.x[cell + 1] - self.x[cell]
+        inside = self._piece(cell, np.clip((x - self.x[cell]) / width, 0.0, 1.0))
         return np.where(x < self.x[0], 0.0, np.where(x >= self.x[-1], 1.0, np.clip(inside, 0, 1)))
 
     def quantile(self, probability: ArrayLike) -> Array:
@@ -57,12 +56,20 @@ class Distribution:
             return np.full(p.shape, self.x[0])
         table = np.maximum.accumulate(self.cdf_values)
         cell = np.clip(np.searchsorted(table, p) - 1, 0, len(self.x) - 2)
-        low, high = self.x[cell], self.x[cell + 1]
-        for _ in range(45):  # bisection: 1e-13 of a cell
+        low, high = np.zeros(p.shape), np.ones(p.shape)
+        for _ in range(45):  # bisection to 1e-13 of a cell
             middle = 0.5 * (low + high)
-            below = self.cdf(middle) < p
+            below = self._piece(cell, middle) < p
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray(0.5 * (low + high))
+        return np.asarray(self.x[cell] + 0.5 * (low + high) * (self.x[cell + 1] - self.x[cell]))
+
+    def _piece(self, cell: NDArray[np.intp], s: Array) -> Array:
+        """Cubic Hermite piece of the distribution function at a fraction s of a cell."""
+        width = self.x[cell + 1] - self.x[cell]
+        start, rise = self.cdf_values[cell], self.cdf_values[cell + 1] - self.cdf_values[cell]
+        left, right = self.pdf[cell] * width, self.pdf[cell + 1] * width
+        curve = s * (1 - s) * ((1 - s) * (left - rise) - s * (right - rise))
+        return np.asarray(start + s * rise + curve)
 
 
 @dataclass(frozen=True)

@@ -94,13 +94,16 @@ def icc_distribution(posterior: HyperPosterior) -> LogitDistribution:
     """
     density = CubicSpline(posterior.t_row, logsumexp(posterior.log_weight, axis=1))
     t = np.linspace(posterior.t_row[0], posterior.t_row[-1], 40 * len(posterior.t_row) + 1)
-    pdf = np.exp(density(t))
-    cdf = CubicSpline(t, pdf).antiderivative()(t)
-    x = posterior.place(t, np.zeros_like(t))[1]
-    slope = pdf / CubicSpline(t, x)(t, 1) / cdf[-1]
+    y = posterior.place(t, np.zeros_like(t))[1]
+    return LogitDistribution(_along(t, np.exp(density(t)), y), 1e-6)
+
+
+def _along(t: Array, density: Array, x: Array) -> Distribution:
+    """Return the distribution of increasing x(t) when t has this unnormalised density."""
+    cdf = CubicSpline(t, density).antiderivative()(t)
+    slope = density / CubicSpline(t, x)(t, 1) / cdf[-1]
     cdf = np.maximum.accumulate(cdf / cdf[-1])
-    table = Distribution(x, cdf, monotone_slopes(x, cdf, slope), 1e-6, "quadrature")
-    return LogitDistribution(table, 1e-6)
+    return Distribution(x, cdf, monotone_slopes(x, cdf, slope), 1e-6, "quadrature")
 
 
 def _join_rows(t: Array, position: Array, weight: Array) -> Distribution:

@@ -1,0 +1,28 @@
+"""Shared data: small enough to be quick, ragged and extreme enough to be honest."""
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import bayesatk as bk
+
+settings.register_profile("default", deadline=None, derandomize=True)
+settings.load_profile("default")
+
+METRICS = "pass@1,4 pass^4 maj@3 g-pass@4:0.5 mg-pass@4 auc@4 bayes"
+
+
+@pytest.fixture(scope="session")
+def ragged() -> bk.Outcomes:
+    """Two systems, twelve questions, one to nine trials; all-right and all-wrong included."""
+    rng = np.random.default_rng(20)
+    trials = rng.integers(1, 10, (2, 12))
+    successes = rng.binomial(trials, rng.beta(0.6, 0.6, (2, 12)))
+    successes[0, :2] = [0, trials[0, 1]]
+    return bk.tally(successes, trials=trials, systems=["a", "b"])
+
+
+@pytest.fixture(scope="session", params=["partial", "none", "complete"])
+def fit(request, ragged):
+    """A closed-form result of each kind of pooling."""
+    return bk.evaluate(ragged, METRICS, pooling=request.param, rng=5)

@@ -1,0 +1,74 @@
+"""The package as a whole: public names, laziness, datasets, README."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import bayesatk as bk
+
+PUBLIC = [
+    "BetaPrior", "Credit", "Family", "HyperPrior", "Metric", "OutcomeError", "Outcomes",
+    "Verification", "auc_at_k", "auc_at_k_ci", "avg", "avg_ci", "bayes", "bayes_ci",
+    "build_beta_binomial", "build_logit_normal", "datasets", "evaluate", "g_pass_at_k",
+    "g_pass_at_k_ci", "g_pass_at_k_tau", "g_pass_at_k_tau_ci", "load", "load_result", "maj_at_k",
+    "maj_at_k_ci", "metrics_from_draws", "mg_pass_at_k", "mg_pass_at_k_ci", "pass_at_k",
+    "pass_at_k_ci", "pass_hat_k", "pass_hat_k_ci", "sample", "save", "table", "tally", "verify",
+]  # fmt: skip
+
+
+def test_public_names_are_frozen() -> None:
+    assert sorted(PUBLIC) == bk.__all__
+    assert set(PUBLIC) <= set(dir(bk))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_exist_and_are_documented(name: str) -> None:
+    value = getattr(bk, name)
+    assert inspect.getdoc(value)
+
+
+def test_unknown_names_are_unknown() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = bk.nothing
+
+
+def _modules_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys; print(' '.join(sys.modules))"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+HEAVY = {"xarray", "pandas", "arviz", "pymc", "pytensor", "matplotlib", "narwhals", "numba"}
+
+
+def test_array_functions_load_numpy_and_scipy_only() -> None:
+    loaded = _modules_after("import bayesatk; bayesatk.pass_at_k_ci([[0, 1]], 1)")
+    assert {"numpy", "scipy"} <= loaded
+    assert not loaded & (HEAVY | {"rich", "typer"})
+
+
+def test_evaluate_loads_no_sampler() -> None:
+    loaded = _modules_after("import bayesatk; bayesatk.evaluate([[0, 1]], 'pass@1', rng=1)")
+    assert not loaded & {"pymc", "pytensor", "matplotlib", "numba", "nutpie"}
+
+
+def test_command_line_starts_light() -> None:
+    assert not _modules_after("import bayesatk.cli") & HEAVY
+
+
+def test_datasets_add_up() -> None:
+    from bayesatk import datasets
+
+    assert int(datasets.rat_tumors().trials.sizes["question"]) == 71
+    assert datasets.rat_tumors().successes.values[0, -1] == 4
+    assert int(datasets.batting_1975().trials.sum()) == 18 * 45
+    assert int(datasets.batting_1975_remaining().successes.sum()) == 1952
+    assert int(datasets.surgical().successes.sum()) == 208
+    assert datasets.tau_bench_airline().successes.values.sum() == 84
+    for name in datasets.__all__:
+        text = inspect.getdoc(getattr(datasets, name)) or ""
+        assert "Source" in text or "source" in text
+        assert "icence" in text
