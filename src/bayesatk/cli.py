@@ -217,8 +217,10 @@ def _print_result(console: Console, fit: Any) -> None:
     frame = table(fit)
     many, beyond = frame["system"].nunique() > 1, frame["prior_sensitivity"].notna().any()
     grid = _grid(f"Posterior (pooling={fit.attrs['pooling']}, {fit.attrs['method']})")
-    for heading in (*(["system"] if many else []), "metric", "target"):
-        grid.add_column(heading)
+    if many:
+        grid.add_column("system")
+    for heading in ("metric", "target"):
+        grid.add_column(heading, no_wrap=True)
     percent = f"{100 * fit.attrs['ci_prob']:g}% {str(fit.attrs['ci_kind']).upper()}"
     for heading in ("estimate", "mean", "sd", percent, *(["prior x"] if beyond else [])):
         grid.add_column(heading, justify="right", no_wrap=True)
@@ -250,12 +252,12 @@ def _grid(title: str) -> Table:
 
 
 def _number(value: float) -> str:
-    return "k > trials" if value != value else f"{value:.3f}"
+    return "k>n" if value != value else f"{value:.3f}"
 
 
 def _print_verification(console: Console, found: Any, asked: list[str]) -> None:
     """Show the quantities that were asked for, and every one that does not agree."""
-    frame = found.table.fillna("")
+    frame = found.table.astype(object).where(found.table.notna(), "")
     labels = [_quantity(row) for row in frame.to_dict("records")]
     shown = [
         (label, row)

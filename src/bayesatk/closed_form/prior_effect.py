@@ -78,7 +78,7 @@ def pooling_note(
         return []
     return [
         f"{system}: an independent flat prior per question would put {requested[worst].label} of "
-        f"these questions at {flat[worst]:.3f} ± {flat_sd[worst]:.3f}, {excess[worst]:.1f} sds from "
-        f"the pooled {mean[worst]:.3f} ± {sd[worst]:.3f}: with few trials and many questions its "
-        "bias outgrows its sd."
+        f"these questions at {flat[worst]:.3f} ± {flat_sd[worst]:.3f}, {excess[worst]:.1f} sds "
+        f"from the pooled {mean[worst]:.3f} ± {sd[worst]:.3f}: with few trials and many questions "
+        "its bias outgrows its sd."
     ]

@@ -1,0 +1,116 @@
+"""The command line: tables, JSON, files, exit codes, one-line errors."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import bayesatk as bk
+from bayesatk.cli import app
+
+RUNS = "model,task,trial,passed\n" + "".join(
+    f"{model},{task},{trial},{int((trial * task + len(model)) % 3 > 0)}\n"
+    for model in ("base", "tuned!")
+    for task in range(6)
+    for trial in range(3)
+)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(RUNS)
+    return path
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def test_evaluate_prints_a_table_and_a_card(runs) -> None:
+    done = run("evaluate", runs, "-m", "pass@1,4", "--seed", 1)
+    assert done.exit_code == 0
+    for text in ("2 systems x 6 questions, 36 trials", "tuned!", "pass@4", "like these", "k>n"):
+        assert text in done.output
+
+
+def test_evaluate_writes_json_and_netcdf(runs, tmp_path) -> None:
+    path = tmp_path / "fit.nc"
+    done = run("evaluate", runs, "-m", "pass@1 pass^2", "--json", "-o", path, "--seed", 1)
+    assert done.exit_code == 0
+    answer = json.loads(done.output)
+    fit = bk.load_result(path)
+    assert answer["pooling"] == fit.attrs["pooling"] == "partial"
+    assert len(answer["results"]) == 8
+    row = answer["results"][0]
+    exact = fit["closed_form"]["pass_at_k"].sel(system="base", k=1, target="questions")
+    assert row["mean"] == pytest.approx(float(exact.sel(statistic="mean")), abs=1e-14)
+
+
+def test_quiet_prints_only_the_table(runs) -> None:
+    done = run("evaluate", runs, "-m", "bayes", "-q", "--pooling", "none", "--seed", 1)
+    assert "Outcomes" not in done.output
+    assert "bayes" in done.output
+
+
+def test_labels_and_columns_can_be_mapped(tmp_path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"who": "a", "q": 1, "mark": "C"}\n{"who": "a", "q": 1, "mark": "I"}\n')
+    done = run(
+        "evaluate", path, "-m", "bayes", "--score", "C=1", "--score", "I=0", "--column",
+        "question=q", "--column", "outcome=mark", "--column", "system=who", "--seed", 1,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "0.500" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("none.csv", "-m", "pass@1"), "no such file"),
+        (("{runs}", "-m", "pass@x"), "must have integers"),
+        (("{runs}", "-m", "pass@1", "--ci-prob", "2"), "ci_prob must lie"),
+        (("{runs}", "-m", "pass@1", "--column", "question"), "--column must be NAME=VALUE"),
+        (("{runs}", "-m", "pass@1", "--score", "a=1"), "scores must map at least two"),
+        (("{runs}", "-m", "pass@1", "-o", "fit.txt"), "must end in .nc or .zarr"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(runs, arguments, message) -> None:
+    done = run("evaluate", *(one.format(runs=runs) for one in arguments))
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.slow
+def test_verify_and_its_exit_codes(runs, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "sampled.nc"
+    done = run("verify", runs, "-m", "pass@1,2", "--seed", 1, "-o", path)
+    assert done.exit_code == 0, done.output
+    assert "AGREE" in done.output
+    assert bk.load_result(path).attrs["method"] == "nuts"
+
+    from bayesatk.models import sampling
+
+    honest = sampling.sample
+
+    def shifted(*args, **kwargs):
+        tree = honest(*args, **kwargs)
+        tree["posterior"] = tree["posterior"].to_dataset() * 0.9
+        return tree
+
+    monkeypatch.setattr(sampling, "sample", shifted)
+    done = run("verify", runs, "-m", "pass@1,2", "--seed", 1, "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.output)["verdict"] == "disagree"
+
+
+@pytest.mark.slow
+def test_demo() -> None:
+    done = run("demo", "--json")
+    assert done.exit_code == 0
+    answer = json.loads(done.output)
+    assert answer["verdict"] == "agree"
+    estimates = [row["estimate"] for row in answer["results"] if "pass^" in row["metric"]]
+    assert [round(value, 3) for value in estimates[::2]] == [0.42, 0.273, 0.22, 0.2]

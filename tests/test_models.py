@@ -1,0 +1,134 @@
+"""PyMC against the closed forms: every pooling, both forms, ragged data, two systems."""
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+import bayesatk as bk
+from tests.conftest import METRICS
+
+SHORT = {"draws": 500, "tune": 500, "progressbar": False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pooling", "form"),
+    [("partial", "marginal"), ("partial", "full"), ("none", "full"), ("complete", "full")],
+)
+def test_sampling_agrees_with_the_closed_form(ragged, pooling, form) -> None:
+    fit = bk.evaluate(ragged, METRICS, pooling=pooling, rng=1)
+    options = {"target_accept": 0.95} if form == "full" and pooling == "partial" else None
+    sampled = bk.sample(
+        ragged, METRICS, pooling=pooling, form=form, rng=3, draws=2000, tune=1500,
+        progressbar=False, sample_kwargs=options,
+    )  # fmt: skip
+    found = bk.verify(fit, sampled)
+    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
+
+
+@pytest.mark.slow
+def test_sampled_and_exact_trees_have_the_same_schema(ragged, tmp_path) -> None:
+    fit = bk.evaluate(ragged, METRICS, rng=1, draws=500)
+    sampled = bk.sample(ragged, METRICS, rng=1, keep=["p"], **SHORT)
+    ours, theirs = fit["posterior"].to_dataset(), sampled["posterior"].to_dataset()
+    assert set(ours.data_vars) | {"p"} == set(theirs.data_vars)
+    for name, variable in ours.data_vars.items():
+        assert variable.dims == theirs[name].dims
+        assert variable.shape == theirs[name].shape
+        for coordinate in variable.coords:
+            np.testing.assert_array_equal(variable[coordinate], theirs[name][coordinate])
+    path = bk.save(sampled, tmp_path / "sampled.nc")
+    xr.testing.assert_equal(bk.load_result(path)["posterior"].to_dataset(), theirs)
+    frame = bk.table(sampled)
+    assert frame.loc[frame["metric"] == "bayes", "mean"].between(0, 1).all()
+
+
+@pytest.mark.slow
+def test_same_seed_gives_the_same_draws(ragged) -> None:
+    one, two = (bk.sample(ragged, "pass@2", rng=4, **SHORT) for _ in range(2))
+    xr.testing.assert_equal(one["posterior"].to_dataset(), two["posterior"].to_dataset())
+
+
+@pytest.mark.slow
+def test_a_users_own_model_gives_metrics(ragged) -> None:
+    model = bk.build_logit_normal(ragged)
+    tree = pm.sample(
+        model=model, nuts_sampler="nutpie", draws=500, tune=800, chains=4, cores=2, random_seed=1,
+        progressbar=False,
+    )  # fmt: skip
+    found = bk.metrics_from_draws(tree, "pass@1,4 bayes")["posterior"].to_dataset()
+    assert found["pass_at_k"].dims == ("chain", "draw", "system", "k", "target")
+    beta = bk.evaluate(ragged, "pass@1,4 bayes", rng=1)["closed_form"]
+    # Another shape of difficulty: close to the Beta's answer, within its own uncertainty.
+    for target in ("questions", "population"):
+        exact = beta["bayes"].sel(target=target)
+        gap = found["bayes"].sel(target=target).mean(("chain", "draw")) - exact.sel(
+            statistic="mean"
+        )
+        assert float(np.abs(gap / exact.sel(statistic="sd")).max()) < 1.0
+
+
+def test_models_have_names_and_coordinates(ragged) -> None:
+    partial = bk.build_beta_binomial(ragged)
+    assert [rv.name for rv in partial.free_RVs] == ["mean_p", "icc", "p"]
+    assert list(partial.coords["system"]) == ["a", "b"]
+    assert [rv.name for rv in partial.observed_RVs] == ["successes"]
+    marginal = bk.build_beta_binomial(ragged, form="marginal")
+    assert [rv.name for rv in marginal.free_RVs] == ["mean_p", "icc"]
+    complete = bk.build_beta_binomial(ragged, "complete", prior=bk.BetaPrior(2, 3))
+    assert [rv.name for rv in complete.free_RVs] == ["mean_p"]
+    improper = bk.build_beta_binomial(ragged, prior=bk.HyperPrior.bda3())
+    assert "improper_icc_prior" in improper.named_vars
+
+
+def test_marginal_likelihood_is_the_integrated_full_one() -> None:
+    data = bk.tally(([2, 0, 3], [3, 1, 5]))
+    model = bk.build_beta_binomial(data, form="marginal")
+    point = {"mean_p_logodds__": np.array([0.3]), "icc_logodds__": np.array([-0.4])}
+    logp = model.compile_logp(vars=model.potentials)(point)
+    mean, icc = 1 / (1 + np.exp(-0.3)), 1 / (1 + np.exp(0.4))
+    total = (1 - icc) / icc
+    p = (np.arange(200_000) + 0.5) / 200_000
+    density = p ** (mean * total - 1) * (1 - p) ** ((1 - mean) * total - 1)
+    density /= density.sum()
+    likelihoods = [(density @ (p**c * (1 - p) ** (n - c))) for c, n in [(2, 3), (0, 1), (3, 5)]]
+    assert abs(float(logp) - np.log(likelihoods).sum()) < 2e-3
+
+
+def test_prior_predictive_works_on_the_full_form(ragged) -> None:
+    with bk.build_beta_binomial(ragged):
+        prior = pm.sample_prior_predictive(50, random_seed=1)
+    drawn = prior["prior_predictive"]["successes"]
+    assert bool((drawn <= ragged.trials.values).all())
+
+
+def test_options_are_checked(ragged) -> None:
+    with pytest.raises(ValueError, match="form='marginal' needs pooling='partial'"):
+        bk.build_beta_binomial(ragged, "none", form="marginal")
+    with pytest.raises(ValueError, match="form must be"):
+        bk.build_beta_binomial(ragged, form="half")
+    with pytest.raises(TypeError, match="must be a BetaPrior"):
+        bk.build_beta_binomial(ragged, "none", prior=bk.HyperPrior())
+    with pytest.raises(ValueError, match="draws of 'p'"):
+        bk.metrics_from_draws(
+            xr.DataTree.from_dict({"/posterior": xr.Dataset({"q": ("draw", [0.5])})}), "pass@1"
+        )
+
+
+def test_population_of_a_logit_normal() -> None:
+    """Against 10^6 simulated questions."""
+    shape = (1, 2, 1)
+    posterior = xr.Dataset(
+        {
+            "p": (("chain", "draw", "question"), np.full(shape, 0.5)),
+            "mu": (("chain", "draw"), np.array([[0.4, -1.0]])),
+            "sigma": (("chain", "draw"), np.array([[1.5, 4.0]])),
+        }
+    )
+    tree = xr.DataTree.from_dict({"/posterior": posterior})
+    found = bk.metrics_from_draws(tree, "pass@4")["posterior"]["pass_at_k"].sel(target="population")
+    z = np.random.default_rng(0).standard_normal(1_000_000)
+    for draw, (mu, sigma) in enumerate([(0.4, 1.5), (-1.0, 4.0)]):
+        simulated = 1 - (1 - 1 / (1 + np.exp(-(mu + sigma * z)))) ** 4
+        assert abs(float(found.isel(draw=draw).squeeze()) - simulated.mean()) < 5 * 0.5 / 1000
