@@ -29,10 +29,16 @@ from bayesatk.core.hyper_functions import draw_hyperparameters, question_varianc
 from bayesatk.core.mixture import StateMixture, States
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.nodes import Nodes
-from bayesatk.core.population import icc_distribution, population_distributions
+from bayesatk.core.population import (
+    icc_distribution,
+    noisy_distribution,
+    population_distributions,
+)
 from bayesatk.core.priors import BetaPrior, HyperPrior, Pooling, Prior
 from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import Metric
+
+_MANY = 1000  # questions from which a conditional mean is close enough to normal
 
 
 class ExactDistribution(Protocol):
@@ -244,7 +250,7 @@ def _partial(states: States, metrics: Sequence[Metric], prior: HyperPrior) -> Sy
         _columns(questions.mean, population.mean),
         _columns(questions.variance, population.variance - question),
         _columns(np.zeros_like(question), question),
-        (mean_distributions(mixture), population_distributions(hyper, credits)),
+        (question_distributions(hyper, states, credits), population_distributions(hyper, credits)),
         lambda size, rng: _draw_partial(hyper, mixture, metrics, size, rng),
         {
             "mean_p": Summary.on_nodes(
@@ -254,6 +260,46 @@ def _partial(states: States, metrics: Sequence[Metric], prior: HyperPrior) -> Sy
         },
         {"quadrature_error": hyper.error, "log_evidence": hyper.log_evidence},
     )
+
+
+def question_distributions(
+    hyper: HyperPosterior, states: States, credits: tuple[Credit, ...]
+) -> list[ExactDistribution]:
+    """Exact distributions of the means over these questions.
+
+    Where a mean moves more from row to row of the hyperparameter grid than it varies within one,
+    the rows are refined; with very many questions, when it is normal given the hyperparameters
+    for all practical purposes, it is integrated over their continuum instead.
+    """
+    everywhere = Nodes.of(hyper.x.ravel(), hyper.y.ravel(), hyper.weight)
+    moments = StateMixture(everywhere, states, credits).moments
+    smooth: dict[int, ExactDistribution] = {}
+    grid = hyper
+    for i in range(len(credits)):
+        mean = moments.node_mean[:, i].reshape(hyper.x.shape)
+        variance = moments.node_variance[:, i].reshape(hyper.x.shape)
+        if _is_staircase(hyper, mean, variance):
+            if states.questions >= _MANY:
+                smooth[i] = noisy_distribution(hyper, mean, variance)
+            else:
+                grid = hyper.refined(3, 1)
+    rest = [i for i in range(len(credits)) if i not in smooth]
+    mixture = StateMixture(grid.resolving(states.mean_p), states, tuple(credits[i] for i in rest))
+    found = dict(zip(rest, mean_distributions(mixture), strict=True)) if rest else {}
+    return [smooth[i] if i in smooth else found[i] for i in range(len(credits))]
+
+
+def _is_staircase(hyper: HyperPosterior, mean: Array, variance: Array) -> bool:
+    """Whether neighbouring rows of the grid are further apart than they are wide."""
+    weight = hyper.weight.reshape(mean.shape)
+    row_weight = weight.sum(axis=1)
+    kept = row_weight > 1e-6
+    share = weight[kept] / row_weight[kept, None]
+    centre = (share * mean[kept]).sum(axis=1)
+    between = (share * (mean[kept] - centre[:, None]) ** 2).sum(axis=1)
+    width = np.sqrt(between + (share * variance[kept]).sum(axis=1))
+    apart = np.abs(np.diff(centre)) > 1.1 * np.minimum(width[1:], width[:-1])
+    return bool(apart.any())
 
 
 def _draw_partial(

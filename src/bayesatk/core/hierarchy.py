@@ -49,7 +49,7 @@ class HyperPosterior:
     place : callable
         ``place(t_row, t_column)`` is (x, y) there.
     refined : callable
-        ``refined(times)`` is the same rule with that many times as many columns.
+        ``refined(rows, columns)`` is the same rule with that many times as many of each.
     """
 
     x: Array
@@ -60,7 +60,7 @@ class HyperPosterior:
     t_column: Array
     error: float
     place: Callable[[Array, Array], tuple[Array, Array]] = field(repr=False, compare=False)
-    refined: "Callable[[int], HyperPosterior]" = field(repr=False, compare=False)
+    refined: "Callable[[int, int], HyperPosterior]" = field(repr=False, compare=False)
 
     @cached_property
     def weight(self) -> Array:
@@ -77,13 +77,44 @@ class HyperPosterior:
         """Intraclass correlation at the nodes, flat."""
         return np.asarray(expit(self.y.ravel()))
 
-    def heavy(self, tolerance: float = 1e-9) -> "Nodes":
+    def heavy(self, tolerance: float = 1e-9) -> Nodes:
         """Nodes that carry all but ``tolerance`` of the probability, renormalised."""
-        order = np.argsort(self.weight)
-        drop = np.cumsum(self.weight[order]) <= tolerance
-        keep = np.sort(order[~drop])
-        weight = self.weight[keep] / self.weight[keep].sum()
-        return Nodes.of(self.x.ravel()[keep], self.y.ravel()[keep], weight)
+        return _heaviest(self.x.ravel(), self.y.ravel(), self.weight, tolerance)
+
+    def resolving(self, narrow: Callable[[Nodes], Array], tolerance: float = 1e-8) -> Nodes:
+        """Nodes for the distribution of a quantity, not only its moments.
+
+        Given a node the quantity has some spread. Where that is smaller than its step from node
+        to node along a row, the mixture would be a staircase; such rows get three times as many
+        columns.
+
+        Parameters
+        ----------
+        narrow : callable
+            ``narrow(nodes)`` is the conditional mean and sd at nodes, shape (2, nodes).
+        tolerance : float
+            Probability that may be left out.
+        """
+        row_weight = self.weight.reshape(self.x.shape).sum(axis=1)
+        rows = np.flatnonzero(row_weight > tolerance / len(row_weight))
+        flat = Nodes.of(self.x[rows].ravel(), self.y[rows].ravel(), np.ones(self.x[rows].size))
+        mean, sd = narrow(flat).reshape(2, len(rows), -1)
+        likely = self.log_weight[rows] > self.log_weight[rows].max(axis=1, keepdims=True) - 9.0
+        step = np.where(likely[:, 1:] & likely[:, :-1], np.abs(np.diff(mean, axis=1)), 0.0)
+        tight = step.max(axis=1) > np.where(likely, sd, np.inf).min(axis=1)
+        fine = self.refined(1, 3)
+        parts = [(self, rows[~tight]), (fine, rows[tight])]
+        x, y, weight = (
+            np.concatenate([getattr(grid, name)[chosen].ravel() for grid, chosen in parts])
+            for name in ("x", "y", "log_weight")
+        )
+        return _heaviest(x, y, np.exp(weight), tolerance)
+
+
+def _heaviest(x: Array, y: Array, weight: Array, tolerance: float) -> Nodes:
+    order = np.argsort(weight)
+    keep = np.sort(order[np.cumsum(weight[order]) > tolerance])
+    return Nodes.of(x[keep], y[keep], weight[keep] / weight[keep].sum())
 
 
 def hyper_posterior(
@@ -182,13 +213,16 @@ def _integrate(
     scale: Array,
     spans: tuple[float, float, float, float],
     step: float,
-    denser: int = 1,
+    denser: tuple[int, int] = (1, 1),
 ) -> HyperPosterior:
-    """Trapezoid rule of one step over the given ranges of t; columns ``denser`` times as many."""
+    """Trapezoid rule of one step over the given ranges of t; rows and columns multiplied."""
     row_low, row_high, column_low, column_high = spans
-    t_row = step * np.arange(np.floor(row_low / step), np.ceil(row_high / step) + 1)
-    narrow = step / denser
-    t_column = narrow * np.arange(np.floor(column_low / narrow), np.ceil(column_high / narrow) + 1)
+    t_row, t_column = (
+        step / times * np.arange(times * np.floor(low / step), times * np.ceil(high / step) + 1)
+        for times, low, high in zip(
+            denser, (row_low, column_low), (row_high, column_high), strict=True
+        )
+    )
 
     def place(t_row: Array, t_column: Array) -> tuple[Array, Array]:
         z_row, z_column = 2.0 * np.sinh(t_row), 2.0 * np.sinh(t_column)
@@ -198,12 +232,13 @@ def _integrate(
     x, y = place(t_row[:, None], t_column[None, :])
     logs = log_density(x.ravel(), y.ravel()).reshape(x.shape)
     logs += np.log(np.cosh(t_row))[:, None] + np.log(np.cosh(t_column))[None, :]
-    logs += np.log(4.0 * scale[0, 0] * scale[1, 1] * step * narrow)
+    logs += np.log(4.0 * scale[0, 0] * scale[1, 1] * step**2 / (denser[0] * denser[1]))
     peak = float(logs.max())
     logs -= peak  # before normalising: with 10^6 questions the peak itself rounds at 1e-9
     total = float(np.log(np.exp(logs).sum()))
 
-    def refined(times: int) -> HyperPosterior:
+    def refined(rows: int, columns: int) -> HyperPosterior:
+        times = (rows * denser[0], columns * denser[1])
         return _integrate(log_density, centre, scale, spans, step, times)
 
     return HyperPosterior(x, y, logs - total, peak + total, t_row, t_column, np.nan, place, refined)

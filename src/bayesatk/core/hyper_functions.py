@@ -33,10 +33,10 @@ def draw_hyperparameters(
     fine = 12
     t_row, t_column = posterior.t_row, posterior.t_column
     rows, columns = len(t_row), len(t_column)
-    spline = RectBivariateSpline(t_row, t_column, np.maximum(posterior.log_weight, -80.0))
+    spline = RectBivariateSpline(t_row, t_column, posterior.log_weight)
     at_row = np.linspace(t_row[0], t_row[-1], fine * (rows - 1) + 1)
     at_column = np.linspace(t_column[0], t_column[-1], fine * (columns - 1) + 1)
-    weight = np.exp(spline(at_row, at_column)).ravel()
+    weight = np.exp(np.minimum(spline(at_row, at_column), 0.0)).ravel()
     cell = rng.choice(len(weight), size=size, p=weight / weight.sum())
     jitter = rng.random((2, size)) - 0.5
     row, column = np.divmod(cell, len(at_column))

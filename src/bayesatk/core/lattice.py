@@ -12,12 +12,13 @@ from scipy.sparse import csr_array
 from bayesatk.core.beta_binomial import beta_binomial_moments
 from bayesatk.core.credit import Array
 from bayesatk.core.distribution import Distribution, monotone_slopes
+from bayesatk.core.fourier import first_dead
 from bayesatk.core.mixture import StateMixture, deviations, node_offsets
 from bayesatk.core.moments import latent_on_nodes
 
 _CELLS = (10, 16)  # log2 of the fewest and most cells
 _CELLS_PER_SD = (48.0, 2048.0)  # resolution, finer where there are few terms to transform
-_WORK = 1e5
+_WORK = 1e7  # cells times states times nodes
 
 
 def lattice_distribution(
@@ -29,20 +30,24 @@ def lattice_distribution(
     """
     moments = mixture.moments
     terms = len(mixture.states) * len(mixture.nodes)
-    per_sd = np.clip(_WORK / terms, *_CELLS_PER_SD) / np.sqrt(moments.variance[column])
-    cells = 2 ** int(np.clip(np.log2(per_sd * (window[1] - window[0])) + 1.0, *_CELLS))
+    per_sd = np.clip(_WORK / 100.0 / terms, *_CELLS_PER_SD) / np.sqrt(moments.variance[column])
+    wanted = min(per_sd * (window[1] - window[0]), _WORK / terms)
+    cells = 2 ** int(np.clip(np.log2(wanted) + 1.0, *_CELLS))
     margin = min(cells // 8, 16 + 4 * int(np.sqrt(mixture.states.questions)))
     cell = (window[1] - window[0]) / (cells - 2 * margin)
     omega = 2.0 * np.pi / (cells * cell) * np.arange(cells // 2 + 1)
     offset, variance = node_offsets(mixture, column)
     phi = np.zeros(len(omega), complex)
     # A narrow node is all but a point: split over cells like any other, it cannot ring.
-    lower, shares = _split(offset / cell)
+    lower, shares = split(offset / cell)
     logs = -np.outer(variance, 0.5 * omega**2)
     for shift, share in shares.items():
         turn = np.exp(logs - 1j * np.outer(lower + shift, omega * cell))
         phi += (moments.weight[mixture.concentrated] * share) @ turn
     phi += _lattice_phi(mixture, column, cells, cell)
+    dead = first_dead(phi)
+    if dead is not None:
+        phi[dead:] = 0.0
     first = int(np.floor(window[0] / cell)) - margin
     mass = np.roll(np.fft.irfft(phi, cells), -first)
     x = cell * (first + np.arange(cells))
@@ -66,7 +71,7 @@ def _lattice_phi(
     phi = np.zeros(cells // 2 + 1, complex)
     for block in mixture.blocks([column], _refinement(mixture, column, cell)):
         place = deviations(block, 0, mean, rest) / questions / cell
-        lower, shares = _split(place)
+        lower, shares = split(place)
         rows = np.tile(np.arange(len(place)), len(shares))
         points = np.concatenate([lower + shift for shift in shares]) % cells
         values = np.concatenate(list(shares.values()))
@@ -77,7 +82,7 @@ def _lattice_phi(
     return phi
 
 
-def _split(place: Array) -> tuple[NDArray[np.int64], dict[int, Array]]:
+def split(place: Array) -> tuple[NDArray[np.int64], dict[int, Array]]:
     """Cubic Lagrange shares of the four lattice points around each place."""
     lower = np.floor(place).astype(np.int64)
     s = place - lower

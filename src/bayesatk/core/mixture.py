@@ -22,7 +22,7 @@ from bayesatk.core.moments import beta_weights, latent_on_nodes
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.quadrature import BetaRule, beta_rule
 
-_CLASS_RATIO = 16.0
+_CLASS_RATIO = 8.0
 _CLASSES = 3
 _BLOCK = 4_000_000  # floats in one array of weights: 32 MB
 _OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
@@ -58,6 +58,15 @@ class States:
     def questions(self) -> float:
         """Number of questions."""
         return float(self.count.sum())
+
+    def mean_p(self, nodes: Nodes) -> Array:
+        """Mean and sd of the questions' average success probability given nodes; (2, nodes)."""
+        a = nodes.alpha[:, None] + self.successes
+        b = nodes.beta[:, None] + (self.trials - self.successes)
+        total = a + b
+        mean = (a / total) @ self.count / self.questions
+        variance = (a / total * (b / total) / (total + 1.0)) @ self.count / self.questions**2
+        return np.stack([mean, np.sqrt(variance)])
 
     def __len__(self) -> int:
         return len(self.count)

@@ -24,7 +24,10 @@ class Nodes:
         number of trials changes in double precision.
         """
         total = np.exp(-np.clip(y, -34.5, 575.0))
-        return cls(expit(x) * total, expit(-x) * total, weight)
+        smallest = 1e-300
+        return cls(
+            np.maximum(expit(x) * total, smallest), np.maximum(expit(-x) * total, smallest), weight
+        )
 
     @classmethod
     def single(cls, alpha: float, beta: float) -> "Nodes":

@@ -1,29 +1,33 @@
 """Distribution of the population target: expected credit of a new question, hyperparameters out.
 
-Given (mean, icc) the target is a number ``h = E[g(p)], p ~ Beta``, increasing in the mean. Along
-one row of the hyperparameter grid (one icc) its distribution function is therefore the posterior
-probability of the mean up to a point, an indefinite integral that the grid gives with spectral
-accuracy (Stenger's sinc formula: ``1/2 + Si(pi u)/pi`` replaces the step function). Rows are then
-joined in ``logit h``, where the whole family is smooth.
+Given (mean, icc) the target is a number ``h = E[g(p)], p ~ Beta``. Its posterior is that of a
+smooth function of two variables whose density the hyperparameter grid gives; it is worked out for
+``logit h``, which has no edges.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.interpolate import CubicHermiteSpline, CubicSpline
-from scipy.special import expit, logit, logsumexp, sici
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline, RectBivariateSpline
+from scipy.special import expit, logit, logsumexp
 
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.distribution import Distribution, constant, monotone_slopes
+from bayesatk.core.fourier import first_dead, invert
 from bayesatk.core.hierarchy import HyperPosterior
+from bayesatk.core.lattice import split
 from bayesatk.core.nodes import Nodes
 
-_DENSER = 4
-_POINTS = 1500
-_LIGHT = 1e-13  # rows below this probability are left out
+_DENSER = 8  # refined points per node in each direction
+_CELLS = 4096
+_POINT = 1e-6  # share of the variance below which a conditional variance counts as zero
+_RUNG = 0.2  # logarithm of the ratio of neighbouring variances
+_NOISE = 1e-6  # modulus of a characteristic function at the accuracy of the splines
+_LIGHT = 1e-13  # probability of points that are left out
+_FARTHEST = 650.0  # of logit h: the range of double precision
 _FLAT = 1e-14  # spread of h below which it is a constant
 
 
@@ -54,31 +58,105 @@ def population_distributions(
     ----------
     posterior : HyperPosterior
     credits : sequence of Credit
-        Non-decreasing credit vectors; others get the grid's own step function.
 
     Returns
     -------
     list of LogitDistribution or Distribution
     """
-    grid = posterior.refined(_DENSER)
-    weight = np.exp(grid.log_weight)
-    keep = weight.sum(axis=1) > _LIGHT
-    weight = weight[keep] / weight[keep].sum()
-    shape = weight.shape
-    nodes = Nodes.of(grid.x[keep].ravel(), grid.y[keep].ravel(), weight.ravel())
+    nodes = Nodes.of(posterior.x.ravel(), posterior.y.ravel(), posterior.weight)
     low, high = beta_binomial_means(credits, nodes.alpha, nodes.beta)
+    shape = posterior.x.shape
     found: list[LogitDistribution | Distribution] = []
-    for column, credit in enumerate(credits):
+    for column in range(len(credits)):
         value, rest = low[:, column].reshape(shape), high[:, column].reshape(shape)
-        if np.ptp(value) < _FLAT:
-            found.append(constant(float(value.ravel()[0])))
-        elif (np.diff(credit.vector) >= 0).all():
-            with np.errstate(divide="ignore"):
-                position = np.log(value) - np.log(rest)
-            found.append(LogitDistribution(_join_rows(grid.t_column, position, weight)))
-        else:
-            found.append(_steps(value.ravel(), weight.ravel()))
+        heavy = posterior.log_weight > np.log(_LIGHT)
+        if np.ptp(value[heavy]) < _FLAT:
+            found.append(constant(float(value[heavy].mean())))
+            continue
+        with np.errstate(divide="ignore"):
+            position = np.clip(np.log(value) - np.log(rest), -_FARTHEST, _FARTHEST)
+        found.append(LogitDistribution(_pushforward(posterior, position)))
     return found
+
+
+def _pushforward(posterior: HyperPosterior, position: Array) -> Distribution:
+    """Distribution of a smooth function of the hyperparameters, given at the nodes."""
+    weight, value = _refine(posterior, position)
+    centre = float(weight @ value)
+    low, high = float(value.min() - centre), float(value.max() - centre)
+    low, high = low - 0.02 * (high - low), high + 0.02 * (high - low)
+    phi = _lattice_phi(weight, value - centre, (low, high))
+    return invert(phi[: _cut(phi)], (low, high), centre, 1e-6)
+
+
+def noisy_distribution(posterior: HyperPosterior, mean: Array, variance: Array) -> Distribution:
+    """Distribution of a quantity that is nearly normal given the hyperparameters.
+
+    For means over many questions whose uncertainty is mostly that of the hyperparameters: the
+    nodes of a grid would be a staircase, their continuum is not.
+
+    Parameters
+    ----------
+    posterior : HyperPosterior
+    mean, variance : ndarray, shape (rows, columns)
+        Conditional moments at the nodes.
+
+    Returns
+    -------
+    Distribution
+    """
+    weight, value = _refine(posterior, mean)
+    centre = float(weight @ value)
+    _, sd = _refine(posterior, np.sqrt(variance))
+    spread = np.maximum(sd**2, _POINT * float(weight @ ((value - centre) ** 2 + sd**2)))
+    reach = 8.0 * float(np.sqrt(spread.max()))
+    window = float(value.min() - centre) - reach, float(value.max() - centre) + reach
+    omega = 2.0 * np.pi / (window[1] - window[0]) * np.arange(1.0, _CELLS // 2 + 1.0)
+    # Points share the two nearest of a ladder of variances; each rung is one transform.
+    rungs = int(np.ceil(np.log(spread.max() / spread.min()) / _RUNG)) + 2
+    ladder = spread.min() * np.exp(_RUNG * np.arange(rungs))
+    rung = np.clip(np.searchsorted(ladder, spread, side="right") - 1, 0, rungs - 2)
+    upper = (spread - ladder[rung]) / (ladder[rung + 1] - ladder[rung])
+    phi = np.zeros(_CELLS // 2, complex)
+    for step in range(rungs):
+        share = weight * (np.where(rung == step, 1.0 - upper, 0.0))
+        share += weight * np.where(rung == step - 1, upper, 0.0)
+        used = share > 0
+        if used.any():
+            part = _lattice_phi(share[used], value[used] - centre, window)
+            phi += part * np.exp(-0.5 * omega**2 * ladder[step])
+    total = float(np.sqrt(weight @ ((value - centre) ** 2 + spread)))
+    return invert(phi[: _cut(phi)], window, centre, 1e-4 * total)
+
+
+def _refine(posterior: HyperPosterior, values: Array) -> tuple[Array, Array]:
+    """Weights and values on a grid refined by quintic splines; flat, light points left out."""
+    rows, columns = posterior.t_row, posterior.t_column
+    r, c = (np.linspace(t[0], t[-1], _DENSER * (len(t) - 1) + 1) for t in (rows, columns))
+    logs = RectBivariateSpline(rows, columns, posterior.log_weight, kx=5, ky=5)(r, c)
+    weight = np.exp(np.minimum(logs, 0.0)).ravel()
+    value = RectBivariateSpline(rows, columns, values, kx=5, ky=5)(r, c).ravel()
+    keep = weight > _LIGHT * weight.max()
+    return weight[keep] / weight[keep].sum(), value[keep]
+
+
+def _lattice_phi(
+    weight: Array, value: Array, window: tuple[float, float]
+) -> NDArray[np.complex128]:
+    """Characteristic function of weighted points at the window's frequencies, by a lattice."""
+    low, high = window
+    lower, shares = split((value - low) / ((high - low) / _CELLS))
+    mass = np.zeros(_CELLS + 4)
+    for shift, share in shares.items():
+        mass += np.bincount(lower + shift + 1, weights=weight * share, minlength=_CELLS + 4)
+    omega = 2.0 * np.pi / (high - low) * np.arange(1.0, _CELLS // 2 + 1.0)
+    return np.asarray(np.conj(np.fft.rfft(mass[1 : _CELLS + 1]))[1:] * np.exp(1j * omega * low))
+
+
+def _cut(phi: NDArray[np.complex128]) -> int:
+    """Frequencies to keep: up to the death of the function, which smooths points to a continuum."""
+    dead = first_dead(phi, _NOISE)
+    return dead if dead is not None else _CELLS // 8
 
 
 def icc_distribution(posterior: HyperPosterior) -> LogitDistribution:
@@ -104,39 +182,3 @@ def _along(t: Array, density: Array, x: Array) -> Distribution:
     slope = density / CubicSpline(t, x)(t, 1) / cdf[-1]
     cdf = np.maximum.accumulate(cdf / cdf[-1])
     return Distribution(x, cdf, monotone_slopes(x, cdf, slope), 1e-6, "quadrature")
-
-
-def _join_rows(t: Array, position: Array, weight: Array) -> Distribution:
-    """Mix the rows' distribution functions on one grid of ``logit h``."""
-    step = t[1] - t[0]
-    lag = (t[:, None] - t[None, :]) / step
-    cumulative = np.clip(weight @ (0.5 + sici(np.pi * lag)[0] / np.pi).T, 0.0, None)
-    seen = np.isfinite(position) & (weight > _LIGHT * weight.max())
-    u = np.linspace(position[seen].min(), position[seen].max(), _POINTS)
-    cdf, pdf = np.zeros(_POINTS), np.zeros(_POINTS)
-    for row in range(len(weight)):
-        valid = np.isfinite(position[row])
-        valid[valid] &= np.diff(position[row][valid], prepend=-np.inf) > 0
-        if valid.sum() < 4:
-            cdf += weight[row].sum() * (u >= np.median(position[row][valid]))
-            continue
-        x, total = position[row][valid], cumulative[row][valid]
-        slope = weight[row][valid] / step / CubicSpline(t[valid], x)(t[valid], 1)
-        total = np.maximum.accumulate(total)
-        piece = CubicHermiteSpline(x, total, monotone_slopes(x, total, slope))
-        inside = np.clip(u, x[0], x[-1])
-        cdf += np.where(u >= x[-1], weight[row].sum(), piece(inside))
-        pdf += np.where((u >= x[0]) & (u <= x[-1]), piece(inside, 1), 0.0)
-    cdf = np.maximum.accumulate(cdf / weight.sum())
-    keep = np.concatenate([[True], np.diff(cdf) > 0]) | np.isclose(u, u[-1])
-    u, cdf, pdf = u[keep], cdf[keep], pdf[keep]
-    return Distribution(u, cdf, monotone_slopes(u, cdf, pdf), 1e-7, "quadrature")
-
-
-def _steps(value: Array, weight: Array) -> Distribution:
-    """Weighted distribution of a credit that is not monotone in p, at the grid's resolution."""
-    x, which = np.unique(value, return_inverse=True)
-    mass = np.bincount(which, weights=weight)
-    cdf = np.cumsum(mass) - 0.5 * mass
-    slopes = monotone_slopes(x, cdf, np.gradient(cdf, x))
-    return Distribution(x, cdf, slopes, float(np.diff(x).max()), "grid")

@@ -5,8 +5,8 @@ kinds, so its characteristic function is a product of powers. It is inverted on 
 Chernoff bound proves to hold all but 1e-11 of the probability:
 
 * a Fourier series where the characteristic function, as measured, has died out (density smooth);
-* else a lattice of 4096 to 65536 mean-preserving cells and an FFT (density with edges: few
-  questions carry the variance, or all are saturated).
+* else a lattice and an FFT (density with edges: few questions carry the variance, or all are
+  saturated).
 
 One question needs neither: ``g`` is monotone and the Beta distribution function is at hand.
 """
@@ -19,15 +19,14 @@ from scipy.special import logsumexp
 
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.distribution import Distribution, MonotoneImage, constant
+from bayesatk.core.fourier import DEAD, first_dead, invert
 from bayesatk.core.lattice import lattice_distribution
 from bayesatk.core.mixture import StateMixture, deviations, node_offsets
 
 _LOST = 1e-11  # probability allowed outside the window, per side
-_DEAD = 1e-11  # modulus at which the characteristic function counts as zero
 _FREQUENCIES = 20  # to begin with
 _MOST_FREQUENCIES = 400
 _PHASE = 2.4  # largest phase step between quadrature points that they still resolve
-_POINTS = 1024
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0])
 
@@ -124,7 +123,7 @@ def _try_series(
         trial = [i for i in columns if i not in found and needed[i] <= _MOST_FREQUENCIES]
         ends = _series(mixture, trial, windows, needed, found) if trial else {}
         for i, modulus in ends.items():
-            decay = np.log(_DEAD) / np.log(min(modulus, 1.0 - 1e-9))
+            decay = np.log(DEAD) / np.log(min(modulus, 1.0 - 1e-9))
             needed[i] = int(1.2 * needed[i] * np.sqrt(decay)) + 4
     return [i for i in columns if i not in found]
 
@@ -163,22 +162,11 @@ def _series(
             if resolved[i]:
                 logs = _log_phi(flat, np.outer(gap, omega[i] / questions), mixture.states.count)
                 phi[i] += np.asarray(moments.weight[block.nodes] @ np.exp(logs))
-    ends = {i: float(np.abs(phi[i][-3:]).max()) if resolved[i] else 1.0 for i in columns}
-    alive = {i: modulus for i, modulus in ends.items() if modulus > _DEAD}
-    for i in set(columns) - set(alive):
-        found[i] = _invert(phi[i], omega[i], windows[i], moments.mean[i])
+    alive = {}
+    for i in columns:
+        last = first_dead(phi[i]) if resolved[i] else None
+        if last is None:
+            alive[i] = float(np.abs(phi[i][-3:]).max()) if resolved[i] else 1.0
+        else:
+            found[i] = invert(phi[i][:last], windows[i], moments.mean[i])
     return alive
-
-
-def _invert(
-    phi: NDArray[np.complex128], omega: Array, window: tuple[float, float], mean: float
-) -> Distribution:
-    low, length = window[0], window[1] - window[0]
-    points = max(_POINTS, 8 * len(phi))
-    shifted = np.conj(phi * np.exp(-1j * omega * low))
-    pdf = np.fft.irfft(np.concatenate([[1.0], shifted]), points) * (points / length)
-    wave = np.fft.irfft(np.concatenate([[0.0], shifted / (1j * omega)]), points)
-    x = np.arange(points + 1) / points
-    wave = np.append(wave, wave[0]) * (points / length)
-    pdf = np.append(pdf, pdf[0])
-    return Distribution(mean + low + x * length, x + wave - wave[0], pdf, 1e-9, "series")
