@@ -18,6 +18,7 @@ from bayesatk.core.moments import latent_on_nodes
 
 _CELLS = (10, 16)  # log2 of the fewest and most cells
 _CELLS_PER_SD = (48.0, 2048.0)  # resolution, finer where there are few terms to transform
+_FLOATS = 250_000  # lattice points transformed at once: 2 MB, to stay in cache
 _WORK = 1e7  # cells times states times nodes
 
 
@@ -69,16 +70,17 @@ def _lattice_phi(
     moments, questions = mixture.moments, mixture.states.questions
     mean, rest = moments.mean[column], float(moments.weight @ moments.node_complement[:, column])
     phi = np.zeros(cells // 2 + 1, complex)
-    for block in mixture.blocks([column], _refinement(mixture, column, cell)):
+    refine, size = _refinement(mixture, column, cell), _FLOATS // (len(mixture.states) * cells)
+    for block in mixture.blocks([column], refine, max(1, size)):
         place = deviations(block, 0, mean, rest) / questions / cell
         lower, shares = split(place)
         rows = np.tile(np.arange(len(place)), len(shares))
         points = np.concatenate([lower + shift for shift in shares]) % cells
         values = np.concatenate(list(shares.values()))
         spread = csr_array((values, (rows, points)), shape=(len(place), cells))
-        for node, weights in zip(block.nodes, block.weights, strict=True):
-            transform = np.fft.rfft(weights @ spread, axis=1)
-            phi += moments.weight[node] * _power_product(transform, mixture.states.count)
+        flat = block.weights.reshape(-1, block.weights.shape[-1])
+        transform = np.fft.rfft(flat @ spread, axis=1).reshape(*block.weights.shape[:2], -1)
+        phi += moments.weight[block.nodes] @ _power_product(transform, mixture.states.count)
     return phi
 
 
@@ -95,16 +97,16 @@ def split(place: Array) -> tuple[NDArray[np.int64], dict[int, Array]]:
 
 
 def _power_product(transform: NDArray[np.complex128], count: Array) -> NDArray[np.complex128]:
-    """Product of rows raised to their whole-number multiplicities, by repeated squaring."""
-    product = np.ones(transform.shape[1], complex)
+    """Product over states (axis 1), each to its whole-number multiplicity, by squaring."""
+    product = np.ones(transform.shape[::2], complex)
     left = count.astype(np.int64)
     while left.any():
-        odd = transform[left % 2 == 1]
-        if len(odd):
-            product *= odd.prod(axis=0)
+        odd = left % 2 == 1
+        if odd.any():
+            product *= transform[:, odd].prod(axis=1)
         left = left // 2
         keep = left > 0
-        transform, left = transform[keep] ** 2, left[keep]
+        transform, left = transform[:, keep] ** 2, left[keep]
     return product
 
 

@@ -125,12 +125,17 @@ class StateMixture:
                 low_b = float(beta.min() + (self.states.trials - self.states.successes).min())
                 yield members, beta_rule(low_a, low_b, widest * refine**2)
 
-    def blocks(self, columns: Sequence[int] | None = None, refine: float = 1.0) -> Iterator[Block]:
+    def blocks(
+        self,
+        columns: Sequence[int] | None = None,
+        refine: float = 1.0,
+        most: int | None = None,
+    ) -> Iterator[Block]:
         """Yield posterior weights in blocks of bounded memory, with the credits' values."""
         chosen = self.credits if columns is None else [self.credits[i] for i in columns]
         for members, rule in self.rules(refine):
             value, complement = latent_on_nodes(chosen, rule)
-            size = max(1, _BLOCK // (len(self.states) * len(rule)))
+            size = max(1, min(most or len(members), _BLOCK // (len(self.states) * len(rule))))
             for start in range(0, len(members), size):
                 part = members[start : start + size]
                 yield Block(part, self._weights(part, rule), value, complement)
@@ -169,11 +174,13 @@ class StateMixture:
             mean[block.nodes] = np.einsum("gsk,s->gk", low, count)
             rest[block.nodes] = np.einsum("gsk,s->gk", high, count)
             variance[block.nodes] = np.einsum("gsk,s->gk", spread, count)
-        for node in self.concentrated:
-            a = self.nodes.alpha[node] + self.states.successes
-            b = self.nodes.beta[node] + self.states.trials - self.states.successes
-            low, high, spread = beta_binomial_moments(self.credits, a, b)
-            mean[node], rest[node], variance[node] = count @ low, count @ high, count @ spread
+        narrow = self.concentrated
+        if len(narrow):
+            a = self.nodes.alpha[narrow, None] + self.states.successes
+            b = self.nodes.beta[narrow, None] + self.states.trials - self.states.successes
+            exact = beta_binomial_moments(self.credits, a.ravel(), b.ravel())
+            for total, part in zip((mean, rest, variance), exact, strict=True):
+                total[narrow] = np.einsum("gsk,s->gk", part.reshape(*a.shape, -1), count)
         questions = self.states.questions
         return MixtureMoments(
             self.nodes.weight, mean / questions, rest / questions, variance / questions**2

@@ -1,0 +1,123 @@
+"""Ratios in one run: against the published package, and against floors.
+
+    python -m benchmarks
+
+Prints one table. Times are medians; a ratio under 1.3 either way is a tie on a shared machine.
+"""
+
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import scorio.eval as published
+from rich.console import Console
+from rich.table import Table
+
+import bayesatk as bk
+from bayesatk.core.hierarchy import hyper_posterior
+from bayesatk.core.histograms import CountHistograms
+from bayesatk.core.mixture import States
+from bayesatk.core.moments import posterior_moments
+from bayesatk.core.priors import HyperPrior
+from bayesatk.metrics import parse
+
+Row = tuple[str, str, str, str]
+POINTS = ("pass_at_k", "pass_hat_k", "maj_at_k", "mg_pass_at_k", "auc_at_k")
+
+
+def median_ms(run: Callable[[], object], repeats: int = 9) -> float:
+    """Median wall time of a call, after one to warm up."""
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return 1e3 * statistics.median(times)
+
+
+def _matrix(questions: int, trials: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return (rng.random((questions, trials)) < rng.random((questions, 1))).astype(np.int8)
+
+
+def point_metrics() -> list[Row]:
+    """Worst of five point metrics over three k, against adding up the rows."""
+    rows = []
+    for shape, goal in (((10_000, 64), 1.3), ((1000, 1000), 0.5), ((100_000, 256), 0.5)):
+        matrix = _matrix(*shape)
+        floor = median_ms(lambda matrix=matrix: matrix.sum(axis=1))
+        ks = (8, shape[1] // 2, shape[1])
+        worst = max(
+            median_ms(lambda m=matrix, name=name, k=k: getattr(bk, name)(m, k))
+            for name in POINTS
+            for k in ks
+        )
+        label = f"point metrics, {shape[0]} x {shape[1]}"
+        rows.append(
+            (label, f"{worst:.2f} ms", f"{worst / floor:.2f} x R.sum(axis=1)", f"<= {goal}")
+        )
+    return rows
+
+
+def moments() -> list[Row]:
+    """All posterior moments of one metric, every count, and the published intervals."""
+    rows = []
+    for trials, k, goal in ((64, 32, 1.0), (256, 128, 5.0)):
+        counts = np.arange(trials + 1)
+        credit = [parse(f"maj@{k}")[0].credit]
+        ms = median_ms(lambda c=counts, n=trials, x=credit: posterior_moments(x, c + 1, n - c + 1))
+        rows.append(
+            (f"moments, all counts, n={trials}, k={k}", f"{ms:.2f} ms", "", f"<= {goal} ms")
+        )
+    matrix = _matrix(500, 64)
+    for name, tau in (("maj_at_k_ci", ()), ("g_pass_at_k_tau_ci", (0.5,)), ("auc_at_k_ci", ())):
+        for k in (8, 32):
+            ours = median_ms(lambda n=name, a=(k, *tau): getattr(bk, n)(matrix, *a))
+            theirs = median_ms(lambda n=name, a=(k, *tau): getattr(published, n)(matrix, *a), 3)
+            ratio = f"{theirs / ours:.0f} x faster than published"
+            rows.append((f"{name}, 500 x 64, k={k}", f"{ours:.2f} ms", ratio, ">= 50"))
+    return rows
+
+
+def pooling() -> list[Row]:
+    """Partial pooling: hyperparameters alone, and whole evaluations."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for questions, goal in ((500, 30.0), (1_000_000, 50.0)):
+        successes = rng.binomial(64, rng.beta(0.3, 0.3, questions))
+        states = States.of(successes, np.full(questions, 64))
+        data = CountHistograms.of(states.successes, states.trials, states.count)
+        ms = median_ms(lambda d=data: hyper_posterior(d, HyperPrior()))
+        rows.append((f"hyperparameters, M={questions}, n=64", f"{ms:.1f} ms", "", f"<= {goal} ms"))
+    successes = rng.binomial(64, rng.beta(0.3, 0.3, 1_000_000))
+    data = bk.tally(successes, trials=64)
+    metrics = "pass@8 pass^8 maj@8 auc@8 bayes"
+    ms = median_ms(lambda: bk.evaluate(data, metrics, rng=1), 1)
+    rows.append(
+        ("evaluate, M=10^6, n=64, 5 metrics, 4000 draws", f"{ms / 1e3:.1f} s", "", "<= 30 s")
+    )
+    return rows
+
+
+def main() -> None:
+    """Print the table."""
+    table = Table(title="bayesatk benchmarks", title_justify="left", box=None)
+    for heading in ("what", "time", "ratio", "goal"):
+        table.add_column(heading)
+    for row in (*point_metrics(), *moments(), *pooling()):
+        table.add_row(*row)
+    console = Console(width=110)
+    console.print(table)
+    versions = f"Python {platform.python_version()}, numpy {np.__version__}"
+    console.print(f"{platform.processor() or platform.machine()}, one thread, {versions}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
