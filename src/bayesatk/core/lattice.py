@@ -121,7 +121,7 @@ def _refinement(mixture: StateMixture, column: int, cell: float) -> float:
         widest = max(widest, float(np.abs(np.diff(value[:, 0])).max()))
     states, node = mixture.states, int(np.argmax(mixture.nodes.weight))
     a = mixture.nodes.alpha[node] + states.successes
-    b = mixture.nodes.beta[node] + states.trials - states.successes
+    b = mixture.nodes.beta[node] + (states.trials - states.successes)
     variance = beta_binomial_moments([mixture.credits[column]], a, b)[2][:, 0]
     total, squares = float(states.count @ variance), float(states.count @ variance**2)
     smoothing = max(4.0, 512.0 / max(total**2 / max(squares, 1e-300), 1.0) ** 1.5)

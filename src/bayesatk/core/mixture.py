@@ -177,7 +177,7 @@ class StateMixture:
         narrow = self.concentrated
         if len(narrow):
             a = self.nodes.alpha[narrow, None] + self.states.successes
-            b = self.nodes.beta[narrow, None] + self.states.trials - self.states.successes
+            b = self.nodes.beta[narrow, None] + (self.states.trials - self.states.successes)
             exact = beta_binomial_moments(self.credits, a.ravel(), b.ravel())
             for total, part in zip((mean, rest, variance), exact, strict=True):
                 total[narrow] = np.einsum("gsk,s->gk", part.reshape(*a.shape, -1), count)
