@@ -256,3 +256,17 @@ def test_file_types_are_checked(fit, tmp_path) -> None:
         bk.save(fit, tmp_path / "fit.txt")
     with pytest.raises(FileNotFoundError):
         bk.load_result(tmp_path / "none.nc")
+
+
+@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
+def test_questions_own_posteriors(ragged, pooling) -> None:
+    fit = bk.evaluate(ragged, "bayes", pooling=pooling, keep=["p"], rng=1)
+    draws, exact = fit["posterior"]["p"], fit["closed_form"]["p"]
+    mean, sd = exact.sel(statistic="mean"), exact.sel(statistic="sd")
+    z = (draws.mean(("chain", "draw")) - mean) / (sd / np.sqrt(4000))
+    assert float(np.abs(z).max()) < 4.5
+    assert float(np.abs(draws.std(("chain", "draw")) / sd - 1).max()) < 0.1
+    # The metric draws are functions of the very same p.
+    own = fit["posterior"]["bayes"].sel(target="questions")
+    xr.testing.assert_allclose(draws.mean("question"), own.drop_vars("target"), rtol=1e-10)
+    assert bk.verify(fit, fit).verdict == "agree"

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import betainc, expit
 from scipy.stats import beta as beta_distribution
 
-from bayesatk.closed_form.posteriors import question_distributions
+from bayesatk.closed_form.partial_pooling import question_distributions
 from bayesatk.core.credit import Credit, maj_at, pass_at, pass_hat
 from bayesatk.core.distribution import Distribution, MonotoneImage, constant, interval
 from bayesatk.core.fourier import first_dead

@@ -33,6 +33,7 @@ def draw_question_means(
     beta: Array,
     rng: np.random.Generator,
     weighted: bool = False,
+    p: Array | None = None,
 ) -> tuple[Array, Array]:
     """Draws of the mean over these questions, and of its Bayesian bootstrap.
 
@@ -45,6 +46,8 @@ def draw_question_means(
     rng : numpy.random.Generator
     weighted : bool
         Also weight the questions by Dirichlet(1, ..., 1), drawn as ratios of exponentials.
+    p : ndarray, shape (draws, questions), optional
+        Draws of p to use; default: made here, in chunks, and forgotten.
 
     Returns
     -------
@@ -56,10 +59,11 @@ def draw_question_means(
     bootstrap, weight_sum = np.zeros_like(mean), np.zeros(draws)
     width = max(1, _CHUNK // draws)
     for start in range(0, questions, width):
-        p = draw_p(states, alpha, beta, slice(start, start + width), rng)
-        weight = rng.standard_exponential(p.shape) if weighted else None
+        part = slice(start, start + width)
+        some = draw_p(states, alpha, beta, part, rng) if p is None else p[:, part]
+        weight = rng.standard_exponential(some.shape) if weighted else None
         for column, metric in enumerate(metrics):
-            value = metric.latent(p)
+            value = metric.latent(some)
             mean[:, column] += value.sum(axis=1)
             if weight is not None:
                 bootstrap[:, column] += np.einsum("dq,dq->d", value, weight)

@@ -8,12 +8,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.closed_form.posteriors import (
-    Draws,
-    SystemPosterior,
-    draw_all_p,
-    system_posterior,
-)
+from bayesatk.closed_form.posterior import Draws, SystemPosterior
+from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.closed_form.prior_effect import pooling_note, prior_sensitivity
 from bayesatk.core.distribution import interval
 from bayesatk.core.laws import finite
@@ -122,14 +118,14 @@ def evaluate(
     successes, trials = outcomes.successes.values, outcomes.trials.values
     coords = {"system": outcomes.dataset["system"].values, "target": list(TARGETS)}
 
-    rows, quantiles, samples, p_draws, posteriors = [], [], [], [], []
+    rows, quantiles, samples, question_p, posteriors = [], [], [], [], []
     remarks: list[str] = []
     systems = outcomes.systems
     streams = generator.spawn(len(trials))
     for system, c, n, stream in zip(systems, successes, trials, streams, strict=True):
         states = States.of(c, n)
         posterior = system_posterior(pooling, states, list(grid), prior)
-        drawn = posterior.draw(CHAINS * draws, stream)
+        drawn = posterior.draw(CHAINS * draws, stream, "p" in keep)
         estimate = _finite_estimates(grid, states)
         statistics = _statistics(posterior, drawn, estimate, ci_prob, ci_kind)
         statistics[..., 8] = prior_sensitivity(
@@ -140,8 +136,8 @@ def evaluate(
         quantiles.append(_quantiles(posterior, drawn))
         samples.append(drawn)
         posteriors.append(posterior)
-        if "p" in keep:
-            p_draws.append(draw_all_p(states, drawn, stream))
+        if drawn.p is not None:
+            question_p.append(posterior.question_p())
 
     closed = metric_dataset(
         grid, np.stack(rows), ("system",), ("target", "statistic"),
@@ -151,13 +147,15 @@ def evaluate(
         grid, np.stack(quantiles), ("system",), ("target", "quantile"),
         {**coords, "quantile": QUANTILE_LEVELS},
     )  # fmt: skip
-    extra = _extra_variables(samples, p_draws, draws)
+    extra = _extra_variables(samples, draws)
     attrs = {"sampling": "exact", "inference_library": "bayesatk"}
     values = np.stack([drawn.metrics for drawn in samples], axis=1)
     values = values.reshape(CHAINS, draws, *values.shape[1:])
     posterior_data = posterior_group(grid, values, coords["system"], extra, attrs)
-    if p_draws:
-        posterior_data = posterior_data.assign_coords(question=outcomes.dataset["question"])
+    if question_p:
+        labels = outcomes.dataset["question"]
+        posterior_data = posterior_data.assign_coords(question=labels)
+        closed = closed.assign(_question_statistics(question_p)).assign_coords(question=labels)
     groups = {
         "posterior": posterior_data,
         "closed_form": closed.assign(_hyper_statistics(posteriors, ci_prob, ci_kind))
@@ -257,21 +255,31 @@ class _Empirical:
         return float(max(lower, upper) / 2.0)
 
 
-def _extra_variables(
-    samples: Sequence[Draws], p_draws: Sequence[NDArray[np.float64]], draws: int
-) -> Variables:
+def _extra_variables(samples: Sequence[Draws], draws: int) -> Variables:
     """Hyperparameters, and per-question p when kept."""
     extra: Variables = {}
     for name in samples[0].hyper:
         stacked = np.stack([drawn.hyper[name] for drawn in samples], axis=-1)
         extra[name] = (("chain", "draw", "system"), stacked.reshape(CHAINS, draws, -1))
-    if p_draws:
-        p = np.stack(p_draws, axis=1)
+    kept = [drawn.p for drawn in samples if drawn.p is not None]
+    if kept:
+        p = np.stack(kept, axis=1)
         extra["p"] = (
             ("chain", "draw", "system", "question"),
             p.reshape(CHAINS, draws, *p.shape[1:]),
         )
     return extra
+
+
+def _question_statistics(
+    question_p: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> Variables:
+    """Exact mean and sd of every question's p, dims (system, question, statistic)."""
+    shape = (len(question_p), len(question_p[0][0]), len(STATISTICS))
+    table = np.full(shape, np.nan)
+    for system, (mean, sd) in enumerate(question_p):
+        table[system, :, 1], table[system, :, 2] = mean, sd
+    return {"p": (("system", "question", "statistic"), table)}
 
 
 def _hyper_statistics(

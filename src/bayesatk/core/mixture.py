@@ -68,6 +68,17 @@ class States:
         variance = (a / total * (b / total) / (total + 1.0)) @ self.count / self.questions**2
         return np.stack([mean, np.sqrt(variance)])
 
+    def question_p(self, nodes: Nodes) -> tuple[Array, Array]:
+        """Posterior mean and sd of every question's success probability; shape (questions,)."""
+        a = nodes.alpha[:, None] + self.successes
+        b = nodes.beta[:, None] + (self.trials - self.successes)
+        total = a + b
+        means = a / total
+        mean = nodes.weight @ means
+        within = nodes.weight @ (means * (b / total) / (total + 1.0))
+        sd = np.sqrt(within + nodes.weight @ (means - mean) ** 2)
+        return mean[self.which], sd[self.which]
+
     def __len__(self) -> int:
         return len(self.count)
 

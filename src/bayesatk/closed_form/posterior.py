@@ -1,0 +1,91 @@
+"""What a closed-form posterior of one system is, whatever the pooling."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesatk.core.credit import Array
+
+
+class ExactDistribution(Protocol):
+    """What the core returns: quantiles, a distribution function and a numerical error."""
+
+    @property
+    def error(self) -> float:
+        """Absolute error of quantiles."""
+        ...
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """Probability of a value at most x."""
+        ...
+
+    def quantile(self, probability: ArrayLike) -> Array:
+        """Value exceeded with probability 1 - probability."""
+        ...
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Independent draws: metrics (draws, metrics, target), hyperparameters, and p when kept."""
+
+    metrics: NDArray[np.float64]
+    hyper: dict[str, Array]
+    p: Array | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Exact posterior of one number: mean, sd and distribution."""
+
+    mean: float
+    sd: float
+    distribution: ExactDistribution
+
+    @classmethod
+    def on_nodes(cls, weight: Array, values: Array, distribution: ExactDistribution) -> "Summary":
+        """Return the summary of a function of the hyperparameters."""
+        mean = float(weight @ values)
+        return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), distribution)
+
+
+@dataclass(frozen=True)
+class SystemPosterior:
+    """Exact posterior of one system's metrics.
+
+    Parameters
+    ----------
+    mean, variance_trial, variance_question : ndarray, shape (metrics, 2)
+        For the targets "questions" and "population".
+    distributions : pair of lists
+        Exact distributions by target; None where only draws give quantiles.
+    draw : callable
+        ``draw(size, rng, keep_p)`` returns `Draws`.
+    question_p : callable
+        Returns the exact mean and sd of every question's success probability.
+    hyper : dict of name -> Summary
+        Exact posteriors of the hyperparameters.
+    diagnostics : dict
+        Numerical quality, for the attributes of the result.
+    """
+
+    mean: NDArray[np.float64]
+    variance_trial: NDArray[np.float64]
+    variance_question: NDArray[np.float64]
+    distributions: tuple[Sequence[ExactDistribution], Sequence[ExactDistribution] | None]
+    draw: Callable[[int, np.random.Generator, bool], Draws]
+    question_p: Callable[[], tuple[Array, Array]]
+    hyper: dict[str, "Summary"] = field(default_factory=dict)
+    diagnostics: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def sd(self) -> NDArray[np.float64]:
+        """Posterior standard deviation."""
+        return np.sqrt(self.variance_trial + self.variance_question)
+
+
+def by_target(questions: Array, population: Array) -> NDArray[np.float64]:
+    """Return values for both targets as columns; shape (metrics, 2)."""
+    return np.stack([questions, population], axis=1)
