@@ -23,8 +23,9 @@ from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.priors import HyperPrior
 
-_TAIL = 22.0  # log-density drop at which the grid ends: exp(-22) ~ 3e-10
+_TAIL = 30.0  # log-density drop at which the grid ends: exp(-30) ~ 1e-13
 _STEP = 0.7  # in t, to begin with: 1.4 posterior standard deviations at the mode
+_ROUNDING = 2e-13  # relative error of a summed log-likelihood
 _WIDEST = 9.0  # of t: 2 sinh(9) ~ 8100 standard deviations
 
 
@@ -77,7 +78,7 @@ class HyperPosterior:
         """Intraclass correlation at the nodes, flat."""
         return np.asarray(expit(self.y.ravel()))
 
-    def heavy(self, tolerance: float = 1e-9) -> Nodes:
+    def heavy(self, tolerance: float = 1e-12) -> Nodes:
         """Nodes that carry all but ``tolerance`` of the probability, renormalised."""
         return _heaviest(self.x.ravel(), self.y.ravel(), self.weight, tolerance)
 
@@ -118,7 +119,7 @@ def _heaviest(x: Array, y: Array, weight: Array, tolerance: float) -> Nodes:
 
 
 def hyper_posterior(
-    data: CountHistograms, prior: HyperPrior, tolerance: float = 2e-7
+    data: CountHistograms, prior: HyperPrior, tolerance: float = 2e-8
 ) -> HyperPosterior:
     """Integrate the hyperparameters, refining the grid until its own error is below tolerance.
 
@@ -154,7 +155,8 @@ def hyper_posterior(
     for halvings in range(1, 12):
         fine = _integrate(log_density, centre, scale, spans, _STEP / np.sqrt(2.0) ** halvings)
         error = _difference(fine, coarse)
-        if error < tolerance:
+        # A log-likelihood of 10^7 is itself rounded at 10^-8 or so.
+        if error < tolerance + _ROUNDING * abs(fine.log_evidence):
             offset = float(betaln(*prior.mean) + betaln(*prior.icc)) if prior.proper else np.nan
             return replace(coarse, error=error, log_evidence=coarse.log_evidence - offset)
         coarse = fine
@@ -251,7 +253,7 @@ def _spans(
 
     A coarse grid over the whole reach of t finds the rows and columns that matter.
     """
-    step = 0.7
+    step = 0.35
     grid = _integrate(log_density, centre, scale, (-_WIDEST, _WIDEST, -_WIDEST, _WIDEST), step)
     inside = grid.log_weight > grid.log_weight.max() - _TAIL
     rows, columns = grid.t_row[inside.any(axis=1)], grid.t_column[inside.any(axis=0)]
@@ -260,7 +262,8 @@ def _spans(
             "pooling='partial': the posterior of the icc does not fall off, so it is improper. "
             "The data do not identify it under this prior; use a proper prior such as the default."
         )
-    return rows.min() - step, rows.max() + step, columns.min() - step, columns.max() + step
+    pad = 2.0 * step
+    return rows.min() - pad, rows.max() + pad, columns.min() - pad, columns.max() + pad
 
 
 def _difference(fine: HyperPosterior, coarse: HyperPosterior) -> float:

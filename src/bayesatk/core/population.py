@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline, RectBivariateSpline
+from scipy.interpolate import CubicSpline, RectBivariateSpline, make_interp_spline
 from scipy.special import expit, logit, logsumexp
 
 from bayesatk.core.beta_binomial import beta_binomial_means
@@ -170,7 +170,8 @@ def icc_distribution(posterior: HyperPosterior) -> LogitDistribution:
     -------
     LogitDistribution
     """
-    density = CubicSpline(posterior.t_row, logsumexp(posterior.log_weight, axis=1))
+    grid = posterior.refined(2, 1)
+    density = make_interp_spline(grid.t_row, logsumexp(grid.log_weight, axis=1), k=5)
     t = np.linspace(posterior.t_row[0], posterior.t_row[-1], 40 * len(posterior.t_row) + 1)
     y = posterior.place(t, np.zeros_like(t))[1]
     return LogitDistribution(_along(t, np.exp(density(t)), y), 1e-6)

@@ -61,7 +61,9 @@ def mean_distributions(mixture: StateMixture) -> list[Distribution | MonotoneIma
 def _one_question(mixture: StateMixture, credit: Credit) -> MonotoneImage:
     c, n = mixture.states.successes[0], mixture.states.trials[0]
     nodes = mixture.nodes
-    return MonotoneImage(credit.vector, nodes.alpha + c, nodes.beta + (n - c), nodes.weight)
+    # One node is exact; several stand for a continuum of priors.
+    error = 1e-12 if len(nodes) == 1 else 3e-4
+    return MonotoneImage(credit.vector, nodes.alpha + c, nodes.beta + (n - c), nodes.weight, error)
 
 
 def _windows(mixture: StateMixture, columns: Sequence[int]) -> dict[int, tuple[float, float]]:
