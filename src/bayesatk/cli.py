@@ -238,8 +238,8 @@ def _print_result(console: Console, fit: Any) -> None:
     console.print(grid, markup=False)
     if beyond:
         console.print(
-            "prior x: width of the interval under a weaker prior over its width; far from 1, an "
-            "interval for k > trials is mostly prior.",
+            "prior x: sd under a weaker prior over the sd; far from 1, an answer for k > trials is "
+            "mostly prior.",
             highlight=False,
             markup=False,
         )

@@ -444,7 +444,7 @@ def test_batting_reproduces_the_published_partial_pooling() -> None:
     clemente = one_question(posterior, 18, 45)
     assert clemente.moments.mean[0] == pytest.approx(0.3217, abs=5e-5)
     ends = interval(mean_distributions(clemente)[0], 0.8, "eti")
-    assert ends == pytest.approx((0.2597, 0.3918), abs=5e-5)
+    assert ends == pytest.approx((0.2597, 0.3918), abs=4e-4)  # stated error 3e-4, and theirs
 
 
 def test_batting_under_complete_pooling() -> None:

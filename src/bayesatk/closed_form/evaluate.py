@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.closed_form.posterior import Draws, SystemPosterior
+from bayesatk.closed_form.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.closed_form.prior_effect import pooling_note, prior_sensitivity
 from bayesatk.core.distribution import interval
@@ -127,13 +127,12 @@ def evaluate(
         posterior = system_posterior(pooling, states, list(grid), prior)
         drawn = posterior.draw(CHAINS * draws, stream, "p" in keep)
         estimate = _finite_estimates(grid, states)
-        statistics = _statistics(posterior, drawn, estimate, ci_prob, ci_kind)
-        statistics[..., 8] = prior_sensitivity(
-            statistics, pooling, states, list(grid), prior, ci_prob, ci_kind
-        )
+        exact = posterior.distributions()
+        statistics = _statistics(posterior, exact, drawn, estimate, ci_prob, ci_kind)
+        statistics[..., 8] = prior_sensitivity(statistics, pooling, states, list(grid), prior)
         rows.append(statistics)
         remarks.extend(pooling_note(pooling, system, states, requested, grid, statistics))
-        quantiles.append(_quantiles(posterior, drawn))
+        quantiles.append(_quantiles(exact, drawn))
         samples.append(drawn)
         posteriors.append(posterior)
         if drawn.p is not None:
@@ -202,6 +201,7 @@ def _finite_estimates(grid: MetricGrid, states: States) -> NDArray[np.float64]:
 
 def _statistics(
     posterior: SystemPosterior,
+    distributions: Distributions,
     drawn: Draws,
     estimate: NDArray[np.float64],
     ci_prob: float,
@@ -212,7 +212,7 @@ def _statistics(
     table[..., 0] = estimate[:, None]
     table[..., 1], table[..., 2] = posterior.mean, posterior.sd
     table[..., 6], table[..., 7] = posterior.variance_trial, posterior.variance_question
-    for target, exact in enumerate(posterior.distributions):
+    for target, exact in enumerate(distributions):
         for metric in range(len(table)):
             if exact is not None:
                 ends = interval(exact[metric], ci_prob, ci_kind)
@@ -225,10 +225,10 @@ def _statistics(
     return table
 
 
-def _quantiles(posterior: SystemPosterior, drawn: Draws) -> NDArray[np.float64]:
+def _quantiles(distributions: Distributions, drawn: Draws) -> NDArray[np.float64]:
     """Return the array (metrics, target, quantile)."""
-    table = np.empty((*posterior.mean.shape, len(QUANTILE_LEVELS)))
-    for target, exact in enumerate(posterior.distributions):
+    table = np.empty((drawn.metrics.shape[1], len(TARGETS), len(QUANTILE_LEVELS)))
+    for target, exact in enumerate(distributions):
         for metric in range(len(table)):
             source = (
                 _Empirical(drawn.metrics[:, metric, target]) if exact is None else exact[metric]

@@ -69,7 +69,10 @@ def partial_pooling(
         by_target(questions.mean, population.mean),
         by_target(questions.variance, population.variance - question),
         by_target(np.zeros_like(question), question),
-        (question_distributions(hyper, states, credits), population_distributions(hyper, credits)),
+        lambda: (
+            question_distributions(hyper, states, credits),
+            population_distributions(hyper, credits),
+        ),
         partial(_draw_partial, hyper, mixture, metrics),
         partial(states.question_p, mixture.nodes),
         {

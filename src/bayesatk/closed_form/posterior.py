@@ -27,6 +27,9 @@ class ExactDistribution(Protocol):
         ...
 
 
+Distributions = tuple[Sequence[ExactDistribution], Sequence[ExactDistribution] | None]
+
+
 @dataclass(frozen=True)
 class Draws:
     """Independent draws: metrics (draws, metrics, target), hyperparameters, and p when kept."""
@@ -59,8 +62,9 @@ class SystemPosterior:
     ----------
     mean, variance_trial, variance_question : ndarray, shape (metrics, 2)
         For the targets "questions" and "population".
-    distributions : pair of lists
-        Exact distributions by target; None where only draws give quantiles.
+    distributions : callable
+        Returns the exact distributions by target; None where only draws give quantiles. They are
+        most of the work, and not everyone needs them.
     draw : callable
         ``draw(size, rng, keep_p)`` returns `Draws`.
     question_p : callable
@@ -74,7 +78,7 @@ class SystemPosterior:
     mean: NDArray[np.float64]
     variance_trial: NDArray[np.float64]
     variance_question: NDArray[np.float64]
-    distributions: tuple[Sequence[ExactDistribution], Sequence[ExactDistribution] | None]
+    distributions: Callable[[], Distributions]
     draw: Callable[[int, np.random.Generator, bool], Draws]
     question_p: Callable[[], tuple[Array, Array]]
     hyper: dict[str, "Summary"] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from bayesatk.closed_form.draws import (
     sum_covariance,
 )
 from bayesatk.closed_form.partial_pooling import partial_pooling
-from bayesatk.closed_form.posterior import Draws, Summary, SystemPosterior, by_target
+from bayesatk.closed_form.posterior import Distributions, Draws, Summary, SystemPosterior, by_target
 from bayesatk.core.beta_binomial import beta_binomial_moments
 from bayesatk.core.credit import Credit, pass_at
 from bayesatk.core.distribution import MonotoneImage, constant
@@ -54,16 +54,19 @@ def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPoster
         drawn = posterior.draw(size, rng, keep_p)
         return replace(drawn, metrics=drawn.metrics[:, index])
 
-    questions, population = posterior.distributions
+    def distributions() -> Distributions:
+        questions, population = posterior.distributions()
+        return (
+            [questions[i] for i in index],
+            None if population is None else [population[i] for i in index],
+        )
+
     return replace(
         posterior,
         mean=posterior.mean[index],
         variance_trial=posterior.variance_trial[index],
         variance_question=posterior.variance_question[index],
-        distributions=(
-            [questions[i] for i in index],
-            None if population is None else [population[i] for i in index],
-        ),
+        distributions=distributions,
         draw=draw,
     )
 
@@ -99,7 +102,7 @@ def _none(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> System
         by_target(mean, mean),
         by_target(trial, trial),
         by_target(zero, question),
-        (mean_distributions(mixture), None),
+        lambda: (mean_distributions(mixture), None),
         draw,
         partial(states.question_p, mixture.nodes),
     )
@@ -131,7 +134,7 @@ def _complete(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> Sy
         by_target(mean, mean),
         by_target(variance, variance),
         np.zeros((len(mean), 2)),
-        (distributions, distributions),
+        lambda: (distributions, distributions),
         draw,
         lambda: (np.full(len(states.which), p_mean), np.full(len(states.which), p_sd)),
         {"mean_p": Summary(p_mean, p_sd, shared)},

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.closed_form.posteriors import system_posterior
-from bayesatk.core.distribution import interval
 from bayesatk.core.mixture import States
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.priors import Pooling, Prior, power_scaled
@@ -21,13 +20,10 @@ def prior_sensitivity(
     states: States,
     metrics: Sequence[Metric],
     prior: Prior,
-    ci_prob: float,
-    ci_kind: str,
 ) -> NDArray[np.float64]:
-    """Width of the interval under a weaker prior, relative to its width; (metrics, target).
+    """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
 
-    Given where k exceeds the trials of some question, NaN elsewhere. Where only draws give an
-    interval, the ratio of posterior sds stands for it.
+    Given where k exceeds the trials of some question, NaN elsewhere.
     """
     ratio = np.full(statistics.shape[:2], np.nan)
     beyond = [i for i, one in enumerate(metrics) if one.k > states.trials.min()]
@@ -36,14 +32,8 @@ def prior_sensitivity(
     weaker = system_posterior(
         pooling, states, [metrics[i] for i in beyond], power_scaled(prior, _POWER)
     )
-    for target, exact in enumerate(weaker.distributions):
-        for position, i in enumerate(beyond):
-            if exact is None:
-                width, other = statistics[i, target, 2], weaker.sd[position, target]
-            else:
-                low, high = interval(exact[position], ci_prob, ci_kind)
-                width, other = statistics[i, target, 4] - statistics[i, target, 3], high - low
-            ratio[i, target] = other / width if width > 0 else 1.0
+    sd = statistics[beyond, :, 2]
+    ratio[beyond] = np.where(sd > 0, weaker.sd / np.where(sd > 0, sd, 1.0), 1.0)
     return ratio
 
 

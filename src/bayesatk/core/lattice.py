@@ -16,8 +16,8 @@ from bayesatk.core.fourier import first_dead
 from bayesatk.core.mixture import StateMixture, deviations, node_offsets
 from bayesatk.core.moments import latent_on_nodes
 
-_CELLS = (10, 16)  # log2 of the fewest and most cells
-_CELLS_PER_SD = (48.0, 2048.0)  # resolution, finer where there are few terms to transform
+_CELLS = (9, 16)  # log2 of the fewest and most cells
+_CELLS_PER_SD = (32.0, 2048.0)  # resolution, finer where there are few terms to transform
 _FLOATS = 250_000  # lattice points transformed at once: 2 MB, to stay in cache
 _WORK = 1e7  # cells times states times nodes
 
