@@ -122,8 +122,8 @@ from what it expects (nearly equal questions), poorly.
 
 The flat prior fails because it pulls every question towards one half, by as much for a thousand
 questions as for one, while the interval shrinks. Partial pooling holds its level where difficulties
-are Beta-distributed and questions were tried more than once. For the logit-normal and the mixture with impossible questions the family is
-wrong, and the table says by how much that costs.
+are Beta-distributed and questions were tried more than once. For the logit-normal and the mixture
+with impossible questions the family is wrong, and the table says by how much that costs.
 
 Made by `python -m benchmarks.coverage` and `python -m benchmarks.coverage_report`; seeded and
 resumable.

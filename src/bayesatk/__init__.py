@@ -50,7 +50,7 @@ _HOME = {
     "metrics_from_draws": "models.derived",
     "save": "io.saved",
     "sample": "models.sampling",
-    "OutcomeError": "encoding",
+    "OutcomeError": "validation",
     "table": "results",
     "verify": "verification.verify",
     "Verification": "verification.verify",

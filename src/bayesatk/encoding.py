@@ -4,24 +4,38 @@ Outcomes become codes (position in the score mapping, `CODE_MISSING`, or `CODE_I
 is coerced, and the first invalid cell is named in the error.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from bayesatk.validation import (
+    OutcomeError as OutcomeError,
+)
+from bayesatk.validation import (
+    Scores as Scores,
+)
+from bayesatk.validation import (
+    check_labels,
+    is_category,
+    is_missing,
+    refuse_masked,
+    shown,
+)
+
 Codes = NDArray[np.int16]
-Scores = Mapping[Any, float]
 
 CODE_MISSING = -1
 CODE_INVALID = -2
 
+# Rows, questions and systems: whatever is nested deeper is refused, so look no further.
+_DEEPEST = 4
 
-class OutcomeError(ValueError):
-    """Outcomes that cannot be read as given; the message says where, why, and what to do."""
+# Exact types that need no check before the look-up: most cells of large lists are one of these.
+_PLAIN = frozenset({int, bool, str})
 
 
 @dataclass(frozen=True)
@@ -45,154 +59,136 @@ class Table:
             list(range(count.shape[1])),
         )
 
-    def labelled(
-        self, systems: Sequence[object] | None, questions: Sequence[object] | None
-    ) -> "Table":
+    def labelled(self, systems: object, questions: object) -> "Table":
         """Replace the labels, checking their number."""
         changed: dict[str, Any] = {}
-        for name, labels, old in (
-            ("systems", systems, self.systems),
-            ("questions", questions, self.questions),
-        ):
-            if labels is None:
-                continue
-            if len(labels) != len(old):
-                raise OutcomeError(
-                    f"{name} must label each of the {len(old)} {name} in the data; got "
-                    f"{len(labels)} labels."
-                )
-            changed[name] = list(labels)
+        if systems is not None:
+            changed["systems"] = check_labels(systems, "systems", len(self.systems))
+        if questions is not None:
+            changed["questions"] = check_labels(questions, "questions", len(self.questions))
         return replace(self, **changed)
-
-
-def check_scores(scores: Scores) -> Scores:
-    """Return the score mapping, or say what is wrong with it."""
-    if len(scores) < 2:
-        raise OutcomeError(f"scores must map at least two outcomes to numbers; got {dict(scores)}.")
-    for label, score in scores.items():
-        if not isinstance(score, int | float | np.number) or not math.isfinite(score):
-            raise OutcomeError(f"scores must be finite numbers; got {score!r} for {label!r}.")
-    return {label: float(score) for label, score in scores.items()}
-
-
-def check_counts(values: object, name: str) -> NDArray[np.int64]:
-    """Return whole, non-negative numbers as int64, or name the first that is not."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise OutcomeError(
-            f"{name} must be whole numbers >= 0; got values of type {array.dtype}, for instance "
-            f"{array.ravel()[:1].tolist()}."
-        )
-    bad = ~(np.isfinite(array) & (array >= 0) & (array == np.floor(array)))
-    if bad.any():
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise OutcomeError(
-            f"{name} must be whole numbers >= 0; got {array[where]} at position {where}."
-        )
-    return array.astype(np.int64)
-
-
-def as_coordinate(labels: list[Any], name: str) -> pd.Index:
-    """Return labels as an index of one type: all integers or all text, without repetition."""
-    if not all(isinstance(label, int | np.integer) for label in labels):
-        labels = [str(label) for label in labels]
-    index: pd.Index = pd.Index(labels)
-    if index.has_duplicates:
-        twice = index[index.duplicated()][0]
-        raise OutcomeError(
-            f"{name} must be distinct; got {twice!r} more than once. Labels that differ only in "
-            "type (1 and '1') count as the same."
-        )
-    return index
 
 
 def encode(values: NDArray[Any], scores: Scores) -> Codes:
     """Position of every value among the scored outcomes; negative codes for the rest."""
-    codes = np.full(values.shape, CODE_INVALID, np.int16)
-    if values.dtype.kind == "O":
+    kind = values.dtype.kind
+    if kind in "OT":
         known = dict(zip(scores, range(len(scores)), strict=True))
-        flat = [_encode_one(value, known) for value in values.ravel()]
+        flat = [
+            known.get(value, CODE_INVALID) if type(value) in _PLAIN else _encode_one(value, known)
+            for value in values.ravel().tolist()
+        ]
         return np.array(flat, np.int16).reshape(values.shape)
+    codes = np.full(values.shape, CODE_INVALID, np.int16)
+    if kind not in "biufU":  # dates, durations, bytes, complex numbers, records
+        return codes
     for code, label in enumerate(scores):
-        if isinstance(label, str) == (values.dtype.kind == "U"):
-            codes[values == label] = code
-    if values.dtype.kind == "f":
+        if isinstance(label, str) == (kind == "U"):
+            try:
+                codes[values == label] = code
+            except OverflowError:  # an integer that no float reaches
+                continue
+    if kind == "f":
         codes[np.isnan(values)] = CODE_MISSING
     return codes
 
 
 def _encode_one(value: Any, known: Mapping[Any, int]) -> int:
-    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+    if is_missing(value):
         return CODE_MISSING
+    if not is_category(value):  # 1+0j and a duration of 1 equal 1, and are not outcomes
+        return CODE_INVALID
     try:
         return known.get(value, CODE_INVALID)
-    except TypeError:  # unhashable: a list where an outcome should be
+    except TypeError:  # a signalling NaN has no hash
         return CODE_INVALID
 
 
 def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
     """Return the error for an outcome that no score covers."""
-    allowed = ", ".join(repr(label) for label in scores)
+    allowed = ", ".join(shown(label) for label in scores)
     return OutcomeError(
-        f"outcome {value!r} at {where} is not one of {allowed}. Map every outcome that may occur "
-        "with scores={outcome: score, ...}; an unknown or failed one is None or NaN, with a "
+        f"outcome {shown(value)} at {where} is not one of {allowed}. Map every outcome that may "
+        "occur with scores={outcome: score, ...}; an unknown or failed one is None or NaN, with a "
         "missing= policy."
     )
 
 
-def read_nested(data: object, scores: Scores) -> Table:
+def read_nested(data: object, scores: Scores, within: str = "") -> Table:
     """Read an array, rows of any length, or a mapping {system: either}."""
-    if isinstance(data, Mapping):
+    if isinstance(data, Mapping) and not within:
         return _read_mapping(data, scores)
     if isinstance(data, np.ndarray):
-        return _read_array(data, scores)
+        return _read_array(data, scores, within)
     if isinstance(data, str | bytes) or not isinstance(data, Sequence):
         raise OutcomeError(
-            f"data must be an array, rows, a mapping, a table or an xarray object; got {data!r:.80}"
-            f" of type {type(data).__name__}. To read a file use bayesatk.load(path)."
+            f"data must be an array, rows, a mapping, a table or an xarray object; got "
+            f"{shown(data)} of type {type(data).__name__}{within and f' for {within[:-2]}'}. To "
+            "read a file use bayesatk.load(path)."
         )
     rows = [_as_row(row) for row in data]
     if not rows:
         raise OutcomeError("data must hold at least one question; got an empty list.")
     depths = {_depth(row) for row in rows}
-    if depths == {2}:
-        return _read_mapping(dict(enumerate(data)), scores)
+    if depths == {2} and not within:
+        tables = [read_nested(d, scores, f"system {i}, ") for i, d in enumerate(data)]
+        return _join(dict(enumerate(tables)))
     if depths != {1}:
         raise OutcomeError(
             "data must be rows of outcomes, (question, trial), or a list of such tables, (system, "
-            f"question, trial); got nesting depths {sorted(depths)}. One row of trials is [[...]]."
+            f"question, trial); got nesting depths {sorted(depths)}"
+            f"{within and f' within {within[:-2]}'}. One row of trials is [[...]]."
         )
-    return _read_rows(rows, scores)
+    return _read_rows(rows, scores, within)
 
 
 def _as_row(row: object) -> Any:
-    return row.tolist() if isinstance(row, np.ndarray) else row
+    """Return an array as a list; dates stay dates, which .tolist() would turn into integers."""
+    if not isinstance(row, np.ndarray):
+        return row
+    refuse_masked(row, "data")
+    if row.dtype.kind in "biufUO":
+        return row.tolist()
+    return list(row) if row.ndim else row
 
 
-def _depth(value: object) -> int:
+def _depth(value: object, level: int = 1) -> int:
     """Nesting below a row: 1 for a list of outcomes, 2 for a list of lists."""
+    if type(value) in _PLAIN or level > _DEEPEST:
+        return 0
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         return 0
-    return 1 + max((_depth(_as_row(item)) for item in value), default=0)
+    return 1 + max((_depth(_as_row(item), level + 1) for item in value), default=0)
 
 
 def _read_mapping(data: Mapping[Any, Any], scores: Scores) -> Table:
     if not data:
         raise OutcomeError("data must hold at least one system; got an empty mapping.")
-    tables = {system: read_nested(rows, scores) for system, rows in data.items()}
+    tables = {
+        system: read_nested(rows, scores, f"system {shown(system)}, ")
+        for system, rows in data.items()
+    }
+    return _join(tables).labelled(list(tables), None)
+
+
+def _join(tables: Mapping[Any, Table]) -> Table:
+    """Stack one table per system."""
     sizes = {system: table.count.shape[:2] for system, table in tables.items()}
     if len(set(sizes.values())) > 1 or next(iter(sizes.values()))[0] > 1:
         raise OutcomeError(
             "every system must be one table of the same questions; got (systems, questions) "
-            f"{sizes}. For systems that answered different questions pass a long table."
+            f"{shown(sizes, 400)}. For systems that answered different questions pass a long "
+            "table."
         )
     return Table.from_counts(
         np.concatenate([table.count for table in tables.values()]),
         np.concatenate([table.missing for table in tables.values()]),
-    ).labelled(list(tables), None)
+    )
 
 
-def _read_array(data: NDArray[Any], scores: Scores) -> Table:
+def _read_array(data: NDArray[Any], scores: Scores, within: str) -> Table:
+    refuse_masked(data, "data")
+    data = np.asarray(data)
     if data.ndim not in (2, 3) or data.size == 0:
         raise OutcomeError(
             "an array of outcomes must be non-empty with dims (question, trial) or (system, "
@@ -203,23 +199,29 @@ def _read_array(data: NDArray[Any], scores: Scores) -> Table:
         where = tuple(int(i) for i in np.argwhere(codes == CODE_INVALID)[0])
         names = ("system", "question", "trial")[-data.ndim :]
         place = ", ".join(f"{name} {i}" for name, i in zip(names, where, strict=True))
-        raise refuse(data[where].item(), place, scores)
+        value = data[where]
+        raise refuse(value.item() if data.dtype.kind in "biufU" else value, within + place, scores)
     if data.ndim == 2:
         codes = codes[None]
     count = np.stack([(codes == code).sum(axis=-1) for code in range(len(scores))], axis=-1)
     return Table.from_counts(count, (codes == CODE_MISSING).sum(axis=-1))
 
 
-def _read_rows(rows: list[Any], scores: Scores) -> Table:
-    flat = np.empty(sum(len(row) for row in rows), dtype=object)
-    flat[:] = [value for row in rows for value in row]
+def _read_rows(rows: list[Any], scores: Scores, within: str) -> Table:
+    sizes = [len(row) for row in rows]
+    flat = objects(list(chain.from_iterable(rows)))
     codes = encode(flat, scores)
-    owner = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    owner = np.repeat(np.arange(len(rows)), sizes)
     if (codes == CODE_INVALID).any():
         first = int(np.argmax(codes == CODE_INVALID))
         trial = first - int(np.searchsorted(owner, owner[first]))
-        raise refuse(flat[first], f"question {owner[first]}, trial {trial}", scores)
+        raise refuse(flat[first], f"{within}question {owner[first]}, trial {trial}", scores)
     return Table.from_counts(*cells(owner, codes, (1, len(rows)), len(scores)))
+
+
+def objects(values: list[Any]) -> NDArray[Any]:
+    """Return a vector of these objects; numpy would unfold the collections among them."""
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def cells(

@@ -6,20 +6,19 @@ is `bayesatk.io.load`, which ends here too.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk import encoding, tables
-from bayesatk.encoding import OutcomeError, Scores
+from bayesatk import encoding, labelled, tables
+from bayesatk.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
 
 MissingPolicy = Literal["error", "ignore", "wrong"]
 
 BINARY: Scores = {0: 0.0, 1: 1.0}
-_DIMS = ("system", "question", "trial")
 
 
 @dataclass(frozen=True)
@@ -97,8 +96,9 @@ def tally(
         Score of every outcome that may occur, as in ``{"I": 0, "C": 1}``. Default ``{0: 0, 1: 1}``
         (False and True count as 0 and 1).
     missing : {"error", "ignore", "wrong"}
-        What a NaN or None outcome, or a question that a system never ran, means: refuse; leave
-        out; or count as the lowest score.
+        What a NaN or None outcome means: refuse; leave out; or count as the lowest score. A
+        question that a system never ran is left out under "ignore" and refused under both others,
+        for it is not known how many trials would count.
     columns : mapping, optional
         Names of the table's columns by role: ``{"system": ..., "question": ..., "trial": ...,
         "outcome": ...}``. Default: the usual names are looked for.
@@ -121,127 +121,128 @@ def tally(
     >>> data.successes.values.tolist(), data.trials.values.tolist()
     ([[3, 3]], [[5, 4]])
     """
-    if missing not in ("error", "ignore", "wrong"):
-        raise OutcomeError(f"missing must be 'error', 'ignore' or 'wrong'; got {missing!r}.")
-    if isinstance(data, Outcomes):
-        return data
-    scale = encoding.check_scores(BINARY if scores is None else scores)
+    scale = check_options(scores, missing)
+    labels = {"systems": systems, "questions": questions}
+    if isinstance(data, Outcomes | xr.Dataset) and trials is None:
+        _refuse_given("data that are counts already", scores=scores, columns=columns)
+        return _from_counts(data, missing, **labels)
+    note: tuple[str, ...] = ()
     if trials is None and isinstance(data, tuple) and len(data) == 2:
-        data, trials = data
+        (data, trials), note = data, ("the pair was read as (successes, trials)",)
     if trials is not None:
-        return _from_successes(data, trials, systems, questions)
-    if isinstance(data, xr.Dataset):
-        return _from_counts(data)
+        _refuse_given("success counts", scores=scores, columns=columns)
+        table = labelled.read_successes(data, trials)
+        return finish(replace(table, notes=note), scale, missing, **labels)
     if tables.is_table(data):
-        table = tables.read_table(data, columns or {}, scale)
-    elif isinstance(data, xr.DataArray):
-        table = _from_data_array(data, scale)
+        return finish(
+            tables.read_table(data, {} if columns is None else columns, scale),
+            scale, missing, **labels,
+        )  # fmt: skip
+    _refuse_given("data without columns", columns=columns)
+    if isinstance(data, xr.DataArray):
+        table = labelled.read_data_array(data, scale)
     else:
         table = encoding.read_nested(data, scale)
-    return _finish(table.labelled(systems, questions), scale, missing)
+    return finish(table, scale, missing, **labels)
 
 
-def _from_successes(
-    data: object, trials: object, systems: Sequence[object] | None, questions: Any
-) -> Outcomes:
-    hits = encoding.check_counts(data, "successes")
-    runs = encoding.check_counts(trials, "trials")
-    if hits.ndim not in (1, 2) or hits.size == 0:
-        raise OutcomeError(
-            "successes must be a non-empty vector (question,) or matrix (system, question); got "
-            f"shape {hits.shape}."
-        )
-    try:
-        runs = np.broadcast_to(runs, hits.shape)
-    except ValueError:
-        raise OutcomeError(
-            f"trials must be one number or match successes; got shape {runs.shape} for "
-            f"{hits.shape} successes."
-        ) from None
-    if (hits > runs).any():
-        where = tuple(int(i) for i in np.argwhere(hits > runs)[0])
-        raise OutcomeError(
-            f"successes must not exceed trials; got {hits[where]} successes in {runs[where]} "
-            f"trials at position {where}. Is the order (successes, trials)?"
-        )
-    hits, runs = np.atleast_2d(hits), np.atleast_2d(runs)
-    count = np.stack([runs - hits, hits], axis=-1)
-    table = encoding.Table.from_counts(count, np.zeros(hits.shape, int))
-    return _finish(table.labelled(systems, questions), BINARY, "error")
+def check_options(scores: object, missing: object) -> Scores:
+    """Return the score mapping, and refuse a policy that is none."""
+    if not isinstance(missing, str) or missing not in ("error", "ignore", "wrong"):
+        raise OutcomeError(f"missing must be 'error', 'ignore' or 'wrong'; got {shown(missing)}.")
+    return check_scores(BINARY if scores is None else scores)
 
 
-def _from_counts(data: xr.Dataset) -> Outcomes:
-    if "count" not in data or "score" not in data.variables:
-        raise OutcomeError(
-            "a counts Dataset must hold count(system, question, category) and score(category); "
-            f"got variables {list(data.variables)}."
-        )
-    count = data["count"]
-    if "system" not in count.dims:
-        count = count.expand_dims(system=["system"])
-    if set(count.dims) != {"system", "question", "category"}:
-        raise OutcomeError(
-            f"count must have the dims system, question, category; got {count.dims}."
-        )
-    count = count.transpose("system", "question", "category")
-    checked = count.copy(data=encoding.check_counts(count.values, "count"))
-    missing = data["missing"] if "missing" in data else checked.sum("category") * 0
-    dataset = xr.Dataset({"count": checked, "missing": missing}).assign_coords(score=data["score"])
-    dataset.attrs = {"missing_policy": data.attrs.get("missing_policy", "error")}
-    return Outcomes(dataset)
-
-
-def _from_data_array(data: xr.DataArray, scale: Scores) -> encoding.Table:
-    extra = set(data.dims) - set(_DIMS)
-    if extra or not {"question", "trial"} <= set(data.dims):
-        raise OutcomeError(
-            "a DataArray of outcomes must have the dims (question, trial) or (system, question, "
-            f"trial); got {data.dims}. Rename them with .rename(...)."
-        )
-    ordered = data.transpose(..., *(dim for dim in _DIMS if dim in data.dims))
-    labels = {
-        dim: data.indexes[dim].tolist() for dim in ("system", "question") if dim in data.indexes
-    }
-    table = encoding.read_nested(ordered.values, scale)
-    return table.labelled(labels.get("system"), labels.get("question"))
-
-
-def _finish(table: encoding.Table, scale: Scores, policy: MissingPolicy) -> Outcomes:
-    """Apply the missing policy and build the canonical Dataset."""
-    count, missing = table.count.copy(), table.missing
-    absent = (count.sum(axis=-1) == 0) & (missing == 0)
-    gaps = missing + absent
-    notes = list(table.notes)
-    if gaps.any():
-        first = tuple(int(i) for i in np.argwhere(gaps)[0])
-        where = f"system {table.systems[first[0]]!r}, question {table.questions[first[1]]!r}"
-        if policy == "error":
-            what = "has no trials" if absent[first] else f"has {missing[first]} missing outcomes"
+def _refuse_given(what: str, **options: object) -> None:
+    """Refuse options that would have no effect."""
+    for name, value in options.items():
+        if value is not None and (not isinstance(value, Mapping) or value):
             raise OutcomeError(
-                f"missing: {where} {what} ({int(missing.sum())} missing outcomes and "
-                f"{int(absent.sum())} questions never run in all). Say what they mean: "
-                "missing='ignore' leaves them out, missing='wrong' counts them as the lowest score."
+                f"{name} must be left out for {what}; got {shown(value)}, which would have no "
+                "effect. Leave it out."
             )
-        if policy == "wrong":
-            count[..., int(np.argmin(list(scale.values())))] += missing
-        notes.append(
-            f"missing={policy!r}: {int(missing.sum())} outcomes missing, "
-            f"{int(absent.sum())} (system, question) cells never run"
+
+
+def _from_counts(
+    data: Outcomes | xr.Dataset, missing: MissingPolicy, systems: object, questions: object
+) -> Outcomes:
+    """Take counts whose missing policy is applied already, or apply it."""
+    if isinstance(data, Outcomes) and (systems, questions, missing) == (None, None, "error"):
+        return data
+    dataset, notes = (data.dataset, data.notes) if isinstance(data, Outcomes) else (data, ())
+    table, scale = labelled.read_counts(dataset)
+    table = replace(table, notes=notes)
+    applied = dataset.attrs.get("missing_policy")
+    if applied in (None, "error"):
+        return finish(table, scale, missing, systems, questions)
+    check_options(None, applied)
+    if missing not in ("error", applied):
+        raise OutcomeError(
+            f"missing must be left out or {applied!r}, the policy by which these counts were made; "
+            f"got {missing!r}. Use the outcomes themselves for another policy."
         )
+    return _canonical(table.labelled(systems, questions), scale, applied)
+
+
+def finish(
+    table: encoding.Table,
+    scale: Scores,
+    missing: MissingPolicy,
+    systems: object = None,
+    questions: object = None,
+) -> Outcomes:
+    """Label the counts, apply the missing policy and build the canonical Dataset."""
+    table = table.labelled(systems, questions)
+    for labels, name in ((table.systems, "systems"), (table.questions, "questions")):
+        as_coordinate(labels, name)
+    absent = (table.count.sum(axis=-1) == 0) & (table.missing == 0)
+    gaps = table.missing + absent
+    if not gaps.any():
+        return _canonical(table, scale, missing)
+    lacking, unrun = int(table.missing.sum()), int(absent.sum())
+    first = tuple(int(i) for i in np.argwhere(absent if missing == "wrong" else gaps)[:1].ravel())
+    if missing == "error" or (missing == "wrong" and unrun):
+        where = f"system {table.systems[first[0]]!r}, question {table.questions[first[1]]!r}"
+        what = "has no trials" if absent[first] else f"has {table.missing[first]} missing outcomes"
+        remedy = (
+            "missing='ignore' leaves them out, missing='wrong' counts missing outcomes as the "
+            "lowest score."
+            if missing == "error"
+            else "missing='wrong' cannot tell how many trials to count as wrong: Use "
+            "missing='ignore', or give the missing outcomes as None."
+        )
+        raise OutcomeError(
+            f"missing: {where} {what} ({lacking} missing outcomes and {unrun} questions never run "
+            f"in all). Say what they mean: {remedy}"
+        )
+    count = table.count.copy()
+    if missing == "wrong":
+        count[..., int(np.argmin(list(scale.values())))] += table.missing
+    note = (
+        f"missing={missing!r}: {lacking} outcomes missing, {unrun} (system, question) cells never "
+        "run"
+    )
+    return _canonical(replace(table, count=count, notes=(*table.notes, note)), scale, missing)
+
+
+def _canonical(table: encoding.Table, scale: Scores, policy: str) -> Outcomes:
+    """Build the canonical Dataset."""
+    if not table.count.any():
+        raise OutcomeError("data must hold at least one outcome; got no trials at all.")
     dataset = xr.Dataset(
         {
-            "count": (("system", "question", "category"), count),
-            "missing": (("system", "question"), missing),
+            "count": (("system", "question", "category"), table.count),
+            "missing": (("system", "question"), table.missing),
         },
         coords={
-            "system": encoding.as_coordinate(table.systems, "systems"),
-            "question": encoding.as_coordinate(table.questions, "questions"),
+            "system": as_coordinate(table.systems, "systems"),
+            "question": as_coordinate(table.questions, "questions"),
             "category": [str(label) for label in scale],
             "score": ("category", list(scale.values())),
         },
         attrs={"missing_policy": policy},
     )
-    return Outcomes(dataset, tuple(notes))
+    return Outcomes(dataset, table.notes)
 
 
 def _card(data: Outcomes) -> str:
@@ -261,8 +262,9 @@ def _card(data: Outcomes) -> str:
     total = (data.dataset["count"].values * scores).sum(axis=-1)
     for row, system in enumerate(data.systems):
         spread = f"{trials[row].min()}/{np.median(trials[row]):g}/{trials[row].max()}"
-        mean = total[row].sum() / max(1, trials[row].sum())
-        lines.append(f"  {system!s:<{width}}  {spread:>21}  {missing[row].sum():>7}  {mean:>10.4f}")
+        runs = trials[row].sum()
+        mean = f"{total[row].sum() / runs:.4f}" if runs else "-"
+        lines.append(f"  {system!s:<{width}}  {spread:>21}  {missing[row].sum():>7}  {mean:>10}")
         if missing[row].any() and data.dataset.attrs["missing_policy"] == "ignore":
             lines.append(
                 f"  {'':<{width}}  {_bounds(total[row], trials[row], missing[row], scores)}"

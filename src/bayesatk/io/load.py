@@ -1,17 +1,19 @@
 """`load`: outcomes from long tables in CSV, JSON Lines and Parquet files."""
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from bayesatk.encoding import OutcomeError
+from bayesatk import outcomes, tables
+from bayesatk.encoding import Table
+from bayesatk.io.delimited import read_delimited
 from bayesatk.outcomes import MissingPolicy, Outcomes, tally
-from bayesatk.tables import find_columns
+from bayesatk.tables import Columns, count_rows, find_columns
+from bayesatk.validation import OutcomeError, Scores, shown
 
-_BOOLEANS = {"true": True, "false": False}
+_READ_ERRORS = (ValueError, RecursionError)  # json's own, bytes that are no text, endless digits
 
 
 def load(
@@ -32,8 +34,8 @@ def load(
         ``.parquet``: a long table, one row per trial, with a header or keys. Labels are kept as
         they are written ("007" stays text). Other objects go to `bayesatk.tally`.
     systems, questions, scores, missing, columns
-        As in `bayesatk.tally`. In CSV an empty cell is a missing outcome, and numbers and
-        true/false are read as such.
+        As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
+        an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
 
     Returns
     -------
@@ -54,11 +56,9 @@ def load(
     >>> load(path).successes.values.tolist()
     [[1, 2]]
     """
-    if not isinstance(source, str | Path):
-        return tally(
-            source, systems=systems, questions=questions, scores=scores, missing=missing,
-            columns=columns,
-        )  # fmt: skip
+    options: dict[str, Any] = {"systems": systems, "questions": questions, "missing": missing}
+    if not isinstance(source, str | os.PathLike):
+        return tally(source, scores=scores, columns=columns, **options)
     path = Path(source)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
@@ -66,135 +66,150 @@ def load(
             f"{path.name}: the file type must be one of {', '.join(_READERS)}; got "
             f"{path.suffix!r}. Convert it, or pass the data itself to bayesatk.tally."
         )
+    if path.is_dir():
+        raise OutcomeError(f"{path.name}: this must be a file; it is a folder. Name a file in it.")
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file.")
     try:
-        frame = reader(path, columns or {})
-        return tally(
-            frame, systems=systems, questions=questions, scores=scores, missing=missing,
-            columns=columns,
-        )  # fmt: skip
+        scale = outcomes.check_options(scores, missing)
+        return outcomes.finish(reader(path, columns or {}, scale), scale, **options)
     except OutcomeError as error:
         raise OutcomeError(f"{path.name}: {error}") from None
 
 
-def _read_delimited(path: Path, columns: Mapping[str, str], separator: str) -> pd.DataFrame:
-    try:
-        names = list(pd.read_csv(path, sep=separator, nrows=0, dtype=str, encoding="utf-8").columns)
-        roles = find_columns(names, columns)
-        frame = pd.read_csv(
-            path, sep=separator, usecols=list(roles.values()), dtype=str, keep_default_na=False,
-            encoding="utf-8",
-        )  # fmt: skip
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise OutcomeError(
-            f"the file must be UTF-8 delimited text with a header; {error}"
-        ) from None
-    for role in ("system", "question", "trial"):
-        if role in roles:
-            blank = frame[roles[role]] == ""
-            if blank.any():
+def _read_csv(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
+    return count_rows(read_delimited(path, columns, scores, ","), scores)
+
+
+def _read_tsv(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
+    return count_rows(read_delimited(path, columns, scores, "\t"), scores)
+
+
+class _Records:
+    """Records on the way in: the first decides which fields matter, the others must agree."""
+
+    def __init__(self, word: str, columns: Mapping[str, str]) -> None:
+        self.word, self.columns = word, columns
+        self.roles: dict[str, str] = {}
+        self.values: dict[str, list[object]] = {}
+        self.numbers: list[int] = []
+        self.checked: set[tuple[str, ...]] = set()
+
+    def add(self, record: object, number: int) -> None:
+        """Append the fields that matter of one record."""
+        where = f"{self.word} {number}"
+        if not isinstance(record, dict):
+            raise OutcomeError(f"{where} must be an object with named fields; got {shown(record)}.")
+        fields = tuple(record)
+        if fields not in self.checked:
+            self._check(fields, where)
+            self.checked.add(fields)
+        self.numbers.append(number)
+        for role, name in self.roles.items():
+            self.values[role].append(record[name])
+
+    def _check(self, fields: tuple[str, ...], where: str) -> None:
+        if not self.roles:
+            self.roles = find_columns(fields, self.columns)
+            self.values = {role: [] for role in self.roles}
+        for name in self.roles.values():
+            if name not in fields:
                 raise OutcomeError(
-                    f"row {int(blank.to_numpy().argmax()) + 2} has no {role} in column "
-                    f"{roles[role]!r}; every row needs one. Fill it in, or remove the row."
+                    f"{where} has no field {name!r}, which the first record has. A missing outcome "
+                    "is null."
                 )
-    cells = {text: _from_text(text) for text in frame[roles["outcome"]].unique()}
-    values = [cells[text] for text in frame[roles["outcome"]]]
-    frame[roles["outcome"]] = pd.Series(values, dtype=object, index=frame.index)
-    return frame
+        try:
+            roles = find_columns(fields, self.columns)
+        except OutcomeError as error:
+            raise OutcomeError(f"{where}: {error}") from None
+        if roles != self.roles:
+            new = [name for role, name in roles.items() if self.roles.get(role) != name]
+            raise OutcomeError(
+                f"{where} has the field {new[0]!r}, which the first record lacks. Give it to every "
+                "record, or rename it."
+            )
+
+    def table(self, scores: Scores) -> Table:
+        """Return the counts."""
+        if not self.numbers:
+            raise OutcomeError("the file must hold records; got none.")
+        return count_rows(Columns(self.roles, self.values, self.word, self.numbers), scores)
 
 
-def _from_text(text: str) -> object:
-    """Return what a CSV cell says: a number, a boolean, nothing, or itself."""
-    stripped = text.strip()
-    if not stripped:
-        return None
-    if stripped.lower() in _BOOLEANS:
-        return _BOOLEANS[stripped.lower()]
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the object; a key written twice would silently lose one value."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OutcomeError(f"the field {twice!r} occurs twice in one object. Remove one.")
+    return record
+
+
+def _parse(text: str, where: str) -> object:
     try:
-        number = float(stripped)
-    except ValueError:
-        return stripped
-    return None if number != number else number
+        return json.loads(text, object_pairs_hook=_distinct)
+    except OutcomeError as error:
+        raise OutcomeError(f"{where}: {error}") from None
+    except _READ_ERRORS as error:
+        raise OutcomeError(f"{where} must be JSON; {error}. Check how it was written.") from None
 
 
-def _read_csv(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
-    return _read_delimited(path, columns, ",")
+def _not_utf8(error: UnicodeDecodeError) -> OutcomeError:
+    return OutcomeError(f"the file must be UTF-8 text; {error}. Save it as UTF-8.")
 
 
-def _read_tsv(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
-    return _read_delimited(path, columns, "\t")
-
-
-def _read_json_lines(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
-    kept: dict[str, list[object]] = {}
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except (json.JSONDecodeError, UnicodeDecodeError) as error:
-                raise OutcomeError(f"line {number} must be JSON; {error}") from None
-            _keep(record, f"line {number}", kept, columns)
-    return _object_frame(kept)
-
-
-def _read_json(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
+def _read_json_lines(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
+    records = _Records("line", columns)
     try:
-        records = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise OutcomeError(f"the file must be JSON; {error}") from None
-    if not isinstance(records, list):
+        with path.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    records.add(_parse(line, f"line {number}"), number)
+    except UnicodeDecodeError as error:
+        raise _not_utf8(error) from None
+    return records.table(scores)
+
+
+def _read_json(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _not_utf8(error) from None
+    found = _parse(text, "the file")
+    if not isinstance(found, list):
         raise OutcomeError(
-            f"the file must hold an array of records; got {type(records).__name__}. One record is "
+            f"the file must hold an array of records; got {type(found).__name__}. One record is "
             '{"question": ..., "trial": ..., "outcome": ...}.'
         )
-    kept: dict[str, list[object]] = {}
-    for number, record in enumerate(records):
-        _keep(record, f"record {number}", kept, columns)
-    return _object_frame(kept)
+    records = _Records("record", columns)
+    for number, record in enumerate(found):
+        records.add(record, number)
+    return records.table(scores)
 
 
-def _keep(
-    record: object, where: str, kept: dict[str, list[object]], columns: Mapping[str, str]
-) -> None:
-    """Append the needed fields of one record; the first record decides which they are."""
-    if not isinstance(record, dict):
-        raise OutcomeError(f"{where} must be an object with named fields; got {record!r:.60}.")
-    if not kept:
-        kept.update({name: [] for name in find_columns(list(record), columns).values()})
-    for name, values in kept.items():
-        if name not in record:
-            raise OutcomeError(
-                f"{where} has no field {name!r}, which the first record has. A missing outcome is "
-                "null."
-            )
-        values.append(record[name])
-
-
-def _object_frame(kept: Mapping[str, list[object]]) -> pd.DataFrame:
-    return pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in kept.items()})
-
-
-def _read_parquet(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
+def _read_parquet(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
     try:
+        import pyarrow
         import pyarrow.parquet as parquet
     except ImportError:
         raise OutcomeError(
-            "reading Parquet needs pyarrow. Install it: pip install 'bayesatk[parquet]'."
+            "reading Parquet needs pyarrow. Install it: pip install 'bayesatk[parquet]'. Or "
+            "convert the file to CSV."
         ) from None
     try:
-        schema = parquet.read_schema(path)
-        roles = find_columns(schema.names, columns)
-        return pd.read_parquet(path, columns=list(roles.values()))
-    except (OSError, ValueError) as error:
-        if isinstance(error, OutcomeError):
-            raise
-        raise OutcomeError(f"the file must be Parquet; {error}") from None
+        roles = find_columns(parquet.read_schema(path).names, columns)
+        frame = parquet.ParquetFile(path).read(columns=list(roles.values()))
+    except OutcomeError:
+        raise
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise OutcomeError(
+            f"the file must be Parquet; {error}. Write it again, or check its type."
+        ) from None
+    return tables.read_table(frame, roles, scores)
 
 
-_READERS: dict[str, Callable[[Path, Mapping[str, str]], pd.DataFrame]] = {
+_READERS: dict[str, Callable[[Path, Mapping[str, str], Scores], Table]] = {
     ".csv": _read_csv,
     ".tsv": _read_tsv,
     ".jsonl": _read_json_lines,

@@ -1,0 +1,124 @@
+"""CSV and TSV tables: every row accounted for, every cell matched as it is written."""
+
+import csv
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from bayesatk.tables import Columns, find_columns
+from bayesatk.validation import OutcomeError, Scores
+
+_BOOLEANS = {"true": True, "false": False}
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?", re.ASCII | re.IGNORECASE)
+
+
+def read_delimited(
+    path: Path, columns: Mapping[str, str], scores: Scores, separator: str
+) -> Columns:
+    """Read the columns that matter; rows are numbered by the line on which they begin."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as text, _long_fields():
+            rows = _rows(csv.reader(text, delimiter=separator, strict=True))
+            header = next(rows, None)
+            if header is None:
+                raise OutcomeError(
+                    "the file must be delimited text with a header; it is empty. Give it a first "
+                    "row of column names."
+                )
+            return _collect(rows, header[1], columns, scores)
+    except UnicodeDecodeError as error:
+        raise OutcomeError(
+            f"the file must be UTF-8 delimited text; {error}. Save it as UTF-8."
+        ) from None
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let cells hold whole transcripts; the limit is the csv module's, so put it back."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield every row that is not blank with the line on which it begins."""
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise OutcomeError(
+                f"row {line} must be delimited text; {error}. Check its quotes: a quote inside a "
+                "quoted cell is doubled."
+            ) from None
+        if row is None:
+            return
+        if row and (len(row) > 1 or row[0].strip()):
+            yield line, row
+
+
+def _collect(
+    rows: Iterator[tuple[int, list[str]]],
+    header: list[str],
+    columns: Mapping[str, str],
+    scores: Scores,
+) -> Columns:
+    roles = find_columns(header, columns)
+    wanted = [(role, header.index(name)) for role, name in roles.items()]
+    kept: dict[str, list[Any]] = {role: [] for role in roles}
+    lines: list[int] = []
+    for line, row in rows:
+        if len(row) != len(header):
+            raise OutcomeError(
+                f"row {line} must have {len(header)} cells, one for each column; got {len(row)}. "
+                "Quote a cell that holds the separator, or complete the row."
+            )
+        lines.append(line)
+        for role, column in wanted:
+            cell = row[column]
+            if role != "outcome" and not cell.strip():
+                raise OutcomeError(
+                    f"row {line} must have a {role} in column {roles[role]!r}; its cell is blank. "
+                    "Fill it in, or remove the row."
+                )
+            kept[role].append(cell)
+    numbers = _numbers(scores)
+    read = {text: _from_text(text, scores, numbers) for text in set(kept["outcome"])}
+    kept["outcome"] = [read[text] for text in kept["outcome"]]
+    return Columns(roles, kept, "row", lines)
+
+
+def _numbers(scores: Scores) -> dict[Decimal, object]:
+    """Return the numeric outcomes by their exact decimal value, as Python writes it."""
+    found: dict[Decimal, object] = {}
+    for label in scores:
+        if not isinstance(label, str):
+            text = str(int(label)) if isinstance(label, bool) else str(label)
+            if _NUMBER.fullmatch(text):
+                found[Decimal(text)] = label
+    return found
+
+
+def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> object:
+    """Return what a cell says: an outcome as it is written, a number, true/false, or nothing.
+
+    Examples
+    --------
+    >>> [_from_text(text, {0: 0.0, 1: 1.0}, {Decimal(1): 1}) for text in ("1.0", "TRUE", "", "1_0")]
+    [1, True, None, '1_0']
+    """
+    stripped = text.strip()
+    for written in (text, stripped):
+        if written in scores:
+            return written
+    if not stripped or stripped.lower() == "nan":
+        return None
+    if _NUMBER.fullmatch(stripped):
+        return numbers.get(Decimal(stripped), stripped)
+    return _BOOLEANS.get(stripped.lower(), stripped)

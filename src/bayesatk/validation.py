@@ -1,0 +1,201 @@
+"""What may be a score, a count or a label: checks that name the argument, the rule and the remedy.
+
+Every check takes any object whatever and either returns it in one known form or raises
+`OutcomeError`.
+"""
+
+import math
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Set
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+Scores = Mapping[Any, float]
+
+# Totals stay below this, so that no sum of counts leaves int64.
+_MOST = 2**62
+
+
+class OutcomeError(ValueError):
+    """Outcomes that cannot be read as given; the message says where, why, and what to do."""
+
+
+def shown(value: object, width: int = 80) -> str:
+    """Return a short repr of any object, also of one whose repr fails.
+
+    Examples
+    --------
+    >>> shown(10**5000)
+    '<int>'
+    """
+    try:
+        text = repr(value)
+    except Exception:  # a foreign __repr__, or an integer too long to print
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def is_missing(value: object) -> bool:
+    """Whether a single value says that nothing is known.
+
+    Examples
+    --------
+    >>> [is_missing(value) for value in (None, float("nan"), 0, "nan")]
+    [True, True, False, False]
+    """
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    if isinstance(value, Decimal):
+        return value.is_qnan()
+    return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
+
+
+def is_category(value: object) -> bool:
+    """Whether a value may be an outcome: text, a real number, or true/false."""
+    return isinstance(
+        value, str | int | float | Decimal | Fraction | np.bool_ | np.integer | np.floating
+    )
+
+
+def check_scores(scores: object) -> Scores:
+    """Return the score mapping, or say what is wrong with it."""
+    if not isinstance(scores, Mapping) or len(scores) < 2:
+        raise OutcomeError(
+            "scores must map at least two outcomes to numbers, as in {'I': 0, 'C': 1}; got "
+            f"{shown(scores)}."
+        )
+    names: dict[str, object] = {}
+    for label, score in scores.items():
+        if not is_category(label) or is_missing(label):
+            raise OutcomeError(
+                f"scores must map outcomes that are text, numbers or true/false; got the outcome "
+                f"{shown(label)}. Leave a missing outcome out and say what it means with missing=."
+            )
+        name = shown(label, 10**6) if not isinstance(label, str) else label
+        if name in names:
+            raise OutcomeError(
+                f"scores must name outcomes that differ as text; got {shown(names[name])} and "
+                f"{shown(label)}. Rename one of them."
+            )
+        names[name] = label
+        if not _is_finite(score):
+            raise OutcomeError(
+                f"scores must be finite numbers; got {shown(score)} for {shown(label)}."
+            )
+    return {label: float(score) for label, score in scores.items()}
+
+
+def _is_finite(score: object) -> bool:
+    try:
+        return isinstance(score, int | float | np.integer | np.floating) and math.isfinite(score)
+    except OverflowError:  # an integer beyond the floats
+        return False
+
+
+def check_counts(values: object, name: str) -> NDArray[np.int64]:
+    """Return whole, non-negative numbers as int64, or name the first that is not."""
+    refuse_masked(values, name)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            array = np.asarray(values)
+    except Exception as error:  # ragged, endless or foreign: numpy raises what it likes
+        raise OutcomeError(
+            f"{name} must be an array of whole numbers >= 0; got {shown(values)} ({error})."
+        ) from None
+    if array.dtype.kind not in "biuf":
+        raise OutcomeError(
+            f"{name} must be whole numbers >= 0; got values of type {array.dtype}, for instance "
+            f"{shown(array.ravel()[:1].tolist())}. Give counts below 2**62 as integers."
+        )
+    bad = ~(np.isfinite(array) & (array >= 0) & (array == np.floor(array)) & (array < _MOST))
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise OutcomeError(
+            f"{name} must be whole numbers >= 0 and below 2**62; got {array[where]} at position "
+            f"{where}. Check this count; outcomes themselves are given without trials=."
+        )
+    counts = array.astype(np.int64)
+    check_total(counts, name)
+    return counts
+
+
+def check_total(counts: NDArray[np.int64], name: str) -> None:
+    """Refuse counts whose sum would leave the integers of 64 bits."""
+    if counts.sum(dtype=float) >= _MOST:
+        raise OutcomeError(
+            f"{name} must have a total below 2**62; the largest is {int(counts.max())}. Check the "
+            "unit of these counts."
+        )
+
+
+def refuse_masked(values: object, name: str) -> None:
+    """Refuse a masked array: what lies under the mask would be read as data."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise OutcomeError(
+            f"{name} must be a plain array; got a masked array. Use .filled(np.nan) on its floats "
+            "and say what the masked values mean with missing=."
+        )
+
+
+def check_labels(labels: object, name: str, number: int) -> list[Any]:
+    """Return the labels as a list of the given length."""
+    if isinstance(labels, xr.DataArray):
+        labels = labels.values
+    if isinstance(labels, str | bytes | Set | Mapping) or not isinstance(labels, Collection):
+        raise OutcomeError(
+            f"{name} must be a list of labels in the order of the data; got {shown(labels)} of "
+            f"type {type(labels).__name__}."
+        )
+    if len(labels) != number:
+        raise OutcomeError(
+            f"{name} must label each of the {number} {name} in the data; got {len(labels)} "
+            f"label{'s' * (len(labels) != 1)}."
+        )
+    return list(labels)
+
+
+def label_fault(label: object) -> str | None:
+    """Say why a value cannot be a label; None if it can."""
+    if is_missing(label):
+        return "is missing"
+    if isinstance(label, Iterable) and not isinstance(label, str):
+        return "is a collection"
+    try:
+        hash(label)
+        str(label).encode()
+    except Exception as error:  # not hashable, not printable, or half of a surrogate pair
+        return f"cannot be a label ({error})"
+    return None
+
+
+def as_coordinate(labels: list[Any], name: str) -> pd.Index:
+    """Return labels as an index of one type: all integers or all text, without repetition."""
+    for label in labels:
+        fault = label_fault(label)
+        if fault:
+            raise OutcomeError(
+                f"{name} must be labelled by text or numbers; the label {shown(label)} {fault}. "
+                "Replace it by text."
+            )
+    if all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in labels):
+        index: pd.Index = pd.Index(labels)
+        if index.dtype.kind not in "iu":  # beyond 64 bits
+            index = pd.Index([str(label) for label in labels])
+    else:
+        index = pd.Index([str(label) for label in labels])
+    if index.has_duplicates:
+        twice = index[index.duplicated()][0]
+        raise OutcomeError(
+            f"{name} must be distinct; got {twice!r} more than once. Labels that differ only in "
+            "type (1 and '1') count as the same."
+        )
+    return index
