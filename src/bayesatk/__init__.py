@@ -4,15 +4,44 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bayesatk import datasets as datasets
     from bayesatk.closed_form.evaluate import evaluate as evaluate
     from bayesatk.core.credit import Credit as Credit
     from bayesatk.core.priors import BetaPrior as BetaPrior
     from bayesatk.core.priors import HyperPrior as HyperPrior
+    from bayesatk.io.load import load as load
+    from bayesatk.io.saved import load_result as load_result
+    from bayesatk.io.saved import save as save
     from bayesatk.metrics import Family as Family
     from bayesatk.metrics import Metric as Metric
+    from bayesatk.models.builders import build_beta_binomial as build_beta_binomial
+    from bayesatk.models.builders import build_logit_normal as build_logit_normal
+    from bayesatk.models.derived import metrics_from_draws as metrics_from_draws
+    from bayesatk.models.sampling import sample as sample
     from bayesatk.outcomes import Outcomes as Outcomes
     from bayesatk.outcomes import tally as tally
+    from bayesatk.parity import auc_at_k as auc_at_k
+    from bayesatk.parity import auc_at_k_ci as auc_at_k_ci
+    from bayesatk.parity import avg as avg
+    from bayesatk.parity import avg_ci as avg_ci
+    from bayesatk.parity import bayes as bayes
+    from bayesatk.parity import bayes_ci as bayes_ci
+    from bayesatk.parity import g_pass_at_k as g_pass_at_k
+    from bayesatk.parity import g_pass_at_k_ci as g_pass_at_k_ci
+    from bayesatk.parity import g_pass_at_k_tau as g_pass_at_k_tau
+    from bayesatk.parity import g_pass_at_k_tau_ci as g_pass_at_k_tau_ci
+    from bayesatk.parity import maj_at_k as maj_at_k
+    from bayesatk.parity import maj_at_k_ci as maj_at_k_ci
+    from bayesatk.parity import mg_pass_at_k as mg_pass_at_k
+    from bayesatk.parity import mg_pass_at_k_ci as mg_pass_at_k_ci
+    from bayesatk.parity import pass_at_k as pass_at_k
+    from bayesatk.parity import pass_at_k_ci as pass_at_k_ci
+    from bayesatk.parity import pass_hat_k as pass_hat_k
+    from bayesatk.parity import pass_hat_k_ci as pass_hat_k_ci
     from bayesatk.results import table as table
+    from bayesatk.validation import OutcomeError as OutcomeError
+    from bayesatk.verification.verify import Verification as Verification
+    from bayesatk.verification.verify import verify as verify
 
 __version__ = "0.1.0"
 

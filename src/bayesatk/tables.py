@@ -80,8 +80,9 @@ def read_table(data: object, columns: Mapping[str, str], scores: Scores) -> Tabl
         frame: Any = nw.from_native(data, eager_only=True)
         roles = find_columns(frame.columns, columns)
         values = {role: _values(frame[name]) for role, name in roles.items()}
-        for role in set(values) - {"outcome"}:  # labels are plain Python values
-            values[role] = list(getattr(values[role], "tolist", values[role].copy)())
+        for role, column in values.items():
+            if role != "outcome" and isinstance(column, np.ndarray):
+                values[role] = column.tolist()  # labels are plain Python values
     except OutcomeError:
         raise
     except Exception as error:  # every library refuses a malformed table in its own way
