@@ -85,7 +85,7 @@ def encode(values: NDArray[Any], scores: Scores) -> Codes:
     for code, label in enumerate(scores):
         if isinstance(label, str) == (kind == "U"):
             try:
-                codes[values == label] = code
+                np.copyto(codes, np.int16(code), where=values == label)
             except OverflowError:  # an integer that no float reaches
                 continue
     if kind == "f":

@@ -205,15 +205,15 @@ def finish(
         where = f"system {table.systems[first[0]]!r}, question {table.questions[first[1]]!r}"
         what = "has no trials" if absent[first] else f"has {table.missing[first]} missing outcomes"
         remedy = (
-            "missing='ignore' leaves them out, missing='wrong' counts missing outcomes as the "
-            "lowest score."
+            "Say what they mean: missing='ignore' leaves them out, missing='wrong' counts them as "
+            "the lowest score."
             if missing == "error"
-            else "missing='wrong' cannot tell how many trials to count as wrong: Use "
+            else "missing='wrong' cannot tell how many trials to count as wrong. Use "
             "missing='ignore', or give the missing outcomes as None."
         )
         raise OutcomeError(
             f"missing: {where} {what} ({lacking} missing outcomes and {unrun} questions never run "
-            f"in all). Say what they mean: {remedy}"
+            f"in all). {remedy}"
         )
     count = table.count.copy()
     if missing == "wrong":

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from bayesatk.encoding import CODE_INVALID, Codes, Table, cells, encode, objects, refuse
 from bayesatk.validation import OutcomeError, Scores, is_missing, label_fault, shown
 
+_MOST_CELLS = 100_000_000  # systems times questions: 1.6 GB of counts
+
 ROLES: dict[str, tuple[str, ...]] = {
     "system": ("system", "model", "agent", "solver", "policy"),
     "question": (
@@ -139,6 +141,12 @@ def count_rows(table: Columns, scores: Scores) -> Table:
         system, systems = _labels(table, "system")
     else:
         system, systems = np.zeros(rows, np.int64), ["system"]
+    if len(systems) * len(questions) > _MOST_CELLS:
+        raise OutcomeError(
+            f"the table has {len(systems)} systems and {len(questions)} questions, which makes "
+            f"more than {_MOST_CELLS} cells. Check that column {table.roles.get('system')!r} names "
+            "systems, or split the table."
+        )
     cell = system * len(questions) + question
     notes = _check_trials(table, cell)
     codes = _outcome_codes(table, scores)
@@ -185,7 +193,8 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
 def _check_told(names: Sequence[Any], columns: object) -> None:
     """Check the columns argument: known roles, columns that exist, one role each."""
     known = isinstance(columns, Mapping) and all(
-        role in ROLES and name in names for role, name in columns.items()
+        role in ROLES and isinstance(name, str | int) and name in names
+        for role, name in columns.items()
     )
     if not known or not isinstance(columns, Mapping):
         got = dict(columns) if isinstance(columns, Mapping) else columns
@@ -205,7 +214,9 @@ def _labels(table: Columns, role: str) -> tuple[NDArray[np.int64], list[Any]]:
     """Codes and labels of an id column, in order of first appearance; nulls are refused."""
     values, name = table.values[role], table.roles[role]
     types = set(map(type, values))
-    if not types <= {str, int}:
+    if not types <= {str, int} or not all(
+        value.strip() for value in set(values) if isinstance(value, str)
+    ):
         _check_ids(table, role)
     if bool in types and len(types - {str}) > 1:
         raise OutcomeError(

@@ -167,6 +167,8 @@ def label_fault(label: object) -> str | None:
     """Say why a value cannot be a label; None if it can."""
     if is_missing(label):
         return "is missing"
+    if isinstance(label, str) and not label.strip():
+        return "is blank"
     if isinstance(label, Iterable) and not isinstance(label, str):
         return "is a collection"
     try:
@@ -179,14 +181,15 @@ def label_fault(label: object) -> str | None:
 
 def as_coordinate(labels: list[Any], name: str) -> pd.Index:
     """Return labels as an index of one type: all integers or all text, without repetition."""
-    for label in labels:
+    plain = set(map(type, labels)) <= {int}  # the common case, a million times over
+    for label in () if plain else labels:
         fault = label_fault(label)
         if fault:
             raise OutcomeError(
                 f"{name} must be labelled by text or numbers; the label {shown(label)} {fault}. "
                 "Replace it by text."
             )
-    if all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in labels):
+    if plain or all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in labels):
         index: pd.Index = pd.Index(labels)
         if index.dtype.kind not in "iu":  # beyond 64 bits
             index = pd.Index([str(label) for label in labels])

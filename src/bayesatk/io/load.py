@@ -66,9 +66,13 @@ def load(
             f"{path.name}: the file type must be one of {', '.join(_READERS)}; got "
             f"{path.suffix!r}. Convert it, or pass the data itself to bayesatk.tally."
         )
-    if path.is_dir():
+    try:
+        folder, there = path.is_dir(), path.exists()
+    except OSError as error:
+        raise OutcomeError(f"source must be a path; {error.strerror}. Check it.") from None
+    if folder:
         raise OutcomeError(f"{path.name}: this must be a file; it is a folder. Name a file in it.")
-    if not path.exists():
+    if not there:
         raise FileNotFoundError(f"{path}: there is no such file.")
     try:
         scale = outcomes.check_options(scores, missing)
