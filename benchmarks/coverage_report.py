@@ -98,7 +98,8 @@ def main() -> None:
 
 How often do 95% intervals hold the truth? Data sets were simulated from eight difficulty
 distributions with 5, 30, 200 and 1000 questions and 1, 4 and 16 trials each, {replications[0]} to
-{replications[-1]} times a cell (standard error {np.sqrt(0.95 * 0.05 / replications[0]):.3f} of one
+{replications[-1]} times a cell
+(standard error {np.sqrt(0.95 * 0.05 / replications[0]):.3f} of one
 cell), for {", ".join(metric.label for metric in METRICS)}.
 
 ![Coverage by method](_static/coverage.png)

@@ -26,7 +26,7 @@ from bayesatk.core.mixture import StateMixture, deviations, node_offsets
 _LOST = 1e-11  # probability allowed outside the window, per side
 _FREQUENCIES = 20  # to begin with
 _MOST_FREQUENCIES = 80  # beyond these a lattice is cheaper
-_PHASE = 2.4  # largest phase step between quadrature points that they still resolve
+_PHASE = 2.0  # largest phase step between quadrature points that they still resolve
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0])
 
