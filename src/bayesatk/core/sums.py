@@ -47,7 +47,9 @@ def mean_distributions(mixture: StateMixture) -> list[Distribution | MonotoneIma
     found: dict[int, Distribution | MonotoneImage] = {}
     variance = mixture.moments.variance
     for i, credit in enumerate(mixture.credits):
-        if variance[i] <= _KNOWN or np.ptp(credit.vector) == 0.0:
+        if np.ptp(credit.vector) == 0.0:
+            found[i] = constant(float(credit.vector[0]))
+        elif variance[i] <= _KNOWN:
             found[i] = constant(float(mixture.moments.mean[i]))
         elif mixture.states.questions == 1 and (np.diff(credit.vector) >= 0).all():
             found[i] = _one_question(mixture, credit)
