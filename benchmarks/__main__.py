@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import arviz as az
 import numpy as np
 import scorio.eval as published
 from rich.console import Console
@@ -106,12 +107,39 @@ def pooling() -> list[Row]:
     return rows
 
 
+def sampling() -> list[Row]:
+    """NUTS on the marginal and the full model, compiled once, against the quadrature."""
+    rng = np.random.default_rng(2)
+    rows: list[Row] = []
+    rate: dict[str, float] = {}
+    data = bk.tally((rng.binomial(16, rng.beta(0.8, 1.2, 500)), 16))
+    exact = median_ms(lambda: bk.evaluate(data, "pass@4", draws=4000, rng=1))
+    for form in ("full", "marginal"):
+        start = time.perf_counter()
+        model = bk.compile_beta_binomial(data, form=form)
+        compiled = time.perf_counter() - start
+        model.sample(data, "pass@4", rng=1)
+        start = time.perf_counter()
+        posterior = model.sample(data, "pass@4", rng=1)["posterior"]
+        seconds = time.perf_counter() - start
+        sizes = az.ess(posterior.to_dataset()[["mean_p", "icc", "pass_at_k"]])
+        rate[form] = min(float(sizes[name].min()) for name in sizes) / seconds
+        label = (
+            f"NUTS, {form} form, M=500, n=16: {rate[form]:.0f} ESS/s, compiling {compiled:.1f} s"
+        )
+        rows.append((label, f"{seconds:.2f} s", f"{1e3 * seconds / exact:.0f} x evaluate", ""))
+    ratio = f"{rate['marginal'] / rate['full']:.1f} x ESS/s of full"
+    rows.append(("marginal against full form", "", ratio, ""))
+    rows.append(("evaluate, the same data and metric, 4000 draws", f"{exact:.0f} ms", "", ""))
+    return rows
+
+
 def main() -> None:
     """Print the table."""
     table = Table(title="bayesatk benchmarks", title_justify="left", box=None)
     for heading in ("what", "time", "ratio", "goal"):
         table.add_column(heading)
-    for row in (*point_metrics(), *moments(), *pooling()):
+    for row in (*point_metrics(), *moments(), *pooling(), *sampling()):
         table.add_row(*row)
     console = Console(width=110)
     console.print(table)

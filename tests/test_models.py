@@ -132,3 +132,29 @@ def test_population_of_a_logit_normal() -> None:
     for draw, (mu, sigma) in enumerate([(0.4, 1.5), (-1.0, 4.0)]):
         simulated = 1 - (1 - 1 / (1 + np.exp(-(mu + sigma * z)))) ** 4
         assert abs(float(found.isel(draw=draw).squeeze()) - simulated.mean()) < 5 * 0.5 / 1000
+
+
+@pytest.mark.slow
+def test_a_compiled_model_takes_new_data_of_any_length() -> None:
+    rng = np.random.default_rng(8)
+    compiled = bk.compile_beta_binomial([[1, 0, 1], [0, 0, 1]])
+    for questions, trials in ((40, 6), (3, 2)):
+        data = bk.tally((rng.binomial(trials, rng.beta(0.8, 1.2, questions)), trials))
+        sampled = compiled.sample(data, "pass@2", rng=5, draws=2000, tune=1000)
+        assert bk.verify(bk.evaluate(data, "pass@2", rng=1), sampled).verdict == "agree"
+        again = compiled.sample(data, "pass@2", rng=5, draws=2000, tune=1000)
+        xr.testing.assert_equal(again["posterior"].to_dataset(), sampled["posterior"].to_dataset())
+    with pytest.raises(ValueError, match=r"1 system\(s\) the model was compiled for; got 2"):
+        compiled.sample([[[1]], [[0]]], "pass@1")
+
+
+@pytest.mark.slow
+def test_a_compiled_full_model_takes_new_counts() -> None:
+    compiled = bk.compile_beta_binomial([[1, 0, 1], [0, 0, 1]], "none")
+    data = bk.tally(([3, 1], [4, 9]), questions=["x", "y"])
+    sampled = compiled.sample(data, "pass@2", rng=5, keep=["p"], draws=2000)
+    fit = bk.evaluate(data, "pass@2", pooling="none", keep=["p"], rng=1)
+    assert bk.verify(fit, sampled).verdict == "agree"
+    assert sampled["posterior"]["question"].values.tolist() == ["x", "y"]
+    with pytest.raises(ValueError, match=r"2 question\(s\) the model was compiled for; got 1"):
+        compiled.sample([[1, 0]], "pass@1")

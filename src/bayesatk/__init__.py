@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bayesatk.metrics import Metric as Metric
     from bayesatk.models.builders import build_beta_binomial as build_beta_binomial
     from bayesatk.models.builders import build_logit_normal as build_logit_normal
+    from bayesatk.models.compiled import CompiledModel as CompiledModel
+    from bayesatk.models.compiled import compile_beta_binomial as compile_beta_binomial
     from bayesatk.models.derived import metrics_from_draws as metrics_from_draws
     from bayesatk.models.sampling import sample as sample
     from bayesatk.outcomes import Outcomes as Outcomes
@@ -72,8 +74,10 @@ _HOME = {
     "pass_at_k_ci": "parity",
     "pass_hat_k": "parity",
     "pass_hat_k_ci": "parity",
+    "CompiledModel": "models.compiled",
     "build_beta_binomial": "models.builders",
     "build_logit_normal": "models.builders",
+    "compile_beta_binomial": "models.compiled",
     "load": "io.load",
     "load_result": "io.saved",
     "metrics_from_draws": "models.derived",

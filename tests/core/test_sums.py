@@ -201,3 +201,24 @@ def test_tabulated_distribution_is_consistent() -> None:
     np.testing.assert_allclose(table.quantile(LEVELS), LEVELS, atol=1e-12)
     image = MonotoneImage(pass_at(1).vector, np.ones(1), np.ones(1), np.ones(1))
     np.testing.assert_allclose(image.quantile(LEVELS), LEVELS, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_stated_error_holds_next_to_an_atom() -> None:
+    """Saturated questions, pooled: nearly all of their worth sits on one point of the scale."""
+    (metric,) = parse("pass@32")
+    successes = [64] * 29 + [0]
+    states = States.of(successes, np.full(30, 64))
+    posterior = hyper_posterior(
+        CountHistograms.of(states.successes, states.trials, states.count), HyperPrior()
+    )
+    (found,) = question_distributions(posterior, states, (metric.credit,))
+    rng = np.random.default_rng(0)
+    size = 200_000
+    x, y = draw_hyperparameters(posterior, size, rng)
+    nodes = Nodes.of(x, y, np.full(size, 1 / size))
+    total = np.zeros(size)
+    for c in successes:
+        total += metric.latent(rng.beta(nodes.alpha + c, nodes.beta + 64 - c))
+    assert found.method == "lattice"
+    _assert_quantiles(found, total / 30)

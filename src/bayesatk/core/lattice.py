@@ -35,27 +35,26 @@ def lattice_distribution(
     wanted = min(per_sd * (window[1] - window[0]), _WORK / terms)
     cells = 2 ** int(np.clip(np.log2(wanted) + 1.0, *_CELLS))
     margin = min(cells // 8, 16 + 4 * int(np.sqrt(mixture.states.questions)))
-    cell = (window[1] - window[0]) / (cells - 2 * margin)
+    vector, questions = mixture.credits[column].vector, mixture.states.questions
+    cell = _aligned((window[1] - window[0]) / (cells - 2 * margin), np.ptp(vector) / questions)
+    top = float(moments.weight @ moments.node_complement[:, column]) - (1.0 - vector.max())
     omega = 2.0 * np.pi / (cells * cell) * np.arange(cells // 2 + 1)
     offset, variance = node_offsets(mixture, column)
     phi = np.zeros(len(omega), complex)
     # A narrow node is all but a point: split over cells like any other, it cannot ring.
-    lower, shares = split(offset / cell)
+    lower, shares = split((offset - top) / cell)
     logs = -np.outer(variance, 0.5 * omega**2)
     for shift, share in shares.items():
         turn = np.exp(logs - 1j * np.outer(lower + shift, omega * cell))
         phi += (moments.weight[mixture.concentrated] * share) @ turn
-    phi += _lattice_phi(mixture, column, cells, cell)
+    phi += _lattice_phi(mixture, column, cells, cell, top)
     dead = first_dead(phi)
     if dead is not None:
         phi[dead:] = 0.0
-    first = int(np.floor(window[0] / cell)) - margin
+    first = int(np.floor((window[0] - top) / cell)) - margin
     mass = np.roll(np.fft.irfft(phi, cells), -first)
-    x = cell * (first + np.arange(cells))
-    # A lattice point stands for a hat of one cell either side: half of it lies below the point.
-    # That is the trapezoid rule; its Euler-Maclaurin term leaves an error of fourth order.
-    half = np.cumsum(mass) - 0.5 * mass - np.gradient(mass) / 12.0
-    cdf = np.maximum.accumulate(np.clip(half, 0.0, 1.0))
+    x = top + cell * (first + np.arange(cells))
+    cdf = np.maximum.accumulate(np.clip(_below(mass), 0.0, 1.0))
     inside = (x > window[0] + 0.1 * cell) & (x < window[1] - 0.1 * cell)
     x = moments.mean[column] + np.concatenate([[window[0]], x[inside], [window[1]]])
     cdf = np.concatenate([[0.0], cdf[inside], [1.0]])
@@ -63,8 +62,30 @@ def lattice_distribution(
     return Distribution(x, cdf, monotone_slopes(x, cdf, pdf), cell, "lattice")
 
 
+def _aligned(cell: float, span: float) -> float:
+    """Widen cells until a question that is all right or all wrong falls on a lattice point.
+
+    So does then every sum of such questions: what is all but certain stays in its place.
+    """
+    return span / np.floor(span / cell) if span > cell else cell
+
+
+def _below(mass: Array) -> Array:
+    """Probability below each lattice point.
+
+    A point stands for a hat of one cell either side, half of which lies below it: the trapezoid
+    rule. Where masses vary smoothly its Euler-Maclaurin term leaves an error of fourth order; next
+    to an atom it would overshoot.
+    """
+    around = np.stack([np.roll(mass, 1), mass, np.roll(mass, -1)])
+    least = np.maximum(around.min(axis=0), 0.0)
+    return (
+        np.cumsum(mass) - 0.5 * mass - np.clip(np.gradient(mass) / 12.0, -0.1 * least, 0.1 * least)
+    )
+
+
 def _lattice_phi(
-    mixture: StateMixture, column: int, cells: int, cell: float
+    mixture: StateMixture, column: int, cells: int, cell: float, top: float
 ) -> NDArray[np.complex128]:
     """Discrete Fourier transform of the lattice distribution, mixed over the resolved nodes."""
     moments, questions = mixture.moments, mixture.states.questions
@@ -72,7 +93,7 @@ def _lattice_phi(
     phi = np.zeros(cells // 2 + 1, complex)
     refine, size = _refinement(mixture, column, cell), _FLOATS // (len(mixture.states) * cells)
     for block in mixture.blocks([column], refine, max(1, size)):
-        place = deviations(block, 0, mean, rest) / questions / cell
+        place = (deviations(block, 0, mean, rest) - top) / questions / cell
         lower, shares = split(place)
         rows = np.tile(np.arange(len(place)), len(shares))
         points = np.concatenate([lower + shift for shift in shares]) % cells

@@ -5,11 +5,13 @@ from typing import Literal
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from numpy.typing import NDArray
 
 from bayesatk.core.priors import BetaPrior, HyperPrior, Pooling, Prior, resolve_prior
 from bayesatk.outcomes import Outcomes, tally
 
 Form = Literal["full", "marginal"]
+_STATES = ("state_successes", "state_trials", "state_count", "state_system")
 
 
 def build_beta_binomial(
@@ -73,17 +75,20 @@ def build_beta_binomial(
     return model
 
 
-def build_logit_normal(data: object) -> pm.Model:
+def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.5) -> pm.Model:
     """Partial pooling with logit-normal difficulties: ``logit p ~ Normal(mu, sigma)``.
 
     No closed form exists; against `build_beta_binomial` it shows how much rests on the Beta shape.
-    Priors ``mu ~ Normal(0, 1.5)`` (nearly uniform mean on the probability scale) and ``sigma ~
-    HalfNormal(2.5)``. Difficulties are centred: with several trials per question that mixes far
-    better than the non-centred form.
+    Difficulties are centred: with several trials per question that mixes far better than the
+    non-centred form.
 
     Parameters
     ----------
     data : Outcomes or anything `bayesatk.tally` accepts
+    mu_sd : float
+        Prior ``mu ~ Normal(0, mu_sd)``; 1.5 is nearly uniform on the probability scale.
+    sigma_sd : float
+        Prior ``sigma ~ HalfNormal(sigma_sd)``.
 
     Returns
     -------
@@ -99,8 +104,8 @@ def build_logit_normal(data: object) -> pm.Model:
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     dims = ("system", "question")
     with pm.Model(coords=_coords(outcomes)) as model:
-        mu = pm.Normal("mu", 0.0, 1.5, dims="system")
-        sigma = pm.HalfNormal("sigma", 2.5, dims="system")
+        mu = pm.Normal("mu", 0.0, mu_sd, dims="system")
+        sigma = pm.HalfNormal("sigma", sigma_sd, dims="system")
         difficulty = pm.Normal("difficulty", mu[:, None], sigma[:, None], dims=dims)
         _observe(outcomes, pm.Deterministic("p", pm.math.invlogit(difficulty), dims=dims))
     return model
@@ -113,8 +118,10 @@ def _coords(outcomes: Outcomes) -> dict[str, list[object]]:
 
 def _observe(outcomes: Outcomes, p: pt.TensorVariable) -> None:
     dims = ("system", "question")
-    trials = pm.Data("trials", outcomes.trials.values, dims=dims)
-    pm.Binomial("successes", n=trials, p=p, observed=outcomes.successes.values, dims=dims)
+    data = model_data(outcomes, "full")
+    trials = pm.Data("trials", data["trials"], dims=dims)
+    observed = pm.Data("successes_data", data["successes_data"], dims=dims)
+    pm.Binomial("successes", n=trials, p=p, observed=observed, dims=dims)
 
 
 def _difficulty(prior: HyperPrior) -> tuple[pt.TensorVariable, pt.TensorVariable]:
@@ -130,25 +137,36 @@ def _difficulty(prior: HyperPrior) -> tuple[pt.TensorVariable, pt.TensorVariable
     return mean * concentration, (1.0 - mean) * concentration
 
 
+def model_data(outcomes: Outcomes, form: Form) -> dict[str, NDArray[np.generic]]:
+    """Return the values of a model's `pymc.Data` containers: all that depends on the data."""
+    if form == "full":
+        return {"trials": outcomes.trials.values, "successes_data": outcomes.successes.values}
+    columns: dict[str, list[NDArray[np.generic]]] = {name: [] for name in _STATES}
+    for system in range(len(outcomes.systems)):
+        pairs = [outcomes.successes.values[system], outcomes.trials.values[system]]
+        states, count = np.unique(np.stack(pairs, axis=1), axis=0, return_counts=True)
+        for name, values in zip(
+            _STATES, (*states.T, count, np.full(len(count), system)), strict=True
+        ):
+            columns[name].append(values)
+    joined = {name: np.concatenate(values) for name, values in columns.items()}
+    floats = {name: joined[name].astype(np.float64) for name in _STATES[:3]}
+    return {**floats, "state_system": joined["state_system"]}
+
+
 def _marginal_likelihood(
     outcomes: Outcomes, alpha: pt.TensorVariable, beta: pt.TensorVariable
 ) -> None:
     """Add the Beta-binomial log-likelihood of each system's distinct counts."""
-    total = 0.0
-    for system in range(len(outcomes.systems)):
-        pairs = np.stack(
-            [outcomes.successes.values[system], outcomes.trials.values[system]], axis=1
-        )
-        states, multiplicity = np.unique(pairs, axis=0, return_counts=True)
-        c, n = states[:, 0].astype(float), states[:, 1].astype(float)
-        a, b = alpha[system], beta[system]
-        log_ratio = (
-            pt.gammaln(a + c) - pt.gammaln(a)
-            + pt.gammaln(b + n - c) - pt.gammaln(b)
-            - pt.gammaln(a + b + n) + pt.gammaln(a + b)
-        )  # fmt: skip
-        total = total + (multiplicity.astype(float) * log_ratio).sum()
-    pm.Potential("log_likelihood", total)
+    data = model_data(outcomes, "marginal")
+    c, n, count, system = (pm.Data(name, data[name]) for name in _STATES)
+    a, b = alpha[system], beta[system]
+    log_ratio = (
+        pt.gammaln(a + c) - pt.gammaln(a)
+        + pt.gammaln(b + n - c) - pt.gammaln(b)
+        - pt.gammaln(a + b + n) + pt.gammaln(a + b)
+    )  # fmt: skip
+    pm.Potential("log_likelihood", (count * log_ratio).sum())
 
 
 __all__ = ["BetaPrior", "HyperPrior", "build_beta_binomial", "build_logit_normal"]

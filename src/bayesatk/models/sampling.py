@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -12,12 +13,13 @@ from numpy.typing import NDArray
 
 from bayesatk.core.priors import Pooling, Prior, describe_prior, resolve_prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
-from bayesatk.metrics import MetricGrid, MetricSpec, parse
+from bayesatk.metrics import Metric, MetricGrid, MetricSpec, parse
 from bayesatk.models.builders import Form, build_beta_binomial
 from bayesatk.models.derived import difficulty_mean, draw_metrics
 from bayesatk.outcomes import Outcomes, tally
 from bayesatk.results import build, data_groups, posterior_group, root_attributes
 
+_RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
 
 
@@ -67,13 +69,13 @@ def sample(
     See Also
     --------
     bayesatk.build_beta_binomial : the model itself, to change.
+    bayesatk.compile_beta_binomial : compile once, sample many data sets.
     bayesatk.metrics_from_draws : metrics of any model that has ``p``.
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     requested = parse(metrics)
-    grid = MetricGrid.of(requested)
     prior = resolve_prior(pooling, prior)
-    form = form or ("marginal" if pooling == "partial" else "full")
+    form = form or default_form(pooling)
     generator, seed = resolve_rng(rng)
     model = build_beta_binomial(outcomes, pooling, prior=prior, form=form)
     options = {"cores": min(chains, 2), **(sample_kwargs or {})}
@@ -82,8 +84,45 @@ def sample(
         progressbar=progressbar, quiet=not progressbar,
         random_seed=int(generator.integers(2**31)), **options,
     )  # fmt: skip
+    settings = Settings(
+        pooling, prior, form, ci_prob, keep, seed,
+        {"draws": draws, "tune": tune, "sampler": nuts_sampler},
+    )  # fmt: skip
+    return result(outcomes, requested, trace, settings, generator)
+
+
+def default_form(pooling: Pooling) -> Form:
+    """Return the form of a model that mixes best for its cost."""
+    return "marginal" if pooling == "partial" else "full"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a sampled result records about how it was made."""
+
+    pooling: Pooling
+    prior: Prior
+    form: Form
+    ci_prob: float
+    keep: Sequence[str]
+    seed: str
+    options: Mapping[str, Any]
+
+
+def result(
+    outcomes: Outcomes,
+    metrics: Sequence[Metric],
+    trace: xr.DataTree,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> xr.DataTree:
+    """Metrics and hyperparameters of a trace, as the library's result tree.
+
+    Coordinates are those of `outcomes`: a compiled model keeps those it was compiled with.
+    """
+    grid = MetricGrid.of(metrics)
     posterior = trace["posterior"].to_dataset()
-    values, p = _metric_draws(outcomes, grid, posterior, "p" in keep, generator)
+    values, p = _metric_draws(outcomes, grid, posterior, "p" in settings.keep, rng)
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     dims = ("chain", "draw", "system")
     extra: dict[str, tuple[tuple[str, ...], NDArray[np.float64]]] = {
@@ -93,15 +132,10 @@ def sample(
     }
     if p is not None:
         extra["p"] = ((*dims, "question"), p.reshape(*shape, *p.shape[1:]))
-    attrs = {
-        name: posterior.attrs[name]
-        for name in ("inference_library", "inference_library_version", "sampling_time")
-        if name in posterior.attrs
-    }
-    systems = outcomes.dataset["system"].values
+    attrs = {name: posterior.attrs[name] for name in _RECORDED if name in posterior.attrs}
     group = posterior_group(
-        grid, values.reshape(*shape, *values.shape[1:]), systems, extra,
-        {"sampling": "nuts", "tuning_steps": tune, **attrs},
+        grid, values.reshape(*shape, *values.shape[1:]), outcomes.dataset["system"].values, extra,
+        {"sampling": "nuts", "tuning_steps": settings.options["tune"], **attrs},
     )  # fmt: skip
     if p is not None:
         group = group.assign_coords(question=outcomes.dataset["question"])
@@ -114,16 +148,16 @@ def sample(
         },
         root_attributes(
             method="nuts",
-            pooling=pooling,
-            prior=describe_prior(prior),
-            seed=seed,
-            metrics=" ".join(metric.label for metric in requested),
+            pooling=settings.pooling,
+            prior=describe_prior(settings.prior),
+            seed=settings.seed,
+            metrics=" ".join(metric.label for metric in metrics),
             data=outcomes,
             citations=("Hoffman and Gelman 2014, JMLR 15, 1593-1623 (NUTS)",),
-            ci_prob=float(ci_prob),
+            ci_prob=float(settings.ci_prob),
             ci_kind="eti",
-            model_form=form,
-            sample_options=json.dumps({"draws": draws, "tune": tune, "sampler": nuts_sampler}),
+            model_form=settings.form,
+            sample_options=json.dumps(dict(settings.options)),
         ),
     )
 
