@@ -114,3 +114,41 @@ def test_demo() -> None:
     assert answer["verdict"] == "agree"
     estimates = [row["estimate"] for row in answer["results"] if "pass^" in row["metric"]]
     assert [round(value, 3) for value in estimates[::2]] == [0.42, 0.273, 0.22, 0.2]
+
+
+def test_baseline_of_a_file(runs, tmp_path) -> None:
+    path = tmp_path / "fit.nc"
+    done = run("baseline", runs, "--guess", 0.25, "-t", 5, "--seed", 1, "-o", path)
+    assert done.exit_code == 0, done.output
+    for text in ("best of 5 random guessers", "tuned!", "if selected"):
+        assert text in done.output
+    done = run("baseline", runs, "--labels", "4=6", "-t", 5, "--seed", 1, "--json")
+    answer = json.loads(done.output)
+    group = bk.load_result(path)["random_baseline"]
+    assert [row["p_value"] for row in answer["results"]] == pytest.approx(group["p_value"].values)
+
+
+def test_baseline_of_a_published_accuracy() -> None:
+    done = run("baseline", "--n", 100, "--guess", 0.5, "-t", 10, "--accuracy", 0.6)
+    assert done.exit_code == 0
+    for text in ("0.5768", "0.6400", "0.251"):
+        assert text in done.output
+    done = run("baseline", "--labels", "2=50", "--labels", "5=50", "--json")
+    assert json.loads(done.output)["expected_best"] == pytest.approx(0.4201718738, abs=1e-10)
+    done = run("baseline", "-n", 30, "-p", 0.25, "--accuracy", 0.3, "--decimals", 1)
+    assert " to " in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n", "10"], "either --guess"),
+        (["--guess", "0.5"], "--n QUESTIONS"),
+        (["--labels", "four=80"], "whole numbers"),
+        (["--n", "10", "--guess", "0.5", "--accuracy", "0.55"], "whole number"),
+    ],
+)
+def test_baseline_says_what_it_needs(arguments, message) -> None:
+    done = run("baseline", *arguments)
+    assert done.exit_code == 2
+    assert message in done.output

@@ -5,13 +5,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bayesatk import datasets as datasets
+    from bayesatk.baseline import baseline_table as baseline_table
+    from bayesatk.baseline import random_baseline as random_baseline
+    from bayesatk.baseline import random_baseline_distribution as random_baseline_distribution
     from bayesatk.closed_form.evaluate import evaluate as evaluate
     from bayesatk.core.credit import Credit as Credit
     from bayesatk.core.priors import BetaPrior as BetaPrior
     from bayesatk.core.priors import HyperPrior as HyperPrior
+    from bayesatk.distributions import LargestPoissonBinomial as LargestPoissonBinomial
+    from bayesatk.distributions import PoissonBinomial as PoissonBinomial
     from bayesatk.io.load import load as load
     from bayesatk.io.saved import load_result as load_result
     from bayesatk.io.saved import save as save
+    from bayesatk.max_random import (
+        MaxOrderStatisticPoissonBinomial as MaxOrderStatisticPoissonBinomial,
+    )
+    from bayesatk.max_random import PValueRange as PValueRange
+    from bayesatk.max_random import max_random_baseline as max_random_baseline
+    from bayesatk.max_random import max_random_F as max_random_F
+    from bayesatk.max_random import max_random_p_value as max_random_p_value
+    from bayesatk.max_random import max_random_pmf as max_random_pmf
     from bayesatk.metrics import Family as Family
     from bayesatk.metrics import Metric as Metric
     from bayesatk.models.builders import build_beta_binomial as build_beta_binomial
@@ -19,6 +32,8 @@ if TYPE_CHECKING:
     from bayesatk.models.compiled import CompiledModel as CompiledModel
     from bayesatk.models.compiled import compile_beta_binomial as compile_beta_binomial
     from bayesatk.models.derived import metrics_from_draws as metrics_from_draws
+    from bayesatk.models.guessers import build_random_guessers as build_random_guessers
+    from bayesatk.models.guessers import sample_random_baseline as sample_random_baseline
     from bayesatk.models.sampling import sample as sample
     from bayesatk.outcomes import Outcomes as Outcomes
     from bayesatk.outcomes import tally as tally
@@ -88,6 +103,19 @@ _HOME = {
     "verify": "verification.verify",
     "Verification": "verification.verify",
     "tally": "outcomes",
+    "MaxOrderStatisticPoissonBinomial": "max_random",
+    "PValueRange": "max_random",
+    "PoissonBinomial": "distributions",
+    "LargestPoissonBinomial": "distributions",
+    "max_random_baseline": "max_random",
+    "max_random_p_value": "max_random",
+    "max_random_pmf": "max_random",
+    "max_random_F": "max_random",
+    "random_baseline": "baseline",
+    "random_baseline_distribution": "baseline",
+    "baseline_table": "baseline",
+    "build_random_guessers": "models.guessers",
+    "sample_random_baseline": "models.guessers",
 }
 
 __all__ = sorted(_HOME)

@@ -9,11 +9,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.table import Table
+
+from bayesatk.terminal import (
+    print_baseline,
+    print_published_baseline,
+    print_result,
+    print_verification,
+)
 
 Pooling = Literal["partial", "none", "complete"]
 _DISAGREE, _BAD_INPUT = 1, 2
-_TARGETS = {"questions": "these", "population": "like these", "": ""}
 _DEMO_METRICS = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
 
 app = typer.Typer(
@@ -115,7 +120,7 @@ def evaluate(
     console = Console()
     if not quiet:
         console.print(data.card(), highlight=False, markup=False)
-    _print_result(console, fit)
+    print_result(console, fit)
     if output is not None:
         console.print(f"Saved {output}", highlight=False, markup=False)
 
@@ -140,6 +145,107 @@ def verify(
     """
     data = _load(file, missing, score, column)
     _verify(data, metric, pooling, seed, as_json, output, quiet)
+
+
+@app.command()
+@_one_line_errors
+def baseline(
+    file: Annotated[Path | None, typer.Argument(help="Long table, as for evaluate.")] = None,
+    guess: Annotated[
+        float | None, typer.Option("--guess", "-p", help="Probability of guessing right.")
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option("--labels", help="Questions by labels: --labels 4=80.")
+    ] = None,
+    configurations: Annotated[
+        float, typer.Option("--t", "-t", help="Configurations tried (prompts, seeds).")
+    ] = 10.0,
+    questions: Annotated[int | None, typer.Option("--n", "-n", help="Questions.")] = None,
+    accuracy: Annotated[float | None, typer.Option(help="Accuracy of the best.")] = None,
+    decimals: Annotated[
+        int | None, typer.Option(help="Decimals that --accuracy was rounded to.")
+    ] = None,
+    correlation: Annotated[float, typer.Option(help="Between configurations, 0 to 1.")] = 0.0,
+    alpha: Annotated[float, typer.Option(help="Level of significance.")] = 0.05,
+    pooling: PoolingOption = "partial",
+    missing: Missing = "error",
+    score: ScoreOption = None,
+    column: ColumnOption = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Hold systems, or a published accuracy, against the best of t random guessers.
+
+    Examples: bayesatk baseline runs.csv --guess 0.25 -t 10;
+    bayesatk baseline --n 100 --guess 0.5 -t 10 --accuracy 0.6
+    """
+    p = _chances(guess, labels)
+    if file is None:
+        options = {"decimals": decimals, "correlation": correlation}
+        _published_baseline(p, questions, configurations, accuracy, alpha, as_json, options)
+        return
+    if questions is not None or accuracy is not None or decimals is not None:
+        raise ValueError("--n, --accuracy and --decimals go without a FILE, which has them.")
+    from bayesatk.baseline import baseline_table, random_baseline
+    from bayesatk.closed_form.evaluate import evaluate as run
+    from bayesatk.io.saved import save
+
+    data = _load(file, missing, score, column)
+    fit = run(data, "bayes", pooling=pooling, rng=seed)
+    result = random_baseline(fit, p, configurations, correlation=correlation, alpha=alpha, rng=seed)
+    if output is not None:
+        save(result, output)
+    if as_json:
+        rows = json.loads(baseline_table(result).to_json(orient="records", double_precision=15))
+        _print_json({"t": configurations, "correlation": correlation, "results": rows})
+    else:
+        print_baseline(Console(), result)
+
+
+def _chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:
+    """Return the probability of guessing, from one of the two ways to say it."""
+    if (guess is None) == (labels is None):
+        raise ValueError("give either --guess PROBABILITY or --labels LABELS=QUESTIONS.")
+    if guess is not None:
+        return guess
+    pairs = _pairs(labels, "--labels")
+    if not all(text.isdecimal() for pair in pairs.items() for text in pair):
+        raise ValueError(f"--labels must be LABELS=QUESTIONS, whole numbers; got {pairs}.")
+    return {int(name): int(value) for name, value in pairs.items()}
+
+
+def _published_baseline(
+    p: float | dict[int, int],
+    questions: int | None,
+    t: float,
+    accuracy: float | None,
+    alpha: float,
+    as_json: bool,
+    options: dict[str, Any],
+) -> None:
+    """Print the expected best, and the p-value of an accuracy, from numbers alone."""
+    from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
+
+    if questions is None:
+        if not isinstance(p, dict):
+            raise ValueError("give a FILE, or --n QUESTIONS with --guess.")
+        questions = sum(p.values())
+    law = MaxOrderStatisticPoissonBinomial(questions, p)
+    shared = {"correlation": options["correlation"]}
+    needed = law.smallest_significant(t, alpha=alpha, **shared)
+    answer: dict[str, Any] = {
+        "n": questions,
+        "t": t,
+        "expected_best": law.max_random_baseline(t, **shared),
+        "smallest_significant": None if needed != needed else needed,
+    }
+    if accuracy is not None:
+        answer |= {"accuracy": accuracy, "p_value": law.p_value(accuracy, t, **options)}
+    if as_json:
+        _print_json(answer)
+    else:
+        print_published_baseline(answer, alpha)
 
 
 @app.command()
@@ -176,7 +282,7 @@ def _verify(
     if not as_json:
         if not quiet:
             show.print(data.card(), highlight=False, markup=False)
-        _print_result(show, fit)
+        print_result(show, fit)
     progress = not (quiet or as_json) and sys.stderr.isatty()
     if not as_json and not quiet:
         show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
@@ -194,7 +300,7 @@ def _verify(
             }
         )
     else:
-        _print_verification(show, found, str(fit.attrs["metrics"]).split())
+        print_verification(show, found, str(fit.attrs["metrics"]).split())
     if found.verdict == "disagree":
         raise typer.Exit(_DISAGREE)
 
@@ -209,86 +315,3 @@ def _result_json(fit: Any) -> dict[str, Any]:
 
 def _print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, indent=2))
-
-
-def _print_result(console: Console, fit: Any) -> None:
-    from bayesatk.results import notes, table
-
-    frame = table(fit)
-    many, beyond = frame["system"].nunique() > 1, frame["prior_sensitivity"].notna().any()
-    grid = _grid(f"Posterior (pooling={fit.attrs['pooling']}, {fit.attrs['method']})")
-    if many:
-        grid.add_column("system")
-    for heading in ("metric", "target"):
-        grid.add_column(heading, no_wrap=True)
-    percent = f"{100 * fit.attrs['ci_prob']:g}% {str(fit.attrs['ci_kind']).upper()}"
-    for heading in ("estimate", "mean", "sd", percent, *(["prior x"] if beyond else [])):
-        grid.add_column(heading, justify="right", no_wrap=True)
-    for row in frame.to_dict("records"):
-        first = row["target"] == "questions"
-        cells = [str(row["system"])] if many and first else [""] if many else []
-        cells += [str(row["metric"]) if first else "", _TARGETS[str(row["target"])]]
-        cells += [_number(row["estimate"]) if first else ""]
-        cells += [f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
-        cells += [f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]"]
-        if beyond:
-            ratio = row["prior_sensitivity"]
-            cells += ["" if ratio != ratio else f"{ratio:.2f}"]
-        grid.add_row(*cells)
-    console.print(grid, markup=False)
-    if beyond:
-        console.print(
-            "prior x: sd under a weaker prior over the sd; far from 1, an answer for k > trials is "
-            "mostly prior.",
-            highlight=False,
-            markup=False,
-        )
-    for note in notes(fit):
-        console.print(f"Note: {note}", highlight=False, markup=False)
-
-
-def _grid(title: str) -> Table:
-    return Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-
-
-def _number(value: float) -> str:
-    return "k>n" if value != value else f"{value:.3f}"
-
-
-def _print_verification(console: Console, found: Any, asked: list[str]) -> None:
-    """Show the quantities that were asked for, and every one that does not agree."""
-    frame = found.table.astype(object).where(found.table.notna(), "")
-    labels = [_quantity(row) for row in frame.to_dict("records")]
-    shown = [
-        (label, row)
-        for label, row in zip(labels, frame.to_dict("records"), strict=True)
-        if label in asked or row["variable"] in ("mean_p", "icc") or row["verdict"] != "agree"
-    ]
-    many = frame["system"].nunique() > 1
-    grid = _grid("Closed form against PyMC")
-    for heading in (*(["system"] if many else []), "quantity", "target"):
-        grid.add_column(heading, no_wrap=True)
-    for heading in ("exact", "sampled", "z mean", "z sd", "z pit", "R-hat", "ESS"):
-        grid.add_column(heading, justify="right", no_wrap=True)
-    grid.add_column("verdict", no_wrap=True)
-    for label, row in shown:
-        grid.add_row(
-            *([str(row["system"])] if many else []), label, _TARGETS[str(row.get("target", ""))],
-            f"{row['exact_mean']:.3f}", f"{row['sampled_mean']:.3f}", f"{row['z_mean']:+.1f}",
-            f"{row['z_sd']:+.1f}", f"{row['z_pit']:+.1f}", f"{row['rhat']:.3f}",
-            f"{row['ess']:.0f}", row["verdict"],
-        )  # fmt: skip
-    console.print(grid, markup=False)
-    console.print(found.summary(), highlight=False, markup=False)
-
-
-def _quantity(row: Any) -> str:
-    """Return the metric as people write it, from its variable, k and tau."""
-    from bayesatk.metrics import FAMILIES
-
-    symbols = {family.variable: family.symbol for family in FAMILIES.values()}
-    symbol = symbols.get(row["variable"])
-    if symbol is None:
-        return str(row["variable"])
-    label = symbol if row.get("k", "") == "" else f"{symbol}{row['k']:g}"
-    return label if row.get("tau", "") == "" else f"{label}:{row['tau']:g}"

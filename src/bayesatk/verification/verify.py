@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal
 
 import arviz as az
@@ -12,12 +13,13 @@ from scipy.special import ndtr, ndtri
 
 from bayesatk.results import check_result
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
 Verdict = Literal["agree", "disagree", "inconclusive"]
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 MAX_RHAT = 1.01
 MIN_ESS = 400.0
-_TESTS = 2 + len(LEVELS)  # mean, sd, and the distribution at each level
+_EXPECTED = 10.0  # draws expected on either side of a count for its probability to be tested
 _SAME = 1e-12  # quantities that are known exactly must match to this
 
 
@@ -71,15 +73,16 @@ def verify(exact: xr.DataTree, sampled: xr.DataTree, *, family_error: float = 0.
 
     For every variable, k, tau, system and target: the difference of means and of sds in Monte
     Carlo standard errors, and the share of draws below seven quantiles of the exact posterior (a
-    probability integral transform check with the effective sample size of each indicator).
+    probability integral transform check with the effective sample size of each indicator). For
+    a count, the share of draws at every value of its distribution function.
 
     Parameters
     ----------
     exact : xarray.DataTree
-        From `bayesatk.evaluate`.
+        From `bayesatk.evaluate`, or `bayesatk.random_baseline_distribution`.
     sampled : xarray.DataTree
         From `bayesatk.sample`, or any tree whose ``posterior`` has the same variables, such as
-        one from `bayesatk.metrics_from_draws`.
+        one from `bayesatk.metrics_from_draws`; from `bayesatk.sample_random_baseline`.
     family_error : float
         Bound on the probability that any correct quantity is called "disagree" (Bonferroni over
         all quantities and tests).
@@ -111,9 +114,10 @@ def verify(exact: xr.DataTree, sampled: xr.DataTree, *, family_error: float = 0.
         raise ValueError(
             "exact and sampled must share at least one variable; got "
             f"{sorted(exact['closed_form'].data_vars)} and "
-            f"{sorted(sampled['posterior'].data_vars)}. Evaluate and sample the same metrics."
+            f"{sorted(_draws(sampled).data_vars, key=str)}. Evaluate and sample the same metrics."
         )
-    level = family_error / (_TESTS * len(quantities))
+    # Mean, sd, and the distribution at every point.
+    level = family_error / sum(2 + len(one.probabilities) for one in quantities)
     return Verification(
         pd.DataFrame([_compare(one, level, family_error) for one in quantities]), family_error
     )
@@ -124,7 +128,8 @@ class _Quantity:
     labels: dict[str, Any]
     mean: float
     sd: float
-    quantiles: np.ndarray[Any, np.dtype[np.float64]] | None
+    points: Array
+    probabilities: Array
     reference_draws: float
     draws: xr.DataArray
 
@@ -149,34 +154,54 @@ def _check_same_question(exact: xr.DataTree, sampled: xr.DataTree) -> None:
 
 def _quantities(exact: xr.DataTree, sampled: xr.DataTree) -> Iterator[_Quantity]:
     """Yield every scalar quantity that both results hold."""
-    closed, posterior = exact["closed_form"].to_dataset(), sampled["posterior"].to_dataset()
-    levels = exact["closed_form_quantiles"].to_dataset()
+    closed, posterior = exact["closed_form"].to_dataset(), _draws(sampled)
     bootstrap = closed.attrs.get("bootstrap_draws", 0)
     for name, statistics in closed.data_vars.items():
         if name not in posterior or "statistic" not in statistics.dims:
             continue
         draws = posterior[name]
         dims = [str(dim) for dim in statistics.dims if dim != "statistic"]
-        stacked = statistics.stack(_quantity=dims)
-        for position in range(stacked.sizes["_quantity"]):
-            where = {
-                dim: stacked[dim].values[position].item()
-                if hasattr(stacked[dim].values[position], "item")
-                else stacked[dim].values[position]
-                for dim in dims
-            }
-            column = stacked.isel(_quantity=position)
+        for position in product(*(range(statistics.sizes[dim]) for dim in dims)):
+            column = statistics.isel(dict(zip(dims, position, strict=True)))
+            where = {dim: column[dim].item() for dim in dims}
+            points, probabilities = _distribution(exact, str(name), where, draws.size)
             drawn = bootstrap if where.get("target") == "population" else 0
             yield _Quantity(
                 labels={"variable": str(name), **where},
                 mean=float(column.sel(statistic="mean")),
                 sd=float(column.sel(statistic="sd")),
-                quantiles=levels[name].sel(where).sel(quantile=list(LEVELS)).values
-                if name in levels
-                else None,
+                points=points,
+                probabilities=probabilities,
                 reference_draws=float(drawn) if drawn else np.inf,
                 draws=draws.sel(where),
             )
+
+
+def _draws(sampled: xr.DataTree) -> xr.Dataset:
+    """Return the draws of a posterior, or of a prior where that is what was sampled."""
+    group = "posterior" if "posterior" in sampled.children else "prior"
+    return sampled[group].to_dataset()
+
+
+def _distribution(
+    exact: xr.DataTree, name: str, where: dict[str, Any], draws: int
+) -> tuple[Array, Array]:
+    """Points, and the exact probability of a value at most as large.
+
+    Quantiles of a continuous quantity; every count of a discrete one that is neither too rare nor
+    too common for its share of the draws to be nearly normal.
+    """
+    if "closed_form_cdf" in exact.children and name in exact["closed_form_cdf"]:
+        cdf = exact["closed_form_cdf"].to_dataset()[name]
+        tested = np.minimum(cdf.values, 1.0 - cdf.values) * draws >= _EXPECTED
+        return cdf["count"].values[tested].astype(float), cdf.values[tested]
+    levels = exact.children.get("closed_form_quantiles")
+    if levels is None or name not in levels:
+        return np.zeros(0), np.zeros(0)
+    values = levels.to_dataset()[name].sel(where).sel(quantile=list(LEVELS)).values
+    if not np.isfinite(values).all():
+        return np.zeros(0), np.zeros(0)
+    return values, np.array(LEVELS)
 
 
 def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any]:
@@ -222,16 +247,16 @@ def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any
     }
 
 
-def _pit_deviations(one: _Quantity, draws: xr.DataArray, ess: float) -> Any:
-    """Excess share of draws below each exact quantile, in standard errors."""
-    if one.quantiles is None or not np.isfinite(one.quantiles).all():
+def _pit_deviations(one: _Quantity, draws: xr.DataArray, ess: float) -> Array:
+    """Excess share of draws below each point, in standard errors."""
+    if not len(one.points):
         return np.zeros(0)
-    levels = np.array(LEVELS)
-    below = (draws <= xr.DataArray(one.quantiles, dims="level")).astype(float)
+    levels = one.probabilities
+    below = (draws <= xr.DataArray(one.points, dims="level")).astype(float)
     own = az.ess(below, method="mean").values
     size = np.where(np.isfinite(own), np.minimum(own, draws.size), ess)
     variance = levels * (1.0 - levels) * (1.0 / size + 1.0 / one.reference_draws)
-    return (below.mean(("chain", "draw")).values - levels) / np.sqrt(variance)
+    return np.asarray((below.mean(("chain", "draw")).values - levels) / np.sqrt(variance))
 
 
 def _scalar(value: Any) -> float:

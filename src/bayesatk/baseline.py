@@ -1,0 +1,404 @@
+"""Evaluated systems against the best of t random guessers."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk.core.beta_binomial import beta_binomial_pmf
+from bayesatk.core.distribution import interval
+from bayesatk.core.mixture import States
+from bayesatk.core.priors import BetaPrior, HyperPrior, Prior
+from bayesatk.core.seeding import RandomSource, resolve_rng
+from bayesatk.core.selection import selected_skill
+from bayesatk.distributions import LargestPoissonBinomial, PoissonBinomial
+from bayesatk.guessing import success_probabilities
+from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
+from bayesatk.metrics import parse
+from bayesatk.results import (
+    SCHEMA_VERSION,
+    STATISTICS,
+    TARGETS,
+    build,
+    check_result,
+)
+
+Array = NDArray[np.float64]
+_SOURCE = "Yauney and Mimno 2024, arXiv:2404.13020 (max random baseline)"
+_CHAINS, _DRAWS = 4, 4000
+
+
+def random_baseline(
+    fit: xr.DataTree,
+    p: object,
+    t: float = 10,
+    *,
+    correlation: float = 0.0,
+    alpha: float = 0.05,
+    rng: RandomSource = None,
+) -> xr.DataTree:
+    """Hold evaluated systems against the best of t random guessers on the same questions.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`, of binary outcomes. A sampled one must hold
+        the metric ``bayes`` (or pass@1).
+    p : float, mapping, array_like or xarray.DataArray
+        Probability of guessing a question right: one for all, {labels: questions}, one per
+        question in order, or a DataArray with the coordinate ``question``.
+    t : float
+        Configurations tried (prompts, seeds, demonstration sets) before the best was reported.
+    correlation : float
+        Of the normal scores of any two configurations' counts, in [0, 1].
+    alpha : float
+        Level of ``smallest_significant`` and ``largest_significant_t``.
+    rng : int, numpy.random.Generator or None
+        For the predictive comparison.
+
+    Returns
+    -------
+    xarray.DataTree
+        The result with a group ``random_baseline``, for every system (a guesser gets as many
+        trials of each question as the system had):
+
+        ``expected_best``
+            Expected best accuracy of t guessers.
+        ``p_value``
+            Probability that the best of t guessers is at least as accurate as observed.
+        ``smallest_significant``, ``largest_significant_t``
+            Accuracy that would be significant, and the most configurations for which the observed
+            one still is.
+        ``prob_exceeds`` (target), ``prob_exceeds_error``
+            Posterior probability that the system's true accuracy exceeds ``expected_best``, and
+            its Monte Carlo standard error (0: exact).
+        ``prob_beats``, ``prob_ties``, ``prob_beats_error``
+            Posterior predictive: a new run of the system on these questions against a new best of
+            t guessers.
+        ``skill_if_selected`` (statistic)
+            Posterior of the accuracy if the system itself is the best of t configurations of equal
+            skill: what is left when the luck of being selected is taken off.
+
+    Raises
+    ------
+    ValueError
+        If p does not fit the questions, or a sampled result lacks what is needed.
+
+    Notes
+    -----
+    ``skill_if_selected`` treats all marks as independent given the skill; questions of unequal
+    difficulty make counts less variable than that, so it shrinks a little too much. Accuracies of
+    guessers, and the observed one, are shares of all marks; the targets of ``prob_exceeds`` weigh
+    questions alike, which differs only where trials do.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[1, 1, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1]], "bayes", rng=1)
+    >>> group = random_baseline(fit, 0.25, t=10, rng=1)["random_baseline"]
+    >>> round(float(group["expected_best"][0]), 4), round(float(group["p_value"][0]), 6)
+    (0.4501, 0.000376)
+    """
+    check_result(fit)
+    generator, seed = resolve_rng(rng)
+    chance = _per_question(fit, p)
+    columns = [
+        _one_system(_System.of(fit, i), chance, t, correlation, alpha, generator)
+        for i in range(fit["observed_data"].sizes["system"])
+    ]
+    values = {name: np.stack([column[name] for column in columns]) for name in columns[0]}
+    group = xr.Dataset(
+        {name: (("system", *_DIMS.get(name, ())), array) for name, array in values.items()},
+        coords={
+            "system": _variable(fit, "observed_data", "system").values,
+            "target": list(TARGETS),
+            "statistic": list(STATISTICS),
+        },
+        attrs={
+            "t": float(t), "correlation": float(correlation), "alpha": float(alpha),
+            "seed": seed, "citation": _SOURCE,
+        },
+    )  # fmt: skip
+    result = fit.copy()
+    result["random_baseline"] = xr.DataTree(group)
+    return result
+
+
+_DIMS = {
+    "prob_exceeds": ("target",),
+    "prob_exceeds_error": ("target",),
+    "skill_if_selected": ("statistic",),
+}
+
+
+@dataclass(frozen=True)
+class _System:
+    """Counts and posterior draws of one system."""
+
+    successes: NDArray[np.int64]
+    trials: NDArray[np.int64]
+    fit: xr.DataTree
+    index: int
+    prior: Prior
+
+    @classmethod
+    def of(cls, fit: xr.DataTree, index: int) -> "_System":
+        successes = _variable(fit, "observed_data", "successes").isel(system=index).values
+        trials = _variable(fit, "constant_data", "trials").isel(system=index).values
+        return cls(successes, trials, fit, index, _stored_prior(fit))
+
+    def draws(self, name: str) -> Array:
+        """Draws of a hyperparameter."""
+        chosen = _variable(self.fit, "posterior", name).isel(system=self.index)
+        return np.asarray(chosen.transpose("chain", "draw").values.ravel())
+
+
+def _variable(fit: xr.DataTree, group: str, name: str) -> xr.DataArray:
+    return fit[group].to_dataset()[name]
+
+
+def _stored_prior(fit: xr.DataTree) -> Prior:
+    stored = json.loads(fit.attrs["prior"])
+    kind = stored.pop("kind")
+    if kind == "BetaPrior":
+        return BetaPrior(**stored)
+    return HyperPrior(tuple(stored["mean"]), tuple(stored["icc"]))
+
+
+def _per_question(fit: xr.DataTree, p: object) -> Array:
+    """Chance of guessing each question, in the order of the result."""
+    labels = _variable(fit, "observed_data", "question").values
+    if isinstance(p, xr.DataArray) and "question" in p.coords:
+        absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
+        if absent:
+            raise ValueError(
+                f"p must have a value for every question; it lacks {absent[:5]}. Add them."
+            )
+        p = p.sel(question=labels).values
+    if isinstance(p, Mapping):
+        trials = _variable(fit, "constant_data", "trials").values
+        if (trials != trials[:, :1]).any():
+            raise ValueError(
+                "p must be one probability per question, not {labels: questions}, when trials "
+                "differ between questions: it matters which question has which."
+            )
+    return success_probabilities(len(labels), p)
+
+
+def _one_system(
+    system: _System,
+    chance: Array,
+    t: float,
+    correlation: float,
+    alpha: float,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
+    every = np.repeat(chance, system.trials)
+    baseline = MaxOrderStatisticPoissonBinomial(len(every), every)
+    best = baseline.at(t, correlation=correlation)
+    correct, marks = int(system.successes.sum()), len(every)
+    expected = best.mean() / marks
+    exceeds, error = _prob_exceeds(system, expected, rng)
+    beats, ties, beats_error = _prob_beats(system, best, rng)
+    mean, sd, skill = selected_skill(correct, marks, t)
+    statistics = np.full(len(STATISTICS), np.nan)
+    ends = interval(skill, float(system.fit.attrs["ci_prob"]), str(system.fit.attrs["ci_kind"]))
+    statistics[1:6] = mean, sd, *ends, skill.error
+    return {
+        "observed_accuracy": correct / marks,
+        "expected_best": expected,
+        "p_value": baseline.p_value(None, t, num_correct=correct, correlation=correlation),
+        "smallest_significant": baseline.smallest_significant(
+            t, alpha=alpha, correlation=correlation
+        ),
+        "largest_significant_t": float(
+            baseline.largest_significant_t(None, alpha=alpha, num_correct=correct)
+        ),
+        "prob_exceeds": exceeds,
+        "prob_exceeds_error": error,
+        "prob_beats": beats,
+        "prob_ties": ties,
+        "prob_beats_error": beats_error,
+        "skill_if_selected": statistics,
+    }
+
+
+def _prob_exceeds(system: _System, value: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Posterior probability that the mean exceeds a value, by target, with its error."""
+    fit = system.fit
+    if fit.attrs["method"] == "nuts":
+        name = next((name for name in ("bayes", "pass_at_k") if name in fit["posterior"]), None)
+        if name is None:
+            raise ValueError(
+                "a sampled result must hold the metric 'bayes' for the random baseline; it has "
+                f"{sorted(fit['posterior'].data_vars)}. Sample it again with 'bayes' among them."
+            )
+        draws = _variable(fit, "posterior", name).isel(system=system.index)
+        if "k" in draws.dims:
+            draws = draws.sel(k=1)
+        above = (draws > value).astype(float).transpose("target", "chain", "draw")
+        shares = above.values.reshape(len(TARGETS), -1)
+        return shares.mean(axis=1), _standard_error(shares)
+    states = States.of(system.successes, system.trials)
+    posterior = system_posterior(fit.attrs["pooling"], states, parse("bayes"), system.prior)
+    questions, population = posterior.distributions()
+    found = [1.0 - float(questions[0].cdf(value)), 0.0]
+    error = np.zeros(2)
+    if population is not None:
+        found[1] = 1.0 - float(population[0].cdf(value))
+    else:
+        drawn = posterior.draw(_DRAWS, rng, False).metrics[None, :, 0, 1]
+        shares = (drawn > value).astype(float)
+        found[1], error[1] = float(shares.mean()), float(_standard_error(shares)[0])
+    return np.array(found), error
+
+
+def _standard_error(shares: Array) -> Array:
+    """Return standard errors of shares (rows), never below that of one draw in doubt."""
+    size = shares.shape[1]
+    mean = np.clip(shares.mean(axis=1), 0.5 / size, 1.0 - 0.5 / size)
+    return np.asarray(np.sqrt(mean * (1.0 - mean) / size))
+
+
+def _prob_beats(
+    system: _System, best: LargestPoissonBinomial, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Probabilities that a new run beats, and ties with, a new best of the guessers."""
+    runs = _new_runs(system, rng)
+    counts, which = np.unique(runs, return_inverse=True)
+    below, same = best.cdf(counts - 1)[which], best.pmf(counts)[which]
+    error = float(below.std() / np.sqrt(len(below)))
+    return float(below.mean()), float(same.mean()), error
+
+
+def _new_runs(system: _System, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Posterior predictive number correct of a new run, as many trials of each question."""
+    states = States.of(system.successes, system.trials)
+    if isinstance(system.prior, HyperPrior):
+        mean, icc = system.draws("mean_p"), system.draws("icc")
+        total = (1.0 - icc) / icc
+        alpha, beta = mean * total, (1.0 - mean) * total
+    elif system.fit.attrs["pooling"] == "complete":
+        return rng.binomial(int(system.trials.sum()), system.draws("mean_p"))
+    else:
+        posterior = system.fit["posterior"]
+        size = posterior.sizes["chain"] * posterior.sizes["draw"]
+        alpha, beta = np.full(size, system.prior.alpha), np.full(size, system.prior.beta)
+    runs = np.zeros(len(alpha), np.int64)
+    for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
+        a, b = alpha + c, beta + (n - c)
+        if n == 1:
+            runs += rng.binomial(int(count), a / (a + b))
+        elif count <= n:
+            p = rng.beta(a[:, None], b[:, None], (len(a), int(count)))
+            runs += rng.binomial(n, p).sum(axis=1)
+        else:  # how many of these questions have 0, 1, ... right
+            pmf = np.maximum(beta_binomial_pmf(int(n), a, b), 0.0)
+            drawn = rng.multinomial(int(count), pmf / pmf.sum(axis=1, keepdims=True))
+            runs += drawn @ np.arange(n + 1)
+    return runs
+
+
+def random_baseline_distribution(
+    n: int,
+    p: object,
+    t: float = 10,
+    *,
+    correlation: float = 0.0,
+    ci_prob: float = 0.95,
+    draws: int = 1000,
+    rng: RandomSource = None,
+) -> xr.DataTree:
+    """Distribution of the best of t random guessers, as InferenceData.
+
+    Parameters
+    ----------
+    n, p, t, correlation
+        As in `bayesatk.MaxOrderStatisticPoissonBinomial`.
+    ci_prob : float
+        Probability of the equal-tailed interval.
+    draws : int
+        Independent draws in each of 4 chains.
+    rng : int, numpy.random.Generator or None
+        Seed of the draws.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``prior`` (draws of ``best_correct`` and ``best_accuracy``), ``closed_form`` (exact
+        mean, sd and interval of both) and ``closed_form_cdf`` (``best_correct``: the whole
+        distribution function, by ``count``).
+
+    See Also
+    --------
+    bayesatk.sample_random_baseline : the same variables from PyMC; `bayesatk.verify` compares.
+
+    Examples
+    --------
+    >>> tree = random_baseline_distribution(2, 0.5, t=2, rng=1)
+    >>> tree["closed_form_cdf"]["best_correct"].values.round(12).tolist()
+    [0.0625, 0.5625, 1.0]
+    """
+    if not 0.0 < ci_prob < 1.0:
+        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
+    generator, seed = resolve_rng(rng)
+    best = PoissonBinomial(p, n).largest_of(t, correlation=correlation)
+    counts = np.arange(best.support()[0], best.support()[1] + 1)
+    statistics = np.full(len(STATISTICS), np.nan)
+    statistics[1:6] = best.mean(), best.std(), *best.interval(ci_prob), 0.0
+    drawn = np.asarray(best.rvs((_CHAINS, draws), generator))
+    dims = ("chain", "draw")
+    groups = {
+        "prior": xr.Dataset(
+            {"best_correct": (dims, drawn), "best_accuracy": (dims, drawn / n)},
+            coords={"chain": np.arange(_CHAINS), "draw": np.arange(draws)},
+            attrs={"sampling": "exact", "sample_dims": ["chain", "draw"]},
+        ),
+        "closed_form": xr.Dataset(
+            {
+                "best_correct": ("statistic", statistics),
+                "best_accuracy": ("statistic", statistics / n),
+            },
+            coords={"statistic": list(STATISTICS)},
+        ),
+        "closed_form_cdf": xr.Dataset(
+            {"best_correct": ("count", best.cdf(counts))}, coords={"count": counts}
+        ),
+    }
+    attrs = {
+        "schema_version": SCHEMA_VERSION, "method": "max_random", "t": float(t),
+        "correlation": float(correlation), "seed": seed, "ci_prob": float(ci_prob),
+        "citations": json.dumps([_SOURCE]),
+    }  # fmt: skip
+    return build(groups, attrs)
+
+
+def baseline_table(result: xr.DataTree) -> pd.DataFrame:
+    """Tabulate the random baseline of a result: one row per system.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.random_baseline`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Observed accuracy, expected best of the guessers, p-value, posterior probabilities, and the
+        accuracy that is left when the system is itself the best of t.
+    """
+    check_result(result, "random_baseline")
+    group = result["random_baseline"].to_dataset()
+    scalars = [name for name in group.data_vars if group[name].dims == ("system",)]
+    frame = group[scalars].to_dataframe()
+    for target in TARGETS:
+        frame[f"prob_exceeds_{target}"] = group["prob_exceeds"].sel(target=target).values
+    for name in ("mean", "ci_lower", "ci_upper"):
+        frame[f"selected_{name}"] = group["skill_if_selected"].sel(statistic=name).values
+    return frame.reset_index()

@@ -1,0 +1,156 @@
+"""What the random baseline is asked with: probabilities of guessing, accuracies, counts, times."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_SLACK = 1e-9  # of n: how far from a whole number accuracy times n may be
+
+
+def success_probabilities(n: int | None, p: object) -> Array:
+    """Return one success probability per trial.
+
+    Parameters
+    ----------
+    n : int or None
+        Number of examples; may be None where ``p`` says it.
+    p : float, mapping or array_like
+        A probability for all; {labels: examples}, a uniform guess among that many labels; or one
+        probability per example.
+
+    Examples
+    --------
+    >>> success_probabilities(None, {2: 1, 4: 2}).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    if n is not None:
+        n = _whole("n", n)
+        if n < 1:
+            raise ValueError(f"n must be at least 1 (examples); got {n}.")
+    if isinstance(p, Mapping):
+        values = _by_labels(p)
+    else:
+        values = _as_array(p)
+        if values.ndim == 0:
+            if n is None:
+                raise ValueError("n must be given with a single probability p; got None.")
+            values = np.full(n, float(values))
+    if values.ndim != 1 or not len(values):
+        raise ValueError(
+            f"p must be a number, a mapping or a non-empty vector; got shape {values.shape}."
+        )
+    bad = ~((values >= 0.0) & (values <= 1.0))
+    if bad.any():
+        where = int(np.argmax(bad))
+        raise ValueError(
+            f"p must hold probabilities between 0 and 1; got {values[where]} at position {where}."
+        )
+    if n is not None and len(values) != n:
+        raise ValueError(f"p must have n={n} probabilities, one per example; got {len(values)}.")
+    return values
+
+
+def _as_array(p: object) -> Array:
+    try:
+        values = np.asarray(p)
+        if values.dtype.kind not in "biuf" and values.dtype != object:
+            raise TypeError
+        return values.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "p must be a probability, a mapping {labels: examples} or one probability per "
+            f"example; got {p!r}."
+        ) from None
+
+
+def _by_labels(p: Mapping[object, object]) -> Array:
+    parts = []
+    for labels, examples in p.items():
+        labels, examples = _whole("number of labels", labels), _whole("examples", examples)
+        if labels < 1 or examples < 0:
+            raise ValueError(
+                "p as a mapping must be {labels >= 1: examples >= 0}; got "
+                f"{{{labels}: {examples}}}."
+            )
+        parts.append(np.full(examples, 1.0 / labels))
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise ValueError(f"{name} must be a whole number; got {value!r}.")
+    if not np.isfinite(value) or value != int(value):
+        raise ValueError(f"{name} must be a whole number; got {value!r}.")
+    return int(value)
+
+
+def check_times(t: float) -> float:
+    """Return t as a float, at least 1."""
+    if isinstance(t, bool) or not isinstance(t, int | float | np.number) or not t >= 1.0:
+        raise ValueError(f"t must be a number of at least 1 (configurations tried); got {t!r}.")
+    if not np.isfinite(t):
+        raise ValueError(f"t must be finite; got {t!r}.")
+    return float(t)
+
+
+def correct_counts(
+    accuracy: float | None, n: int, num_correct: int | None = None, decimals: int | None = None
+) -> tuple[int, int]:
+    """Smallest and largest number correct that an accuracy can stand for.
+
+    Parameters
+    ----------
+    accuracy : float or None
+        Share correct.
+    n : int
+        Marks that the share is of.
+    num_correct : int, optional
+        The count itself, in place of the accuracy.
+    decimals : int, optional
+        Decimals to which the accuracy was rounded for print; a tie may have gone either way.
+
+    Raises
+    ------
+    ValueError
+        If accuracy times n is further than ``1e-9 n`` from a whole number and no decimals are
+        stated, or no count rounds to it.
+
+    Examples
+    --------
+    >>> correct_counts(0.57, 100), correct_counts(0.333, 30, decimals=3)
+    ((57, 57), (10, 10))
+    >>> correct_counts(0.3, 100, decimals=1)
+    (25, 35)
+    """
+    if (accuracy is None) == (num_correct is None):
+        raise ValueError(
+            "give either an accuracy or num_correct=; got "
+            + ("neither." if accuracy is None else f"both, {accuracy} and {num_correct}.")
+        )
+    if num_correct is not None:
+        count = _whole("num_correct", num_correct)
+        if not 0 <= count <= n:
+            raise ValueError(f"num_correct must lie between 0 and n={n}; got {count}.")
+        return count, count
+    value = float(accuracy)  # type: ignore[arg-type]
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"acc must lie between 0 and 1; got {accuracy}.")
+    if decimals is None:
+        count = round(value * n)
+        if abs(value * n - count) > _SLACK * n:
+            raise ValueError(
+                f"acc times n must be a whole number; got {accuracy} x {n} = {value * n:.6g}. Pass "
+                "num_correct=, or decimals= if the accuracy was rounded for print."
+            )
+        return count, count
+    half = 0.5 * 10.0 ** -_whole("decimals", decimals)
+    low = max(0, int(np.ceil((value - half) * n - _SLACK * n)))
+    high = min(n, int(np.floor((value + half) * n + _SLACK * n)))
+    if low > high:
+        raise ValueError(
+            f"acc must be a share of n={n} rounded to {decimals} decimals; no count rounds to "
+            f"{accuracy}. Check n and decimals."
+        )
+    return low, high

@@ -1,0 +1,89 @@
+"""Random guessers in PyMC: the sampled witness of the max random baseline."""
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from bayesatk.core.seeding import RandomSource, resolve_rng
+from bayesatk.guessing import check_times, success_probabilities
+
+CHAINS = 4
+
+
+def build_random_guessers(n: int, p: object, t: int = 10) -> pm.Model:
+    """Return a model of t guessers on n questions: Bernoulli guesses, the largest of their sums.
+
+    Parameters
+    ----------
+    n : int
+        Questions.
+    p : float, mapping or array_like
+        Probability of guessing right, as in `bayesatk.max_random_baseline`.
+    t : int
+        Guessers.
+
+    Returns
+    -------
+    pymc.Model
+        Variables ``guess(configuration, question)``, ``correct(configuration)``,
+        ``best_correct`` and ``best_accuracy``.
+
+    Examples
+    --------
+    >>> model = build_random_guessers(4, 0.5, t=3)
+    >>> [variable.name for variable in model.deterministics]
+    ['correct', 'best_correct', 'best_accuracy']
+    """
+    values = success_probabilities(n, p)
+    if check_times(t) != int(t):
+        raise ValueError(f"t must be a whole number to be simulated; got {t}.")
+    coords = {"configuration": np.arange(int(t)), "question": np.arange(len(values))}
+    with pm.Model(coords=coords) as model:
+        guess = pm.Bernoulli("guess", values[None, :], dims=("configuration", "question"))
+        correct = pm.Deterministic("correct", guess.sum(axis=1), dims="configuration")
+        best = pm.Deterministic("best_correct", correct.max())
+        pm.Deterministic("best_accuracy", best / len(values))
+    return model
+
+
+def sample_random_baseline(
+    n: int, p: object, t: int = 10, *, draws: int = 1000, rng: RandomSource = None
+) -> xr.DataTree:
+    """Simulate the best of t random guessers from the PyMC model's prior.
+
+    Parameters
+    ----------
+    n, p, t
+        As in `bayesatk.build_random_guessers`.
+    draws : int
+        Draws per chain; the 4 chains are labels, all draws are independent.
+    rng : int, numpy.random.Generator or None
+        Seed.
+
+    Returns
+    -------
+    xarray.DataTree
+        Group ``prior`` with ``best_correct`` and ``best_accuracy`` (chain, draw): the variables of
+        `bayesatk.random_baseline_distribution`, for `bayesatk.verify`.
+
+    Examples
+    --------
+    >>> tree = sample_random_baseline(4, 0.5, t=3, draws=5, rng=1)
+    >>> dict(tree["prior"].sizes)
+    {'chain': 4, 'draw': 5}
+    """
+    generator, seed = resolve_rng(rng)
+    names = ["best_correct", "best_accuracy"]
+    with build_random_guessers(n, p, t):
+        drawn = pm.sample_prior_predictive(
+            CHAINS * draws, var_names=names, random_seed=int(generator.integers(2**31))
+        )
+    prior = drawn["prior"].to_dataset()
+    group = xr.Dataset(
+        {name: (("chain", "draw"), prior[name].values.reshape(CHAINS, draws)) for name in names},
+        coords={"chain": np.arange(CHAINS), "draw": np.arange(draws)},
+        attrs={"sampling": "prior", "inference_library": "pymc", "sample_dims": ["chain", "draw"]},
+    )
+    tree = xr.DataTree.from_dict({"/prior": group})
+    tree.attrs.update({"method": "prior", "seed": seed})
+    return tree
