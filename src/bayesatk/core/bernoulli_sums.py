@@ -16,7 +16,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from bayesatk.core.credit import Array
 
 DIRECT = 2048  # sums of at most so many variables are built without transforms
-_LEAF = 32
+_LEAF = 24
 _GROUPS = 64  # distinct probabilities that are cheaper as binomials
 _LOG_LOST = 46.0  # -log of the probability left outside a window, per side
 _SHORT = 96  # below this a direct convolution is faster than a transform

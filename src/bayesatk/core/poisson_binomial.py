@@ -8,6 +8,7 @@ below the smallest double exist too.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,15 +71,10 @@ class PoissonBinomialLaw:
         self.sure = int(np.count_nonzero(p == 1.0))
         self._p, self._count = np.unique(inside, return_counts=True)
         self._q = 1.0 - self._p
-        self._logit = np.log(self._p) - np.log1p(-self._p)
         self._free = int(self._count.sum())
         self._mean = float(self._count @ self._p)
         self.mean = self.sure + self._mean
         self.variance = float(self._count @ (self._p * self._q))
-        self._log_mass = np.full(self._free + 1, np.nan)
-        self._log_tail = np.full(self._free + 1, np.nan)
-        self._body: Window | None = None
-        self._ends()
 
     @property
     def low(self) -> int:
@@ -93,7 +89,7 @@ class PoissonBinomialLaw:
     @property
     def window(self) -> Window:
         """Masses of all counts but those with a total probability below 1e-19."""
-        body = self._filled_body()
+        body = self._body
         return Window(body.first + self.sure, body.mass, self.mean, self.variance)
 
     def log_mass(self, x: NDArray[np.int64]) -> Array:
@@ -124,41 +120,67 @@ class PoissonBinomialLaw:
 
     def _mass_at(self, y: NDArray[np.int64]) -> Array:
         self._fill(y)
-        return self._log_mass[y]
+        return self._tables.log_mass[y]
 
     def _upper_at(self, y: NDArray[np.int64]) -> Array:
         small = y > self._mean
         stored = np.where(small, y, y - 1)
         self._fill(stored[stored >= 0])
-        values = self._log_tail[np.maximum(stored, 0)]
+        values = self._tables.log_tail[np.maximum(stored, 0)]
         return np.where(small, values, np.where(y == 0, 0.0, log1mexp(values)))
 
     def _lower_at(self, y: NDArray[np.int64]) -> Array:
         small = y <= self._mean
         stored = np.where(small, y, y + 1)
         self._fill(stored[stored <= self._free])
-        values = self._log_tail[np.minimum(stored, self._free)]
+        values = self._tables.log_tail[np.minimum(stored, self._free)]
         return np.where(small, values, np.where(y == self._free, 0.0, log1mexp(values)))
 
-    def _ends(self) -> None:
-        """All wrong and all right, where no tilt leads."""
+    @cached_property
+    def _body(self) -> Window:
+        return bernoulli_sum(self._p, self._q, self._count) if self._free else _CERTAIN
+
+    @cached_property
+    def _logit(self) -> Array:
+        return np.log(self._p) - np.log1p(-self._p)
+
+    @cached_property
+    def _tables(self) -> _Stretch:
+        """All counts; not a number where nothing has been asked yet."""
+        tables = _Stretch(0, *np.full((2, self._free + 1), np.nan))
+        # All wrong and all right, where no tilt leads.
         none = float(self._count @ np.log1p(-self._p))
         every = float(self._count @ np.log(self._p))
-        self._log_mass[0], self._log_mass[-1] = none, every
-        if self._free:
-            self._log_tail[0], self._log_tail[-1] = none, every
+        for table in (tables.log_mass, tables.log_tail):
+            table[0], table[-1] = none, every
+        place, mass, tail = self._trusted()
+        tables.log_mass[place], tables.log_tail[place] = mass, tail
+        return tables
+
+    def _trusted(self) -> tuple[NDArray[np.int64], Array, Array]:
+        """Return the counts whose untilted masses are accurate, bar the ends, and their logs."""
+        body = self._body
+        counts = body.first + np.arange(len(body.mass))
+        with np.errstate(divide="ignore"):
+            mass = np.log(body.mass)
+            upper, lower = np.log(np.cumsum(body.mass[::-1])[::-1]), np.log(np.cumsum(body.mass))
+        if self._free <= DIRECT:
+            good = mass > _NORMAL
         else:
-            self._log_tail[0] = 0.0
+            good = np.abs(counts - self._mean) <= _BODY * np.sqrt(self.variance) + 1.0
+        good &= (counts > 0) & (counts < self._free)
+        tail = np.where(counts > self._mean, upper, lower)
+        return counts[good], mass[good], tail[good]
 
     def _fill(self, y: NDArray[np.int64]) -> None:
         """Make sure that the tables hold these counts."""
-        wanted = np.unique(y[np.isnan(self._log_tail[y])])
+        tail = self._tables.log_tail
+        wanted = np.unique(y[np.isnan(tail[y])])
         if not len(wanted):
             return
-        self._filled_body()
         for side in (1, -1):
             while True:
-                wanted = wanted[np.isnan(self._log_tail[wanted])]
+                wanted = wanted[np.isnan(tail[wanted])]
                 rest = wanted[wanted > self._mean] if side > 0 else wanted[wanted <= self._mean]
                 if not len(rest):
                     break
@@ -169,31 +191,10 @@ class PoissonBinomialLaw:
     def _keep(self, stretch: _Stretch) -> None:
         place = slice(stretch.first, stretch.first + len(stretch.log_mass))
         for table, values in (
-            (self._log_mass, stretch.log_mass),
-            (self._log_tail, stretch.log_tail),
+            (self._tables.log_mass, stretch.log_mass),
+            (self._tables.log_tail, stretch.log_tail),
         ):
             table[place] = np.where(np.isnan(table[place]), values, table[place])
-
-    def _filled_body(self) -> Window:
-        if self._body is not None:
-            return self._body
-        body = bernoulli_sum(self._p, self._q, self._count) if self._free else _CERTAIN
-        self._body = body
-        half = _BODY * np.sqrt(self.variance) + 1.0
-        counts = body.first + np.arange(len(body.mass))
-        with np.errstate(divide="ignore"):
-            mass = np.log(body.mass)
-            upper, lower = np.log(np.cumsum(body.mass[::-1])[::-1]), np.log(np.cumsum(body.mass))
-        tail = np.where(counts > self._mean, upper, lower)
-        if self._free <= DIRECT:
-            good = mass > _NORMAL
-        else:
-            good = np.abs(counts - self._mean) <= half
-        place = counts[good]
-        ends = np.isin(place, (0, self._free))
-        place, mass, tail = place[~ends], mass[good][~ends], tail[good][~ends]
-        self._log_mass[place], self._log_tail[place] = mass, tail
-        return body
 
     def _tilt(self, target: float) -> tuple[float, Array, Array, float]:
         """Tilting parameter that moves the mean to the target, to a twentieth of an sd."""
