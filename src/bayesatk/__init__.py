@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bayesatk import datasets as datasets
+    from bayesatk.baseline import SelectedSkill as SelectedSkill
     from bayesatk.baseline import baseline_table as baseline_table
     from bayesatk.baseline import random_baseline as random_baseline
     from bayesatk.baseline import random_baseline_distribution as random_baseline_distribution
+    from bayesatk.baseline import skill_if_selected as skill_if_selected
     from bayesatk.closed_form.evaluate import evaluate as evaluate
     from bayesatk.core.credit import Credit as Credit
     from bayesatk.core.priors import BetaPrior as BetaPrior
@@ -114,6 +116,8 @@ _HOME = {
     "random_baseline": "baseline",
     "random_baseline_distribution": "baseline",
     "baseline_table": "baseline",
+    "skill_if_selected": "baseline",
+    "SelectedSkill": "baseline",
     "build_random_guessers": "models.guessers",
     "sample_random_baseline": "models.guessers",
 }

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from bayesatk.core.priors import BetaPrior, HyperPrior, Prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.core.selection import selected_skill
 from bayesatk.distributions import LargestPoissonBinomial, PoissonBinomial
-from bayesatk.guessing import success_probabilities
+from bayesatk.guessing import check_times, correct_counts, success_probabilities
 from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
 from bayesatk.metrics import parse
 from bayesatk.results import (
@@ -32,6 +32,61 @@ from bayesatk.results import (
 Array = NDArray[np.float64]
 _SOURCE = "Yauney and Mimno 2024, arXiv:2404.13020 (max random baseline)"
 _CHAINS, _DRAWS = 4, 4000
+
+
+class SelectedSkill(NamedTuple):
+    """Posterior of the accuracy of a configuration that was chosen as the best."""
+
+    mean: float
+    sd: float
+    ci_lower: float
+    ci_upper: float
+
+
+def skill_if_selected(
+    num_correct: int,
+    marks: int,
+    t: float,
+    *,
+    ci_prob: float = 0.95,
+    ci_kind: Literal["eti", "hdi"] = "eti",
+) -> SelectedSkill:
+    """Accuracy that is left of the best of t when the luck of being the best is taken off.
+
+    Posterior of a success probability s, uniform a priori, given that the largest of t independent
+    Binomial(marks, s) counts is `num_correct`: the t configurations are taken to be equally
+    skilled. Where their skills differ it takes off too much; with t = 1 it is the ordinary Beta
+    posterior.
+
+    Parameters
+    ----------
+    num_correct, marks : int
+        Observed count of the best configuration, and out of how many.
+    t : float
+        Configurations tried, 1 or more.
+    ci_prob, ci_kind
+        Credible interval, as in `bayesatk.evaluate`.
+
+    Returns
+    -------
+    SelectedSkill
+        Mean, sd and interval.
+
+    Examples
+    --------
+    >>> round(skill_if_selected(3, 4, 1).mean, 9)  # Beta(4, 2)
+    0.666666667
+    >>> round(skill_if_selected(60, 100, 10).mean, 3)
+    0.523
+    """
+    count, _ = correct_counts(None, marks, num_correct)
+    if not 0.0 < ci_prob < 1.0 or ci_kind not in ("eti", "hdi"):
+        raise ValueError(
+            "ci_prob must lie strictly between 0 and 1 and ci_kind be 'eti' or 'hdi'; got "
+            f"{ci_prob} and {ci_kind!r}."
+        )
+    mean, sd, skill = selected_skill(count, marks, check_times(t))
+    return SelectedSkill(mean, sd, *interval(skill, ci_prob, ci_kind))
 
 
 def random_baseline(
@@ -206,10 +261,12 @@ def _one_system(
     expected = best.mean() / marks
     exceeds, error = _prob_exceeds(system, expected, rng)
     beats, ties, beats_error = _prob_beats(system, best, rng)
-    mean, sd, skill = selected_skill(correct, marks, t)
+    attrs = system.fit.attrs
+    kind: Any = attrs["ci_kind"]
     statistics = np.full(len(STATISTICS), np.nan)
-    ends = interval(skill, float(system.fit.attrs["ci_prob"]), str(system.fit.attrs["ci_kind"]))
-    statistics[1:6] = mean, sd, *ends, skill.error
+    statistics[1:5] = skill_if_selected(
+        correct, marks, t, ci_prob=float(attrs["ci_prob"]), ci_kind=kind
+    )
     return {
         "observed_accuracy": correct / marks,
         "expected_best": expected,
