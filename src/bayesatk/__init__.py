@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from bayesatk.baseline import random_baseline_distribution as random_baseline_distribution
     from bayesatk.baseline import skill_if_selected as skill_if_selected
     from bayesatk.closed_form.evaluate import evaluate as evaluate
+    from bayesatk.comparison.models import compare_models as compare_models
+    from bayesatk.comparison.models import exact_loo as exact_loo
+    from bayesatk.comparison.models import log_bayes_factor_chance as log_bayes_factor_chance
+    from bayesatk.comparison.models import log_bayes_factor_equal as log_bayes_factor_equal
+    from bayesatk.comparison.models import log_evidence as log_evidence
     from bayesatk.core.credit import Credit as Credit
     from bayesatk.core.priors import BetaPrior as BetaPrior
     from bayesatk.core.priors import HyperPrior as HyperPrior
@@ -105,6 +110,11 @@ _HOME = {
     "verify": "verification.verify",
     "Verification": "verification.verify",
     "tally": "outcomes",
+    "exact_loo": "comparison.models",
+    "log_evidence": "comparison.models",
+    "compare_models": "comparison.models",
+    "log_bayes_factor_chance": "comparison.models",
+    "log_bayes_factor_equal": "comparison.models",
     "MaxOrderStatisticPoissonBinomial": "max_random",
     "PValueRange": "max_random",
     "PoissonBinomial": "distributions",

@@ -14,7 +14,7 @@ from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.distribution import interval
 from bayesatk.core.mixture import States
-from bayesatk.core.priors import BetaPrior, HyperPrior, Prior
+from bayesatk.core.priors import HyperPrior, Prior, prior_from
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.core.selection import selected_skill
 from bayesatk.distributions import LargestPoissonBinomial, PoissonBinomial
@@ -206,7 +206,7 @@ class _System:
     def of(cls, fit: xr.DataTree, index: int) -> "_System":
         successes = _variable(fit, "observed_data", "successes").isel(system=index).values
         trials = _variable(fit, "constant_data", "trials").isel(system=index).values
-        return cls(successes, trials, fit, index, _stored_prior(fit))
+        return cls(successes, trials, fit, index, prior_from(json.loads(fit.attrs["prior"])))
 
     def draws(self, name: str) -> Array:
         """Draws of a hyperparameter."""
@@ -216,14 +216,6 @@ class _System:
 
 def _variable(fit: xr.DataTree, group: str, name: str) -> xr.DataArray:
     return fit[group].to_dataset()[name]
-
-
-def _stored_prior(fit: xr.DataTree) -> Prior:
-    stored = json.loads(fit.attrs["prior"])
-    kind = stored.pop("kind")
-    if kind == "BetaPrior":
-        return BetaPrior(**stored)
-    return HyperPrior(tuple(stored["mean"]), tuple(stored["icc"]))
 
 
 def _per_question(fit: xr.DataTree, p: object) -> Array:

@@ -16,6 +16,7 @@ from bayesatk.core.laws import finite
 from bayesatk.core.mixture import States
 from bayesatk.core.priors import Pooling, Prior, describe_prior, resolve_prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
+from bayesatk.likelihood import log_likelihood_groups
 from bayesatk.metrics import MetricGrid, MetricSpec, parse
 from bayesatk.outcomes import Outcomes, tally
 from bayesatk.results import (
@@ -31,7 +32,7 @@ from bayesatk.results import (
 
 CHAINS = 4
 Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
-Keep = Literal["p"]
+Keep = Literal["p", "log_likelihood"]
 _METHODS = {"none": "conjugate", "complete": "conjugate", "partial": "quadrature"}
 
 
@@ -67,9 +68,10 @@ def evaluate(
         Equal-tailed or highest-density interval, of the exact posterior.
     draws : int
         Independent draws per chain; there are 4 chains, so that every ArviZ function works.
-    keep : sequence of {"p"}
-        ``"p"`` stores draws of every question's success probability as well (memory: 32 kB per
-        question and system at the default number of draws).
+    keep : sequence of {"p", "log_likelihood"}
+        ``"p"`` stores draws of every question's success probability as well;
+        ``"log_likelihood"`` the pointwise log-likelihood, however large (up to 10^6 values it is
+        there anyway). Memory of each: 32 kB per question and system at the default draws.
     rng : int, numpy.random.Generator or None
         Seed of the draws. The exact statistics do not depend on it, except the interval of the
         population target under ``pooling="none"``, which comes from the Bayesian bootstrap.
@@ -78,7 +80,8 @@ def evaluate(
     -------
     xarray.DataTree
         Groups ``posterior`` (draws), ``closed_form`` (dims ``system, [k], [tau], target,
-        statistic``), ``closed_form_quantiles``, ``observed_data``, ``constant_data``.
+        statistic``), ``closed_form_quantiles``, ``log_likelihood`` (by question, its p integrated
+        out), ``observed_data``, ``constant_data``.
 
     Raises
     ------
@@ -161,6 +164,7 @@ def evaluate(
         .assign(_diagnostic_variables(posteriors))
         .assign_attrs(bootstrap_draws=CHAINS * draws if pooling == "none" else 0),
         "closed_form_quantiles": levels.assign(_hyper_quantiles(posteriors)),
+        **log_likelihood_groups(outcomes, posterior_data, prior, keep),
         **data_groups(outcomes),
     }
     return build(
@@ -187,8 +191,8 @@ def _check_options(ci_prob: float, ci_kind: str, draws: int, keep: Sequence[str]
         raise ValueError(f"ci_kind must be 'eti' or 'hdi'; got {ci_kind!r}.")
     if not isinstance(draws, int | np.integer) or draws < 2:
         raise ValueError(f"draws must be an integer >= 2 (per chain); got {draws!r}.")
-    if isinstance(keep, str) or not set(keep) <= {"p"}:
-        raise ValueError(f"keep must be a sequence of 'p', such as ['p']; got {keep!r}.")
+    if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood"}:
+        raise ValueError(f"keep must be a sequence of 'p' and 'log_likelihood'; got {keep!r}.")
 
 
 def _finite_estimates(grid: MetricGrid, states: States) -> NDArray[np.float64]:

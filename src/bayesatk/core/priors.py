@@ -1,7 +1,8 @@
 """Priors: definitions shared by the closed forms and the PyMC models."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -110,6 +111,19 @@ def resolve_prior(pooling: Pooling, prior: Prior | None) -> Prior:
             f"prior for pooling={pooling!r} must be a {needed.__name__}; got {prior!r}."
         )
     return prior
+
+
+def prior_from(described: Mapping[str, Any]) -> Prior:
+    """Return the prior that `describe_prior` described.
+
+    Examples
+    --------
+    >>> prior_from(describe_prior(BetaPrior(2.0, 3.0)))
+    BetaPrior(alpha=2.0, beta=3.0)
+    """
+    if described["kind"] == "BetaPrior":
+        return BetaPrior(described["alpha"], described["beta"])
+    return HyperPrior(tuple(described["mean"]), tuple(described["icc"]))
 
 
 def describe_prior(prior: Prior) -> dict[str, object]:

@@ -45,7 +45,7 @@ class CompiledModel:
         tune: int = 1000,
         chains: int = 4,
         progressbar: bool = False,
-        keep: Sequence[Literal["p"]] = (),
+        keep: Sequence[Literal["p", "log_likelihood"]] = (),
         rng: RandomSource = None,
         sample_kwargs: Mapping[str, Any] | None = None,
     ) -> xr.DataTree:

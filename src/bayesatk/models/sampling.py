@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bayesatk.core.priors import Pooling, Prior, describe_prior, resolve_prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
+from bayesatk.likelihood import log_likelihood_groups
 from bayesatk.metrics import Metric, MetricGrid, MetricSpec, parse
 from bayesatk.models.builders import Form, build_beta_binomial
 from bayesatk.models.derived import difficulty_mean, draw_metrics
@@ -36,7 +37,7 @@ def sample(
     chains: int = 4,
     nuts_sampler: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie",
     progressbar: bool = True,
-    keep: Sequence[Literal["p"]] = (),
+    keep: Sequence[Literal["p", "log_likelihood"]] = (),
     rng: RandomSource = None,
     sample_kwargs: Mapping[str, Any] | None = None,
 ) -> xr.DataTree:
@@ -64,7 +65,7 @@ def sample(
     -------
     xarray.DataTree
         Groups ``posterior`` (same variables, dims and coordinates as the closed form),
-        ``sample_stats``, ``observed_data``, ``constant_data``.
+        ``sample_stats``, ``log_likelihood``, ``observed_data``, ``constant_data``.
 
     See Also
     --------
@@ -144,6 +145,7 @@ def result(
         {
             "posterior": group,
             "sample_stats": statistics.drop_vars(_TEXT_STATISTICS, errors="ignore"),
+            **log_likelihood_groups(outcomes, group, settings.prior, settings.keep),
             **data_groups(outcomes),
         },
         root_attributes(

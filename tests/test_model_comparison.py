@@ -1,0 +1,188 @@
+"""Exact leave-one-out and evidence: true refits, brute force, PSIS and sequential Monte Carlo."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy.special import gammaln, logsumexp
+from scipy.stats import beta as beta_distribution
+from scipy.stats import betabinom, binom
+
+import bayesatk as bk
+
+DATA = {
+    "ragged": ([3, 0, 5, 1, 2, 2], [4, 2, 5, 6, 2, 7]),
+    "an outlier": ([64] * 12 + [0], [64] * 13),
+    "all right": ([4] * 5, [4] * 5),
+    "single trials": ([1, 0, 1, 1, 0, 1, 1], [1] * 7),
+    "two": ([3, 1], [4, 4]),
+}
+POOLINGS = ("none", "partial", "complete")
+
+
+def _fit(counts, pooling="partial", **options):
+    return bk.evaluate(bk.tally(counts), "bayes", pooling=pooling, draws=1000, rng=1, **options)
+
+
+def _ways(c, n):
+    return gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("name", DATA)
+def test_leave_one_out_is_a_ratio_of_evidences(name, pooling) -> None:
+    """The definition: p(c_a | others) = p(all) / p(others), each fitted on its own."""
+    c, n = (np.array(values) for values in DATA[name])
+    found = bk.exact_loo(_fit((c, n), pooling)).elpd_i.values[0]
+    whole = float(bk.log_evidence(_fit((c, n), pooling))[0])
+    for a in range(len(c)):
+        keep = np.arange(len(c)) != a
+        rest = float(bk.log_evidence(_fit((c[keep], n[keep]), pooling))[0])
+        assert abs(found[a] - (whole - rest + _ways(c[a], n[a]))) < 1e-7
+
+
+def test_closed_models_against_scipy() -> None:
+    c, n = (np.array(values) for values in DATA["ragged"])
+    prior = bk.BetaPrior(2.0, 3.0)
+    none = bk.exact_loo(_fit((c, n), "none", prior=prior))
+    np.testing.assert_allclose(none.elpd_i.values[0], betabinom(n, 2, 3).logpmf(c), rtol=1e-12)
+    assert none.p == pytest.approx(0.0, abs=1e-12)
+    complete = bk.exact_loo(_fit((c, n), "complete", prior=prior))
+    a, b = 2 + c.sum() - c, 3 + (n - c).sum() - (n - c)
+    np.testing.assert_allclose(complete.elpd_i.values[0], betabinom(n, a, b).logpmf(c), rtol=1e-12)
+
+
+def test_partial_pooling_against_a_dense_grid() -> None:
+    """Midpoints of a million cells of the unit square, uniform hyperprior."""
+    c, n = (np.array(values) for values in DATA["ragged"])
+    u = (np.arange(1000) + 0.5) / 1000
+    mean, icc = (axis.ravel() for axis in np.meshgrid(u, u))
+    total = (1 - icc) / icc
+    each = np.stack(
+        [betabinom(n[a], mean * total, (1 - mean) * total).logpmf(c[a]) for a in range(len(c))]
+    )
+    joint = each.sum(axis=0)
+    evidence = logsumexp(joint) - np.log(joint.size) - _ways(c, n).sum()
+    fit = _fit((c, n))
+    assert float(bk.log_evidence(fit)[0]) == pytest.approx(evidence, abs=1e-5)
+    found = bk.exact_loo(fit)
+    left_out = [logsumexp(joint) - logsumexp(joint - each[a]) for a in range(len(c))]
+    np.testing.assert_allclose(found.elpd_i.values[0], left_out, atol=2e-5)
+    fitted = [logsumexp(joint + each[a]) - logsumexp(joint) for a in range(len(c))]
+    assert found.p == pytest.approx(np.sum(fitted) - np.sum(left_out), abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["partial", "complete"])
+def test_importance_sampling_on_both_kinds_of_draws_agrees(pooling) -> None:
+    """PSIS on the integrated likelihood; on draws of each question's p it is wrong by hundreds."""
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.8, 1.2, 300) if pooling == "partial" else 0.4
+    data = bk.tally((rng.binomial(16, p, 300), 16))
+    keep = ["p", "log_likelihood"]
+    fit = bk.evaluate(data, "bayes", pooling=pooling, keep=keep, rng=1)
+    sampled = bk.sample(data, "bayes", pooling=pooling, keep=keep, rng=1, progressbar=False)
+    exact = bk.exact_loo(fit)
+    assert bk.exact_loo(sampled).elpd == exact.elpd
+    for tree in (fit, sampled):
+        found = az.loo(tree)
+        assert abs(found.elpd - exact.elpd) < 0.1
+        assert float(found.pareto_k.max()) < 0.7
+    if pooling == "partial":
+        c = data.successes.values
+        latent = fit.copy()
+        draws = binom(16, fit["posterior"]["p"].values).logpmf(c)
+        group = fit["log_likelihood"].to_dataset()
+        latent["log_likelihood"] = group.copy(data={"successes": draws})
+        with pytest.warns(UserWarning, match="Pareto"):
+            wrong = az.loo(latent)
+        assert wrong.elpd - exact.elpd > 100
+
+
+def test_the_group_is_the_marginal_likelihood_of_each_draw() -> None:
+    c, n = (np.array(values) for values in DATA["ragged"])
+    for pooling in ("partial", "complete"):
+        fit = _fit((c, n), pooling)
+        group, draws = fit["log_likelihood"]["successes"], fit["posterior"].to_dataset()
+        assert group.dims == ("chain", "draw", "system", "question")
+        mean = draws["mean_p"].values[..., None]
+        if pooling == "partial":
+            total = (1 / draws["icc"].values - 1)[..., None]
+            expected = betabinom(n, mean * total, (1 - mean) * total).logpmf(c)
+        else:
+            expected = binom(n, mean).logpmf(c)
+        np.testing.assert_allclose(group.values, expected, rtol=1e-7, atol=1e-7)
+    assert "log_likelihood" not in _fit((c, n), "none").children
+    many = bk.tally((np.zeros(300, int), 3))
+    assert "log_likelihood" not in bk.evaluate(many, "bayes", rng=1).children
+    kept = bk.evaluate(many, "bayes", draws=3, keep=["log_likelihood"], rng=1)
+    assert kept["log_likelihood"].sizes["question"] == 300
+
+
+def test_models_are_compared_by_arviz_and_by_evidence() -> None:
+    rats = bk.datasets.rat_tumors()
+    fits = {name: bk.evaluate(rats, "bayes", pooling=name, draws=20, rng=1) for name in POOLINGS}
+    frame = bk.compare_models(fits)
+    theirs = az.compare({name: bk.exact_loo(fit) for name, fit in fits.items()}, round_to="none")
+    assert list(frame.index) == list(theirs.index) == ["partial", "complete", "none"]
+    np.testing.assert_allclose(frame["elpd_diff"], theirs["elpd_diff"], atol=1e-9)
+    np.testing.assert_allclose(frame["dse"], theirs["dse"], atol=1e-9)
+    assert frame["probability"].sum() == pytest.approx(1.0)
+    odds = np.exp(frame["log_evidence"]["complete"] - frame["log_evidence"]["partial"])
+    assert frame["probability"]["complete"] / frame["probability"]["partial"] == pytest.approx(odds)
+    with pytest.raises(ValueError, match="at least two"):
+        bk.compare_models({"one": fits["none"]})
+    with pytest.raises(ValueError, match="same data"):
+        bk.compare_models({"rats": fits["none"], "other": _fit(([1], [2]), "none")})
+
+
+@pytest.mark.slow
+def test_evidence_against_sequential_monte_carlo() -> None:
+    data = bk.datasets.batting_1975()
+    exact = float(bk.log_evidence(bk.evaluate(data, "bayes", draws=5, rng=1))[0])
+    with bk.build_beta_binomial(data, form="marginal"):
+        trace = pm.sample_smc(
+            2000,
+            chains=4,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    stages = trace["sample_stats"]["log_marginal_likelihood"].values
+    found = np.array([row[-1] if np.ndim(row) else row for row in stages], float)
+    assert np.abs(found - exact).max() < 0.25
+    assert abs(found.mean() - exact) < 0.12
+
+
+def test_point_nulls() -> None:
+    c, n = (np.array(values) for values in DATA["ragged"])
+    for pooling in POOLINGS:
+        fit = _fit((c, n), pooling)
+        chance = np.linspace(0.2, 0.5, len(c))
+        factor = float(bk.log_bayes_factor_chance(fit, chance)[0])
+        null = binom(n, chance).logpmf(c).sum() - _ways(c, n).sum()
+        assert factor == pytest.approx(float(bk.log_evidence(fit)[0]) - null, rel=1e-12)
+    certain = _fit(([1, 1], [1, 2]), "complete")
+    assert float(bk.log_bayes_factor_chance(certain, [1.0, 1.0])[0]) == np.inf
+
+
+def test_one_system_or_two() -> None:
+    """Savage-Dickey's exact counterpart: identical systems are one with twice the trials."""
+    a, b = np.array([[3, 1, 4], [2, 3, 4]]), np.array([[5, 5, 5], [5, 5, 6]])
+    for pooling in POOLINGS:
+        fit = bk.evaluate(
+            bk.tally((a, b), systems=["x", "y"]), "bayes", pooling=pooling, draws=5, rng=1
+        )
+        factor = bk.log_bayes_factor_equal(fit)
+        merged = float(bk.log_evidence(_fit((a.sum(axis=0), b.sum(axis=0)), pooling))[0])
+        separate = float(bk.log_evidence(fit).sum())
+        assert float(factor.sel(system="x", other="y")) == pytest.approx(separate - merged)
+        np.testing.assert_array_equal(factor.values, factor.values.T)
+    with pytest.raises(ValueError, match="at least two systems"):
+        bk.log_bayes_factor_equal(_fit(([1], [2])))
+    # Chance of a coin of unknown bias, known to textbooks: Beta density ratio at one half.
+    coin = _fit(([40], [64]), "complete")
+    ratio = beta_distribution(1, 1).pdf(0.5) / beta_distribution(41, 25).pdf(0.5)
+    assert float(np.exp(bk.log_bayes_factor_chance(coin, 0.5)[0])) == pytest.approx(ratio)
+    assert ratio == pytest.approx(1.132, abs=5e-4)
