@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bayesatk.comparison.models import log_bayes_factor_chance as log_bayes_factor_chance
     from bayesatk.comparison.models import log_bayes_factor_equal as log_bayes_factor_equal
     from bayesatk.comparison.models import log_evidence as log_evidence
+    from bayesatk.comparison.systems import compare as compare
+    from bayesatk.comparison.systems import comparison_table as comparison_table
     from bayesatk.core.credit import Credit as Credit
     from bayesatk.core.priors import BetaPrior as BetaPrior
     from bayesatk.core.priors import HyperPrior as HyperPrior
@@ -112,6 +114,8 @@ _HOME = {
     "tally": "outcomes",
     "exact_loo": "comparison.models",
     "log_evidence": "comparison.models",
+    "compare": "comparison.systems",
+    "comparison_table": "comparison.systems",
     "compare_models": "comparison.models",
     "log_bayes_factor_chance": "comparison.models",
     "log_bayes_factor_equal": "comparison.models",

@@ -13,6 +13,7 @@ from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.guessing import check_times, success_probabilities
 
 Array = NDArray[np.float64]
+_NEARLY_ONE = 1.0 - 1e-6  # largest correlation below 1 that can be integrated out
 _LOG_LOST = 41.0  # moments leave out a probability below exp(-41) per side
 
 
@@ -74,45 +75,34 @@ class CountDistribution:
 
     def ppf(self, q: ArrayLike) -> Array:
         """Smallest k with ``cdf(k) >= q``; the support's lower end minus one for ``q = 0``."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(np.asarray(q, float))
-        return self._smallest(q, lambda k: self.logcdf(k), logs, np.greater_equal, 0.0)
+        level = np.asarray(q, float)
+        return self._smallest(level, lambda k: self.cdf(k) >= level, certain=0.0)
 
     def isf(self, q: ArrayLike) -> Array:
         """Smallest k with ``sf(k) <= q``; the support's lower end minus one for ``q = 1``."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(np.asarray(q, float))
-        return self._smallest(q, lambda k: self.logsf(k), logs, np.less_equal, 1.0)
+        level = np.asarray(q, float)
+        return self._smallest(level, lambda k: self.sf(k) <= level, certain=1.0)
 
     def _smallest(
-        self,
-        q: ArrayLike,
-        function: Callable[[Array], Array],
-        level: Array,
-        reached: "np.ufunc",
-        certain: float,
+        self, q: Array, reached: Callable[[Array], NDArray[np.bool_]], certain: float
     ) -> Array:
-        """Bisect for the smallest count at which a monotone function has reached a level."""
-        q = np.asarray(q, float)
-        first, last = self._bulk()
-        low = np.full(q.shape, float(self._low))
-        high = np.full(q.shape, float(self._high))
+        """Bisect for the smallest count at which a monotone function has reached its level."""
+        low, high = np.full(q.shape, float(self._low)), np.full(q.shape, float(self._high))
         valid = (q >= 0.0) & (q <= 1.0)
         # Begin where the probability is: the far tails are only computed for those who ask.
-        for probe in (float(first), float(last)):
-            at = np.clip(probe, self._low, self._high)
-            there = reached(function(np.asarray(at)), level)
-            high = np.where(there, np.minimum(high, at), high)
-            low = np.where(there, low, np.maximum(low, at + 1.0))
-        while (valid & (low < high)).any():
+        for end in self._bulk():
+            probe = np.full(q.shape, float(end))
+            there = reached(probe)
+            high = np.where(there, np.minimum(high, probe), high)
+            low = np.where(there, low, np.maximum(low, probe + 1.0))
+        while (open_ := valid & (low < high)).any():
             middle = np.floor(0.5 * (low + high))
-            there = reached(function(middle), level) & (low < high)
-            open_ = low < high
-            high = np.where(there, middle, high)
+            there = reached(middle)
+            high = np.where(open_ & there, middle, high)
             low = np.where(open_ & ~there, middle + 1.0, low)
-        low = np.minimum(low, self._high)
-        result = np.where(q == certain, self._low - 1.0, low)
-        return np.where(valid, result, np.nan)[()]
+        found = np.where(q == certain, self._low - 1.0, np.minimum(low, self._high))
+        found = np.where(q == 1.0 - certain, self._high, found)
+        return np.where(valid, found, np.nan)[()]
 
     def mean(self) -> float:
         """Mean of the count."""
@@ -239,7 +229,8 @@ class LargestPoissonBinomial(CountDistribution):
     t : float or sequence of float
         How many counts follow each component; real numbers >= 1 (up to 1e12 and beyond).
     correlation : float
-        One-factor correlation of the counts' normal scores; needs a single component.
+        One-factor correlation of the counts' normal scores, at most 1 - 1e-6, or 1; needs a single
+        component.
 
     Examples
     --------
@@ -258,9 +249,22 @@ class LargestPoissonBinomial(CountDistribution):
         *,
         correlation: float = 0.0,
     ) -> None:
-        if not len(components):
+        if not isinstance(components, Sequence) or not all(
+            isinstance(one, PoissonBinomial) for one in components
+        ):
+            raise ValueError(
+                f"components must be a sequence of PoissonBinomial; got {components!r}. For t "
+                "alike use PoissonBinomial(...).largest_of(t)."
+            )
+        if not components:
             raise ValueError("components must hold at least one PoissonBinomial; got none.")
-        times = [check_times(one) for one in np.broadcast_to(t, (len(components),)).tolist()]
+        given = list(t) if isinstance(t, Sequence | np.ndarray) else [t] * len(components)
+        if len(given) != len(components):
+            raise ValueError(
+                f"t must be one number, or one for each of {len(components)} components; got "
+                f"{len(given)}."
+            )
+        times = [check_times(one) for one in given]
         laws = [component._law for component in components]
         object.__setattr__(self, "_laws", laws)
         object.__setattr__(self, "_total", float(sum(times)))
@@ -278,9 +282,12 @@ class LargestPoissonBinomial(CountDistribution):
 def _largest_law(
     laws: Sequence[PoissonBinomialLaw], times: Sequence[float], correlation: float
 ) -> CountLaw:
-    if not 0.0 <= correlation <= 1.0:
+    if not isinstance(correlation, int | float | np.number) or not (
+        0.0 <= correlation <= _NEARLY_ONE or correlation == 1.0
+    ):
         raise ValueError(
-            f"correlation must lie between 0 (independent) and 1 (identical); got {correlation}."
+            f"correlation must lie between 0 (independent) and {_NEARLY_ONE}, or be 1 (identical); "
+            f"got {correlation!r}."
         )
     if correlation == 0.0:
         return LargestLaw(laws, times)

@@ -26,9 +26,7 @@ def success_probabilities(n: int | None, p: object) -> Array:
     [0.5, 0.25, 0.25]
     """
     if n is not None:
-        n = _whole("n", n)
-        if n < 1:
-            raise ValueError(f"n must be at least 1 (examples); got {n}.")
+        n = positive_whole("n", n, "examples")
     if isinstance(p, Mapping):
         values = _by_labels(p)
     else:
@@ -55,7 +53,7 @@ def success_probabilities(n: int | None, p: object) -> Array:
 def _as_array(p: object) -> Array:
     try:
         values = np.asarray(p)
-        if values.dtype.kind not in "biuf" and values.dtype != object:
+        if values.dtype.kind not in "iuf" and values.dtype != object:
             raise TypeError
         return values.astype(float)
     except (TypeError, ValueError):
@@ -78,6 +76,14 @@ def _by_labels(p: Mapping[object, object]) -> Array:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
+def positive_whole(name: str, value: object, what: str) -> int:
+    """Return a whole number of at least 1."""
+    number = _whole(name, value)
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1 ({what}); got {number}.")
+    return number
+
+
 def _whole(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise ValueError(f"{name} must be a whole number; got {value!r}.")
@@ -90,9 +96,13 @@ def check_times(t: float) -> float:
     """Return t as a float, at least 1."""
     if isinstance(t, bool) or not isinstance(t, int | float | np.number) or not t >= 1.0:
         raise ValueError(f"t must be a number of at least 1 (configurations tried); got {t!r}.")
-    if not np.isfinite(t):
-        raise ValueError(f"t must be finite; got {t!r}.")
-    return float(t)
+    try:
+        times = float(t)
+    except OverflowError:
+        times = np.inf
+    if not np.isfinite(times):
+        raise ValueError(f"t must be a finite double; got {t!r}.")
+    return times
 
 
 def correct_counts(
@@ -134,7 +144,9 @@ def correct_counts(
         if not 0 <= count <= n:
             raise ValueError(f"num_correct must lie between 0 and n={n}; got {count}.")
         return count, count
-    value = float(accuracy)  # type: ignore[arg-type]
+    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float | np.number):
+        raise ValueError(f"acc must be a number between 0 and 1; got {accuracy!r}.")
+    value = float(accuracy)
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"acc must lie between 0 and 1; got {accuracy}.")
     if decimals is None:
@@ -145,7 +157,13 @@ def correct_counts(
                 "num_correct=, or decimals= if the accuracy was rounded for print."
             )
         return count, count
-    half = 0.5 * 10.0 ** -_whole("decimals", decimals)
+    digits = _whole("decimals", decimals)
+    if digits < 0 or abs(value * 10.0**digits - round(value * 10.0**digits)) > _SLACK:
+        raise ValueError(
+            f"decimals must be the number of decimals of acc, 0 or more; got {decimals} for "
+            f"{accuracy}."
+        )
+    half = 0.5 * 10.0**-digits
     low = max(0, int(np.ceil((value - half) * n - _SLACK * n)))
     high = min(n, int(np.floor((value + half) * n + _SLACK * n)))
     if low > high:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesatk.distributions import LargestPoissonBinomial, PoissonBinomial
-from bayesatk.guessing import check_times, correct_counts, success_probabilities
+from bayesatk.guessing import check_times, correct_counts, positive_whole, success_probabilities
 
 Array = NDArray[np.float64]
+_LARGEST = 709.0  # log of the largest double
 
 
 class PValueRange(NamedTuple):
@@ -58,9 +59,8 @@ class MaxOrderStatisticPoissonBinomial:
 
     def __init__(self, n: int, p: object, *, trials: int = 1) -> None:
         values = success_probabilities(n, p)
-        repeats = success_probabilities(trials, 1.0)  # checks that trials is a whole number >= 1
-        self._one = PoissonBinomial(np.repeat(values, len(repeats)))
-        self.n, self.trials = len(values), len(repeats)
+        self.n, self.trials = len(values), positive_whole("trials", trials, "guesses per example")
+        self._one = PoissonBinomial(np.repeat(values, self.trials))
 
     def __repr__(self) -> str:
         return f"MaxOrderStatisticPoissonBinomial(n={self.n}, trials={self.trials})"
@@ -157,6 +157,8 @@ class MaxOrderStatisticPoissonBinomial:
         below = self.at(t, correlation=correlation)._law.log_lower(np.array([count - 1]))
         upper = self.at(t, correlation=correlation).logsf(count - 1)
         one = self._one.logsf(count - 1)
+        if np.isneginf(one):
+            return check_times(t)
         if upper < np.log(1e-3):  # the logarithms of the lower tails are minus the upper ones
             rate, own = -np.log1p(-np.exp(upper)), -np.log1p(-np.exp(one))
             ratio = np.exp(upper - one) if own == 0.0 else rate / own
@@ -168,26 +170,28 @@ class MaxOrderStatisticPoissonBinomial:
     ) -> float:
         """Smallest accuracy with a p-value of at most alpha; NaN where none has."""
         count = float(self.at(t, correlation=correlation).isf(_check_level(alpha))) + 1.0
-        return count / self.marks if count <= self._one.support()[1] else float("nan")
+        return count / self.marks if count <= self.marks else float("nan")
 
     def largest_significant_t(
         self, acc: float | None = None, *, alpha: float = 0.05, num_correct: int | None = None
     ) -> int:
         """Most independent configurations for which the p-value is still at most alpha; 0: none."""
         count, _ = correct_counts(acc, self.marks, num_correct)
-        below = -np.log1p(-_check_level(alpha))
+        log_below = np.log(-np.log1p(-_check_level(alpha)))
         upper = float(self._one.logsf(count - 1))
-        rate = np.exp(upper) if upper < -30.0 else -np.log1p(-min(np.exp(upper), 1.0 - 1e-16))
-        if rate == 0.0:
+        if upper == 0.0:
+            return 0
+        log_rate = upper if upper < -37.0 else np.log(-np.log1p(-np.exp(upper)))
+        if not log_below - log_rate < _LARGEST:
             raise OverflowError(
-                f"the largest t exceeds every double: log P(X >= {count}) = {upper:.6g}."
+                "the largest t that is still significant exceeds every double: log P(X >= "
+                f"{count}) = {upper:.6g}."
             )
-        guess = int(below / rate)
         # Settled by the p-value itself, so that the two never contradict each other.
-        for t in (guess + 1, guess, guess - 1):
-            if t >= 1 and float(self.at(t).sf(count - 1)) <= alpha:
-                return t
-        return 0
+        t = np.floor(np.exp(log_below - log_rate)) + 1.0
+        while t >= 1.0 and float(self.at(t).sf(count - 1)) > alpha:
+            t = min(t - 1.0, np.floor(t * (1.0 - 1e-15)))
+        return int(t)
 
     def _over(self, k: ArrayLike, t: ArrayLike, name: str) -> Array:
         counts, times = np.broadcast_arrays(np.asarray(k, float), np.asarray(t, float))

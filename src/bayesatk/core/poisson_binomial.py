@@ -20,6 +20,7 @@ from bayesatk.core.credit import Array
 _BODY = 1.5  # standard deviations around the mean within which transforms are accurate enough
 _SPAN = 2.0  # standard deviations around a tilted mean served by one tilt
 _STEEP = 300.0  # largest fall of the tilting factor within one such stretch
+_OVERFLOW = 600.0  # tilting parameter whose exponential a double may not hold
 _NORMAL = -640.0  # logarithms of directly summed masses below this come from subnormal numbers
 
 
@@ -197,25 +198,25 @@ class PoissonBinomialLaw:
             table[place] = np.where(np.isnan(table[place]), values, table[place])
 
     def _tilt(self, target: float) -> tuple[float, Array, Array, float]:
-        """Tilting parameter that moves the mean to the target, to a twentieth of an sd."""
+        """Tilting parameter that moves the mean to the target, to a twentieth of an sd.
+
+        Newton's method inside a bracket: with all logits below -50 hardly anything succeeds, with
+        all above 50 hardly anything fails.
+        """
         share, own = target / self._free, self._mean / self._free
         theta = float(np.log(share / (1.0 - share)) - np.log(own / (1.0 - own)))
-        low, high = -np.inf, np.inf
+        low, high = -float(self._logit.max()) - 50.0, -float(self._logit.min()) + 50.0
+        theta = min(max(theta, low), high)
         for _ in range(200):
             p, q = expit(self._logit + theta), expit(-self._logit - theta)
             gap = float(self._count @ p) - target
             variance = float(self._count @ (p * q))
-            if gap**2 <= 0.0025 * variance:
+            if gap**2 <= 0.0025 * variance or not low < high:
                 break
             low, high = (theta, high) if gap < 0 else (low, theta)
             theta -= gap / max(variance, 1e-300)
             if not low < theta < high:
-                bounded = np.isfinite(low) and np.isfinite(high)
-                theta = (
-                    0.5 * (low + high)
-                    if bounded
-                    else (low if np.isfinite(low) else high) - np.sign(gap) * 8.0
-                )
+                theta = 0.5 * (low + high)
         return theta, p, q, variance
 
     def _log_factor(self, theta: float, start: int) -> float:
@@ -225,6 +226,9 @@ class PoissonBinomialLaw:
         all variables, so it would add up.
         """
         tilt = np.longdouble(theta)
+        if abs(theta) > _OVERFLOW:
+            terms = np.log1p(-self._p) + np.logaddexp(0.0, self._logit + tilt)
+            return float(self._count @ terms - tilt * start)
         from_zero = self._p <= 0.5
         zero = np.log1p(self._p[from_zero] * np.expm1(tilt))
         one = np.log1p(self._q[~from_zero] * np.expm1(-tilt))

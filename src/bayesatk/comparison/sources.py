@@ -1,0 +1,237 @@
+"""What systems are compared on: exact distributions, or joint draws of paired questions."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
+from bayesatk.core.distribution import interval
+from bayesatk.core.mixture import States
+from bayesatk.core.priors import prior_from
+from bayesatk.metrics import Metric, MetricGrid
+from bayesatk.results import metric_grid
+
+Array = NDArray[np.float64]
+Counts = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+CONTRASTS = (
+    "mean",
+    "sd",
+    "ci_lower",
+    "ci_upper",
+    "prob_greater",
+    "prob_below_rope",
+    "prob_in_rope",
+    "prob_above_rope",
+    "expected_loss",
+    "ratio_median",
+    "ratio_lower",
+    "ratio_upper",
+    "monte_carlo_error",
+    "sd_unpaired",
+)
+_DRAWS = 4000
+_FLOATS = 30_000_000  # draws of p held at once: 240 MB
+_FEWEST = 400
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Interval and region of practical equivalence."""
+
+    ci_prob: float
+    ci_kind: Literal["eti", "hdi"]
+    rope: float
+
+
+def counts(fit: xr.DataTree) -> Counts:
+    """Return successes and trials of every system; every one must have tried every question."""
+    successes = fit["observed_data"].to_dataset()["successes"].values
+    trials = fit["constant_data"].to_dataset()["trials"].values
+    if (trials == 0).any():
+        system, question = (int(place[0]) for place in np.nonzero(trials == 0))
+        labels = fit["constant_data"].to_dataset()
+        raise ValueError(
+            "systems must have tried the same questions to be compared; "
+            f"{labels['system'].values[system]!r} has no trial of question "
+            f"{labels['question'].values[question]!r}. Evaluate them on the questions they share."
+        )
+    return list(zip(successes, trials, strict=True))
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Independent quantities by cell and system, with their exact distributions."""
+
+    known: list[list[Known]]  # [cell][system]
+    mean: Array
+    sd: Array
+
+    def ranks(self, cell: int) -> Array:
+        """Return the probability of every rank, by system."""
+        return rank_probabilities(self.known[cell])
+
+    def contrast(self, cell: int, i: int, j: int, settings: Settings) -> Array:
+        """Return the contrasts of system i minus system j."""
+        a, b = self.known[cell][i], self.known[cell][j]
+        gap = Difference(a, b)
+        below, at_most, above = gap.cdf(np.array([-settings.rope, 0.0, settings.rope]))
+        tail = 0.5 * (1.0 - settings.ci_prob)
+        sd = float(np.hypot(self.sd[cell, i], self.sd[cell, j]))
+        return np.array(
+            [
+                self.mean[cell, i] - self.mean[cell, j],
+                sd,
+                *interval(gap, settings.ci_prob, settings.ci_kind),
+                1.0 - at_most,
+                below,
+                above - below,
+                1.0 - above,
+                gap.expected_loss(),
+                *ratio_quantiles(a, b, [0.5, tail, 1.0 - tail]),
+                0.0,
+                sd,
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Joint draws (draws, cells, systems); `sd` is each system's own."""
+
+    values: Array
+    sd_unpaired: Callable[[int, int, int], float]
+    effective: float
+
+    def ranks(self, cell: int) -> Array:
+        """Return the probability of every rank, by system."""
+        order = np.argsort(np.argsort(-self.values[:, cell], axis=1), axis=1)
+        size = order.shape[1]
+        return np.stack([(order == rank).mean(axis=0) for rank in range(size)], axis=1)
+
+    def contrast(self, cell: int, i: int, j: int, settings: Settings) -> Array:
+        """Return the contrasts of system i minus system j."""
+        a, b = self.values[:, cell, i], self.values[:, cell, j]
+        gap = a - b
+        tail = 0.5 * (1.0 - settings.ci_prob)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where((a == 0) & (b == 0), 1.0, a / b)
+        greater = float((gap > 0).mean() + 0.5 * (gap == 0).mean())
+        doubt = np.clip(greater, 0.5 / len(gap), 1.0 - 0.5 / len(gap))
+        return np.array(
+            [
+                gap.mean(),
+                gap.std(ddof=1),
+                *_interval_of_draws(gap, settings),
+                greater,
+                (gap < -settings.rope).mean(),
+                (np.abs(gap) <= settings.rope).mean(),
+                (gap > settings.rope).mean(),
+                np.maximum(-gap, 0.0).mean(),
+                *np.quantile(ratio, [0.5, tail, 1.0 - tail], method="lower"),
+                float(np.sqrt(doubt * (1.0 - doubt) / self.effective)),
+                self.sd_unpaired(cell, i, j),
+            ]
+        )
+
+
+def _interval_of_draws(values: Array, settings: Settings) -> tuple[float, float]:
+    ordered = np.sort(values)
+
+    class Empirical:
+        def quantile(self, probability: object) -> Array:
+            return np.asarray(np.quantile(ordered, np.asarray(probability)))
+
+    return interval(Empirical(), settings.ci_prob, settings.ci_kind)
+
+
+def exact_questions(fit: xr.DataTree, grid: MetricGrid, counts: Counts) -> Exact:
+    """Rebuild the exact posteriors for these questions."""
+    prior = prior_from(json.loads(fit.attrs["prior"]))
+    posteriors = [
+        system_posterior(fit.attrs["pooling"], States.of(c, n), list(grid), prior)
+        for c, n in counts
+    ]
+    by_system = [posterior.distributions()[0] for posterior in posteriors]
+    cells = range(len(list(grid)))
+    return Exact(
+        [[Known(distributions[cell]) for distributions in by_system] for cell in cells],
+        np.stack([posterior.mean[:, 0] for posterior in posteriors], axis=1),
+        np.stack([posterior.sd[:, 0] for posterior in posteriors], axis=1),
+    )
+
+
+def sampled_questions(fit: xr.DataTree, grid: MetricGrid) -> Drawn:
+    """Draws of the metrics for these questions; systems are independent, so pairs of draws are."""
+    posterior = fit["posterior"].to_dataset().sel(target="questions")
+    columns = []
+    for metric in grid:
+        chosen = posterior[metric.family.variable]
+        where = {"k": metric.k, "tau": metric.tau}
+        chosen = chosen.sel({dim: value for dim, value in where.items() if dim in chosen.dims})
+        columns.append(chosen.transpose("chain", "draw", "system").values)
+    values = np.stack(columns, axis=2)
+    flat = values.reshape(-1, *values.shape[2:])
+    sd = flat.std(axis=0, ddof=1)
+    return Drawn(flat, lambda cell, i, j: float(np.hypot(sd[cell, i], sd[cell, j])), len(flat))
+
+
+def paired_population(
+    fit: xr.DataTree,
+    grid: MetricGrid,
+    counts: Counts,
+    rng: np.random.Generator,
+) -> Drawn:
+    """Bayesian bootstrap over questions, the same weights for every system."""
+    questions = len(counts[0][0])
+    metrics = list(grid)
+    stored = fit["posterior"].sizes["chain"] * fit["posterior"].sizes["draw"]
+    wanted = stored if fit.attrs["method"] == "nuts" else _DRAWS
+    size = int(min(wanted, max(_FEWEST, _FLOATS // questions)))
+    weight = rng.standard_exponential((size, questions))
+    weight /= weight.sum(axis=1, keepdims=True)
+    other_weight = weight[rng.permutation(size)]  # of questions redrawn for each system alone
+    values = np.empty((size, len(metrics), len(counts)))
+    alone = np.empty_like(values)
+    for system, p in enumerate(_question_draws(fit, counts, size, rng)):
+        for cell, metric in enumerate(metrics):
+            worth = metric.latent(p)
+            values[:, cell, system] = np.einsum("dq,dq->d", weight, worth)
+            alone[:, cell, system] = np.einsum("dq,dq->d", other_weight, worth)
+    sd = alone.std(axis=0, ddof=1)
+    return Drawn(values, lambda cell, i, j: float(np.hypot(sd[cell, i], sd[cell, j])), size)
+
+
+def _question_draws(
+    fit: xr.DataTree,
+    counts: Counts,
+    size: int,
+    rng: np.random.Generator,
+) -> Iterator[Array]:
+    """Draws of every question's p (draws, questions), one system after another."""
+    if fit.attrs["method"] == "nuts":
+        posterior = fit["posterior"].to_dataset()
+        if "p" not in posterior:
+            raise ValueError(
+                "a sampled result must hold draws of every question's p to be compared; sample it "
+                "again with keep=['p']."
+            )
+        p = posterior["p"].transpose("system", "chain", "draw", "question").values
+        for own in p.reshape(len(p), -1, p.shape[-1]):
+            yield own[rng.permutation(len(own))[:size]]
+        return
+    prior = prior_from(json.loads(fit.attrs["prior"]))
+    one: list[Metric] = list(metric_grid(fit))[:1]
+    for c, n in counts:
+        drawn = system_posterior(fit.attrs["pooling"], States.of(c, n), one, prior).draw(
+            size, rng, True
+        )
+        if drawn.p is None:
+            raise AssertionError("draws of p were asked for")
+        yield drawn.p

@@ -1,0 +1,210 @@
+"""Which system is better, by how much, how surely: on these questions, on questions like these."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.comparison.sources import (
+    CONTRASTS,
+    Settings,
+    counts,
+    exact_questions,
+    paired_population,
+    sampled_questions,
+)
+from bayesatk.core.seeding import RandomSource, resolve_rng
+from bayesatk.metrics import Metric, parse
+from bayesatk.results import TARGETS, check_result, metric_grid
+
+Array = NDArray[np.float64]
+
+
+def compare(
+    fit: xr.DataTree,
+    *,
+    rope: float = 0.0,
+    rng: RandomSource = None,
+) -> xr.DataTree:
+    """Hold every pair of systems of a result against each other, and rank them all.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        With two systems or more, from `bayesatk.evaluate`, or from `bayesatk.sample` with
+        ``keep=["p"]`` (draws of every question's p are needed to pair questions).
+    rope : float
+        Half-width of the region of practical equivalence: differences within ``[-rope, rope]``
+        count as none.
+    rng : int, numpy.random.Generator or None
+        For the Bayesian bootstrap (questions like these).
+
+    Returns
+    -------
+    xarray.DataTree
+        The result with two groups. ``comparison`` holds every metric with dims ``(system, other,
+        [k], [tau], target, contrast)``, contrasts of ``system`` minus ``other``: mean, sd, interval
+        (as in the result), probability that the difference is positive, below, inside and above
+        the ROPE, expected loss of choosing ``system``, quantiles of the ratio, the Monte Carlo
+        standard error of probabilities (0: exact), and the sd had the questions not been paired.
+        ``ranks`` holds the probability of every rank (1 is best), dims ``(system, rank, ...,
+        target)``.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two systems, or some system lacks a question.
+
+    Notes
+    -----
+    *These questions*: given the data, systems are independent; differences, ratios and ranks are
+    integrals over the exact posteriors (of the draws, for a sampled result). *Questions like
+    these*: the systems answer the same questions, so the questions are redrawn together: the
+    Bayesian bootstrap (Rubin 1981) with the same weights for all systems, on draws of every
+    question's p under the pooling of the result. Where questions hard for one system are hard for
+    the other, that makes differences more certain than the difference of two intervals.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
+    >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
+    >>> found = compare(fit, rng=1)["comparison"]["bayes"].sel(system="a", other="b")
+    >>> exact = found.sel(target="questions")
+    >>> round(float(exact.sel(contrast="mean")), 6)  # 5/6 - 1/2
+    0.333333
+    >>> float(exact.sel(contrast="prob_greater")) > 0.999
+    True
+    """
+    check_result(fit)
+    if not rope >= 0.0:
+        raise ValueError(f"rope must be 0 or more (the half-width of no difference); got {rope}.")
+    grid = metric_grid(fit)
+    observed = counts(fit)
+    if len(observed) < 2:
+        raise ValueError("fit must hold at least two systems to compare; got one.")
+    generator, seed = resolve_rng(rng)
+    settings = Settings(float(fit.attrs["ci_prob"]), fit.attrs["ci_kind"], float(rope))
+    sources = (
+        sampled_questions(fit, grid)
+        if fit.attrs["method"] == "nuts"
+        else exact_questions(fit, grid, observed),
+        paired_population(fit, grid, observed, generator),
+    )
+    size, cells = len(observed), len(list(grid))
+    table = np.zeros((size, size, cells, len(TARGETS), len(CONTRASTS)))
+    ranks = np.empty((size, size, cells, len(TARGETS)))
+    for (target, source), cell in product(enumerate(sources), range(cells)):
+        ranks[:, :, cell, target] = source.ranks(cell)
+        for i, j in combinations(range(size), 2):
+            table[i, j, cell, target] = found = source.contrast(cell, i, j, settings)
+            table[j, i, cell, target] = _mirrored(found)
+    systems = fit["observed_data"].to_dataset()["system"].values
+    coords = {**grid.coords, "system": systems, "target": list(TARGETS)}
+    result = fit.copy()
+    attrs = {"rope": float(rope), "seed": seed}
+    result["comparison"] = xr.DataTree(
+        xr.Dataset(
+            grid.split(table, ("system", "other"), ("target", "contrast")),
+            coords={**coords, "other": systems, "contrast": list(CONTRASTS)},
+            attrs=attrs,
+        )
+    )
+    result["ranks"] = xr.DataTree(
+        xr.Dataset(
+            grid.split(ranks, ("system", "rank"), ("target",)),
+            coords={**coords, "rank": np.arange(1, size + 1)},
+            attrs=attrs,
+        )
+    )
+    return result
+
+
+def _mirrored(found: Array) -> Array:
+    """Contrasts of the pair the other way round."""
+    one = dict(zip(CONTRASTS, found.tolist(), strict=True))
+    with np.errstate(divide="ignore"):
+        ratio = [
+            float(1.0 / np.float64(one[f"ratio_{end}"])) for end in ("median", "upper", "lower")
+        ]
+    return np.array(
+        [
+            -one["mean"], one["sd"], -one["ci_upper"], -one["ci_lower"], 1.0 - one["prob_greater"],
+            one["prob_above_rope"], one["prob_in_rope"], one["prob_below_rope"],
+            one["expected_loss"] + one["mean"], *ratio, one["monte_carlo_error"],
+            one["sd_unpaired"],
+        ]
+    )  # fmt: skip
+
+
+def comparison_table(result: xr.DataTree) -> pd.DataFrame:
+    """Tabulate a comparison: one row per pair (the better first), metric and target.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.compare`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``system``, ``other``, ``metric``, ``target``, the contrasts, and ``sentence``: how
+        sure, by how much, and whether more questions or more trials would help.
+    """
+    check_result(result, "comparison")
+    dataset = result["comparison"].to_dataset()
+    systems = dataset["system"].values.tolist()
+    rows = []
+    ci_prob = float(result.attrs["ci_prob"])
+    for metric, (i, j) in product(
+        parse(str(result.attrs["metrics"])), combinations(range(len(systems)), 2)
+    ):
+        chosen = _cell(dataset[metric.family.variable], metric)
+        if float(chosen.isel(system=i, other=j).sel(target="questions", contrast="mean")) < 0:
+            i, j = j, i
+        pair = chosen.isel(system=i, other=j)
+        names = {"system": systems[i], "other": systems[j], "metric": metric.label}
+        sds = pair.sel(contrast="sd").values
+        for target in TARGETS:
+            found = pair.sel(target=target).values.tolist()
+            row = {**names, "target": target, **dict(zip(CONTRASTS, found, strict=True))}
+            sentence = _sentence(row, ci_prob)
+            if target == "population" and sds[1] > 0:
+                sentence += _remedy(float(min(1.0, (sds[0] / sds[1]) ** 2)))
+            rows.append({**row, "sentence": sentence})
+    return pd.DataFrame(rows)
+
+
+def _remedy(trial_share: float) -> str:
+    """Say what would make the difference more certain."""
+    more = "trials" if trial_share > 0.5 else "questions"
+    return (
+        f" {100 * (1.0 - trial_share):.0f}% of that variance is about which questions were asked, "
+        f"the rest about their trials: more {more} help most."
+    )
+
+
+def _cell(variable: xr.DataArray, metric: Metric) -> xr.DataArray:
+    where = {"k": metric.k, "tau": metric.tau}
+    return variable.sel({dim: value for dim, value in where.items() if dim in variable.dims})
+
+
+_INVERTED = ("median", "upper", "lower")
+_WHERE = {"questions": "on these questions", "population": "on questions like these"}
+
+
+def _sentence(row: dict[str, object], ci_prob: float) -> str:
+    """Say who is ahead, by how much and how surely."""
+    sure = float(str(row["prob_greater"]))
+    verdict = (
+        "is ahead of" if sure >= 0.975 else "is probably ahead of" if sure >= 0.9 else
+        "cannot be separated from"
+    )  # fmt: skip
+    return (
+        f"{row['system']} {verdict} {row['other']} in {row['metric']} "
+        f"{_WHERE[str(row['target'])]}: {row['mean']:+.3f} "
+        f"({100 * ci_prob:g}% interval {row['ci_lower']:+.3f} to {row['ci_upper']:+.3f}), "
+        f"P(better) = {sure:.3f}."
+    )

@@ -1,0 +1,188 @@
+"""Systems against each other: simulation, laws, known truth, and PyMC."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.stats import beta as beta_distribution
+
+import bayesatk as bk
+from bayesatk.comparison.systems import CONTRASTS
+from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
+from bayesatk.core.distribution import MonotoneImage
+
+
+def _data(seed: int, questions: int = 25, shifts: tuple[float, ...] = (0.0, 0.7, 1.0)):
+    rng = np.random.default_rng(seed)
+    difficulty = rng.normal(0.0, 1.3, questions)
+    p = 1 / (1 + np.exp(-(difficulty + np.array(shifts)[:, None])))
+    trials = rng.integers(1, 6, p.shape)
+    names = ["a", "b", "c", "d"][: len(shifts)]
+    return bk.tally((rng.binomial(trials, p), trials), systems=names)
+
+
+def _known(a: float, b: float) -> Known:
+    one = np.ones(1)
+    return Known(MonotoneImage(np.array([0.0, 1.0]), a * one, b * one, one))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((3, 2), (2, 5)), ((1, 1), (40, 3)), ((5, 1), (5, 1))]
+)
+def test_contrasts_of_two_betas_against_simulation(first, second) -> None:
+    a, b = _known(*first), _known(*second)
+    rng = np.random.default_rng(1)
+    size = 400_000
+    x, y = rng.beta(*first, size), rng.beta(*second, size)
+    gap, levels = Difference(a, b), np.array([0.025, 0.5, 0.975])
+    slack = 4.5 * 0.5 / np.sqrt(size)
+    for point in (-0.2, 0.0, 0.3):
+        assert abs(float(gap.cdf(point)) - (x - y <= point).mean()) < slack
+    for level, value in zip(levels, gap.quantile(levels), strict=True):
+        assert abs((x - y <= value).mean() - level) < slack
+    for level, value in zip(levels, ratio_quantiles(a, b, levels), strict=True):
+        assert abs((x / y <= value).mean() - level) < slack
+    loss = np.maximum(y - x, 0)
+    assert abs(gap.expected_loss() - loss.mean()) < 5 * loss.std() / np.sqrt(size)
+
+
+def test_textbook_probability_of_superiority() -> None:
+    """P(Beta(a, b) > Uniform) is its mean; of one Beta against itself a half."""
+    gap = Difference(_known(7, 2), _known(1, 1))
+    assert 1 - float(gap.cdf(0.0)) == pytest.approx(7 / 9, abs=1e-7)
+    assert float(Difference(_known(3, 9), _known(3, 9)).cdf(0.0)) == pytest.approx(0.5, abs=1e-7)
+
+
+def test_ranks_against_simulation() -> None:
+    parameters = [(8, 4), (7, 5), (2, 2), (20, 12)]
+    found = rank_probabilities([_known(*one) for one in parameters])
+    np.testing.assert_allclose(found.sum(axis=0), 1.0, atol=1e-6)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-9)
+    rng = np.random.default_rng(2)
+    draws = np.stack([rng.beta(a, b, 200_000) for a, b in parameters], axis=1)
+    rank = np.argsort(np.argsort(-draws, axis=1), axis=1)
+    for place in range(4):
+        share = (rank == place).mean(axis=0)
+        assert np.abs(found[:, place] - share).max() < 4.5 * 0.5 / np.sqrt(200_000)
+
+
+@pytest.mark.parametrize("pooling", ["none", "partial", "complete"])
+def test_these_questions_against_the_stored_draws(pooling) -> None:
+    fit = bk.evaluate(_data(3), "pass@2 bayes", pooling=pooling, draws=5000, rng=1)
+    result = bk.compare(fit, rope=0.05, rng=1)
+    draws = fit["posterior"]["pass_at_k"].sel(k=2, target="questions").stack(s=("chain", "draw"))
+    gap = (draws.sel(system="b") - draws.sel(system="a")).values
+    found = result["comparison"]["pass_at_k"].sel(k=2, target="questions", system="b", other="a")
+    one = {name: float(found.sel(contrast=name)) for name in CONTRASTS}
+    slack = 4.5 * 0.5 / np.sqrt(len(gap))
+    assert abs(one["mean"] - gap.mean()) < 4.5 * gap.std() / np.sqrt(len(gap))
+    assert abs(one["sd"] / gap.std() - 1) < 0.03
+    assert abs(one["prob_greater"] - (gap > 0).mean()) < slack
+    assert abs(one["prob_in_rope"] - (np.abs(gap) <= 0.05).mean()) < slack
+    assert abs(one["expected_loss"] - np.maximum(-gap, 0).mean()) < 0.002
+    assert abs((gap < one["ci_lower"]).mean() - 0.025) < slack
+    assert abs((gap > one["ci_upper"]).mean() - 0.025) < slack
+    assert one["monte_carlo_error"] == 0.0
+    assert one["prob_below_rope"] + one["prob_in_rope"] + one["prob_above_rope"] == pytest.approx(1)
+    first = (draws.transpose("s", "system").values.argmax(axis=1)[:, None] == np.arange(3)).mean(0)
+    ranks = result["ranks"]["pass_at_k"].sel(k=2, target="questions", rank=1).values
+    assert np.abs(ranks - first).max() < slack
+
+
+def test_a_pair_is_its_mirror_image() -> None:
+    fit = bk.evaluate(_data(4), "bayes", rng=1)
+    found = bk.compare(fit, rope=0.02, rng=1)["comparison"]["bayes"]
+    mirror = found.transpose("other", "system", "target", "contrast").values
+    straight = dict(zip(CONTRASTS, np.moveaxis(found.values, -1, 0), strict=True))
+    turned = dict(zip(CONTRASTS, np.moveaxis(mirror, -1, 0), strict=True))
+    off = ~np.eye(3, dtype=bool)
+    for name, opposite, sign, shift in (
+        ("mean", "mean", -1, 0), ("sd", "sd", 1, 0), ("ci_lower", "ci_upper", -1, 0),
+        ("prob_greater", "prob_greater", -1, 1), ("prob_below_rope", "prob_above_rope", 1, 0),
+    ):  # fmt: skip
+        np.testing.assert_allclose(straight[name][off], shift + sign * turned[opposite][off])
+    gap = straight["expected_loss"] - turned["expected_loss"]
+    np.testing.assert_allclose(gap, turned["mean"], atol=1e-5)
+    np.testing.assert_allclose((straight["ratio_lower"] * turned["ratio_upper"])[off], 1.0)
+
+
+def test_pairing_tells_hard_questions_from_bad_systems() -> None:
+    """The same difficulties for both: paired sd well under the unpaired one, mean unchanged."""
+    rng = np.random.default_rng(6)
+    p = np.clip(rng.beta(0.3, 0.3, 80) + np.array([[0.0], [0.06]]), 0.02, 0.98)
+    fit = bk.evaluate(bk.tally((rng.binomial(32, p), 32)), "bayes", rng=1)
+    for found in (
+        bk.compare(fit, rng=seed)["comparison"]["bayes"].sel(target="population")[1, 0]
+        for seed in (1, 2)
+    ):
+        sd, unpaired = (float(found.sel(contrast=name)) for name in ("sd", "sd_unpaired"))
+        assert sd < 0.35 * unpaired
+        questions = bk.compare(fit, rng=1)["comparison"]["bayes"].sel(target="questions")[1, 0]
+        gap = float(found.sel(contrast="mean") - questions.sel(contrast="mean"))
+        assert abs(gap) < 5 * sd / np.sqrt(4000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_intervals_and_probabilities_are_calibrated(shift) -> None:
+    """Two systems on redrawn questions: 95% intervals hold the true difference about that often."""
+    rng = np.random.default_rng(9)
+    grid = np.random.default_rng(0).normal(0.0, 1.5, 400_000)
+    inverse = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
+    truth = float((inverse(grid + shift) - inverse(grid)).mean())
+    held, replications = 0, 50
+    for seed in range(replications):
+        z = rng.normal(0.0, 1.5, 60)
+        p = inverse(np.stack([z + shift, z]))
+        fit = bk.evaluate(bk.tally((rng.binomial(4, p), 4)), "bayes", draws=500, rng=seed)
+        one = bk.compare(fit, rng=seed)["comparison"]["bayes"].sel(target="population")[0, 1]
+        held += float(one.sel(contrast="ci_lower")) <= truth <= float(one.sel(contrast="ci_upper"))
+    assert 0.86 <= held / replications <= 1.0
+
+
+@pytest.mark.slow
+def test_sampled_and_exact_comparisons_agree() -> None:
+    data = _data(5, shifts=(0.0, 0.8))
+    fit = bk.evaluate(data, "pass@2", rng=1)
+    sampled = bk.sample(data, "pass@2", keep=["p"], rng=1, progressbar=False)
+    ours, theirs = (bk.compare(one, rng=1)["comparison"]["pass_at_k"] for one in (fit, sampled))
+    pair = {"system": "b", "other": "a"}
+    gap = np.abs(ours - theirs).sel(**pair)
+    sd = ours.sel(**pair, contrast="sd")
+    for name in ("mean", "ci_lower", "ci_upper"):
+        assert bool((gap.sel(contrast=name) < 0.2 * sd).all()), name
+    assert bool((gap.sel(contrast="prob_greater") < 0.02).all())
+    with pytest.raises(ValueError, match=r"keep=\['p'\]"):
+        bk.compare(bk.sample(data, "pass@2", rng=1, draws=300, tune=300, progressbar=False))
+
+
+def test_table_speaks(tmp_path) -> None:
+    fit = bk.evaluate(_data(7), "pass@1,2", rng=1)
+    result = bk.compare(fit, rng=1)
+    frame = bk.comparison_table(result)
+    assert len(frame) == 3 * 2 * 2
+    assert (frame.loc[frame["target"] == "questions", "mean"] >= 0).all()
+    sentence = frame["sentence"][1]
+    for text in ("on questions like these", "P(better)", "help most"):
+        assert text in sentence
+    path = bk.save(result, tmp_path / "compared.nc")
+    xr.testing.assert_identical(
+        bk.load_result(path)["comparison"].to_dataset(), result["comparison"].to_dataset()
+    )
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least two systems"):
+        bk.compare(bk.evaluate([[1, 0]], "bayes", rng=1))
+    fit = bk.evaluate(_data(8), "bayes", rng=1)
+    with pytest.raises(ValueError, match="rope must be 0 or more"):
+        bk.compare(fit, rope=-0.1)
+    with pytest.raises(ValueError, match="must have the group 'comparison'"):
+        bk.comparison_table(fit)
+    holes = bk.tally({"a": [[1], [0]], "b": [[1], [None]]}, questions=["x", "y"], missing="ignore")
+    with pytest.raises(ValueError, match="'b' has no trial of question 'y'"):
+        bk.compare(bk.evaluate(holes, "bayes", rng=1))
+
+
+def test_beta_images_are_the_scipy_ones() -> None:
+    known = _known(3, 2)
+    np.testing.assert_allclose(known.cdf(known.values), beta_distribution(3, 2).cdf(known.values))
