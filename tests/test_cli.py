@@ -152,3 +152,13 @@ def test_baseline_says_what_it_needs(arguments, message) -> None:
     done = run("baseline", *arguments)
     assert done.exit_code == 2
     assert message in done.output
+
+
+def test_compare_prints_pairs_and_sentences(runs) -> None:
+    done = run("compare", runs, "-m", "pass@1", "--seed", 1)
+    assert done.exit_code == 0, done.output
+    for text in ("P(better)", "like these", "help most"):
+        assert text in done.output
+    answer = json.loads(run("compare", runs, "-m", "pass@1", "--seed", 1, "--json").output)
+    assert len(answer["results"]) == 2
+    assert answer["results"][0]["monte_carlo_error"] == 0

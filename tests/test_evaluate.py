@@ -20,7 +20,8 @@ def test_schema(fit) -> None:
     assert posterior.sizes["chain"] == 4
     assert posterior.sizes["draw"] == 1000
     assert posterior["k"].values.tolist() == [1, 3, 4]
-    assert set(fit.children) == {
+    pointwise = {"log_likelihood"} if fit.attrs["pooling"] != "none" else set()
+    assert set(fit.children) == pointwise | {
         "posterior", "closed_form", "closed_form_quantiles", "observed_data", "constant_data",
     }  # fmt: skip
     assert all(isinstance(value, str | int | float) for value in fit.attrs.values())
@@ -120,6 +121,32 @@ def test_estimate_is_nan_beyond_the_trials_and_the_posterior_is_not() -> None:
     assert 0 < float(closed.sel(statistic="mean", k=3)) < 1
     assert np.isnan(closed.sel(statistic="prior_sensitivity", k=2))
     assert float(closed.sel(statistic="prior_sensitivity", k=3)) > 0
+
+
+@pytest.mark.parametrize(
+    ("pooling", "weaker"),
+    [("partial", bk.HyperPrior((0.5, 0.5), (0.5, 0.5))), ("none", bk.BetaPrior(0.5, 0.5))],
+)
+def test_prior_sensitivity_is_a_ratio_of_widths(ragged, pooling, weaker) -> None:
+    one, other = (
+        bk.evaluate(ragged, "pass@12", pooling=pooling, prior=prior, rng=1)["closed_form"][
+            "pass_at_k"
+        ].squeeze("k")
+        for prior in (None, weaker)
+    )
+
+    def width(found, target):
+        chosen = found.sel(target=target)
+        return chosen.sel(statistic="ci_upper") - chosen.sel(statistic="ci_lower")
+
+    given = one.sel(statistic="prior_sensitivity")
+    expected = width(other, "questions") / width(one, "questions")
+    np.testing.assert_allclose(given.sel(target="questions"), expected, rtol=1e-9)
+    if pooling == "none":  # bootstrapped: sds
+        expected = (other / one).sel(target="population", statistic="sd")
+    else:
+        expected = width(other, "population") / width(one, "population")
+    np.testing.assert_allclose(given.sel(target="population"), expected, rtol=1e-9)
 
 
 def test_flat_prior_of_the_parity_functions_is_pooling_none() -> None:

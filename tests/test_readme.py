@@ -27,7 +27,7 @@ def test_code_blocks_run_and_print_what_is_shown(tmp_path, monkeypatch) -> None:
             shown = text.strip().removesuffix("...").strip()
             assert printed.strip().startswith(shown), f"README shows\n{shown}\nbut got\n{printed}"
             checked += 1
-    assert checked == 5
+    assert checked == 6
 
 
 def test_links_lead_somewhere() -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from bayesatk.terminal import (
     print_baseline,
+    print_comparison,
     print_published_baseline,
     print_result,
     print_verification,
@@ -145,6 +146,37 @@ def verify(
     """
     data = _load(file, missing, score, column)
     _verify(data, metric, pooling, seed, as_json, output, quiet)
+
+
+@app.command()
+@_one_line_errors
+def compare(
+    file: File,
+    metric: Metrics,
+    rope: Annotated[float, typer.Option(help="Half-width of no difference.")] = 0.0,
+    pooling: PoolingOption = "partial",
+    missing: Missing = "error",
+    score: ScoreOption = None,
+    column: ColumnOption = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Hold every pair of systems against each other: bayesatk compare runs.csv -m pass@1."""
+    from bayesatk.closed_form.evaluate import evaluate as run
+    from bayesatk.comparison.systems import compare as hold
+    from bayesatk.comparison.systems import comparison_table
+    from bayesatk.io.saved import save
+
+    data = _load(file, missing, score, column)
+    result = hold(run(data, metric, pooling=pooling, rng=seed), rope=rope, rng=seed)
+    if output is not None:
+        save(result, output)
+    if as_json:
+        rows = json.loads(comparison_table(result).to_json(orient="records", double_precision=15))
+        _print_json({"pooling": pooling, "rope": rope, "results": rows})
+    else:
+        print_comparison(Console(), result)
 
 
 @app.command()

@@ -36,8 +36,8 @@ def print_result(console: Console, fit: Any) -> None:
     console.print(grid, markup=False)
     if beyond:
         console.print(
-            "prior x: sd under a weaker prior over the sd; far from 1, an answer for k > trials is "
-            "mostly prior.",
+            "prior x: width under a weaker prior over the width; far from 1, an answer for k > "
+            "trials is mostly prior.",
             highlight=False,
             markup=False,
         )
@@ -122,6 +122,33 @@ def print_baseline(console: Console, result: Any) -> None:
         highlight=False,
         markup=False,
     )
+
+
+def print_comparison(console: Console, result: Any) -> None:
+    """Print a row per pair, metric and target, and the sentences."""
+    from bayesatk.comparison.systems import comparison_table
+
+    frame = comparison_table(result)
+    percent = f"{100 * result.attrs['ci_prob']:g}% {str(result.attrs['ci_kind']).upper()}"
+    grid = _grid("Differences between systems (the first minus the second)")
+    for heading in ("pair", "metric", "target"):
+        grid.add_column(heading, no_wrap=True)
+    for heading in ("difference", "sd", percent, "P(better)"):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in frame.to_dict("records"):
+        first = row["target"] == "questions"
+        grid.add_row(
+            f"{row['system']} - {row['other']}" if first else "",
+            str(row["metric"]) if first else "",
+            TARGETS[str(row["target"])],
+            f"{row['mean']:+.3f}",
+            f"{row['sd']:.3f}",
+            f"[{row['ci_lower']:+.3f}, {row['ci_upper']:+.3f}]",
+            ">0.999" if row["prob_greater"] >= 0.9995 else f"{row['prob_greater']:.3f}",
+        )
+    console.print(grid, markup=False)
+    for sentence in frame.loc[frame["target"] == "population", "sentence"]:
+        console.print(sentence, highlight=False, markup=False)
 
 
 def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:

@@ -132,7 +132,9 @@ def evaluate(
         estimate = _finite_estimates(grid, states)
         exact = posterior.distributions()
         statistics = _statistics(posterior, exact, drawn, estimate, ci_prob, ci_kind)
-        statistics[..., 8] = prior_sensitivity(statistics, pooling, states, list(grid), prior)
+        statistics[..., 8] = prior_sensitivity(
+            statistics, pooling, states, list(grid), prior, ci_prob, ci_kind
+        )
         rows.append(statistics)
         remarks.extend(pooling_note(pooling, system, states, requested, grid, statistics))
         quantiles.append(_quantiles(exact, drawn))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk.core.distribution import interval
 from bayesatk.core.mixture import States
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.priors import Pooling, Prior, power_scaled
@@ -20,10 +21,13 @@ def prior_sensitivity(
     states: States,
     metrics: Sequence[Metric],
     prior: Prior,
+    ci_prob: float,
+    ci_kind: str,
 ) -> NDArray[np.float64]:
-    """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
+    """Width of the interval under a weaker prior, relative to its width; (metrics, target).
 
-    Given where k exceeds the trials of some question, NaN elsewhere.
+    Given where k exceeds the trials of some question, NaN elsewhere. Where only draws give an
+    interval, sds are compared: they are exact.
     """
     ratio = np.full(statistics.shape[:2], np.nan)
     beyond = [i for i, one in enumerate(metrics) if one.k > states.trials.min()]
@@ -32,8 +36,14 @@ def prior_sensitivity(
     weaker = system_posterior(
         pooling, states, [metrics[i] for i in beyond], power_scaled(prior, _POWER)
     )
-    sd = statistics[beyond, :, 2]
-    ratio[beyond] = np.where(sd > 0, weaker.sd / np.where(sd > 0, sd, 1.0), 1.0)
+    for target, exact in enumerate(weaker.distributions()):
+        for row, i in enumerate(beyond):
+            _, _, sd, low, high = statistics[i, target, :5]
+            own, other = sd, weaker.sd[row, target]
+            if exact is not None:
+                ends = interval(exact[row], ci_prob, ci_kind)
+                own, other = high - low, ends[1] - ends[0]
+            ratio[i, target] = other / own if own > 0 else 1.0
     return ratio
 
 

@@ -206,5 +206,5 @@ def _sentence(row: dict[str, object], ci_prob: float) -> str:
         f"{row['system']} {verdict} {row['other']} in {row['metric']} "
         f"{_WHERE[str(row['target'])]}: {row['mean']:+.3f} "
         f"({100 * ci_prob:g}% interval {row['ci_lower']:+.3f} to {row['ci_upper']:+.3f}), "
-        f"P(better) = {sure:.3f}."
+        f"P(better) {'> 0.999' if sure >= 0.9995 else f'= {sure:.3f}'}."
     )
