@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from bayesatk.parity import pass_hat_k_ci as pass_hat_k_ci
     from bayesatk.results import table as table
     from bayesatk.validation import OutcomeError as OutcomeError
+    from bayesatk.verification.calibration import Calibration as Calibration
+    from bayesatk.verification.calibration import calibrate as calibrate
     from bayesatk.verification.verify import Verification as Verification
     from bayesatk.verification.verify import verify as verify
 
@@ -111,6 +113,8 @@ _HOME = {
     "table": "results",
     "verify": "verification.verify",
     "Verification": "verification.verify",
+    "Calibration": "verification.calibration",
+    "calibrate": "verification.calibration",
     "tally": "outcomes",
     "exact_loo": "comparison.models",
     "log_evidence": "comparison.models",

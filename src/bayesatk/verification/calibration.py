@@ -1,0 +1,222 @@
+"""Simulation-based calibration: whether a posterior is right on data from its own prior.
+
+Talts et al. 2018, arXiv:1804.06788. Hyperparameters, success probabilities and outcomes are drawn
+from the model; where the true value falls among independent posterior draws must be uniform.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from rich.progress import track
+from scipy.special import ndtr, ndtri
+from scipy.stats import kstest
+
+from bayesatk.core.priors import (
+    HyperPrior,
+    Pooling,
+    Prior,
+    describe_prior,
+    resolve_prior,
+)
+from bayesatk.metrics import MetricSpec, parse
+from bayesatk.verification.replications import BATCH, Engine, Study, run_batch
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What `calibrate` found.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        Group ``prior_sbc``: for every quantity, the place of the true value among the posterior
+        draws, as a probability, dims ``(chain=1, draw=replication)``, for `arviz.plot_ecdf_pit`.
+    family_error : float
+        Bound on the probability that any quantity of a correct posterior is called wrong.
+    """
+
+    tree: xr.DataTree
+    family_error: float = 0.01
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per quantity: tests of location, spread and shape, and what they would catch.
+
+        ``bias`` and ``spread`` are the mean and the sd of the normal scores (0 and 1 when right);
+        ``p_value`` the smallest of three tests (location, spread, Kolmogorov-Smirnov), Bonferroni
+        corrected over all; ``detectable_bias`` (in posterior sds) and ``detectable_spread`` would
+        be called wrong with probability 0.9.
+        """
+        group = self.tree["prior_sbc"].to_dataset()
+        tests = 3 * len(group.data_vars)
+        needed = float(ndtri(1.0 - self.family_error / (2.0 * tests)) + ndtri(0.9))
+        rows = []
+        for name, variable in group.data_vars.items():
+            pit = variable.values.ravel()
+            z = ndtri(pit)
+            size = len(z)
+            location = 2.0 * ndtr(-abs(z.mean()) * np.sqrt(size))
+            spread = 2.0 * ndtr(-abs((z**2).mean() - 1.0) * np.sqrt(size / 2.0))
+            shape = float(kstest(pit, "uniform").pvalue)
+            p_value = min(1.0, tests * min(location, spread, shape))
+            rows.append(
+                {
+                    "quantity": str(name),
+                    "bias": float(z.mean()),
+                    "spread": float(z.std()),
+                    "p_value": p_value,
+                    "detectable_bias": needed / np.sqrt(size),
+                    "detectable_spread": needed / np.sqrt(2.0 * size),
+                    "verdict": "wrong" if p_value < self.family_error else "calibrated",
+                }
+            )
+        return pd.DataFrame(rows).set_index("quantity")
+
+    @property
+    def verdict(self) -> Literal["calibrated", "wrong"]:
+        """Wrong if any quantity is."""
+        return "wrong" if (self.table["verdict"] == "wrong").any() else "calibrated"
+
+
+def calibrate(
+    questions: int,
+    trials: int,
+    metrics: MetricSpec = "pass@1",
+    *,
+    pooling: Pooling = "partial",
+    prior: Prior | None = None,
+    engine: Engine = "closed_form",
+    replications: int = 1000,
+    seed: int = 0,
+    path: str | Path | None = None,
+    client: Any = None,
+    progressbar: bool = True,
+    family_error: float = 0.01,
+) -> Calibration:
+    """Simulate data from the prior and ask where the truth falls in the posterior.
+
+    Parameters
+    ----------
+    questions, trials : int
+        Of every simulated data set.
+    metrics : str, Metric, or iterable of them
+        As in `bayesatk.evaluate`.
+    pooling, prior
+        The model, which both makes the data and is fitted. The prior must be proper.
+    engine : {"closed_form", "pymc"}
+        Whose posterior is tested: the draws of the closed form, or NUTS on the marginal model
+        (compiled once).
+    replications : int
+        Simulated data sets.
+    seed : int
+        Replication i depends on (seed, i) and on nothing else: any number of workers, and a run
+        that is resumed, give the same answer.
+    path : path, optional
+        JSON Lines file that every finished batch is added to; what is there is not done again.
+    client : dask.distributed.Client, optional
+        Send batches there.
+    progressbar : bool
+        Show progress.
+    family_error : float
+        As in `Calibration`.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    ValueError
+        If the prior is improper, or the file at `path` is of another study.
+
+    Notes
+    -----
+    Quantities: ``p_first`` (the first question's success probability), ``mean_p`` and ``icc`` where
+    the model has them, every metric for these questions, and for questions like these under partial
+    and complete pooling (the Bayesian bootstrap of pooling none is not the posterior of a model).
+
+    Examples
+    --------
+    >>> found = calibrate(3, 2, replications=60, seed=1, progressbar=False)
+    >>> found.verdict, sorted(found.table.index)[:2]
+    ('calibrated', ['icc', 'mean_p'])
+    """
+    chosen = resolve_prior(pooling, prior)
+    if isinstance(chosen, HyperPrior) and not chosen.proper:
+        raise ValueError("prior must be proper to simulate data from it; HyperPrior.bda3() is not.")
+    if engine not in ("closed_form", "pymc"):
+        raise ValueError(f"engine must be 'closed_form' or 'pymc'; got {engine!r}.")
+    labels = " ".join(metric.label for metric in parse(metrics))
+    study = Study(questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed))
+    done = _read(path, study)
+    starts = [start for start in range(0, replications, BATCH) if start not in done]
+    for start, batch in _batches(study, starts, client, progressbar):
+        done[start] = batch
+        if path is not None:
+            with Path(path).open("a") as file:
+                file.write(
+                    json.dumps({"study": asdict(study), "start": start, "pit": batch}) + "\n"
+                )
+    return Calibration(_tree(study, done, replications), family_error)
+
+
+def _read(path: str | Path | None, study: Study) -> dict[int, dict[str, list[float]]]:
+    """Batches of this study that a file already holds; a torn last line is done again."""
+    done: dict[int, dict[str, list[float]]] = {}
+    if path is None or not Path(path).exists():
+        return done
+    for line in Path(path).read_text().splitlines():
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if row["study"] != json.loads(json.dumps(asdict(study))):
+            raise ValueError(
+                f"path must be the file of this study; {path} is of {row['study']}. Use another."
+            )
+        done[row["start"]] = row["pit"]
+    return done
+
+
+def _batches(
+    study: Study, starts: list[int], client: Any, progressbar: bool
+) -> Iterator[tuple[int, dict[str, list[float]]]]:
+    if client is None:
+        for start in track(starts, description="calibration", disable=not progressbar):
+            yield start, run_batch(study, start)
+        return
+    from dask.distributed import as_completed
+
+    futures = {client.submit(run_batch, study, start, pure=False): start for start in starts}
+    for future in as_completed(futures):
+        yield futures[future], future.result()
+
+
+def _tree(study: Study, done: dict[int, dict[str, list[float]]], replications: int) -> xr.DataTree:
+    order = sorted(start for start in done if start < replications)
+    names = list(done[order[0]])
+    values = {
+        name: np.concatenate([done[start][name] for start in order])[:replications]
+        for name in names
+    }
+    group = xr.Dataset(
+        {name: (("chain", "draw"), value[None]) for name, value in values.items()},
+        coords={"chain": [0], "draw": np.arange(len(values[names[0]]))},
+        attrs={"sample_dims": ["chain", "draw"]},
+    )
+    tree = xr.DataTree.from_dict({"/prior_sbc": group})
+    tree.attrs.update(
+        {
+            "method": "simulation-based calibration",
+            "engine": study.engine,
+            "study": json.dumps(asdict(study)),
+            "citations": json.dumps(["Talts et al. 2018, arXiv:1804.06788"]),
+        }
+    )
+    return tree

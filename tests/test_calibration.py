@@ -1,0 +1,89 @@
+"""Simulation-based calibration: right posteriors pass, planted bugs do not, resumed runs agree."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayesatk as bk
+from bayesatk.closed_form import posteriors
+from bayesatk.verification import replications
+
+QUIET = {"progressbar": False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
+def test_closed_forms_are_calibrated(pooling) -> None:
+    found = bk.calibrate(6, 3, "pass@1,4 maj@3", pooling=pooling, replications=400, seed=3, **QUIET)
+    assert found.verdict == "calibrated", found.table.to_string()
+    names = set(found.table.index)
+    assert {"p_first", "pass@4 questions"} <= names
+    assert ("pass@4 population" in names) == (pooling != "none")
+    assert (found.table["detectable_bias"] < 0.3).all()
+
+
+@pytest.mark.slow
+def test_other_priors_are_calibrated() -> None:
+    prior = bk.HyperPrior((3.0, 1.5), (1.0, 4.0))
+    found = bk.calibrate(4, 2, "pass^2", prior=prior, replications=300, seed=4, **QUIET)
+    assert found.verdict == "calibrated", found.table.to_string()
+
+
+@pytest.mark.slow
+def test_pymc_is_calibrated() -> None:
+    found = bk.calibrate(5, 4, "pass@2", engine="pymc", replications=150, seed=5, **QUIET)
+    assert found.verdict == "calibrated", found.table.to_string()
+
+
+@pytest.mark.parametrize("bug", ["prior", "counts"])
+def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
+    right = posteriors.system_posterior
+
+    def wrong(pooling, states, metrics, prior):
+        if bug == "prior":
+            return right(pooling, states, metrics, bk.BetaPrior(2.0, 1.0))
+        fewer = np.maximum(states.successes - 1, 0)[states.which]
+        return right(pooling, type(states).of(fewer, states.trials[states.which]), metrics, prior)
+
+    monkeypatch.setattr(replications, "system_posterior", wrong)
+    found = bk.calibrate(8, 2, pooling="none", replications=400, seed=6, **QUIET)
+    assert found.verdict == "wrong"
+
+
+def test_a_resumed_run_gives_the_same_answer(tmp_path) -> None:
+    options = {"pooling": "none", "seed": 7, **QUIET}
+    path = tmp_path / "study.jsonl"
+    bk.calibrate(3, 2, replications=100, path=path, **options)
+    text = path.read_text()
+    path.write_text(text + text.splitlines()[0][:40])  # killed while writing
+    resumed = bk.calibrate(3, 2, replications=250, path=path, **options)
+    whole = bk.calibrate(3, 2, replications=250, **options)
+    xr.testing.assert_identical(resumed.tree["prior_sbc"].ds, whole.tree["prior_sbc"].ds)
+    assert resumed.tree["prior_sbc"].sizes["draw"] == 250
+    with pytest.raises(ValueError, match="file of this study"):
+        bk.calibrate(3, 2, replications=50, path=path, pooling="none", seed=8, **QUIET)
+    assert json.loads(whole.tree.attrs["study"])["seed"] == 7
+
+
+@pytest.mark.slow
+def test_workers_do_not_change_the_answer() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the cluster's own start and end
+        from dask.distributed import Client
+
+        with Client(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as c:
+            spread = bk.calibrate(3, 2, pooling="none", replications=150, seed=9, client=c, **QUIET)
+    alone = bk.calibrate(3, 2, pooling="none", replications=150, seed=9, **QUIET)
+    xr.testing.assert_identical(spread.tree["prior_sbc"].ds, alone.tree["prior_sbc"].ds)
+
+
+def test_what_cannot_be_simulated_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be proper"):
+        bk.calibrate(3, 2, prior=bk.HyperPrior.bda3())
+    with pytest.raises(ValueError, match="engine must be"):
+        bk.calibrate(3, 2, engine="stan")
