@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from bayesatk.baseline import SelectedSkill as SelectedSkill
     from bayesatk.baseline import baseline_table as baseline_table
     from bayesatk.baseline import random_baseline as random_baseline
-    from bayesatk.baseline import random_baseline_distribution as random_baseline_distribution
     from bayesatk.baseline import skill_if_selected as skill_if_selected
     from bayesatk.closed_form.evaluate import evaluate as evaluate
     from bayesatk.comparison.models import compare_models as compare_models
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
     from bayesatk.core.priors import HyperPrior as HyperPrior
     from bayesatk.distributions import LargestPoissonBinomial as LargestPoissonBinomial
     from bayesatk.distributions import PoissonBinomial as PoissonBinomial
+    from bayesatk.guesser_distribution import (
+        random_baseline_distribution as random_baseline_distribution,
+    )
     from bayesatk.io.load import load as load
     from bayesatk.io.saved import load_result as load_result
     from bayesatk.io.saved import save as save
@@ -132,7 +134,7 @@ _HOME = {
     "max_random_pmf": "max_random",
     "max_random_F": "max_random",
     "random_baseline": "baseline",
-    "random_baseline_distribution": "baseline",
+    "random_baseline_distribution": "guesser_distribution",
     "baseline_table": "baseline",
     "skill_if_selected": "baseline",
     "SelectedSkill": "baseline",

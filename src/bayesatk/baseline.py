@@ -17,21 +17,18 @@ from bayesatk.core.mixture import States
 from bayesatk.core.priors import HyperPrior, Prior, prior_from
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.core.selection import selected_skill
-from bayesatk.distributions import LargestPoissonBinomial, PoissonBinomial
+from bayesatk.distributions import LargestPoissonBinomial
 from bayesatk.guessing import check_times, correct_counts, success_probabilities
-from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
+from bayesatk.max_random import SOURCE, MaxOrderStatisticPoissonBinomial
 from bayesatk.metrics import parse
 from bayesatk.results import (
-    SCHEMA_VERSION,
     STATISTICS,
     TARGETS,
-    build,
     check_result,
 )
 
 Array = NDArray[np.float64]
-_SOURCE = "Yauney and Mimno 2024, arXiv:2404.13020 (max random baseline)"
-_CHAINS, _DRAWS = 4, 4000
+_DRAWS = 4000
 
 
 class SelectedSkill(NamedTuple):
@@ -177,7 +174,7 @@ def random_baseline(
         },
         attrs={
             "t": float(t), "correlation": float(correlation), "alpha": float(alpha),
-            "seed": seed, "citation": _SOURCE,
+            "seed": seed, "citation": SOURCE,
         },
     )  # fmt: skip
     result = fit.copy()
@@ -352,80 +349,6 @@ def _new_runs(system: _System, rng: np.random.Generator) -> NDArray[np.int64]:
             drawn = rng.multinomial(int(count), pmf / pmf.sum(axis=1, keepdims=True))
             runs += drawn @ np.arange(n + 1)
     return runs
-
-
-def random_baseline_distribution(
-    n: int,
-    p: object,
-    t: float = 10,
-    *,
-    correlation: float = 0.0,
-    ci_prob: float = 0.95,
-    draws: int = 1000,
-    rng: RandomSource = None,
-) -> xr.DataTree:
-    """Distribution of the best of t random guessers, as InferenceData.
-
-    Parameters
-    ----------
-    n, p, t, correlation
-        As in `bayesatk.MaxOrderStatisticPoissonBinomial`.
-    ci_prob : float
-        Probability of the equal-tailed interval.
-    draws : int
-        Independent draws in each of 4 chains.
-    rng : int, numpy.random.Generator or None
-        Seed of the draws.
-
-    Returns
-    -------
-    xarray.DataTree
-        Groups ``prior`` (draws of ``best_correct`` and ``best_accuracy``), ``closed_form`` (exact
-        mean, sd and interval of both) and ``closed_form_cdf`` (``best_correct``: the whole
-        distribution function, by ``count``).
-
-    See Also
-    --------
-    bayesatk.sample_random_baseline : the same variables from PyMC; `bayesatk.verify` compares.
-
-    Examples
-    --------
-    >>> tree = random_baseline_distribution(2, 0.5, t=2, rng=1)
-    >>> tree["closed_form_cdf"]["best_correct"].values.round(12).tolist()
-    [0.0625, 0.5625, 1.0]
-    """
-    if not 0.0 < ci_prob < 1.0:
-        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
-    generator, seed = resolve_rng(rng)
-    best = PoissonBinomial(p, n).largest_of(t, correlation=correlation)
-    counts = np.arange(best.support()[0], best.support()[1] + 1)
-    statistics = np.full(len(STATISTICS), np.nan)
-    statistics[1:6] = best.mean(), best.std(), *best.interval(ci_prob), 0.0
-    drawn = np.asarray(best.rvs((_CHAINS, draws), generator))
-    dims = ("chain", "draw")
-    groups = {
-        "prior": xr.Dataset(
-            {"best_correct": (dims, drawn), "best_accuracy": (dims, drawn / n)},
-            coords={"chain": np.arange(_CHAINS), "draw": np.arange(draws)},
-            attrs={"sampling": "exact", "sample_dims": ["chain", "draw"]},
-        ),
-        "closed_form": xr.Dataset(
-            {
-                "best_correct": ("statistic", statistics),
-                "best_accuracy": ("statistic", statistics / n),
-            },
-            coords={"statistic": list(STATISTICS)},
-        ),
-        "closed_form_cdf": xr.Dataset(
-            {"best_correct": ("count", best.cdf(counts))}, coords={"count": counts}
-        ),
-    }
-    attrs = {
-        "schema_version": SCHEMA_VERSION, "method": "max_random", "t": float(t),
-        "correlation": float(correlation), "seed": seed, "ci_prob": float(ci_prob),
-        "citations": json.dumps([_SOURCE]),
-    }  # fmt: skip
-    return build(groups, attrs)
 
 
 def baseline_table(result: xr.DataTree) -> pd.DataFrame:
