@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, betaln, binom, expit, logit, logsumexp, polygamma
 
 from bayesatk import HyperPrior, datasets, evaluate
+from bayesatk.closed_form.partial_pooling import question_distributions
 from bayesatk.core.credit import Credit, maj_at, pass_at, pass_hat
 from bayesatk.core.distribution import HasQuantile, interval
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
@@ -634,6 +635,9 @@ def test_one_question_is_a_mixture_of_betas(counts: Counts) -> None:
 
     mixture = StateMixture(library(counts).heavy(), States.of(*counts), (credit,))
     check_quantiles(mean_distributions(mixture)[0], cdf, (0.025, 0.5, 0.975), slack=1e-6)
+    (found,) = question_distributions(library(counts), States.of(*counts), (credit,))
+    assert found.error <= 1e-6
+    check_quantiles(found, cdf, (0.025, 0.5, 0.975), slack=1e-6)
 
 
 # ------------------------------------------------------------------ population and icc

@@ -1,6 +1,7 @@
 """Closed-form posterior of one system under partial pooling."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,6 +24,7 @@ from bayesatk.closed_form.posterior import (
 )
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit, pass_at
+from bayesatk.core.distribution import Distribution, MonotoneImage
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.hyper_functions import draw_hyperparameters, question_variance
@@ -37,6 +39,8 @@ from bayesatk.core.priors import HyperPrior
 from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import Metric
 
+_SMALL = 2500  # nodes of a grid that is coarse enough to need, and to afford, refining
+_ONE_QUESTION = 1e-6  # error of quantiles of one question on such a grid
 _MANY = 1000  # questions from which a conditional mean is close enough to normal
 
 
@@ -106,10 +110,24 @@ def question_distributions(
                 smooth[i] = noisy_distribution(hyper, mean, variance)
             else:
                 grid = hyper.refined(3, 1)
+    one = states.questions == 1.0
+    if one and hyper.x.size < _SMALL:
+        grid = hyper.refined(1, 3)
     rest = [i for i in range(len(credits)) if i not in smooth]
     mixture = StateMixture(grid.resolving(states.mean_p), states, tuple(credits[i] for i in rest))
     found = dict(zip(rest, mean_distributions(mixture), strict=True)) if rest else {}
+    if one:
+        found = {i: _with_error(each, _ONE_QUESTION) for i, each in found.items()}
     return [smooth[i] if i in smooth else found[i] for i in range(len(credits))]
+
+
+def _with_error(
+    distribution: Distribution | MonotoneImage, error: float
+) -> Distribution | MonotoneImage:
+    """State the error of a mixture on a grid known to be fine enough."""
+    if isinstance(distribution, MonotoneImage):
+        return replace(distribution, error=error)
+    return distribution
 
 
 def _is_staircase(hyper: HyperPosterior, mean: Array, variance: Array) -> bool:
