@@ -194,6 +194,12 @@ class PoissonBinomial(CountDistribution):
 
     n: int
 
+    def pmf(self, k: ArrayLike) -> Array:
+        """Probability of exactly k."""
+        k = np.asarray(k, float)
+        found = self._of_counts(k, self._law.mass)
+        return np.where(np.isnan(k) | (k == np.floor(k)), found, 0.0)[()]
+
     def mean(self) -> float:
         """Mean of the count: the sum of the probabilities."""
         return self._law.mean

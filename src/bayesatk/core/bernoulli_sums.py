@@ -17,6 +17,8 @@ from bayesatk.core.credit import Array
 
 DIRECT = 2048  # sums of at most so many variables are built without transforms
 _LEAF = 24
+_LARGE_LEAF = 128  # of variables that are nearly certain
+_SPREAD = 4.0  # variance of a block worth its transform
 _GROUPS = 64  # distinct probabilities that are cheaper as binomials
 _LOG_LOST = 46.0  # -log of the probability left outside a window, per side
 _SHORT = 96  # below this a direct convolution is faster than a transform
@@ -107,7 +109,9 @@ def _direct(p: Array, q: Array) -> Window:
 
 def _batched(p: Array, q: Array) -> Window:
     """Merge equal blocks two by two, all of a level in one transform."""
-    blocks = 1 << round(np.log2(len(p) / _LEAF))
+    # A transform's error is absolute, so blocks should be spread out before the first of them.
+    spread = float(p @ q) / _SPREAD
+    blocks = 1 << round(np.log2(np.clip(spread, len(p) / _LARGE_LEAF, len(p) / _LEAF)))
     mass, first = _leaves(p, q, blocks), 0
     padding = mass.shape[0] * (mass.shape[1] - 1) - len(p)
     dealt = np.concatenate([np.zeros(padding), p]).reshape(-1, blocks)

@@ -97,6 +97,16 @@ class PoissonBinomialLaw:
         """``log P(X = x)``; minus infinity outside the support."""
         return self._on_support(x, self._mass_at, -np.inf, -np.inf)
 
+    def mass(self, x: NDArray[np.int64]) -> Array:
+        """``P(X = x)``, without the way through the logarithm where masses are large."""
+        values = np.exp(self.log_mass(x))
+        counts, _, _, direct = self._trusted
+        if len(counts):
+            place = np.clip(x - self.sure - counts[0], 0, len(counts) - 1)
+            known = counts[place] == x - self.sure
+            values = np.where(known, direct[place], values)
+        return values
+
     def log_upper(self, x: NDArray[np.int64]) -> Array:
         """``log P(X >= x)``."""
         return self._on_support(x, self._upper_at, 0.0, -np.inf)
@@ -154,12 +164,13 @@ class PoissonBinomialLaw:
         every = float(self._count @ np.log(self._p))
         for table in (tables.log_mass, tables.log_tail):
             table[0], table[-1] = none, every
-        place, mass, tail = self._trusted()
+        place, mass, tail, _ = self._trusted
         tables.log_mass[place], tables.log_tail[place] = mass, tail
         return tables
 
-    def _trusted(self) -> tuple[NDArray[np.int64], Array, Array]:
-        """Return the counts whose untilted masses are accurate, bar the ends, and their logs."""
+    @cached_property
+    def _trusted(self) -> tuple[NDArray[np.int64], Array, Array, Array]:
+        """Counts, bar the ends, whose untilted masses are accurate: logs of mass and tail, mass."""
         body = self._body
         counts = body.first + np.arange(len(body.mass))
         with np.errstate(divide="ignore"):
@@ -171,7 +182,7 @@ class PoissonBinomialLaw:
             good = np.abs(counts - self._mean) <= _BODY * np.sqrt(self.variance) + 1.0
         good &= (counts > 0) & (counts < self._free)
         tail = np.where(counts > self._mean, upper, lower)
-        return counts[good], mass[good], tail[good]
+        return counts[good], mass[good], tail[good], body.mass[good]
 
     def _fill(self, y: NDArray[np.int64]) -> None:
         """Make sure that the tables hold these counts."""
