@@ -438,3 +438,10 @@ def test_bad_times_are_refused_by_name(t) -> None:
     ):
         with pytest.raises(ValueError, match=r"\bt\b"):
             ask()
+
+
+def test_the_class_form_is_immutable() -> None:
+    law = bk.MaxOrderStatisticPoissonBinomial(10, 0.5)
+    with pytest.raises(AttributeError, match="immutable"):
+        law.n = 11
+    assert law.n == 10

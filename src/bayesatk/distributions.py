@@ -17,7 +17,18 @@ _NEARLY_ONE = 1.0 - 1e-6  # largest correlation below 1 that can be integrated o
 _LOG_LOST = 41.0  # moments leave out a probability below exp(-41) per side
 
 
-class CountDistribution:
+class Immutable:
+    """An object whose attributes are set once, by its constructor."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; cannot set {name!r}.")
+
+    def _set(self, **attributes: object) -> None:
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
+
+
+class CountDistribution(Immutable):
     """What every frozen count distribution here can do.
 
     Arguments and results follow `scipy.stats` frozen discrete distributions: arrays broadcast, a
@@ -27,13 +38,6 @@ class CountDistribution:
     _law: CountLaw
     _low: int
     _high: int
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable; cannot set {name!r}.")
-
-    def _set(self, law: CountLaw, low: int, high: int) -> None:
-        for name, value in (("_law", law), ("_low", low), ("_high", high)):
-            object.__setattr__(self, name, value)
 
     def _bulk(self) -> tuple[int, int]:
         """Return counts outside which nothing of weight lies."""
@@ -186,8 +190,7 @@ class PoissonBinomial(CountDistribution):
     def __init__(self, p: object, n: int | None = None) -> None:
         values = success_probabilities(n, p)
         law = PoissonBinomialLaw(values)
-        self._set(law, law.low, law.high)
-        object.__setattr__(self, "n", law.size)
+        self._set(_law=law, _low=law.low, _high=law.high, n=law.size)
 
     def __repr__(self) -> str:
         return f"PoissonBinomial(n={self.n}, mean={self.mean():.6g})"
@@ -272,11 +275,13 @@ class LargestPoissonBinomial(CountDistribution):
             )
         times = [check_times(one) for one in given]
         laws = [component._law for component in components]
-        object.__setattr__(self, "_laws", laws)
-        object.__setattr__(self, "_total", float(sum(times)))
-        law = _largest_law(laws, times, correlation)
-        low = max(law.low for law in laws)
-        self._set(law, low, max(law.high for law in laws))
+        self._set(
+            _law=_largest_law(laws, times, correlation),
+            _laws=laws,
+            _total=float(sum(times)),
+            _low=max(law.low for law in laws),
+            _high=max(law.high for law in laws),
+        )
 
     _laws: list[PoissonBinomialLaw]
     _total: float

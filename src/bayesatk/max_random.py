@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesatk.distributions import LargestPoissonBinomial, PoissonBinomial
+from bayesatk.distributions import Immutable, LargestPoissonBinomial, PoissonBinomial
 from bayesatk.guessing import check_times, correct_counts, positive_whole, success_probabilities
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ class PValueRange(NamedTuple):
     high: float
 
 
-class MaxOrderStatisticPoissonBinomial:
+class MaxOrderStatisticPoissonBinomial(Immutable):
     """Best of t random guessers on n examples; the work is done once, for any t.
 
     Parameters
@@ -60,8 +60,12 @@ class MaxOrderStatisticPoissonBinomial:
 
     def __init__(self, n: int, p: object, *, trials: int = 1) -> None:
         values = success_probabilities(n, p)
-        self.n, self.trials = len(values), positive_whole("trials", trials, "guesses per example")
-        self._one = PoissonBinomial(np.repeat(values, self.trials))
+        repeats = positive_whole("trials", trials, "guesses per example")
+        self._set(n=len(values), trials=repeats, _one=PoissonBinomial(np.repeat(values, repeats)))
+
+    n: int
+    trials: int
+    _one: PoissonBinomial
 
     def __repr__(self) -> str:
         return f"MaxOrderStatisticPoissonBinomial(n={self.n}, trials={self.trials})"
@@ -155,8 +159,8 @@ class MaxOrderStatisticPoissonBinomial:
         count, _ = correct_counts(acc, self.marks, num_correct)
         if count <= self._one.support()[0]:
             return 1.0
-        below = self.at(t, correlation=correlation)._law.log_lower(np.array([count - 1]))
-        upper = self.at(t, correlation=correlation).logsf(count - 1)
+        best = self.at(t, correlation=correlation)
+        below, upper = best.logcdf(count - 1), best.logsf(count - 1)
         one = self._one.logsf(count - 1)
         if np.isneginf(one):
             return check_times(t)
@@ -164,7 +168,7 @@ class MaxOrderStatisticPoissonBinomial:
             rate, own = -np.log1p(-np.exp(upper)), -np.log1p(-np.exp(one))
             ratio = np.exp(upper - one) if own == 0.0 else rate / own
             return float(np.clip(ratio, 1.0, t))
-        return float(np.clip(below[0] / self._one.logcdf(count - 1), 1.0, t))
+        return float(np.clip(below / self._one.logcdf(count - 1), 1.0, t))
 
     def smallest_significant(
         self, t: float = 1, *, alpha: float = 0.05, correlation: float = 0.0
