@@ -1,6 +1,5 @@
 """Evaluated systems against the best of t random guessers."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -14,18 +13,14 @@ from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.distribution import interval
 from bayesatk.core.mixture import States
-from bayesatk.core.priors import HyperPrior, Prior, prior_from
+from bayesatk.core.priors import HyperPrior, Prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.core.selection import selected_skill
 from bayesatk.distributions import LargestPoissonBinomial
 from bayesatk.guessing import check_times, correct_counts, success_probabilities
 from bayesatk.max_random import SOURCE, MaxOrderStatisticPoissonBinomial
 from bayesatk.metrics import parse
-from bayesatk.results import (
-    STATISTICS,
-    TARGETS,
-    check_result,
-)
+from bayesatk.results import STATISTICS, TARGETS, check_result, stored_counts, stored_prior
 
 Array = NDArray[np.float64]
 _DRAWS = 4000
@@ -201,9 +196,8 @@ class _System:
 
     @classmethod
     def of(cls, fit: xr.DataTree, index: int) -> "_System":
-        successes = _variable(fit, "observed_data", "successes").isel(system=index).values
-        trials = _variable(fit, "constant_data", "trials").isel(system=index).values
-        return cls(successes, trials, fit, index, prior_from(json.loads(fit.attrs["prior"])))
+        successes, trials = stored_counts(fit)
+        return cls(successes[index], trials[index], fit, index, stored_prior(fit))
 
     def draws(self, name: str) -> Array:
         """Draws of a hyperparameter."""
@@ -226,7 +220,7 @@ def _per_question(fit: xr.DataTree, p: object) -> Array:
             )
         p = p.sel(question=labels).values
     if isinstance(p, Mapping):
-        trials = _variable(fit, "constant_data", "trials").values
+        _, trials = stored_counts(fit)
         if (trials != trials[:, :1]).any():
             raise ValueError(
                 "p must be one probability per question, not {labels: questions}, when trials "

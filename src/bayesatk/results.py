@@ -17,7 +17,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.metrics import MetricGrid, parse
+from bayesatk.core.priors import Prior, prior_from
+from bayesatk.metrics import Metric, MetricGrid, parse
 from bayesatk.outcomes import Outcomes
 
 SCHEMA_VERSION = 1
@@ -145,6 +146,25 @@ def metric_grid(result: xr.DataTree) -> MetricGrid:
     return MetricGrid.of(str(result.attrs["metrics"]))
 
 
+def metric_values(variables: xr.Dataset, metric: Metric) -> xr.DataArray:
+    """Return the variable of a metric at its own k and tau."""
+    values = variables[metric.family.variable]
+    if metric.family.has_k:
+        values = values.sel(k=metric.k)
+    return values if metric.tau is None else values.sel(tau=metric.tau)
+
+
+def stored_prior(result: xr.DataTree) -> Prior:
+    """Return the prior that a result was made with."""
+    return prior_from(json.loads(result.attrs["prior"]))
+
+
+def stored_counts(result: xr.DataTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the successes and trials of a result, each (system, question)."""
+    successes = result["observed_data"].to_dataset()["successes"]
+    return successes.values, result["constant_data"].to_dataset()["trials"].values
+
+
 def table(result: xr.DataTree) -> pd.DataFrame:
     """Tabulate a result: one row per system, target and metric that was asked for.
 
@@ -174,11 +194,7 @@ def table(result: xr.DataTree) -> pd.DataFrame:
     rows = []
     for system in systems:
         for metric in parse(str(tree.attrs["metrics"])):
-            values = statistics[metric.family.variable].sel(system=system)
-            if metric.family.has_k:
-                values = values.sel(k=metric.k)
-            if metric.tau is not None:
-                values = values.sel(tau=metric.tau)
+            values = metric_values(statistics, metric).sel(system=system)
             for target in TARGETS:
                 cells = values.sel(target=target)
                 numbers = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesatk.closed_form.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.closed_form.prior_effect import pooling_note, prior_sensitivity
-from bayesatk.core.distribution import interval
+from bayesatk.core.distribution import Empirical, interval
 from bayesatk.core.laws import finite
 from bayesatk.core.mixture import States
 from bayesatk.core.priors import Pooling, Prior, describe_prior, resolve_prior
@@ -224,7 +224,7 @@ def _statistics(
                 ends = interval(exact[metric], ci_prob, ci_kind)
                 error = exact[metric].error
             else:
-                empirical = _Empirical(drawn.metrics[:, metric, target])
+                empirical = Empirical(drawn.metrics[:, metric, target])
                 ends = interval(empirical, ci_prob, ci_kind)
                 error = empirical.quantile_error(0.5 - 0.5 * ci_prob)
             table[metric, target, 3:6] = (*ends, error)
@@ -236,29 +236,9 @@ def _quantiles(distributions: Distributions, drawn: Draws) -> NDArray[np.float64
     table = np.empty((drawn.metrics.shape[1], len(TARGETS), len(QUANTILE_LEVELS)))
     for target, exact in enumerate(distributions):
         for metric in range(len(table)):
-            source = (
-                _Empirical(drawn.metrics[:, metric, target]) if exact is None else exact[metric]
-            )
+            source = Empirical(drawn.metrics[:, metric, target]) if exact is None else exact[metric]
             table[metric, target] = source.quantile(QUANTILE_LEVELS)
     return table
-
-
-class _Empirical:
-    """Quantiles of draws, with their Monte Carlo error."""
-
-    def __init__(self, values: NDArray[np.float64]) -> None:
-        self._values = np.sort(values)
-
-    def quantile(self, probability: object) -> NDArray[np.float64]:
-        return np.asarray(np.quantile(self._values, np.asarray(probability)))
-
-    def quantile_error(self, tail: float) -> float:
-        """Larger standard error of the two tail quantiles, from binomial order statistics."""
-        width = np.sqrt(tail * (1.0 - tail) / len(self._values))
-        low, high = np.clip([tail - width, tail + width], 0.0, 1.0)
-        lower = self.quantile(high) - self.quantile(low)
-        upper = self.quantile(1.0 - low) - self.quantile(1.0 - high)
-        return float(max(lower, upper) / 2.0)
 
 
 def _extra_variables(samples: Sequence[Draws], draws: int) -> Variables:

@@ -1,6 +1,5 @@
 """Which model of the questions is better: exact leave-one-out and exact evidence."""
 
-import json
 from collections.abc import Mapping
 
 import arviz as az
@@ -10,9 +9,9 @@ import xarray as xr
 
 from bayesatk.core import leave_one_out
 from bayesatk.core.mixture import States
-from bayesatk.core.priors import HyperPrior, prior_from
+from bayesatk.core.priors import HyperPrior
 from bayesatk.guessing import success_probabilities
-from bayesatk.results import check_result
+from bayesatk.results import check_result, stored_counts, stored_prior
 
 
 def exact_loo(fit: xr.DataTree) -> az.ELPDDataLOO:
@@ -48,12 +47,21 @@ def exact_loo(fit: xr.DataTree) -> az.ELPDDataLOO:
     -2.079442
     """
     check_result(fit)
+    return _loo(fit, _predictions(fit))
+
+
+_Predictions = list[tuple[States, leave_one_out.Predictive]]
+
+
+def _predictions(fit: xr.DataTree) -> _Predictions:
+    """Distinct counts of every system, and what its model predicts of them."""
+    return [(states, _predictive(states, fit)) for states in _states(fit)]
+
+
+def _loo(fit: xr.DataTree, predictions: _Predictions) -> az.ELPDDataLOO:
     trials = fit["constant_data"].to_dataset()["trials"]
-    left_out, fitted = [], []
-    for states in _states(fit):
-        found = _predictive(states, fit)
-        left_out.append(found.left_out[states.which])
-        fitted.append(found.fitted[states.which])
+    left_out = [found.left_out[states.which] for states, found in predictions]
+    fitted = [found.fitted[states.which] for states, found in predictions]
     pointwise = xr.DataArray(
         np.stack(left_out),
         dims=("system", "question"),
@@ -76,14 +84,12 @@ def exact_loo(fit: xr.DataTree) -> az.ELPDDataLOO:
 
 
 def _states(fit: xr.DataTree) -> list[States]:
-    """Distinct counts of every system; every system must have tried every question."""
-    successes = fit["observed_data"].to_dataset()["successes"].values
-    trials = fit["constant_data"].to_dataset()["trials"].values
-    return [States.of(c, n) for c, n in zip(successes, trials, strict=True)]
+    """Distinct counts of every system."""
+    return [States.of(c, n) for c, n in zip(*stored_counts(fit), strict=True)]
 
 
 def _predictive(states: States, fit: xr.DataTree) -> leave_one_out.Predictive:
-    prior = prior_from(json.loads(fit.attrs["prior"]))
+    prior = stored_prior(fit)
     if isinstance(prior, HyperPrior):
         return leave_one_out.partial(states, prior)
     if fit.attrs["pooling"] == "complete":
@@ -156,8 +162,11 @@ def compare_models(fits: Mapping[str, xr.DataTree]) -> pd.DataFrame:
     if len(fits) < 2:
         raise ValueError(f"fits must hold at least two results; got {list(fits)}.")
     _check_same_data(fits)
-    loo = {name: exact_loo(fit) for name, fit in fits.items()}
-    evidence = {name: float(log_evidence(fit).sum()) for name, fit in fits.items()}
+    predictions = {name: _predictions(check_result(fit)) for name, fit in fits.items()}
+    loo = {name: _loo(fit, predictions[name]) for name, fit in fits.items()}
+    evidence = {
+        name: sum(found.log_evidence for _, found in each) for name, each in predictions.items()
+    }
     best = max(loo, key=lambda name: loo[name].elpd)
     highest = np.nanmax(list(evidence.values()))
     weight = {name: float(np.exp(value - highest)) for name, value in evidence.items()}
@@ -215,13 +224,9 @@ def log_bayes_factor_chance(fit: xr.DataTree, p: object) -> xr.DataArray:
     0.666667
     """
     evidence = log_evidence(fit)
-    questions = fit["constant_data"].to_dataset()["trials"]
-    chance = success_probabilities(questions.sizes["question"], p)
-    successes = fit["observed_data"].to_dataset()["successes"].values
-    null = [
-        leave_one_out.certain(c, n - c, chance)
-        for c, n in zip(successes, questions.values, strict=True)
-    ]
+    successes, trials = stored_counts(fit)
+    chance = success_probabilities(trials.shape[1], p)
+    null = [leave_one_out.certain(c, n - c, chance) for c, n in zip(successes, trials, strict=True)]
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
 
 
@@ -251,8 +256,7 @@ def log_bayes_factor_equal(fit: xr.DataTree) -> xr.DataArray:
     25.2
     """
     evidence = log_evidence(fit)
-    successes = fit["observed_data"].to_dataset()["successes"].values
-    trials = fit["constant_data"].to_dataset()["trials"].values
+    successes, trials = stored_counts(fit)
     size = len(successes)
     if size < 2:
         raise ValueError("fit must hold at least two systems; got one.")

@@ -1,6 +1,5 @@
 """What systems are compared on: exact distributions, or joint draws of paired questions."""
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -11,11 +10,10 @@ from numpy.typing import NDArray
 
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
-from bayesatk.core.distribution import interval
+from bayesatk.core.distribution import Empirical, interval
 from bayesatk.core.mixture import States
-from bayesatk.core.priors import prior_from
 from bayesatk.metrics import Metric, MetricGrid
-from bayesatk.results import metric_grid
+from bayesatk.results import metric_grid, metric_values, stored_counts, stored_prior
 
 Array = NDArray[np.float64]
 Counts = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -52,8 +50,7 @@ class Settings:
 
 def counts(fit: xr.DataTree) -> Counts:
     """Return successes and trials of every system; every one must have tried every question."""
-    successes = fit["observed_data"].to_dataset()["successes"].values
-    trials = fit["constant_data"].to_dataset()["trials"].values
+    successes, trials = stored_counts(fit)
     if (trials == 0).any():
         system, question = (int(place[0]) for place in np.nonzero(trials == 0))
         labels = fit["constant_data"].to_dataset()
@@ -128,7 +125,7 @@ class Drawn:
             [
                 gap.mean(),
                 gap.std(ddof=1),
-                *_interval_of_draws(gap, settings),
+                *interval(Empirical(gap), settings.ci_prob, settings.ci_kind),
                 greater,
                 (gap < -settings.rope).mean(),
                 (np.abs(gap) <= settings.rope).mean(),
@@ -141,19 +138,9 @@ class Drawn:
         )
 
 
-def _interval_of_draws(values: Array, settings: Settings) -> tuple[float, float]:
-    ordered = np.sort(values)
-
-    class Empirical:
-        def quantile(self, probability: object) -> Array:
-            return np.asarray(np.quantile(ordered, np.asarray(probability)))
-
-    return interval(Empirical(), settings.ci_prob, settings.ci_kind)
-
-
 def exact_questions(fit: xr.DataTree, grid: MetricGrid, counts: Counts) -> Exact:
     """Rebuild the exact posteriors for these questions."""
-    prior = prior_from(json.loads(fit.attrs["prior"]))
+    prior = stored_prior(fit)
     posteriors = [
         system_posterior(fit.attrs["pooling"], States.of(c, n), list(grid), prior)
         for c, n in counts
@@ -172,9 +159,7 @@ def sampled_questions(fit: xr.DataTree, grid: MetricGrid) -> Drawn:
     posterior = fit["posterior"].to_dataset().sel(target="questions")
     columns = []
     for metric in grid:
-        chosen = posterior[metric.family.variable]
-        where = {"k": metric.k, "tau": metric.tau}
-        chosen = chosen.sel({dim: value for dim, value in where.items() if dim in chosen.dims})
+        chosen = metric_values(posterior, metric)
         columns.append(chosen.transpose("chain", "draw", "system").values)
     values = np.stack(columns, axis=2)
     flat = values.reshape(-1, *values.shape[2:])
@@ -226,7 +211,7 @@ def _question_draws(
         for own in p.reshape(len(p), -1, p.shape[-1]):
             yield own[rng.permutation(len(own))[:size]]
         return
-    prior = prior_from(json.loads(fit.attrs["prior"]))
+    prior = stored_prior(fit)
     one: list[Metric] = list(metric_grid(fit))[:1]
     for c, n in counts:
         drawn = system_posterior(fit.attrs["pooling"], States.of(c, n), one, prior).draw(

@@ -16,8 +16,8 @@ from bayesatk.comparison.sources import (
     sampled_questions,
 )
 from bayesatk.core.seeding import RandomSource, resolve_rng
-from bayesatk.metrics import Metric, parse
-from bayesatk.results import TARGETS, check_result, metric_grid
+from bayesatk.metrics import parse
+from bayesatk.results import TARGETS, check_result, metric_grid, metric_values
 
 Array = NDArray[np.float64]
 
@@ -161,7 +161,7 @@ def comparison_table(result: xr.DataTree) -> pd.DataFrame:
     for metric, (i, j) in product(
         parse(str(result.attrs["metrics"])), combinations(range(len(systems)), 2)
     ):
-        chosen = _cell(dataset[metric.family.variable], metric)
+        chosen = metric_values(dataset, metric)
         if float(chosen.isel(system=i, other=j).sel(target="questions", contrast="mean")) < 0:
             i, j = j, i
         pair = chosen.isel(system=i, other=j)
@@ -184,11 +184,6 @@ def _remedy(trial_share: float) -> str:
         f" {100 * (1.0 - trial_share):.0f}% of that variance is about which questions were asked, "
         f"the rest about their trials: more {more} help most."
     )
-
-
-def _cell(variable: xr.DataArray, metric: Metric) -> xr.DataArray:
-    where = {"k": metric.k, "tau": metric.tau}
-    return variable.sel({dim: value for dim, value in where.items() if dim in variable.dims})
 
 
 _INVERTED = ("median", "upper", "lower")

@@ -161,6 +161,25 @@ def interval(distribution: HasQuantile, probability: float, kind: str) -> tuple[
     return float(distribution.quantile(start)), float(distribution.quantile(start + probability))
 
 
+class Empirical:
+    """Quantiles of draws, with their Monte Carlo error."""
+
+    def __init__(self, values: Array) -> None:
+        self._values = np.sort(values)
+
+    def quantile(self, probability: ArrayLike) -> Array:
+        """Value exceeded by a share ``1 - probability`` of the draws."""
+        return np.asarray(np.quantile(self._values, np.asarray(probability)))
+
+    def quantile_error(self, tail: float) -> float:
+        """Larger standard error of the two tail quantiles, from binomial order statistics."""
+        width = np.sqrt(tail * (1.0 - tail) / len(self._values))
+        low, high = np.clip([tail - width, tail + width], 0.0, 1.0)
+        lower = self.quantile(high) - self.quantile(low)
+        upper = self.quantile(1.0 - low) - self.quantile(1.0 - high)
+        return float(max(lower, upper) / 2.0)
+
+
 def constant(value: float) -> Distribution:
     """Return the distribution of a known value."""
     return Distribution(np.array([value]), np.ones(1), np.zeros(1), 0.0, "constant")

@@ -1,8 +1,8 @@
 """One replication of simulation-based calibration: truth, data, posterior draws, places."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.mixture import States
 from bayesatk.core.priors import HyperPrior, Pooling, Prior, prior_from
 from bayesatk.metrics import Metric, parse
+from bayesatk.results import metric_values
 
 Array = NDArray[np.float64]
 Engine = Literal["closed_form", "pymc"]
@@ -37,14 +38,13 @@ class Study:
         return np.random.default_rng([self.seed, replication])
 
 
-@dataclass
-class _Compiled:
-    """PyMC model of one process, compiled on first use."""
+@cache
+def _compiled(pooling: Pooling, prior: Prior, questions: int) -> Any:
+    """Return the PyMC model, compiled once in each process; it takes any counts."""
+    from bayesatk.models.compiled import compile_beta_binomial
 
-    models: dict[str, Any] = field(default_factory=dict)
-
-
-_COMPILED = _Compiled()
+    counts = np.zeros(questions, int), np.ones(questions, int)
+    return compile_beta_binomial(counts, pooling, prior=prior)
 
 
 def run_batch(study: Study, start: int) -> dict[str, list[float]]:
@@ -131,12 +131,7 @@ def _sampled(
     rng: np.random.Generator,
 ) -> dict[str, Array]:
     """NUTS draws, thinned until they are all but independent."""
-    from bayesatk.models.compiled import compile_beta_binomial
-
-    key = json.dumps([study.pooling, study.prior, study.questions])
-    if key not in _COMPILED.models:
-        _COMPILED.models[key] = compile_beta_binomial(counts, study.pooling, prior=prior)
-    posterior = _COMPILED.models[key].sample(
+    posterior = _compiled(study.pooling, prior, study.questions).sample(
         counts, list(metrics), rng=rng, keep=["p"], draws=5 * (_DRAWS + 1) // 2, chains=2,
         sample_kwargs={"cores": 1},
     )["posterior"].to_dataset().isel(system=0)  # fmt: skip
@@ -145,9 +140,7 @@ def _sampled(
     found = {name: flat[name].values for name in ("mean_p", "icc") if name in flat}
     found["p_first"] = flat["p"].isel(question=0).values
     for metric in metrics:
-        variable = flat[metric.family.variable]
-        where: dict[str, Any] = {"k": metric.k, "tau": metric.tau}
-        chosen = variable.sel({dim: at for dim, at in where.items() if dim in variable.dims})
+        chosen = metric_values(flat, metric)
         for target in ("questions", "population"):
             found[f"{metric.label} {target}"] = chosen.sel(target=target).values
     return found
