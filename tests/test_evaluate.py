@@ -267,8 +267,10 @@ def test_improper_posterior_is_refused() -> None:
 
 def test_graded_data_need_a_mapping() -> None:
     graded = bk.tally([[0, 1, 2]], scores={0: 0, 1: 0.5, 2: 1})
-    with pytest.raises(bk.OutcomeError, match="two categories, scored 0 and 1"):
+    with pytest.raises(ValueError, match="pass@1 judges right and wrong"):
         bk.evaluate(graded, "pass@1")
+    with pytest.raises(bk.OutcomeError, match="two categories, scored 0 and 1"):
+        _ = graded.successes
 
 
 @pytest.mark.parametrize("bad", [42, xr.DataTree()])

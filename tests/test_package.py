@@ -9,18 +9,20 @@ import pytest
 import bayesatk as bk
 
 PUBLIC = [
-    "BetaPrior", "Calibration", "CompiledModel", "Credit", "Family", "HyperPrior",
+    "AnswerPrior", "AnswerRules", "BetaPrior", "Calibration", "CategoryCredit", "CompiledModel",
+    "Credit", "DirichletHyperPrior", "DirichletPrior", "Family", "HyperPrior",
     "LargestPoissonBinomial", "MaxOrderStatisticPoissonBinomial", "Metric", "OutcomeError",
     "Outcomes", "PValueRange", "PoissonBinomial", "SelectedSkill", "Verification", "auc_at_k",
     "auc_at_k_ci", "avg", "avg_ci", "baseline_table", "bayes", "bayes_ci",
-    "build_beta_binomial", "build_logit_normal", "build_random_guessers", "calibrate",
+    "build_answers", "build_beta_binomial", "build_dirichlet_multinomial", "build_logit_normal",
+    "build_random_guessers", "calibrate", "category_table",
     "compare", "compare_models", "comparison_table", "compile_beta_binomial", "datasets",
     "evaluate", "exact_loo", "g_pass_at_k", "g_pass_at_k_ci", "g_pass_at_k_tau",
     "g_pass_at_k_tau_ci", "load", "load_result", "log_bayes_factor_chance",
     "log_bayes_factor_equal", "log_evidence", "maj_at_k", "maj_at_k_ci", "max_random_F",
     "max_random_baseline", "max_random_p_value", "max_random_pmf", "metrics_from_draws",
     "mg_pass_at_k", "mg_pass_at_k_ci", "pass_at_k", "pass_at_k_ci", "pass_hat_k",
-    "pass_hat_k_ci", "random_baseline", "random_baseline_distribution", "sample",
+    "pass_hat_k_ci", "plurality_at_k", "random_baseline", "random_baseline_distribution", "sample",
     "sample_random_baseline", "save", "skill_if_selected", "table", "tally", "verify",
 ]  # fmt: skip
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bayesatk import datasets as datasets
+    from bayesatk.answers import AnswerRules as AnswerRules
     from bayesatk.baseline import SelectedSkill as SelectedSkill
     from bayesatk.baseline import baseline_table as baseline_table
     from bayesatk.baseline import random_baseline as random_baseline
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
     from bayesatk.comparison.models import log_evidence as log_evidence
     from bayesatk.comparison.systems import compare as compare
     from bayesatk.comparison.systems import comparison_table as comparison_table
+    from bayesatk.core.category_credit import CategoryCredit as CategoryCredit
     from bayesatk.core.credit import Credit as Credit
+    from bayesatk.core.priors import AnswerPrior as AnswerPrior
     from bayesatk.core.priors import BetaPrior as BetaPrior
+    from bayesatk.core.priors import DirichletHyperPrior as DirichletHyperPrior
+    from bayesatk.core.priors import DirichletPrior as DirichletPrior
     from bayesatk.core.priors import HyperPrior as HyperPrior
     from bayesatk.distributions import LargestPoissonBinomial as LargestPoissonBinomial
     from bayesatk.distributions import PoissonBinomial as PoissonBinomial
@@ -40,6 +45,10 @@ if TYPE_CHECKING:
     from bayesatk.metrics import Metric as Metric
     from bayesatk.models.builders import build_beta_binomial as build_beta_binomial
     from bayesatk.models.builders import build_logit_normal as build_logit_normal
+    from bayesatk.models.categories import build_answers as build_answers
+    from bayesatk.models.categories import (
+        build_dirichlet_multinomial as build_dirichlet_multinomial,
+    )
     from bayesatk.models.compiled import CompiledModel as CompiledModel
     from bayesatk.models.compiled import compile_beta_binomial as compile_beta_binomial
     from bayesatk.models.derived import metrics_from_draws as metrics_from_draws
@@ -66,6 +75,8 @@ if TYPE_CHECKING:
     from bayesatk.parity import pass_at_k_ci as pass_at_k_ci
     from bayesatk.parity import pass_hat_k as pass_hat_k
     from bayesatk.parity import pass_hat_k_ci as pass_hat_k_ci
+    from bayesatk.plurality import plurality_at_k as plurality_at_k
+    from bayesatk.results import category_table as category_table
     from bayesatk.results import table as table
     from bayesatk.validation import OutcomeError as OutcomeError
     from bayesatk.verification.calibration import Calibration as Calibration
@@ -76,7 +87,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "AnswerPrior": "core.priors",
+    "AnswerRules": "answers",
     "BetaPrior": "core.priors",
+    "CategoryCredit": "core.category_credit",
+    "DirichletHyperPrior": "core.priors",
+    "DirichletPrior": "core.priors",
+    "plurality_at_k": "plurality",
+    "category_table": "results",
+    "build_answers": "models.categories",
+    "build_dirichlet_multinomial": "models.categories",
     "Credit": "core.credit",
     "Family": "metrics",
     "HyperPrior": "core.priors",

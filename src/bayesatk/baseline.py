@@ -288,15 +288,15 @@ def _prob_exceeds(system: _System, value: float, rng: np.random.Generator) -> tu
     states = States.of(system.successes, system.trials)
     posterior = system_posterior(fit.attrs["pooling"], states, parse("bayes"), system.prior)
     questions, population = posterior.distributions()
-    found = [1.0 - float(questions[0].cdf(value)), 0.0]
-    error = np.zeros(2)
-    if population is not None:
-        found[1] = 1.0 - float(population[0].cdf(value))
-    else:
-        drawn = posterior.draw(_DRAWS, rng, False).metrics[None, :, 0, 1]
-        shares = (drawn > value).astype(float)
-        found[1], error[1] = float(shares.mean()), float(_standard_error(shares)[0])
-    return np.array(found), error
+    found, error = np.zeros(2), np.zeros(2)
+    for target, exact in enumerate((questions[0], population[0])):
+        if exact is not None:
+            found[target] = 1.0 - float(exact.cdf(value))
+        else:
+            drawn = posterior.draw(_DRAWS, rng, False).metrics[None, :, 0, target]
+            shares = (drawn > value).astype(float)
+            found[target], error[target] = shares.mean(), _standard_error(shares)[0]
+    return found, error
 
 
 def _standard_error(shares: Array) -> Array:

@@ -31,7 +31,7 @@ app = typer.Typer(
 File = Annotated[Path, typer.Argument(help="Long table: .csv, .tsv, .jsonl, .json or .parquet.")]
 Metrics = Annotated[
     list[str],
-    typer.Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5'."),
+    typer.Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4'."),
 ]
 PoolingOption = Annotated[Pooling, typer.Option(help="How questions share information.")]
 Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
@@ -42,7 +42,10 @@ ScoreOption = Annotated[
     list[str] | None, typer.Option("--score", help="Score of an outcome: --score C=1 --score I=0.")
 ]
 ColumnOption = Annotated[
-    list[str] | None, typer.Option("--column", help="Column of a role: --column question=task.")
+    list[str] | None, typer.Option("--column", help="Column of a role: --column answer=text.")
+]
+SuccessOption = Annotated[
+    str | None, typer.Option(help="Scores that succeed: --success 'score >= 0.5'.")
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed of the draws; recorded in the result.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -102,6 +105,7 @@ def evaluate(
     missing: Missing = "error",
     score: ScoreOption = None,
     column: ColumnOption = None,
+    success: SuccessOption = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -112,7 +116,9 @@ def evaluate(
     from bayesatk.io.saved import save
 
     data = _load(file, missing, score, column)
-    fit = run(data, metric, pooling=pooling, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed)
+    fit = run(
+        data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed
+    )
     if output is not None:
         save(fit, output)
     if as_json:
@@ -135,6 +141,7 @@ def verify(
     missing: Missing = "error",
     score: ScoreOption = None,
     column: ColumnOption = None,
+    success: SuccessOption = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -145,7 +152,7 @@ def verify(
     Example: bayesatk verify runs.csv -m pass@1,4 --seed 1
     """
     data = _load(file, missing, score, column)
-    _verify(data, metric, pooling, seed, as_json, output, quiet)
+    _verify(data, metric, pooling, success, seed, as_json, output, quiet)
 
 
 @app.command()
@@ -158,6 +165,7 @@ def compare(
     missing: Missing = "error",
     score: ScoreOption = None,
     column: ColumnOption = None,
+    success: SuccessOption = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -169,7 +177,8 @@ def compare(
     from bayesatk.io.saved import save
 
     data = _load(file, missing, score, column)
-    result = hold(run(data, metric, pooling=pooling, rng=seed), rope=rope, rng=seed)
+    fit = run(data, metric, pooling=pooling, success=success, rng=seed)
+    result = hold(fit, rope=rope, rng=seed)
     if output is not None:
         save(result, output)
     if as_json:
@@ -203,6 +212,7 @@ def baseline(
     missing: Missing = "error",
     score: ScoreOption = None,
     column: ColumnOption = None,
+    success: SuccessOption = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -224,6 +234,8 @@ def baseline(
     from bayesatk.io.saved import save
 
     data = _load(file, missing, score, column)
+    if success is not None:
+        data = data.with_success(success)
     fit = run(data, "bayes", pooling=pooling, rng=seed)
     result = random_baseline(fit, p, configurations, correlation=correlation, alpha=alpha, rng=seed)
     if output is not None:
@@ -292,13 +304,14 @@ def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -
             ".200\n",
             highlight=False,
         )
-    _verify(tau_bench_airline(), _DEMO_METRICS, "partial", seed, as_json, None, quiet)
+    _verify(tau_bench_airline(), _DEMO_METRICS, "partial", None, seed, as_json, None, quiet)
 
 
 def _verify(
     data: Any,
     metric: list[str],
     pooling: Pooling,
+    success: str | None,
     seed: int | None,
     as_json: bool,
     output: Path | None,
@@ -310,7 +323,7 @@ def _verify(
     from bayesatk.verification.verify import verify as hold
 
     show = Console()
-    fit = run(data, metric, pooling=pooling, rng=seed)
+    fit = run(data, metric, pooling=pooling, success=success, rng=seed)
     if not as_json:
         if not quiet:
             show.print(data.card(), highlight=False, markup=False)
@@ -318,7 +331,7 @@ def _verify(
     progress = not (quiet or as_json) and sys.stderr.isatty()
     if not as_json and not quiet:
         show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
-    sampled = sample(data, metric, pooling=pooling, rng=seed, progressbar=progress)
+    sampled = sample(data, metric, pooling=pooling, success=success, rng=seed, progressbar=progress)
     found = hold(fit, sampled)
     if output is not None:
         save(sampled, output)
@@ -338,11 +351,16 @@ def _verify(
 
 
 def _result_json(fit: Any) -> dict[str, Any]:
-    from bayesatk.results import table
+    from bayesatk.results import category_table, notes, table
 
-    rows = json.loads(table(fit).to_json(orient="records", double_precision=15))
+    def rows(frame: Any) -> Any:
+        return json.loads(frame.to_json(orient="records", double_precision=15))
+
     attributes = {name: fit.attrs[name] for name in ("method", "pooling", "seed", "ci_prob")}
-    return {**attributes, "ci_kind": fit.attrs["ci_kind"], "results": rows}
+    found = {**attributes, "ci_kind": fit.attrs["ci_kind"], "results": rows(table(fit))}
+    if "reach_probability" in fit["posterior"]:
+        found["categories"] = rows(category_table(fit))
+    return {**found, "notes": notes(fit)}
 
 
 def _print_json(value: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.answers import Answers
 from bayesatk.validation import (
     OutcomeError as OutcomeError,
 )
@@ -47,6 +48,7 @@ class Table:
     systems: list[Any]
     questions: list[Any]
     notes: tuple[str, ...] = ()
+    answers: Answers | None = None
 
     @classmethod
     def from_counts(cls, count: NDArray[Any], missing: NDArray[Any]) -> "Table":

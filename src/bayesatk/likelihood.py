@@ -12,7 +12,13 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlog1py, xlogy
 
-from bayesatk.core.priors import HyperPrior, Prior
+from bayesatk.core.priors import (
+    CategoryPrior,
+    DirichletHyperPrior,
+    DirichletPrior,
+    HyperPrior,
+    Prior,
+)
 from bayesatk.outcomes import Outcomes
 
 Array = NDArray[np.float64]
@@ -21,7 +27,7 @@ _BLOCK = 4_000_000
 
 
 def log_likelihood_groups(
-    outcomes: Outcomes, posterior: xr.Dataset, prior: Prior, keep: Sequence[str]
+    outcomes: Outcomes, posterior: xr.Dataset, prior: Prior | CategoryPrior, keep: Sequence[str]
 ) -> dict[str, xr.Dataset]:
     """Return the group ``log_likelihood``: ``successes(chain, draw, system, question)``.
 
@@ -40,6 +46,8 @@ def log_likelihood_groups(
     large = sizes[0] * sizes[1] * outcomes.trials.size > _AUTOMATIC
     if "mean_p" not in posterior or (large and "log_likelihood" not in keep):
         return {}
+    if isinstance(prior, DirichletPrior | DirichletHyperPrior):
+        return {"log_likelihood": _category_group(outcomes, posterior)}
     values = np.empty((*outcomes.trials.shape[:1], sizes[0] * sizes[1], outcomes.trials.shape[1]))
     for system in range(len(values)):
         pairs = np.stack([outcomes.successes.values[system], outcomes.trials.values[system]])
@@ -67,6 +75,46 @@ def log_likelihood_groups(
         attrs={"sample_dims": ["chain", "draw"]},
     )  # fmt: skip
     return {"log_likelihood": group}
+
+
+def _category_group(outcomes: Outcomes, posterior: xr.Dataset) -> xr.Dataset:
+    """Log probability of every question's category counts, ``count(.., system, question)``."""
+    counts = outcomes.dataset["count"]
+    order = ("chain", "draw", "category")
+    pieces = []
+    for system in range(len(outcomes.systems)):
+        own = counts.values[system]
+        states, which = np.unique(own, axis=0, return_inverse=True)
+        mean = posterior["mean_p"].isel(system=system).transpose(*order).values
+        flat = mean.reshape(-1, mean.shape[-1])
+        ways = gammaln(states.sum(axis=1) + 1.0) - gammaln(states + 1.0).sum(axis=1)
+        if "icc" in posterior:
+            icc = posterior["icc"].isel(system=system).transpose("chain", "draw").values.ravel()
+            by_state = _dirichlet_multinomial(states, flat, icc / (1.0 - icc)) + ways
+        else:
+            by_state = xlogy(states[None], flat[:, None]).sum(axis=-1) + ways
+        pieces.append(by_state[:, which.ravel()].reshape(*mean.shape[:2], -1))
+    return xr.Dataset(
+        {"count": (("chain", "draw", "system", "question"), np.stack(pieces, axis=2))},
+        coords={name: posterior[name] for name in ("chain", "draw")}
+        | {name: outcomes.dataset[name].values for name in ("system", "question")},
+        attrs={"sample_dims": ["chain", "draw"]},
+    )
+
+
+def _dirichlet_multinomial(states: NDArray[np.int64], mean: Array, ratio: Array) -> Array:
+    """Products as in `_beta_binomial`, one category after another."""
+    result = np.zeros((len(mean), len(states)))
+    steps = np.arange(int(states.sum(axis=1).max(initial=1)))
+
+    def rises(base: Array, counts: NDArray[np.int64]) -> Array:
+        with np.errstate(divide="ignore"):
+            logs = np.cumsum(np.log(base[:, None] + ratio[:, None] * steps), axis=1)
+        return np.concatenate([np.zeros((len(base), 1)), logs], axis=1)[:, counts]
+
+    for category in range(states.shape[1]):
+        result += rises(mean[:, category], states[:, category])
+    return np.asarray(result - rises(np.ones(len(mean)), states.sum(axis=1)))
 
 
 def _log_pmf(

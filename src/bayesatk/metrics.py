@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaln
 
 from bayesatk.core import credit as credits
+from bayesatk.core.category_credit import CategoryCredit
 from bayesatk.core.credit import Credit, check_k
 
 Array = NDArray[np.float64]
@@ -34,6 +35,11 @@ class Family:
         ``credit(k)``, or ``credit(k, tau)`` when `has_tau`, returning a `Credit`.
     has_k, has_tau : bool
         Which dimensions the variable carries.
+    category : callable, optional
+        ``category(k)``, returning the `CategoryCredit` of a metric that scored categories have as
+        well; ``credit`` is then what it comes to for right and wrong.
+    on_answers : bool
+        Whether the metric judges the answers themselves; it then has no credit.
 
     Examples
     --------
@@ -50,6 +56,8 @@ class Family:
     credit: Callable[..., Credit]
     has_k: bool = True
     has_tau: bool = False
+    category: Callable[[int], CategoryCredit] | None = None
+    on_answers: bool = False
 
     def at(self, k: int = 1, tau: float | None = None) -> "Metric":
         """Return the member with this ``k`` (and ``tau``)."""
@@ -71,6 +79,17 @@ class Metric:
     def credit(self) -> Credit:
         """The credit vector."""
         return self.family.credit(*((self.k,) if self.tau is None else (self.k, self.tau)))
+
+    @property
+    def category_credit(self) -> CategoryCredit:
+        """The credit on categories, or an error that says what the metric needs."""
+        if self.family.category is None:
+            raise ValueError(
+                f"{self.label} judges right and wrong, and the data have categories with other "
+                "scores. Say which of them succeed, as in success='score >= 0.5'; metrics of "
+                "scores are 'bayes' and 'max@k'."
+            )
+        return self.family.category(self.k)
 
     @property
     def label(self) -> str:
@@ -176,6 +195,14 @@ _LATENT: dict[str, Callable[[Credit, Array], Array]] = {
     "area": _latent_area,
 }
 
+
+def _no_credit(k: int) -> Credit:
+    raise ValueError(
+        f"plurality@{k} is a vote between answers: it has no value for a success probability. Its "
+        "proxy that has is the strict majority, 'maj@k'."
+    )
+
+
 FAMILIES: dict[str, Family] = {
     "pass@": Family("pass_at_k", "pass@", credits.pass_at),
     "pass^": Family("pass_hat_k", "pass^", credits.pass_hat),
@@ -183,11 +210,16 @@ FAMILIES: dict[str, Family] = {
     "mg-pass@": Family("mg_pass_at_k", "mg-pass@", credits.mg_pass_at),
     "maj@": Family("maj_at_k", "maj@", credits.maj_at),
     "auc@": Family("auc_at_k", "auc@", credits.auc_at),
-    "bayes": Family("bayes", "bayes", lambda k: credits.pass_at(1), has_k=False),
+    "max@": Family("max_at_k", "max@", credits.pass_at, category=CategoryCredit),
+    "plurality@": Family("plurality_at_k", "plurality@", _no_credit, on_answers=True),
+    "bayes": Family(
+        "bayes", "bayes", lambda k: credits.pass_at(1), has_k=False, category=CategoryCredit
+    ),
 }
 _HELP = (
     "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
-    "'bayes' (mean accuracy: avg@n and Bayes@N); several ks or taus are separated by commas."
+    "'bayes' (mean score: avg@n and Bayes@N), 'max@4' (best score of k), 'plurality@5' (majority "
+    "vote on answers); several ks or taus are separated by commas."
 )
 
 MetricSpec = str | Metric | Iterable[str | Metric]
@@ -227,6 +259,38 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     return tuple(found)
 
 
+def check_judged(metrics: Iterable[Metric], binary: bool, pooling: str) -> bool:
+    """Return whether metrics judge scored categories; refuse what the data cannot give them.
+
+    Parameters
+    ----------
+    metrics : iterable of Metric
+    binary : bool
+        Whether the data are right and wrong.
+    pooling : str
+        Votes between answers need ``"none"``.
+
+    Examples
+    --------
+    >>> check_judged(parse("max@2"), binary=False, pooling="partial")
+    True
+    """
+    metrics = list(metrics)
+    voted = [one.label for one in metrics if one.family.on_answers]
+    if voted and pooling != "none":
+        raise ValueError(
+            f"pooling must be 'none' for {', '.join(voted)}; got {pooling!r}. Answers differ from "
+            "question to question, so there is nothing to pool: pass pooling='none', and ask for "
+            "other metrics on their own where they should be pooled."
+        )
+    judged = [one for one in metrics if not one.family.on_answers]
+    if binary or not judged:
+        return False
+    for one in judged:
+        _ = one.category_credit  # refused here, by name, if it judges right and wrong
+    return True
+
+
 def _parse_text(text: str) -> Iterator[Metric]:
     if not isinstance(text, str):
         raise TypeError(f"metrics must be strings or Metric objects; got {text!r}. {_HELP}")
@@ -254,7 +318,8 @@ def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
         ) from None
     for k, tau in product(k_values, tau_values):
         metric = family.at(k, tau)
-        _ = metric.credit  # a tau outside [0, 1] is refused here, by name
+        if not family.on_answers:
+            _ = metric.credit  # a tau outside [0, 1] is refused here, by name
         yield metric
 
 

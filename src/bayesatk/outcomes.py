@@ -5,6 +5,8 @@ objects) and refuses what it cannot read, naming the cell, the rule and the reme
 is `bayesatk.io.load`, which ends here too.
 """
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -14,6 +16,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk import encoding, labelled, tables
+from bayesatk.answer_arrays import read_answers
+from bayesatk.answers import AnswerRules, Answers
 from bayesatk.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
 
 MissingPolicy = Literal["error", "ignore", "wrong"]
@@ -32,10 +36,13 @@ class Outcomes:
         coordinate ``score(category)``.
     notes : tuple of str
         What was assumed on the way in; shown on the data card and kept in results.
+    answers : Answers, optional
+        The distinct answers given, for votes between them.
     """
 
     dataset: xr.Dataset
     notes: tuple[str, ...] = ()
+    answers: Answers | None = None
 
     @property
     def trials(self) -> xr.DataArray:
@@ -43,13 +50,52 @@ class Outcomes:
         return self.dataset["count"].sum("category").rename("trials")
 
     @property
+    def binary(self) -> bool:
+        """Whether there are two categories, scored 0 and 1."""
+        return sorted(self.dataset["score"].values.tolist()) == [0.0, 1.0]
+
+    def with_success(self, rule: str) -> "Outcomes":
+        """Return right and wrong, by a rule on the scores of the categories.
+
+        Parameters
+        ----------
+        rule : str
+            ``"score >= 0.5"`` or ``"score > 0.5"``: what counts as a success.
+
+        Examples
+        --------
+        >>> data = tally([["no", "part", "yes"]], scores={"no": 0, "part": 0.5, "yes": 1})
+        >>> data.with_success("score >= 0.5").successes.values.tolist()
+        [[2]]
+        """
+        scores = self.dataset["score"].values
+        succeeds = _succeeds(rule, scores)
+        count = self.dataset["count"].values
+        pair = np.stack([count[..., ~succeeds].sum(-1), count[..., succeeds].sum(-1)], axis=-1)
+        names = self.dataset["category"].values[succeeds].tolist()
+        dataset = xr.Dataset(
+            {
+                "count": (("system", "question", "category"), pair),
+                "missing": self.dataset["missing"],
+            },
+            coords={
+                "system": self.dataset["system"], "question": self.dataset["question"],
+                "category": ["0", "1"], "score": ("category", [0.0, 1.0]),
+            },
+            attrs=self.dataset.attrs,
+        )  # fmt: skip
+        note = f"success is {rule}: {', '.join(map(str, names))}"
+        return Outcomes(dataset, (*self.notes, note), self.answers)
+
+    @property
     def successes(self) -> xr.DataArray:
         """Successful trials per system and question; the data must be binary."""
         scores = self.dataset["score"].values
-        if sorted(scores.tolist()) != [0.0, 1.0]:
+        if not self.binary:
             raise OutcomeError(
                 "data must have two categories, scored 0 and 1, for a metric of successes; got "
-                f"scores {scores.tolist()}. Map the categories to 0 and 1 with scores={{...}}."
+                f"scores {scores.tolist()}. Say which succeed, as in success='score >= 0.5' or "
+                "data.with_success('score >= 0.5')."
             )
         correct = self.dataset["count"].isel(category=int(np.argmax(scores)), drop=True)
         return correct.rename("successes")
@@ -78,6 +124,9 @@ def tally(
     scores: Mapping[Any, float] | None = None,
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
+    answers: object = None,
+    reference: object = None,
+    answer_rules: AnswerRules | None = None,
 ) -> Outcomes:
     """Reduce outcomes of repeated trials to counts.
 
@@ -101,7 +150,16 @@ def tally(
         for it is not known how many trials would count.
     columns : mapping, optional
         Names of the table's columns by role: ``{"system": ..., "question": ..., "trial": ...,
-        "outcome": ...}``. Default: the usual names are looked for.
+        "outcome": ...}``. Default: the usual names are looked for. ``"answer"`` names a column of
+        answers, for votes between them; with ``"reference"``, the column of right answers, no
+        outcome is needed.
+    answers : array_like or mapping, optional
+        The answer of every trial, arranged like `data`; None or "" where there is none.
+    reference : sequence or mapping, optional
+        The right answer, or a list of them, of every question (by position, or by label); `data`
+        is then None.
+    answer_rules : AnswerRules, optional
+        How answers are compared, and what conflicting marks and absent answers mean.
 
     Returns
     -------
@@ -122,6 +180,12 @@ def tally(
     ([[3, 3]], [[5, 4]])
     """
     scale = check_options(scores, missing)
+    rules = AnswerRules() if answer_rules is None else answer_rules
+    if answers is not None:
+        _refuse_given("answers in arrays", columns=columns, trials=trials)
+        table = read_answers(data, answers, reference, rules, scale, systems, questions)
+        return finish(table, scale, missing)
+    _refuse_given("data without answers=", reference=reference)
     labels = {"systems": systems, "questions": questions}
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
         _refuse_given("data that are counts already", scores=scores, columns=columns)
@@ -135,7 +199,7 @@ def tally(
         return finish(replace(table, notes=note), scale, missing, **labels)
     if tables.is_table(data):
         return finish(
-            tables.read_table(data, {} if columns is None else columns, scale),
+            tables.count_rows(tables.read_table(data, columns or {}), scale, rules),
             scale, missing, **labels,
         )  # fmt: skip
     _refuse_given("data without columns", columns=columns)
@@ -151,6 +215,27 @@ def check_options(scores: object, missing: object) -> Scores:
     if not isinstance(missing, str) or missing not in ("error", "ignore", "wrong"):
         raise OutcomeError(f"missing must be 'error', 'ignore' or 'wrong'; got {shown(missing)}.")
     return check_scores(BINARY if scores is None else scores)
+
+
+def _succeeds(rule: str, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which categories succeed under a rule such as ``score >= 0.5``."""
+    found = re.fullmatch(r"\s*score\s*(>=|>)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
+    try:
+        bound = float(found.group(2)) if found else math.nan
+    except ValueError:
+        bound = math.nan
+    if found is None or not math.isfinite(bound):
+        raise OutcomeError(
+            f"success must be 'score >= NUMBER' or 'score > NUMBER'; got {shown(rule)}. To count "
+            "single categories as successes, score them 1 and the others 0."
+        )
+    succeeds = scores >= bound if found.group(1) == ">=" else scores > bound
+    if succeeds.all() or not succeeds.any():
+        raise OutcomeError(
+            f"success must split the scores {sorted(scores.tolist())}; {rule!r} holds for "
+            f"{'all' if succeeds.all() else 'none'} of them. Choose a bound between them."
+        )
+    return np.asarray(succeeds)
 
 
 def _refuse_given(what: str, **options: object) -> None:
@@ -215,14 +300,16 @@ def finish(
             f"missing: {where} {what} ({lacking} missing outcomes and {unrun} questions never run "
             f"in all). {remedy}"
         )
-    count = table.count.copy()
+    count, answers = table.count.copy(), table.answers
     if missing == "wrong":
         count[..., int(np.argmin(list(scale.values())))] += table.missing
+        answers = answers.with_unanswered(table.missing) if answers else None
     note = (
         f"missing={missing!r}: {lacking} outcomes missing, {unrun} (system, question) cells never "
         "run"
     )
-    return _canonical(replace(table, count=count, notes=(*table.notes, note)), scale, missing)
+    noted = replace(table, count=count, notes=(*table.notes, note), answers=answers)
+    return _canonical(noted, scale, missing)
 
 
 def _canonical(table: encoding.Table, scale: Scores, policy: str) -> Outcomes:
@@ -242,7 +329,7 @@ def _canonical(table: encoding.Table, scale: Scores, policy: str) -> Outcomes:
         },
         attrs={"missing_policy": policy},
     )
-    return Outcomes(dataset, table.notes)
+    return Outcomes(dataset, table.notes, table.answers)
 
 
 def _card(data: Outcomes) -> str:
@@ -269,6 +356,8 @@ def _card(data: Outcomes) -> str:
             lines.append(
                 f"  {'':<{width}}  {_bounds(total[row], trials[row], missing[row], scores)}"
             )
+    if data.answers is not None:
+        lines.append(data.answers.card())
     return "\n".join(lines + [f"  assumed: {note}" for note in data.notes])
 
 

@@ -7,7 +7,7 @@ so that netCDF keeps them.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -17,7 +17,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.priors import Prior, prior_from
+from bayesatk.core.priors import prior_from
 from bayesatk.metrics import Metric, MetricGrid, parse
 from bayesatk.outcomes import Outcomes
 
@@ -104,13 +104,33 @@ def posterior_group(
     return dataset.assign(extra).assign_attrs(sample_dims=["chain", "draw"], **attrs)
 
 
-def data_groups(data: Outcomes) -> dict[str, xr.Dataset]:
-    """Return ``observed_data`` (successes) and ``constant_data`` (trials, missing)."""
-    missing = data.dataset["missing"]
-    return {
-        "observed_data": data.successes.to_dataset(),
-        "constant_data": xr.Dataset({"trials": data.trials, "missing": missing}),
-    }
+def data_groups(
+    data: Outcomes, on_categories: bool = False, with_answers: bool = False
+) -> dict[str, xr.Dataset]:
+    """Return ``observed_data`` and ``constant_data``.
+
+    Successes with trials and missing; or counts by category, with the scores; and answers, one
+    entry for each distinct (system, question, answer).
+    """
+    constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
+    if on_categories:
+        observed = data.dataset["count"].drop_vars("score").to_dataset()
+        scores = data.dataset["score"].drop_vars("score")
+        constant = constant.assign(category_score=scores)
+    else:
+        observed = data.successes.to_dataset()
+    if with_answers and data.answers is not None:
+        entries = data.answers
+        columns = {
+            "answer_count": entries.count,
+            "answer_system": entries.system,
+            "answer_question": entries.question,
+            "answer_correct": entries.correct.astype(np.int64),
+        }
+        observed = observed.assign({name: ("answer", v) for name, v in columns.items()})
+        observed = observed.assign_coords(answer=entries.label)
+        constant = constant.assign(unanswered=(("system", "question"), entries.unanswered))
+    return {"observed_data": observed, "constant_data": constant}
 
 
 def build(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.DataTree:
@@ -154,14 +174,20 @@ def metric_values(variables: xr.Dataset, metric: Metric) -> xr.DataArray:
     return values if metric.tau is None else values.sel(tau=metric.tau)
 
 
-def stored_prior(result: xr.DataTree) -> Prior:
+def stored_prior(result: xr.DataTree) -> Any:
     """Return the prior that a result was made with."""
     return prior_from(json.loads(result.attrs["prior"]))
 
 
 def stored_counts(result: xr.DataTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the successes and trials of a result, each (system, question)."""
-    successes = result["observed_data"].to_dataset()["successes"]
+    observed = result["observed_data"].to_dataset()
+    if "successes" not in observed:
+        raise ValueError(
+            "the result must be of right and wrong; it is of scored categories. Evaluate the data "
+            "with success='score >= ...' for this, or use its posterior draws."
+        )
+    successes = observed["successes"]
     return successes.values, result["constant_data"].to_dataset()["trials"].values
 
 
@@ -205,13 +231,58 @@ def table(result: xr.DataTree) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def statistics_of(tree: xr.DataTree) -> xr.Dataset:
+def category_table(result: xr.DataTree) -> pd.DataFrame:
+    """Tabulate the probability that a trial reaches each category's score, or a better one.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        Of scored categories.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``system``, ``category``, ``score``, ``target``, ``mean``, ``sd``, ``ci_lower``,
+        ``ci_upper``; for every system from the best category down. Reaching the lowest is certain.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> data = bayesatk.tally([["b", "a", "b", "c"]], scores={"c": 0, "b": 0.5, "a": 1})
+    >>> fit = bayesatk.evaluate(data, "bayes", pooling="none", rng=1)
+    >>> rows = bayesatk.category_table(fit).query("target == 'questions'")
+    >>> rows[["category", "mean"]].round(4).values.tolist()  # (1 + 1)/7, (1 + 1 + 2 + 1)/7
+    [['a', 0.2857], ['b', 0.7143], ['c', 1.0]]
+    """
+    tree = check_result(result)
+    statistics = statistics_of(tree, ["reach_probability"])
+    scores = tree["constant_data"].to_dataset().get("category_score")
+    if scores is None or "reach_probability" not in statistics:
+        raise ValueError(
+            "result must be of scored categories; it is of right and wrong. There pass@1 is the "
+            "probability to reach the better of the two."
+        )
+    rows = []
+    for system in statistics["system"].values:
+        for position in np.argsort(-scores.values, kind="stable"):
+            for target in TARGETS:
+                cells = statistics["reach_probability"].sel(system=system, target=target)
+                cells = cells.isel(category=int(position))
+                row = {"system": system, "category": str(scores["category"].values[position])}
+                row |= {"score": float(scores.values[position]), "target": target}
+                names = ("mean", "sd", "ci_lower", "ci_upper")
+                rows.append(row | {name: float(cells.sel(statistic=name)) for name in names})
+    return pd.DataFrame(rows)
+
+
+def statistics_of(tree: xr.DataTree, more: Sequence[str] = ()) -> xr.Dataset:
     """Return exact statistics if the result has them, else those of its draws."""
     if "closed_form" in tree.children:
         return tree["closed_form"].to_dataset()
     tail = 0.5 * (1.0 - float(tree.attrs["ci_prob"]))
     draws = tree["posterior"].to_dataset()
-    draws = draws[[family.variable for family in metric_grid(tree).families]]
+    names = [*(family.variable for family in metric_grid(tree).families), *more]
+    draws = draws[[name for name in names if name in draws]]
     sample = ("chain", "draw")
     ends = draws.quantile([tail, 1.0 - tail], dim=sample)
     parts = {

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesatk.answers import AnswerRules, Given, as_codes, as_marks, group, right_answers
 from bayesatk.encoding import CODE_INVALID, Codes, Table, cells, encode, objects, refuse
 from bayesatk.validation import OutcomeError, Scores, is_missing, label_fault, shown
 
@@ -31,6 +32,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "trial": ("trial", "epoch", "run", "attempt", "repeat", "rollout", "seed"),
     "outcome": ("outcome", "correct", "is_correct", "score", "passed", "success", "reward"),
+    "answer": (),  # never guessed: a column "answer" may hold the right one
+    "reference": (),
 }
 
 
@@ -74,10 +77,10 @@ def is_table(data: object) -> bool:
         return True
 
 
-def read_table(data: object, columns: Mapping[str, str], scores: Scores) -> Table:
-    """Read a long table with one row per trial."""
+def read_table(data: object, columns: Mapping[str, str]) -> Columns:
+    """Pick the columns that matter from a long table with one row per trial."""
     if isinstance(data, pd.DataFrame):
-        return count_rows(_from_pandas(data, columns), scores)
+        return _from_pandas(data, columns)
     try:
         frame: Any = nw.from_native(data, eager_only=True)
         roles = find_columns(frame.columns, columns)
@@ -92,7 +95,7 @@ def read_table(data: object, columns: Mapping[str, str], scores: Scores) -> Tabl
             f"the table must have columns that can be read, each name once; got {error}. Rename "
             "or convert the column."
         ) from None
-    return count_rows(Columns(roles, values), scores)
+    return Columns(roles, values)
 
 
 def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
@@ -131,9 +134,9 @@ def _values(series: Any) -> Any:
     return series.to_list()
 
 
-def count_rows(table: Columns, scores: Scores) -> Table:
+def count_rows(table: Columns, scores: Scores, rules: AnswerRules) -> Table:
     """Count the outcomes of a long table by system and question."""
-    rows = len(table.values["outcome"])
+    rows = len(table.values["question"])
     if rows == 0:
         raise OutcomeError("a table of outcomes must have rows; got none.")
     question, questions = _labels(table, "question")
@@ -147,16 +150,49 @@ def count_rows(table: Columns, scores: Scores) -> Table:
             f"more than {_MOST_CELLS} cells. Check that column {table.roles.get('system')!r} names "
             "systems, or split the table."
         )
-    cell = system * len(questions) + question
-    notes = _check_trials(table, cell)
-    codes = _outcome_codes(table, scores)
-    count, missing = cells(cell, codes, (len(systems), len(questions)), len(scores))
+    cell, shape = system * len(questions) + question, (len(systems), len(questions))
+    notes = [*_check_trials(table, cell)]
+    codes, answers = np.zeros(0, np.int16), None
+    if "outcome" in table.roles:
+        codes = _outcome_codes(table, scores)
+    if "answer" in table.roles:
+        given = Given(
+            system, question, list(table.values["answer"]), as_marks(codes, scores),
+            _references(table, question, questions, rules),
+        )  # fmt: skip
+        answers, marks, remarks = group(given, rules, shape, questions)
+        codes, notes = (codes if len(codes) else as_codes(marks, scores)), [*notes, *remarks]
+    count, missing = cells(cell, codes, shape, len(scores))
     used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
-    return Table(count, missing, systems, questions, (used, *notes))
+    return Table(count, missing, systems, questions, (used, *notes), answers)
+
+
+def _references(
+    table: Columns, question: NDArray[np.int64], questions: list[Any], rules: AnswerRules
+) -> list[set[str]] | None:
+    """Right answers by question; every row of a question must name the same."""
+    if "reference" not in table.roles:
+        return None
+    found: list[set[str] | None] = [None] * len(questions)
+    for row, (asked, value) in enumerate(
+        zip(question.tolist(), table.values["reference"], strict=True)
+    ):
+        among = right_answers(value, rules, table.place(row))
+        if found[asked] is None:
+            found[asked] = among
+        elif found[asked] != among:
+            raise OutcomeError(
+                f"every row of a question must have the same reference; {table.place(row)} has "
+                f"{shown(value)} for question {shown(questions[asked])}, an earlier one had "
+                f"{shown(sorted(found[asked] or set()))}. Do the labels identify the question?"
+            )
+    return [among or set() for among in found]
 
 
 def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, Any]:
     """Assign the roles to column names: as told, else by the usual names.
+
+    An answer and its reference, the right one, are taken only as told.
 
     Examples
     --------
@@ -167,6 +203,8 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
     found = {}
     for role, usual in ROLES.items():
         taken = [name for other, name in columns.items() if other != role]
+        if role == "outcome" and role not in columns and "reference" in columns:
+            continue  # the reference says what is right
         matches = [
             name
             for name in names
@@ -201,6 +239,11 @@ def _check_told(names: Sequence[Any], columns: object) -> None:
         raise OutcomeError(
             f"columns must map {', '.join(ROLES)} to names in the table; got {shown(got)} for a "
             f"table with columns {shown(list(names), 400)}."
+        )
+    if ("reference" in columns) and ("answer" not in columns or "outcome" in columns):
+        raise OutcomeError(
+            "columns: a reference goes with an answer column and takes the place of an outcome "
+            f"column; got {shown(dict(columns))}. Name answer and reference, or answer and outcome."
         )
     told = list(columns.values())
     if any(told.count(name) > 1 for name in told):

@@ -41,8 +41,31 @@ def print_result(console: Console, fit: Any) -> None:
             highlight=False,
             markup=False,
         )
+    if "reach_probability" in fit["posterior"]:
+        _print_categories(console, fit, percent)
     for note in notes(fit):
         console.print(f"Note: {note}", highlight=False, markup=False)
+
+
+def _print_categories(console: Console, fit: Any, percent: str) -> None:
+    """Print the probability to reach each category but the lowest."""
+    from bayesatk.results import category_table
+
+    frame = category_table(fit)
+    frame = frame[frame["score"] > frame["score"].min()]
+    many = frame["system"].nunique() > 1
+    grid = _grid("Probability that a trial reaches a score")
+    for heading in (*(["system"] if many else []), "score", "target"):
+        grid.add_column(heading, no_wrap=True)
+    for heading in ("mean", "sd", percent):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in frame.to_dict("records"):
+        first = row["target"] == "questions"
+        cells = [str(row["system"]) if first else ""] if many else []
+        cells += [f">= {row['score']:g}" if first else "", TARGETS[str(row["target"])]]
+        cells += [f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
+        grid.add_row(*cells, f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]")
+    console.print(grid, markup=False)
 
 
 def _grid(title: str) -> Table:

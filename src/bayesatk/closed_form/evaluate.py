@@ -2,37 +2,39 @@
 
 import json
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
-import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
-from bayesatk.closed_form.posterior import Distributions, Draws, SystemPosterior
-from bayesatk.closed_form.posteriors import system_posterior
-from bayesatk.closed_form.prior_effect import pooling_note, prior_sensitivity
-from bayesatk.core.distribution import Empirical, interval
-from bayesatk.core.laws import finite
-from bayesatk.core.mixture import States
-from bayesatk.core.priors import Pooling, Prior, describe_prior, resolve_prior
+from bayesatk.closed_form.analysis import Analysis, Request
+from bayesatk.closed_form.assembly import (
+    diagnostic_variables,
+    exact_dataset,
+    hyper_quantiles,
+    hyper_statistics,
+    posterior_dataset,
+    quantile_table,
+    question_statistics,
+    statistics_table,
+)
+from bayesatk.closed_form.posterior import SystemPosterior
+from bayesatk.closed_form.request import read_request
+from bayesatk.core.priors import AnswerPrior, CategoryPrior, Pooling, Prior, describe_prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.likelihood import log_likelihood_groups
-from bayesatk.metrics import MetricGrid, MetricSpec, parse
-from bayesatk.outcomes import Outcomes, tally
+from bayesatk.metrics import MetricGrid, MetricSpec
+from bayesatk.outcomes import Outcomes
 from bayesatk.results import (
     QUANTILE_LEVELS,
     STATISTICS,
     TARGETS,
     build,
     data_groups,
-    metric_dataset,
-    posterior_group,
     root_attributes,
 )
 
-CHAINS = 4
-Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
 Keep = Literal["p", "log_likelihood"]
+_POINTS = 4000.0  # that the weights of importance points are worth, about
 _METHODS = {"none": "conjugate", "complete": "conjugate", "partial": "quadrature"}
 
 
@@ -41,7 +43,11 @@ def evaluate(
     metrics: MetricSpec,
     *,
     pooling: Pooling = "partial",
-    prior: Prior | None = None,
+    prior: Prior | CategoryPrior | None = None,
+    success: str | None = None,
+    prior_trials: object = None,
+    prior_weight: float = 1.0,
+    answer_prior: AnswerPrior | None = None,
     ci_prob: float = 0.95,
     ci_kind: Literal["eti", "hdi"] = "eti",
     draws: int = 1000,
@@ -56,12 +62,24 @@ def evaluate(
         Outcomes of repeated trials; trials may differ between questions and systems.
     metrics : str, Metric, or iterable of them
         As in ``["pass@1,4", "pass^4", "maj@5", "g-pass@8:0.5", "bayes"]``. Every variable is
-        computed at the union of all ``k``; `bayesatk.table` shows what was asked for.
+        computed at the union of all ``k``; `bayesatk.table` shows what was asked for. On scored
+        categories: ``"bayes"`` (mean score) and ``"max@4"`` (best score of k); on answers:
+        ``"plurality@5"``.
     pooling : {"partial", "none", "complete"}
         How questions share information: a difficulty distribution with its mean and intraclass
         correlation integrated out; an independent prior per question; one success probability.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
-        Default: uniform.
+        Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`.
+    success : str, optional
+        Which scores succeed, as in ``"score >= 0.5"``, for metrics of right and wrong on data
+        with other scores.
+    prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
+        Earlier trials of the same questions, by one system (for all) or the same systems; they
+        count as data of the posterior, never of the estimate. For ``bayes`` and ``max@k``.
+    prior_weight : float
+        What a prior trial is worth, in (0, 1]: a power prior.
+    answer_prior : AnswerPrior, optional
+        Prior of the answers to a question, for ``plurality@k``.
     ci_prob : float
         Probability of the credible interval, strictly between 0 and 1.
     ci_kind : {"eti", "hdi"}
@@ -86,7 +104,7 @@ def evaluate(
     Raises
     ------
     OutcomeError
-        If the data cannot be read or are not binary.
+        If the data cannot be read, or do not have what a metric judges.
     ValueError
         If an option is outside its range, or (partial) the posterior is improper.
 
@@ -100,6 +118,12 @@ def evaluate(
     the power 1/2 (on the logit scale) over its width here: far from 1, the interval is mostly
     prior. Trials of a question are assumed exchangeable.
 
+    On categories the intervals of these questions, and on answers all intervals, come from
+    independent draws at which the metric is exact; ``ci_error`` states their Monte Carlo error.
+    On categories ``prior_sensitivity`` compares sds, and ``reach_probability`` is the probability
+    that a trial reaches each category's score. Answers are independent between questions: votes
+    need ``pooling="none"``.
+
     See Also
     --------
     bayesatk.sample : the same variables from PyMC.
@@ -112,194 +136,93 @@ def evaluate(
     >>> round(float(mean.squeeze()), 6)  # (23/28 + 6/7)/2
     0.839286
     """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
-    requested = parse(metrics)
-    grid = MetricGrid.of(requested)
-    prior = resolve_prior(pooling, prior)
-    _check_options(ci_prob, ci_kind, draws, keep)
     generator, seed = resolve_rng(rng)
-    successes, trials = outcomes.successes.values, outcomes.trials.values
-    coords = {"system": outcomes.dataset["system"].values, "target": list(TARGETS)}
-
-    rows, quantiles, samples, question_p, posteriors = [], [], [], [], []
-    remarks: list[str] = []
-    systems = outcomes.systems
-    streams = generator.spawn(len(trials))
-    for system, c, n, stream in zip(systems, successes, trials, streams, strict=True):
-        states = States.of(c, n)
-        posterior = system_posterior(pooling, states, list(grid), prior)
-        drawn = posterior.draw(CHAINS * draws, stream, "p" in keep)
-        estimate = _finite_estimates(grid, states)
+    outcomes, request, remarks = read_request(
+        data, metrics, pooling=pooling, prior=prior, success=success, prior_trials=prior_trials,
+        prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
+        draws=draws, keep=keep,
+    )  # fmt: skip
+    rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
+    for index, stream in enumerate(generator.spawn(len(outcomes.systems))):
+        analysis = Analysis(outcomes, index, request, stream)
+        posterior = analysis.posterior
+        drawn = posterior.draw(request.draws, stream, "p" in keep)
         exact = posterior.distributions()
-        statistics = _statistics(posterior, exact, drawn, estimate, ci_prob, ci_kind)
-        statistics[..., 8] = prior_sensitivity(
-            statistics, pooling, states, list(grid), prior, ci_prob, ci_kind
-        )
-        rows.append(statistics)
-        remarks.extend(pooling_note(pooling, system, states, requested, grid, statistics))
-        quantiles.append(_quantiles(exact, drawn))
+        rows.append(statistics_table(posterior, exact, drawn, analysis.estimate, ci_prob, ci_kind))
+        analysis.finish(rows[-1])
+        quantiles.append(quantile_table(exact, drawn))
         samples.append(drawn)
         posteriors.append(posterior)
+        remarks.extend(analysis.remarks)
         if drawn.p is not None:
             question_p.append(posterior.question_p())
 
-    closed = metric_dataset(
-        grid, np.stack(rows), ("system",), ("target", "statistic"),
-        {**coords, "statistic": list(STATISTICS)},
-    )  # fmt: skip
-    levels = metric_dataset(
-        grid, np.stack(quantiles), ("system",), ("target", "quantile"),
-        {**coords, "quantile": QUANTILE_LEVELS},
-    )  # fmt: skip
-    extra = _extra_variables(samples, draws)
-    attrs = {"sampling": "exact", "inference_library": "bayesatk"}
-    values = np.stack([drawn.metrics for drawn in samples], axis=1)
-    values = values.reshape(CHAINS, draws, *values.shape[1:])
-    posterior_data = posterior_group(grid, values, coords["system"], extra, attrs)
+    grid, categories = request.grid, [str(one) for one in outcomes.dataset["category"].values]
+    coords = {"system": outcomes.dataset["system"].values, "target": list(TARGETS)}
+    posterior_data = posterior_dataset(grid, samples, coords, categories)
+    closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), categories)
+    levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), categories)
     if question_p:
         labels = outcomes.dataset["question"]
         posterior_data = posterior_data.assign_coords(question=labels)
-        closed = closed.assign(_question_statistics(question_p)).assign_coords(question=labels)
+        closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
+    closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))
+    closed = closed.assign(diagnostic_variables(posteriors))
+    for name, attrs in _monte_carlo(request, posteriors).items():
+        closed[name].attrs.update(attrs)
     groups = {
         "posterior": posterior_data,
-        "closed_form": closed.assign(_hyper_statistics(posteriors, ci_prob, ci_kind))
-        .assign(_diagnostic_variables(posteriors))
-        .assign_attrs(bootstrap_draws=CHAINS * draws if pooling == "none" else 0),
-        "closed_form_quantiles": levels.assign(_hyper_quantiles(posteriors)),
-        **log_likelihood_groups(outcomes, posterior_data, prior, keep),
-        **data_groups(outcomes),
-    }
-    return build(
-        groups,
-        root_attributes(
-            method=_METHODS[pooling],
-            pooling=pooling,
-            prior=describe_prior(prior),
-            seed=seed,
-            metrics=" ".join(metric.label for metric in requested),
-            data=outcomes,
-            citations=_citations(grid, pooling),
-            ci_prob=float(ci_prob),
-            ci_kind=ci_kind,
-            notes=json.dumps(remarks),
+        "closed_form": closed.assign_attrs(
+            bootstrap_draws=request.draws if pooling == "none" else 0
         ),
-    )
+        "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
+        **log_likelihood_groups(outcomes, posterior_data, request.prior, keep),
+        **data_groups(outcomes, request.on_categories, bool(request.voted)),
+    }
+    return build(groups, _attributes(outcomes, request, seed, remarks))
 
 
-def _check_options(ci_prob: float, ci_kind: str, draws: int, keep: Sequence[str]) -> None:
-    if not 0.0 < ci_prob < 1.0:
-        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
-    if ci_kind not in ("eti", "hdi"):
-        raise ValueError(f"ci_kind must be 'eti' or 'hdi'; got {ci_kind!r}.")
-    if not isinstance(draws, int | np.integer) or draws < 2:
-        raise ValueError(f"draws must be an integer >= 2 (per chain); got {draws!r}.")
-    if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood"}:
-        raise ValueError(f"keep must be a sequence of 'p' and 'log_likelihood'; got {keep!r}.")
-
-
-def _finite_estimates(grid: MetricGrid, states: States) -> NDArray[np.float64]:
-    """Unbiased estimates; NaN where some question has fewer than k trials."""
-    share = states.count / states.questions
-    return np.array(
-        [share @ finite(metric.credit, states.successes, states.trials) for metric in grid]
-    )
-
-
-def _statistics(
-    posterior: SystemPosterior,
-    distributions: Distributions,
-    drawn: Draws,
-    estimate: NDArray[np.float64],
-    ci_prob: float,
-    ci_kind: str,
-) -> NDArray[np.float64]:
-    """Return the array (metrics, target, statistic)."""
-    table = np.empty((*posterior.mean.shape, len(STATISTICS)))
-    table[..., 0] = estimate[:, None]
-    table[..., 1], table[..., 2] = posterior.mean, posterior.sd
-    table[..., 6], table[..., 7] = posterior.variance_trial, posterior.variance_question
-    for target, exact in enumerate(distributions):
-        for metric in range(len(table)):
-            if exact is not None:
-                ends = interval(exact[metric], ci_prob, ci_kind)
-                error = exact[metric].error
-            else:
-                empirical = Empirical(drawn.metrics[:, metric, target])
-                ends = interval(empirical, ci_prob, ci_kind)
-                error = empirical.quantile_error(0.5 - 0.5 * ci_prob)
-            table[metric, target, 3:6] = (*ends, error)
-    return table
-
-
-def _quantiles(distributions: Distributions, drawn: Draws) -> NDArray[np.float64]:
-    """Return the array (metrics, target, quantile)."""
-    table = np.empty((drawn.metrics.shape[1], len(TARGETS), len(QUANTILE_LEVELS)))
-    for target, exact in enumerate(distributions):
-        for metric in range(len(table)):
-            source = Empirical(drawn.metrics[:, metric, target]) if exact is None else exact[metric]
-            table[metric, target] = source.quantile(QUANTILE_LEVELS)
-    return table
-
-
-def _extra_variables(samples: Sequence[Draws], draws: int) -> Variables:
-    """Hyperparameters, and per-question p when kept."""
-    extra: Variables = {}
-    for name in samples[0].hyper:
-        stacked = np.stack([drawn.hyper[name] for drawn in samples], axis=-1)
-        extra[name] = (("chain", "draw", "system"), stacked.reshape(CHAINS, draws, -1))
-    kept = [drawn.p for drawn in samples if drawn.p is not None]
-    if kept:
-        p = np.stack(kept, axis=1)
-        extra["p"] = (
-            ("chain", "draw", "system", "question"),
-            p.reshape(CHAINS, draws, *p.shape[1:]),
-        )
-    return extra
-
-
-def _question_statistics(
-    question_p: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> Variables:
-    """Exact mean and sd of every question's p, dims (system, question, statistic)."""
-    shape = (len(question_p), len(question_p[0][0]), len(STATISTICS))
-    table = np.full(shape, np.nan)
-    for system, (mean, sd) in enumerate(question_p):
-        table[system, :, 1], table[system, :, 2] = mean, sd
-    return {"p": (("system", "question", "statistic"), table)}
-
-
-def _hyper_statistics(
-    posteriors: Sequence[SystemPosterior], ci_prob: float, ci_kind: str
-) -> Variables:
-    """Exact statistics of the hyperparameters, dims (system, statistic)."""
-    found: Variables = {}
-    for name in posteriors[0].hyper:
-        table = np.full((len(posteriors), len(STATISTICS)), np.nan)
-        for row, posterior in zip(table, posteriors, strict=True):
-            one = posterior.hyper[name]
-            ends = interval(one.distribution, ci_prob, ci_kind)
-            row[1:6] = one.mean, one.sd, *ends, one.distribution.error
-        found[name] = (("system", "statistic"), table)
+def _monte_carlo(
+    request: Request, posteriors: Sequence[SystemPosterior]
+) -> dict[str, dict[str, float]]:
+    """Return how many draws are behind intervals and sds that are not exact, by variable."""
+    found: dict[str, dict[str, float]] = {}
+    for family in request.grid.families:
+        if family.on_answers:
+            per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
+            found[family.variable] = {"interval_draws": request.draws, "sd_draws": per_question}
+        elif request.on_categories:
+            found[family.variable] = {"interval_draws": request.draws}
+    if request.on_categories:
+        found["reach_probability"] = {"interval_draws": request.draws}
+        if request.pooling == "partial":
+            found |= {name: {"interval_draws": _POINTS} for name in ("mean_p", "icc")}
     return found
 
 
-def _hyper_quantiles(posteriors: Sequence[SystemPosterior]) -> Variables:
-    return {
-        name: (
-            ("system", "quantile"),
-            np.stack(
-                [one.hyper[name].distribution.quantile(QUANTILE_LEVELS) for one in posteriors]
-            ),
-        )
-        for name in posteriors[0].hyper
-    }
-
-
-def _diagnostic_variables(posteriors: Sequence[SystemPosterior]) -> Variables:
-    return {
-        name: (("system",), np.array([one.diagnostics[name] for one in posteriors]))
-        for name in posteriors[0].diagnostics
-    }
+def _attributes(
+    outcomes: Outcomes, request: Request, seed: str, remarks: Sequence[str]
+) -> dict[str, Any]:
+    """Return the provenance of a closed form."""
+    more: dict[str, str | float] = {}
+    if request.voted:
+        more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
+    method = _METHODS[request.pooling]
+    if request.on_categories and request.pooling == "partial":
+        method = "importance sampling"
+    return root_attributes(
+        method=method,
+        pooling=request.pooling,
+        prior=describe_prior(request.prior),
+        seed=seed,
+        metrics=" ".join(metric.label for metric in request.requested),
+        data=outcomes,
+        citations=_citations(request.grid, request.pooling),
+        ci_prob=float(request.ci_prob),
+        ci_kind=request.ci_kind,
+        notes=json.dumps(list(remarks)),
+        **more,
+    )
 
 
 _SOURCES = {
@@ -309,6 +232,7 @@ _SOURCES = {
     "mg_pass_at_k": "Findings of ACL 2025, 905",
     "auc_at_k": "arXiv:2601.08763",
     "bayes": "arXiv:2510.04265",
+    "max_at_k": "arXiv:2510.23393",
 }
 
 

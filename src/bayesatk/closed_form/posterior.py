@@ -27,7 +27,7 @@ class ExactDistribution(Protocol):
         ...
 
 
-Distributions = tuple[Sequence[ExactDistribution], Sequence[ExactDistribution] | None]
+Distributions = tuple[Sequence[ExactDistribution | None], Sequence[ExactDistribution | None]]
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class SystemPosterior:
     mean, variance_trial, variance_question : ndarray, shape (metrics, 2)
         For the targets "questions" and "population".
     distributions : callable
-        Returns the exact distributions by target; None where only draws give quantiles. They are
-        most of the work, and not everyone needs them.
+        Returns the exact distribution of every metric by target; None where only draws give
+        quantiles. They are most of the work, and not everyone needs them.
     draw : callable
         ``draw(size, rng, keep_p)`` returns `Draws`.
     question_p : callable
         Returns the exact mean and sd of every question's success probability.
-    hyper : dict of name -> Summary
+    hyper : dict of name -> Summary, or list of Summary by category
         Exact posteriors of the hyperparameters.
     diagnostics : dict
         Numerical quality, for the attributes of the result.
@@ -81,7 +81,7 @@ class SystemPosterior:
     distributions: Callable[[], Distributions]
     draw: Callable[[int, np.random.Generator, bool], Draws]
     question_p: Callable[[], tuple[Array, Array]]
-    hyper: dict[str, "Summary"] = field(default_factory=dict)
+    hyper: dict[str, "Summary | list[Summary]"] = field(default_factory=dict)
     diagnostics: dict[str, float] = field(default_factory=dict)
 
     @property

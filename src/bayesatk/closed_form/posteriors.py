@@ -56,10 +56,7 @@ def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPoster
 
     def distributions() -> Distributions:
         questions, population = posterior.distributions()
-        return (
-            [questions[i] for i in index],
-            None if population is None else [population[i] for i in index],
-        )
+        return [questions[i] for i in index], [population[i] for i in index]
 
     return replace(
         posterior,
@@ -102,7 +99,7 @@ def _none(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> System
         by_target(mean, mean),
         by_target(trial, trial),
         by_target(zero, question),
-        lambda: (mean_distributions(mixture), None),
+        lambda: (mean_distributions(mixture), [None] * len(mean)),
         draw,
         partial(states.question_p, mixture.nodes),
     )

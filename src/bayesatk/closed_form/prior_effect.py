@@ -1,28 +1,32 @@
 """How much of an answer is prior: beyond the observed trials, and through the kind of pooling."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.closed_form.categories import Fallback, category_posterior
+from bayesatk.closed_form.category_states import CategoryStates, Judged
 from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk.core.credit import maj_at
 from bayesatk.core.distribution import interval
+from bayesatk.core.laws import finite
 from bayesatk.core.mixture import States
 from bayesatk.core.moments import posterior_moments
-from bayesatk.core.priors import Pooling, Prior, power_scaled
+from bayesatk.core.priors import CategoryPrior, Pooling, Prior, power_scaled, weaker_categories
 from bayesatk.metrics import Metric, MetricGrid
 
 _POWER = 0.5
 
 
 def prior_sensitivity(
-    statistics: NDArray[np.float64],
     pooling: Pooling,
     states: States,
     metrics: Sequence[Metric],
     prior: Prior,
     ci_prob: float,
     ci_kind: str,
+    statistics: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Width of the interval under a weaker prior, relative to its width; (metrics, target).
 
@@ -40,11 +44,53 @@ def prior_sensitivity(
         for row, i in enumerate(beyond):
             _, _, sd, low, high = statistics[i, target, :5]
             own, other = sd, weaker.sd[row, target]
-            if exact is not None:
-                ends = interval(exact[row], ci_prob, ci_kind)
+            known = exact[row]
+            if known is not None:
+                ends = interval(known, ci_prob, ci_kind)
                 own, other = high - low, ends[1] - ends[0]
             ratio[i, target] = other / own if own > 0 else 1.0
     return ratio
+
+
+def category_sensitivity(
+    pooling: Pooling,
+    states: CategoryStates,
+    judged: list[Judged],
+    prior: CategoryPrior,
+    fallback: Fallback,
+    statistics: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Posterior sd under a weaker prior, relative to the sd; (metrics, target), as above."""
+    ratio = np.full(statistics.shape[:2], np.nan)
+    beyond = [i for i, one in enumerate(judged) if one.credit.k > states.counts.sum(axis=1).min()]
+    if not beyond:
+        return ratio
+    weaker, _ = category_posterior(
+        pooling, states, [judged[i] for i in beyond], weaker_categories(prior, _POWER), fallback
+    )
+    own = statistics[beyond, :, 2]
+    ratio[beyond] = np.divide(weaker.sd, own, out=np.ones_like(own), where=own > 0)
+    return ratio
+
+
+def proxy_note(
+    system: object,
+    successes: NDArray[np.int64],
+    trials: NDArray[np.int64],
+    plurality: Mapping[int, float],
+) -> list[str]:
+    """Say how far the strict majority of right marks is from the vote between answers."""
+    parts = []
+    for k, voted in plurality.items():
+        proxy = float(finite(maj_at(k), successes, trials).mean())
+        if np.isfinite(proxy) and np.isfinite(voted):
+            parts.append(f"{proxy - voted:+.4f} at k={k} ({proxy:.4f} for {voted:.4f})")
+    if not parts:
+        return []
+    return [
+        f"{system}: the strict majority of right marks, maj@k, differs from plurality@k by "
+        f"{', '.join(parts)}, in finite estimates."
+    ]
 
 
 def pooling_note(

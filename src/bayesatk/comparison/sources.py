@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.closed_form.posterior import ExactDistribution
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
 from bayesatk.core.distribution import Empirical, interval
@@ -148,10 +149,16 @@ def exact_questions(fit: xr.DataTree, grid: MetricGrid, counts: Counts) -> Exact
     by_system = [posterior.distributions()[0] for posterior in posteriors]
     cells = range(len(list(grid)))
     return Exact(
-        [[Known(distributions[cell]) for distributions in by_system] for cell in cells],
+        [[_known(distributions[cell]) for distributions in by_system] for cell in cells],
         np.stack([posterior.mean[:, 0] for posterior in posteriors], axis=1),
         np.stack([posterior.sd[:, 0] for posterior in posteriors], axis=1),
     )
+
+
+def _known(distribution: ExactDistribution | None) -> Known:
+    if distribution is None:  # never for these questions and metrics of successes
+        raise ValueError("the result must have exact distributions; got draws only.")
+    return Known(distribution)
 
 
 def sampled_questions(fit: xr.DataTree, grid: MetricGrid) -> Drawn:

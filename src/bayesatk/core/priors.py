@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 Pooling = Literal["none", "partial", "complete"]
 
@@ -74,7 +75,118 @@ class HyperPrior:
         return self.icc[1] > 0
 
 
+@dataclass(frozen=True)
+class DirichletPrior:
+    """Prior of category probabilities, ``p ~ Dirichlet``, for pooling none and complete.
+
+    Parameters
+    ----------
+    concentration : float or tuple of float
+        One number for every category, or one for each.
+
+    Examples
+    --------
+    >>> DirichletPrior().vector(3).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    concentration: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        _check_concentration(self.concentration, "concentration")
+
+    def vector(self, categories: int) -> NDArray[np.float64]:
+        """Concentration of each category."""
+        return _spread(self.concentration, categories, "concentration")
+
+
+@dataclass(frozen=True)
+class DirichletHyperPrior:
+    """Prior of the distribution that questions are drawn from, for pooling partial.
+
+    Questions have ``p ~ Dirichlet`` with a mean vector and an intraclass correlation; a priori the
+    mean vector is Dirichlet and the correlation ``Beta(*icc)``. For two categories this is
+    `HyperPrior`.
+
+    Parameters
+    ----------
+    mean : float or tuple of float
+        Concentration of the mean vector: one number for every category, or one for each.
+    icc : (float, float)
+        Beta parameters.
+
+    Examples
+    --------
+    >>> DirichletHyperPrior()
+    DirichletHyperPrior(mean=1.0, icc=(1.0, 1.0))
+    """
+
+    mean: float | tuple[float, ...] = 1.0
+    icc: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        _check_concentration(self.mean, "mean")
+        if len(self.icc) != 2 or not (np.isfinite(self.icc).all() and min(self.icc) > 0):
+            raise ValueError(f"prior: icc must be two Beta parameters > 0; got {self.icc}.")
+
+    def vector(self, categories: int) -> NDArray[np.float64]:
+        """Concentration of the mean vector."""
+        return _spread(self.mean, categories, "mean")
+
+
+@dataclass(frozen=True)
+class AnswerPrior:
+    """Prior of the answers to one question: independent ``p ~ Dirichlet`` over its answers.
+
+    Parameters
+    ----------
+    concentration : float
+        Of every answer, and of nobody where unanswered trials vote for nobody.
+    unseen : int
+        Wrong answers that were never given and may yet come, each with the same concentration.
+        With none, a question always answered in one way is certain.
+    unseen_correct : bool
+        Where no correct answer was ever given, let one come: without it such a question is lost
+        for certain.
+
+    Examples
+    --------
+    >>> AnswerPrior()
+    AnswerPrior(concentration=1.0, unseen=1, unseen_correct=True)
+    """
+
+    concentration: float = 1.0
+    unseen: int = 1
+    unseen_correct: bool = True
+
+    def __post_init__(self) -> None:
+        _check_concentration(self.concentration, "concentration")
+        if isinstance(self.unseen, bool) or not isinstance(self.unseen, int) or self.unseen < 0:
+            raise ValueError(f"prior: unseen must be an integer >= 0; got {self.unseen!r}.")
+
+
+def _check_concentration(value: float | tuple[float, ...], name: str) -> None:
+    values = np.atleast_1d(np.asarray(value, float))
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError(f"prior: {name} must be finite and > 0; got {value}. 1.0 is uniform.")
+
+
+def _spread(value: float | tuple[float, ...], categories: int, name: str) -> NDArray[np.float64]:
+    values = np.asarray(value, float)
+    if values.ndim and len(values) != categories:
+        raise ValueError(
+            f"prior: {name} must be one number, or one for each of the {categories} categories; "
+            f"got {value}."
+        )
+    return np.array(np.broadcast_to(values, categories), float)
+
+
 Prior = BetaPrior | HyperPrior
+CategoryPrior = DirichletPrior | DirichletHyperPrior
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (BetaPrior, HyperPrior, DirichletPrior, DirichletHyperPrior, AnswerPrior)
+}
 
 
 def power_scaled(prior: Prior, power: float) -> Prior:
@@ -91,6 +203,23 @@ def power_scaled(prior: Prior, power: float) -> Prior:
         return BetaPrior(prior.alpha * power, prior.beta * power)
     mean, icc = ((a * power, b * power) for a, b in (prior.mean, prior.icc))
     return HyperPrior(mean, icc)
+
+
+def weaker_categories(prior: CategoryPrior, power: float) -> CategoryPrior:
+    """Return the prior of categories with every concentration multiplied by a power.
+
+    Examples
+    --------
+    >>> weaker_categories(DirichletPrior((1.0, 2.0)), 0.5)
+    DirichletPrior(concentration=(0.5, 1.0))
+    """
+
+    def scaled(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
+        return tuple(power * one for one in value) if isinstance(value, tuple) else power * value
+
+    if isinstance(prior, DirichletPrior):
+        return DirichletPrior(scaled(prior.concentration))
+    return DirichletHyperPrior(scaled(prior.mean), (power * prior.icc[0], power * prior.icc[1]))
 
 
 def resolve_prior(pooling: Pooling, prior: Prior | None) -> Prior:
@@ -113,7 +242,28 @@ def resolve_prior(pooling: Pooling, prior: Prior | None) -> Prior:
     return prior
 
 
-def prior_from(described: Mapping[str, Any]) -> Prior:
+def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior:
+    """Return the prior of categories for a kind of pooling: the one given, checked, or the default.
+
+    Examples
+    --------
+    >>> resolve_category_prior("none", None)
+    DirichletPrior(concentration=1.0)
+    """
+    if pooling not in ("none", "partial", "complete"):
+        raise ValueError(f"pooling must be 'none', 'partial' or 'complete'; got {pooling!r}.")
+    needed = DirichletHyperPrior if pooling == "partial" else DirichletPrior
+    if prior is None:
+        return needed()
+    if not isinstance(prior, needed):
+        raise TypeError(
+            f"prior for categories under pooling={pooling!r} must be a {needed.__name__}; got "
+            f"{prior!r}."
+        )
+    return prior
+
+
+def prior_from(described: Mapping[str, Any]) -> Any:
     """Return the prior that `describe_prior` described.
 
     Examples
@@ -121,11 +271,14 @@ def prior_from(described: Mapping[str, Any]) -> Prior:
     >>> prior_from(describe_prior(BetaPrior(2.0, 3.0)))
     BetaPrior(alpha=2.0, beta=3.0)
     """
-    if described["kind"] == "BetaPrior":
-        return BetaPrior(described["alpha"], described["beta"])
-    return HyperPrior(tuple(described["mean"]), tuple(described["icc"]))
+    values = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in described.items()
+        if name != "kind"
+    }
+    return _KINDS[described["kind"]](**values)
 
 
-def describe_prior(prior: Prior) -> dict[str, object]:
+def describe_prior(prior: Prior | CategoryPrior | AnswerPrior) -> dict[str, object]:
     """Return the prior as plain data, for the attributes of a result."""
     return {"kind": type(prior).__name__, **asdict(prior)}

@@ -82,15 +82,16 @@ def _collect(
         lines.append(line)
         for role, column in wanted:
             cell = row[column]
-            if role != "outcome" and not cell.strip():
+            if role not in ("outcome", "answer") and not cell.strip():
                 raise OutcomeError(
                     f"row {line} must have a {role} in column {roles[role]!r}; its cell is blank. "
                     "Fill it in, or remove the row."
                 )
             kept[role].append(cell)
-    numbers = _numbers(scores)
-    read = {text: _from_text(text, scores, numbers) for text in set(kept["outcome"])}
-    kept["outcome"] = [read[text] for text in kept["outcome"]]
+    if "outcome" in kept:
+        numbers = _numbers(scores)
+        read = {text: _from_text(text, scores, numbers) for text in set(kept["outcome"])}
+        kept["outcome"] = [read[text] for text in kept["outcome"]]
     return Columns(roles, kept, "row", lines)
 
 

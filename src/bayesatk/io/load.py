@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesatk import outcomes, tables
-from bayesatk.encoding import Table
+from bayesatk.answers import AnswerRules
 from bayesatk.io.delimited import read_delimited
 from bayesatk.outcomes import MissingPolicy, Outcomes, tally
 from bayesatk.tables import Columns, count_rows, find_columns
@@ -24,6 +24,7 @@ def load(
     scores: Mapping[Any, float] | None = None,
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
+    answer_rules: AnswerRules | None = None,
 ) -> Outcomes:
     r"""Read outcomes from a file, or from anything `bayesatk.tally` accepts.
 
@@ -33,7 +34,7 @@ def load(
         ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson``, ``.json`` (an array of records) or
         ``.parquet``: a long table, one row per trial, with a header or keys. Labels are kept as
         they are written ("007" stays text). Other objects go to `bayesatk.tally`.
-    systems, questions, scores, missing, columns
+    systems, questions, scores, missing, columns, answer_rules
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
 
@@ -58,7 +59,7 @@ def load(
     """
     options: dict[str, Any] = {"systems": systems, "questions": questions, "missing": missing}
     if not isinstance(source, str | os.PathLike):
-        return tally(source, scores=scores, columns=columns, **options)
+        return tally(source, scores=scores, columns=columns, answer_rules=answer_rules, **options)
     path = Path(source)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
@@ -76,17 +77,20 @@ def load(
         raise FileNotFoundError(f"{path}: there is no such file.")
     try:
         scale = outcomes.check_options(scores, missing)
-        return outcomes.finish(reader(path, columns or {}, scale), scale, **options)
+        table = reader(path, columns or {}, scale)
+        return outcomes.finish(
+            count_rows(table, scale, answer_rules or AnswerRules()), scale, **options
+        )
     except OutcomeError as error:
         raise OutcomeError(f"{path.name}: {error}") from None
 
 
-def _read_csv(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
-    return count_rows(read_delimited(path, columns, scores, ","), scores)
+def _read_csv(path: Path, columns: Mapping[str, str], scores: Scores) -> Columns:
+    return read_delimited(path, columns, scores, ",")
 
 
-def _read_tsv(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
-    return count_rows(read_delimited(path, columns, scores, "\t"), scores)
+def _read_tsv(path: Path, columns: Mapping[str, str], scores: Scores) -> Columns:
+    return read_delimited(path, columns, scores, "\t")
 
 
 class _Records:
@@ -133,11 +137,11 @@ class _Records:
                 "record, or rename it."
             )
 
-    def table(self, scores: Scores) -> Table:
-        """Return the counts."""
+    def table(self) -> Columns:
+        """Return the columns."""
         if not self.numbers:
             raise OutcomeError("the file must hold records; got none.")
-        return count_rows(Columns(self.roles, self.values, self.word, self.numbers), scores)
+        return Columns(self.roles, self.values, self.word, self.numbers)
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -163,7 +167,7 @@ def _not_utf8(error: UnicodeDecodeError) -> OutcomeError:
     return OutcomeError(f"the file must be UTF-8 text; {error}. Save it as UTF-8.")
 
 
-def _read_json_lines(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
+def _read_json_lines(path: Path, columns: Mapping[str, str], scores: Scores) -> Columns:
     records = _Records("line", columns)
     try:
         with path.open(encoding="utf-8-sig") as lines:
@@ -172,10 +176,10 @@ def _read_json_lines(path: Path, columns: Mapping[str, str], scores: Scores) -> 
                     records.add(_parse(line, f"line {number}"), number)
     except UnicodeDecodeError as error:
         raise _not_utf8(error) from None
-    return records.table(scores)
+    return records.table()
 
 
-def _read_json(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
+def _read_json(path: Path, columns: Mapping[str, str], scores: Scores) -> Columns:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -189,10 +193,10 @@ def _read_json(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
     records = _Records("record", columns)
     for number, record in enumerate(found):
         records.add(record, number)
-    return records.table(scores)
+    return records.table()
 
 
-def _read_parquet(path: Path, columns: Mapping[str, str], scores: Scores) -> Table:
+def _read_parquet(path: Path, columns: Mapping[str, str], scores: Scores) -> Columns:
     try:
         import pyarrow
         import pyarrow.parquet as parquet
@@ -210,10 +214,10 @@ def _read_parquet(path: Path, columns: Mapping[str, str], scores: Scores) -> Tab
         raise OutcomeError(
             f"the file must be Parquet; {error}. Write it again, or check its type."
         ) from None
-    return tables.read_table(frame, roles, scores)
+    return tables.read_table(frame, roles)
 
 
-_READERS: dict[str, Callable[[Path, Mapping[str, str], Scores], Table]] = {
+_READERS: dict[str, Callable[[Path, Mapping[str, str], Scores], Columns]] = {
     ".csv": _read_csv,
     ".tsv": _read_tsv,
     ".jsonl": _read_json_lines,

@@ -5,7 +5,7 @@ the questions; for the population, under the sampled difficulty distribution or,
 the questions weighted by the Bayesian bootstrap.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -93,7 +93,7 @@ def _columns(values: Array, part: slice) -> Array:
 
 
 def draw_metrics(
-    grid: MetricGrid,
+    grid: Iterable[Metric],
     question_draws: QuestionDraws,
     questions: int,
     population_mean: PopulationMean | None,
@@ -103,7 +103,7 @@ def draw_metrics(
 
     Parameters
     ----------
-    grid : MetricGrid
+    grid : iterable of Metric
     question_draws : callable
         ``question_draws(part)`` gives draws of p for a slice of the questions.
     questions : int

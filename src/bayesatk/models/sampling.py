@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -11,14 +11,28 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.priors import Pooling, Prior, describe_prior, resolve_prior
+from bayesatk.core.priors import (
+    AnswerPrior,
+    CategoryPrior,
+    DirichletHyperPrior,
+    DirichletPrior,
+    Pooling,
+    Prior,
+    describe_prior,
+    resolve_category_prior,
+    resolve_prior,
+)
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.likelihood import log_likelihood_groups
-from bayesatk.metrics import Metric, MetricGrid, MetricSpec, parse
+from bayesatk.metrics import Metric, MetricGrid, MetricSpec, check_judged, parse
 from bayesatk.models.builders import Form, build_beta_binomial
+from bayesatk.models.categories import answer_entries, build_answers, build_dirichlet_multinomial
+from bayesatk.models.category_draws import answer_draws, category_draws, judged_credits
 from bayesatk.models.derived import difficulty_mean, draw_metrics
 from bayesatk.outcomes import Outcomes, tally
 from bayesatk.results import build, data_groups, posterior_group, root_attributes
+
+Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
@@ -29,7 +43,9 @@ def sample(
     metrics: MetricSpec,
     *,
     pooling: Pooling = "partial",
-    prior: Prior | None = None,
+    prior: Prior | CategoryPrior | None = None,
+    success: str | None = None,
+    answer_prior: AnswerPrior | None = None,
     form: Form | None = None,
     ci_prob: float = 0.95,
     draws: int = 1000,
@@ -47,8 +63,9 @@ def sample(
 
     Parameters
     ----------
-    data, metrics, pooling, prior, ci_prob, keep, rng
-        As in `bayesatk.evaluate`.
+    data, metrics, pooling, prior, success, answer_prior, ci_prob, keep, rng
+        As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
+        ``plurality_votes_at_k`` of votes simulated one by one.
     form : {"marginal", "full"}, optional
         Partial pooling only: integrate p out while sampling, and draw it afterwards from its
         conjugate conditional (default: minutes become seconds); or sample every p.
@@ -74,22 +91,40 @@ def sample(
     bayesatk.metrics_from_draws : metrics of any model that has ``p``.
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
+    outcomes = outcomes if success is None else outcomes.with_success(success)
     requested = parse(metrics)
-    prior = resolve_prior(pooling, prior)
+    on_categories = check_judged(requested, outcomes.binary, pooling)
     form = form or default_form(pooling)
     generator, seed = resolve_rng(rng)
-    model = build_beta_binomial(outcomes, pooling, prior=prior, form=form)
     options = {"cores": min(chains, 2), **(sample_kwargs or {})}
-    trace = pm.sample(
-        draws=draws, tune=tune, chains=chains, model=model, nuts_sampler=nuts_sampler,
-        progressbar=progressbar, quiet=not progressbar,
-        random_seed=int(generator.integers(2**31)), **options,
-    )  # fmt: skip
+
+    def trace_of(model: pm.Model) -> xr.DataTree:
+        trace: xr.DataTree = pm.sample(
+            draws=draws, tune=tune, chains=chains, model=model, nuts_sampler=nuts_sampler,
+            progressbar=progressbar, quiet=not progressbar,
+            random_seed=int(generator.integers(2**31)), **options,
+        )  # fmt: skip
+        return trace
+
+    resolved: Prior | CategoryPrior
+    if on_categories:
+        resolved = resolve_category_prior(pooling, prior)
+        model = build_dirichlet_multinomial(outcomes, pooling, prior=resolved, form=form)
+    else:
+        resolved = resolve_prior(pooling, prior)  # type: ignore[arg-type]
+        model = build_beta_binomial(outcomes, pooling, prior=resolved, form=form)
     settings = Settings(
-        pooling, prior, form, ci_prob, keep, seed,
+        pooling, resolved, form, ci_prob, keep, seed,
         {"draws": draws, "tune": tune, "sampler": nuts_sampler},
+        AnswerPrior() if answer_prior is None else answer_prior,
     )  # fmt: skip
-    return result(outcomes, requested, trace, settings, generator)
+    judged = any(not one.family.on_answers for one in requested)
+    voted = any(one.family.on_answers for one in requested)
+    traces = {
+        "judged": trace_of(model) if judged else None,
+        "voted": trace_of(build_answers(outcomes, settings.answer_prior)) if voted else None,
+    }
+    return result(outcomes, requested, traces["judged"], settings, generator, traces["voted"])
 
 
 def default_form(pooling: Pooling) -> Form:
@@ -102,71 +137,162 @@ class Settings:
     """What a sampled result records about how it was made."""
 
     pooling: Pooling
-    prior: Prior
+    prior: Prior | CategoryPrior
     form: Form
     ci_prob: float
     keep: Sequence[str]
     seed: str
     options: Mapping[str, Any]
+    answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
 
 
 def result(
     outcomes: Outcomes,
     metrics: Sequence[Metric],
-    trace: xr.DataTree,
+    trace: xr.DataTree | None,
     settings: Settings,
     rng: np.random.Generator,
+    answers: xr.DataTree | None = None,
 ) -> xr.DataTree:
     """Metrics and hyperparameters of a trace, as the library's result tree.
 
     Coordinates are those of `outcomes`: a compiled model keeps those it was compiled with.
     """
     grid = MetricGrid.of(metrics)
-    posterior = trace["posterior"].to_dataset()
-    values, p = _metric_draws(outcomes, grid, posterior, "p" in settings.keep, rng)
+    on_categories = isinstance(settings.prior, DirichletPrior | DirichletHyperPrior)
+    parts = []
+    if trace is not None:
+        source = trace["posterior"].to_dataset()
+        keep_p = "p" in settings.keep
+        make = _category_part if on_categories else _success_part
+        parts.append(make(outcomes, grid, source, keep_p, rng))
+    if answers is not None:
+        source = answers["posterior"].to_dataset()
+        parts.append(_answer_part(outcomes, grid, source, settings.answer_prior, rng))
+    main = trace if trace is not None else answers
+    assert main is not None
+    values = np.concatenate([part.values for part in parts], axis=3)
+    order = np.argsort(np.concatenate([part.index for part in parts]))
+    source = main["posterior"].to_dataset()
+    attrs = {name: source.attrs[name] for name in _RECORDED if name in source.attrs}
+    group = posterior_group(
+        grid, values[:, :, :, order], outcomes.dataset["system"].values,
+        {name: pair for part in parts for name, pair in part.extra.items()},
+        {"sampling": "nuts", "tuning_steps": settings.options["tune"], **attrs},
+    )  # fmt: skip
+    used = {dim for part in parts for dims, _ in part.extra.values() for dim in dims}
+    labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
+    group = group.assign_coords({name: labels[name] for name in labels if name in used})
+    statistics = {"sample_stats": main}
+    if trace is not None and answers is not None:
+        statistics["sample_stats_answers"] = answers
+    return build(
+        {
+            "posterior": group,
+            **{
+                name: one["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
+                for name, one in statistics.items()
+            },
+            **log_likelihood_groups(outcomes, group, settings.prior, settings.keep),
+            **data_groups(outcomes, on_categories, answers is not None),
+        },
+        _attributes(outcomes, metrics, settings, answers is not None),
+    )
+
+
+def _attributes(
+    outcomes: Outcomes, metrics: Sequence[Metric], settings: Settings, voted: bool
+) -> dict[str, Any]:
+    """Return the provenance of a sampled result."""
+    more = {"answer_prior": json.dumps(describe_prior(settings.answer_prior))} if voted else {}
+    return root_attributes(
+        method="nuts",
+        pooling=settings.pooling,
+        prior=describe_prior(settings.prior),
+        seed=settings.seed,
+        metrics=" ".join(metric.label for metric in metrics),
+        data=outcomes,
+        citations=("Hoffman and Gelman 2014, JMLR 15, 1593-1623 (NUTS)",),
+        ci_prob=float(settings.ci_prob),
+        ci_kind="eti",
+        model_form=settings.form,
+        sample_options=json.dumps(dict(settings.options)),
+        **more,
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Draws of some metrics of the grid, (chain, draw, system, metric, target), and what else."""
+
+    values: NDArray[np.float64]
+    index: list[int]
+    extra: Variables
+
+
+_DIMS = ("chain", "draw", "system")
+
+
+def _success_part(
+    outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, keep_p: bool,
+    rng: np.random.Generator,
+) -> _Part:  # fmt: skip
+    index = [i for i, metric in enumerate(grid) if not metric.family.on_answers]
+    metrics = [metric for metric in grid if not metric.family.on_answers]
+    values, p = _metric_draws(outcomes, metrics, posterior, keep_p, rng)
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
-    dims = ("chain", "draw", "system")
-    extra: dict[str, tuple[tuple[str, ...], NDArray[np.float64]]] = {
-        name: (dims, posterior[name].transpose(*dims).values)
+    extra: Variables = {
+        name: (_DIMS, posterior[name].transpose(*_DIMS).values)
         for name in ("mean_p", "icc")
         if name in posterior
     }
     if p is not None:
-        extra["p"] = ((*dims, "question"), p.reshape(*shape, *p.shape[1:]))
-    attrs = {name: posterior.attrs[name] for name in _RECORDED if name in posterior.attrs}
-    group = posterior_group(
-        grid, values.reshape(*shape, *values.shape[1:]), outcomes.dataset["system"].values, extra,
-        {"sampling": "nuts", "tuning_steps": settings.options["tune"], **attrs},
-    )  # fmt: skip
-    if p is not None:
-        group = group.assign_coords(question=outcomes.dataset["question"])
-    statistics = trace["sample_stats"].to_dataset()
-    return build(
-        {
-            "posterior": group,
-            "sample_stats": statistics.drop_vars(_TEXT_STATISTICS, errors="ignore"),
-            **log_likelihood_groups(outcomes, group, settings.prior, settings.keep),
-            **data_groups(outcomes),
-        },
-        root_attributes(
-            method="nuts",
-            pooling=settings.pooling,
-            prior=describe_prior(settings.prior),
-            seed=settings.seed,
-            metrics=" ".join(metric.label for metric in metrics),
-            data=outcomes,
-            citations=("Hoffman and Gelman 2014, JMLR 15, 1593-1623 (NUTS)",),
-            ci_prob=float(settings.ci_prob),
-            ci_kind="eti",
-            model_form=settings.form,
-            sample_options=json.dumps(dict(settings.options)),
-        ),
+        extra["p"] = ((*_DIMS, "question"), p.reshape(*shape, *p.shape[1:]))
+    return _Part(values.reshape(*shape, *values.shape[1:]), index, extra)
+
+
+def _category_part(
+    outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, keep_p: bool,
+    rng: np.random.Generator,
+) -> _Part:  # fmt: skip
+    metrics = [metric for metric in grid if not metric.family.on_answers]
+    scores = outcomes.dataset["score"].values
+    judged = judged_credits([metric.category_credit for metric in metrics], scores)
+    values, p = category_draws(outcomes, judged, posterior, rng)
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+    values = values.reshape(*shape, *values.shape[1:])
+    reach = np.moveaxis(values[:, :, :, len(metrics) :], 3, 4)
+    extra: Variables = {"reach_probability": ((*_DIMS, "target", "category"), reach)}
+    hyper: dict[str, tuple[str, ...]] = {"mean_p": (*_DIMS, "category"), "icc": _DIMS}
+    for name, dims in hyper.items():
+        if name in posterior:
+            extra[name] = (dims, posterior[name].transpose(*dims).values)
+    if keep_p:
+        extra["p"] = ((*_DIMS, "question", "category"), p.reshape(*shape, *p.shape[1:]))
+    index = [i for i, metric in enumerate(grid) if not metric.family.on_answers]
+    return _Part(values[:, :, :, : len(metrics)], index, extra)
+
+
+def _answer_part(
+    outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, prior: AnswerPrior,
+    rng: np.random.Generator,
+) -> _Part:  # fmt: skip
+    index = [i for i, metric in enumerate(grid) if metric.family.on_answers]
+    ks = [metric.k for metric in grid if metric.family.on_answers]
+    entries = answer_entries(outcomes, prior)
+    values, votes = answer_draws(outcomes, entries, ks, posterior, rng)
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+    voted = votes.reshape(*shape, *votes.shape[1:])
+    return _Part(
+        values.reshape(*shape, *values.shape[1:]),
+        index,
+        {"plurality_votes_at_k": ((*_DIMS, "k"), voted)},
     )
 
 
 def _metric_draws(
     outcomes: Outcomes,
-    grid: MetricGrid,
+    metrics: Sequence[Metric],
     posterior: xr.Dataset,
     keep_p: bool,
     rng: np.random.Generator,
@@ -185,7 +311,7 @@ def _metric_draws(
             kept.append(all_p)
             question_draws = partial(_stored, all_p)
         population = difficulty_mean(posterior, system)
-        values.append(draw_metrics(grid, question_draws, questions, population, rng))
+        values.append(draw_metrics(metrics, question_draws, questions, population, rng))
     return np.stack(values, axis=1), np.stack(kept, axis=1) if kept else None
 
 

@@ -132,23 +132,25 @@ class _Quantity:
     probabilities: Array
     reference_draws: float
     draws: xr.DataArray
+    sd_draws: float = np.inf
 
 
 def _check_same_question(exact: xr.DataTree, sampled: xr.DataTree) -> None:
-    for name in ("pooling", "prior"):
+    for name in ("pooling", "prior", "answer_prior"):
         ours, theirs = exact.attrs.get(name), sampled.attrs.get(name, exact.attrs.get(name))
         if ours != theirs:
             raise ValueError(
                 f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "
                 f"the same {name}= to evaluate and sample."
             )
-    if "observed_data" in sampled.children and "successes" in sampled["observed_data"]:
-        counts = [
-            tree["observed_data"].to_dataset()["successes"].values for tree in (exact, sampled)
-        ]
-        if not np.array_equal(counts[0], counts[1]):
+    for name in ("successes", "count", "answer_count"):
+        trees = [tree for tree in (exact, sampled) if "observed_data" in tree.children]
+        found = [tree["observed_data"].to_dataset().get(name) for tree in trees]
+        if len(found) < 2 or all(one is None for one in found):
+            continue
+        if found[0] is None or found[1] is None or not np.array_equal(found[0], found[1]):
             raise ValueError(
-                "exact and sampled must be results of the same data; their successes differ."
+                f"exact and sampled must be results of the same data; their {name} differ."
             )
 
 
@@ -165,7 +167,9 @@ def _quantities(exact: xr.DataTree, sampled: xr.DataTree) -> Iterator[_Quantity]
             column = statistics.isel(dict(zip(dims, position, strict=True)))
             where = {dim: column[dim].item() for dim in dims}
             points, probabilities = _distribution(exact, str(name), where, draws.size)
-            drawn = bootstrap if where.get("target") == "population" else 0
+            drawn = statistics.attrs.get("interval_draws", 0)
+            if where.get("target") == "population":
+                drawn = max(drawn, bootstrap)
             yield _Quantity(
                 labels={"variable": str(name), **where},
                 mean=float(column.sel(statistic="mean")),
@@ -174,7 +178,27 @@ def _quantities(exact: xr.DataTree, sampled: xr.DataTree) -> Iterator[_Quantity]
                 probabilities=probabilities,
                 reference_draws=float(drawn) if drawn else np.inf,
                 draws=draws.sel(where),
+                sd_draws=float(statistics.attrs.get("sd_draws", np.inf)),
             )
+    yield from _simulated_votes(closed, posterior)
+
+
+def _simulated_votes(closed: xr.Dataset, posterior: xr.Dataset) -> Iterator[_Quantity]:
+    """Yield the means of simulated votes: they have the mean of plurality, and a larger sd."""
+    if "plurality_at_k" not in closed or "plurality_votes_at_k" not in posterior:
+        return
+    mean = closed["plurality_at_k"].sel(statistic="mean", target="questions", drop=True)
+    for system, k in product(mean["system"].values.tolist(), mean["k"].values.tolist()):
+        where = {"system": system, "k": k}
+        yield _Quantity(
+            labels={"variable": "plurality_votes_at_k", **where, "target": "questions"},
+            mean=float(mean.sel(where)),
+            sd=np.nan,
+            points=np.zeros(0),
+            probabilities=np.zeros(0),
+            reference_draws=np.inf,
+            draws=posterior["plurality_votes_at_k"].sel(where),
+        )
 
 
 def _draws(sampled: xr.DataTree) -> xr.Dataset:
@@ -215,7 +239,7 @@ def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any
         "exact_sd": one.sd,
         "sampled_sd": sd,
     }
-    if one.sd == 0.0 or sd == 0.0:
+    if one.sd <= _SAME or sd <= _SAME:
         same = bool(np.abs(draws.values - one.mean).max() <= _SAME and one.sd <= _SAME)
         certain = {"z_mean": 0.0 if same else np.inf, "z_sd": 0.0, "z_pit": 0.0}
         verdict: Verdict = "agree" if same else "disagree"
@@ -226,7 +250,10 @@ def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any
     error = float(_scalar(az.mcse(draws, method="mean")))
     error_sd = float(_scalar(az.mcse(draws, method="sd")))
     deviations = _pit_deviations(one, draws, ess)
-    z_mean, z_sd = (mean - one.mean) / error, (sd - one.sd) / error_sd
+    z_mean = (mean - one.mean) / error
+    # An sd that is itself estimated from so many draws has a relative variance of about 1/(2n).
+    z_sd = (sd - one.sd) / np.hypot(error_sd, one.sd / np.sqrt(2.0 * one.sd_draws))
+    z_sd = 0.0 if np.isnan(one.sd) else z_sd  # known only for its mean
     z_pit = float(deviations[np.argmax(np.abs(deviations))]) if len(deviations) else 0.0
     p_value = 2.0 * ndtr(-max(abs(z_mean), abs(z_sd), abs(z_pit)))
     mixed = rhat <= MAX_RHAT and ess >= MIN_ESS
@@ -242,7 +269,9 @@ def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any
         "rhat": rhat,
         "ess": ess,
         "p_adjusted": min(1.0, p_value / level * family_error),
-        "detectable": float(ndtri(1.0 - level / 2.0) + ndtri(0.9)) * error / one.sd,
+        "detectable": float(ndtri(1.0 - level / 2.0) + ndtri(0.9))
+        * error
+        / (sd if np.isnan(one.sd) else one.sd),
         "verdict": verdict,
     }
 

@@ -1,0 +1,327 @@
+"""Answers given in trials: grouped by question, each right or wrong, for votes between them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.validation import OutcomeError, Scores, is_category, is_missing, shown
+
+Ints = NDArray[np.int64]
+Normalise = Literal["exact", "strip", "casefold"] | Callable[[str], str]
+RIGHT, WRONG, UNKNOWN = 1, 0, -1
+
+
+@dataclass(frozen=True)
+class AnswerRules:
+    """How answers are compared, and what their marks and their absence mean.
+
+    Parameters
+    ----------
+    normalise : {"strip", "exact", "casefold"} or callable
+        Answers are the same when their text is the same after this: outer blanks removed and inner
+        ones made single; as they come; the first in lower case; or any function of the text. An
+        answer that becomes empty is none.
+    conflict : {"error", "majority"}
+        What equal answers to a question with different marks mean: refuse; or take the mark that
+        most of them carry (a tie is wrong). Metrics of marks keep the marks as they are.
+    unanswered : {"nobody", "exclude"}
+        A trial without an answer is a vote for nobody, drawn like any other; or never drawn.
+    merge_correct : bool
+        Whether all right answers to a question are one and the same (``"1/2"`` and ``"0.5"``).
+
+    Examples
+    --------
+    >>> AnswerRules("casefold").apply("  New   York ")
+    'new york'
+    """
+
+    normalise: Normalise = "strip"
+    conflict: Literal["error", "majority"] = "error"
+    unanswered: Literal["nobody", "exclude"] = "nobody"
+    merge_correct: bool = False
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("normalise", ("exact", "strip", "casefold")),
+            ("conflict", ("error", "majority")),
+            ("unanswered", ("nobody", "exclude")),
+        ):
+            value = getattr(self, name)
+            if value not in allowed and not (name == "normalise" and callable(value)):
+                raise OutcomeError(
+                    f"answer_rules: {name} must be one of {', '.join(map(repr, allowed))}"
+                    f"{' or a function of text' * (name == 'normalise')}; got {shown(value)}."
+                )
+
+    def apply(self, answer: object) -> str | None:
+        """Return the text by which an answer is compared; None for no answer."""
+        if is_missing(answer):
+            return None
+        text = _text(answer)
+        if callable(self.normalise):
+            found = self.normalise(text)
+            if not isinstance(found, str):
+                raise OutcomeError(
+                    f"normalise must return text; got {shown(found)} for {shown(text)}. Return '' "
+                    "for no answer."
+                )
+            return found or None
+        if self.normalise == "exact":
+            return text or None
+        text = " ".join(text.split())
+        return (text.casefold() if self.normalise == "casefold" else text) or None
+
+    def describe(self) -> str:
+        """Return the rules as a note for the data card."""
+        how = self.normalise if isinstance(self.normalise, str) else "a function given"
+        return (
+            f"answers: compared by {how!r}; unanswered trials: {self.unanswered}; conflicting "
+            f"marks: {self.conflict}" + "; right answers are one" * self.merge_correct
+        )
+
+
+def _text(answer: object) -> str:
+    """Return one text for 1, 1.0 and '1'."""
+    if not is_category(answer):
+        raise OutcomeError(
+            f"answers must be text or numbers; got {shown(answer)} of type "
+            f"{type(answer).__name__}. Give their text, or None where there is none."
+        )
+    if isinstance(answer, float | np.floating) and np.isfinite(answer) and answer == int(answer):
+        return str(int(answer))
+    return str(answer)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Distinct answers with their counts: one entry per (system, question, answer).
+
+    Parameters
+    ----------
+    system, question : ndarray of int, shape (entries,)
+        Positions among the systems and questions of the data.
+    label : list of str
+    count : ndarray of int, shape (entries,)
+        Trials that gave the answer; 0 for a right answer that nobody gave.
+    correct : ndarray of bool, shape (entries,)
+    unanswered : ndarray of int, shape (system, question)
+    rules : AnswerRules
+    """
+
+    system: Ints
+    question: Ints
+    label: list[str]
+    count: Ints
+    correct: NDArray[np.bool_]
+    unanswered: Ints
+    rules: AnswerRules = field(default_factory=AnswerRules)
+
+    def of(self, system: int) -> "list[Ballots]":
+        """Return the answers of one system, question by question."""
+        mine = np.flatnonzero(self.system == system)
+        mine = mine[np.argsort(self.question[mine], kind="stable")]
+        edges = np.searchsorted(
+            self.question[mine], np.arange(self.unanswered.shape[1] + 1)
+        ).tolist()
+        nobody = self.rules.unanswered == "nobody" and self.unanswered.any()
+        return [
+            Ballots(
+                self.count[mine[start:stop]],
+                self.correct[mine[start:stop]],
+                int(self.unanswered[system, question]) if nobody else None,
+            )
+            for question, (start, stop) in enumerate(pairwise(edges))
+        ]
+
+    def with_unanswered(self, more: Ints) -> "Answers":
+        """Return the answers with further trials that gave none."""
+        return replace(self, unanswered=self.unanswered + more)
+
+    def card(self) -> str:
+        """Return a line for the data card."""
+        given = self.count > 0
+        cell = self.system * self.unanswered.shape[1] + self.question
+        distinct = np.bincount(cell[given], minlength=self.unanswered.size)
+        total = np.bincount(cell, weights=self.count, minlength=self.unanswered.size)
+        most = np.zeros(self.unanswered.size)
+        np.maximum.at(most, cell, self.count)
+        seen = total > 0
+        agreement = float((most[seen] / total[seen]).mean()) if seen.any() else float("nan")
+        spread = f"{distinct.min()}/{np.median(distinct):g}/{distinct.max()}"
+        return (
+            f"  answers: {spread} distinct per question (min/median/max), mean agreement "
+            f"{agreement:.3f}, {int(self.unanswered.sum())} trials unanswered"
+        )
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """Answers to one question: their counts, which are right, and trials without any."""
+
+    count: Ints
+    correct: NDArray[np.bool_]
+    nobody: int | None
+
+
+@dataclass(frozen=True)
+class Given:
+    """Answers as they came, one row per trial.
+
+    Parameters
+    ----------
+    system, question : ndarray of int, shape (rows,)
+    answer : list
+    mark : ndarray of int, shape (rows,)
+        Right, wrong or unknown.
+    reference : list of sets of str, by question, optional
+        Normalised right answers; where given, they decide.
+    """
+
+    system: Ints
+    question: Ints
+    answer: list[Any]
+    mark: Ints
+    reference: list[set[str]] | None = None
+
+
+def as_marks(codes: NDArray[np.int16], scores: Scores) -> Ints:
+    """Return right, wrong or unknown for outcome codes."""
+    values = np.array([*scores.values(), np.nan])
+    if set(scores.values()) != {0.0, 1.0}:
+        raise OutcomeError(
+            "answers need outcomes that are right or wrong, scored 1 and 0; got scores "
+            f"{shown(dict(scores))}. Map the outcomes to 0 and 1, or leave the answers out."
+        )
+    found = values[codes]  # a missing outcome is -1: the last
+    return np.where(np.isnan(found), UNKNOWN, found).astype(np.int64)
+
+
+def as_codes(marks: Ints, scores: Scores) -> NDArray[np.int16]:
+    """Return outcome codes for marks that are known."""
+    order = list(scores.values())
+    return np.array([order.index(0.0), order.index(1.0)], np.int16)[marks]
+
+
+def right_answers(value: object, rules: AnswerRules, where: str) -> set[str]:
+    """Return the normalised right answers that a reference stands for: one, or a collection."""
+    several = isinstance(value, list | tuple | set | frozenset | np.ndarray)
+    found = {rules.apply(one) for one in (value if several else [value])}  # type: ignore[attr-defined]
+    if None in found or not found:
+        raise OutcomeError(
+            f"every question must have a reference, its right answer; {where} has {shown(value)}. "
+            "Give it, or mark the trials right or wrong in place of references."
+        )
+    return {one for one in found if one is not None}
+
+
+def group(
+    given: Given, rules: AnswerRules, shape: tuple[int, int], questions: Sequence[Any]
+) -> tuple[Answers, Ints, tuple[str, ...]]:
+    """Count distinct answers.
+
+    Parameters
+    ----------
+    given : Given
+    rules : AnswerRules
+    shape : (int, int)
+        Systems and questions.
+    questions : sequence
+        Labels, for messages.
+
+    Returns
+    -------
+    answers : Answers
+    mark : ndarray of int, shape (rows,)
+        As given, or by the reference.
+    notes : tuple of str
+    """
+    text = [rules.apply(answer) for answer in given.answer]
+    mark = given.mark
+    if given.reference is not None:
+        among = (given.reference[q] for q in given.question.tolist())
+        mark = np.array([one in right for one, right in zip(text, among, strict=True)], np.int64)
+    empty = np.array([one is None for one in text], bool)
+    if (empty & (mark == RIGHT)).any():
+        row = int(np.argmax(empty & (mark == RIGHT)))
+        raise OutcomeError(
+            f"a trial without an answer cannot be right; question "
+            f"{shown(questions[given.question[row]])} has one (row {row}). Give its answer, or "
+            "mark it wrong."
+        )
+    silent = empty & (mark != UNKNOWN)
+    cell = given.system * shape[1] + given.question
+    unanswered = np.bincount(cell[silent], minlength=shape[0] * shape[1]).reshape(shape)
+    rows = np.flatnonzero(~empty & (mark != UNKNOWN))
+    keys = [(int(given.question[row]), str(text[row])) for row in rows]
+    correct, notes = _marks(keys, mark[rows], rules, questions)
+    entries = _Entries(rules.merge_correct)
+    for system, (question, label), right in zip(
+        given.system[rows].tolist(), keys, correct.tolist(), strict=True
+    ):
+        entries.add(system, question, label, right, 1)
+    for question, labels in enumerate(given.reference or []):
+        for label in sorted(labels):
+            for system in range(shape[0]):
+                entries.add(system, question, label, True, 0)
+    return entries.answers(unanswered.astype(np.int64), rules), mark, (rules.describe(), *notes)
+
+
+class _Entries:
+    """Counts of distinct answers in the making."""
+
+    def __init__(self, merge_correct: bool) -> None:
+        self._merge = merge_correct
+        self._count: dict[tuple[int, int, str, bool], int] = {}
+
+    def add(self, system: int, question: int, label: str, right: bool, count: int) -> None:
+        """Add to an answer's count; merged right answers go by one name."""
+        key = (system, question, "right answers" if right and self._merge else label, right)
+        self._count[key] = self._count.get(key, 0) + count
+
+    def answers(self, unanswered: Ints, rules: AnswerRules) -> Answers:
+        """Return the entries in order of appearance."""
+        keys = list(self._count)
+        return Answers(
+            np.array([key[0] for key in keys], np.int64),
+            np.array([key[1] for key in keys], np.int64),
+            [key[2] for key in keys],
+            np.array(list(self._count.values()), np.int64),
+            np.array([key[3] for key in keys], bool),
+            unanswered,
+            rules,
+        )
+
+
+def _marks(
+    keys: list[tuple[int, str]], mark: Ints, rules: AnswerRules, questions: Sequence[Any]
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """One mark for every distinct answer to a question, by row."""
+    codes: dict[tuple[int, str], int] = {}
+    code = np.array([codes.setdefault(key, len(codes)) for key in keys], np.int64)
+    right = np.bincount(code, weights=mark, minlength=len(codes))
+    total = np.bincount(code, minlength=len(codes))
+    mixed = (right > 0) & (right < total)
+    if mixed.any() and rules.conflict == "error":
+        names = [key for key, bad in zip(codes, mixed, strict=True) if bad]
+        question, label = names[0]
+        at = codes[names[0]]
+        more = f" and {len(names) - 1} more" * (len(names) > 1)
+        raise OutcomeError(
+            f"equal answers to a question must have equal marks; {shown(label)} to question "
+            f"{shown(questions[question])} is marked right {int(right[at])} "
+            f"and wrong {int(total[at] - right[at])} times{more}. Correct the "
+            "marks, compare answers otherwise (normalise=), or let most marks decide: "
+            "AnswerRules(conflict='majority')."
+        )
+    decided = 2.0 * right > total
+    changed = int(np.minimum(right, total - right).sum())
+    notes = (
+        (f"{changed} marks overruled by the majority of equal answers (plurality only)",)
+        if changed
+        else ()
+    )
+    return np.asarray(decided[code] if len(code) else np.zeros(0, bool)), notes

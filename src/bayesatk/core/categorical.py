@@ -1,0 +1,135 @@
+"""Scores of categories: expected worth of ``k`` drawn categories, finite and posterior law.
+
+The best of ``k`` scores is a sum of pass@k's, one for each step of the scale: with the scores in
+ascending order, ``E[max] = w_1 + sum_c (w_c+1 - w_c) P(at least one draw above w_c)``. The mean
+score is ``k = 1``. Any other worth is a vector over the compositions of ``k``.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from bayesatk.core.category_credit import CategoryCredit
+from bayesatk.core.credit import Array, pass_at
+from bayesatk.core.laws import finite
+
+
+def _steps(scores: ArrayLike, counts: Array) -> tuple[float, Array, Array, Array]:
+    """Lowest score, steps to the next ones, and what lies above and up to each step."""
+    scores = np.asarray(scores, float)
+    order = np.argsort(scores, kind="stable")
+    ascending = counts[..., order]
+    above = np.cumsum(ascending[..., :0:-1], axis=-1)[..., ::-1]
+    below = np.cumsum(ascending, axis=-1)[..., :-1]
+    return float(scores[order[0]]), np.diff(scores[order]), above, below
+
+
+def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike) -> Array:
+    """Return the expected worth of ``k`` trials drawn without replacement from the observed ones.
+
+    Parameters
+    ----------
+    credit : CategoryCredit
+    counts : array_like of int, shape (..., categories)
+    scores : array_like, shape (categories,)
+
+    Returns
+    -------
+    ndarray, shape (...)
+        NaN where ``k`` exceeds the trials. For the best score every term is non-negative.
+
+    Examples
+    --------
+    >>> category_finite(CategoryCredit(2), [[1, 1, 1]], [0.0, 0.5, 1.0]).round(12).item()  # 2.5/3
+    0.833333333333
+    """
+    counts = np.asarray(counts, np.int64)
+    trials = counts.sum(axis=-1)
+    if credit.worth is None:
+        lowest, steps, above, _ = _steps(scores, counts)
+        reached = finite(pass_at(credit.k), above, trials[..., None])
+        return np.asarray(lowest + reached @ steps)
+    drawn, values = credit.values(scores)
+    with np.errstate(invalid="ignore"):
+        logs = _log_choose(counts[..., None, :], drawn).sum(axis=-1)
+        weight = np.exp(logs - _log_choose(trials, credit.k)[..., None])
+    return np.where(trials >= credit.k, weight @ values, np.nan)
+
+
+def _log_choose(n: ArrayLike, k: ArrayLike) -> Array:
+    """Log binomial coefficient; minus infinity where k > n."""
+    n, k = np.asarray(n, float), np.asarray(k, float)
+    possible = k <= n
+    rest = np.where(possible, n - k, 0.0)
+    return np.where(possible, gammaln(n + 1) - gammaln(k + 1) - gammaln(rest + 1), -np.inf)
+
+
+def category_moments(
+    credit: CategoryCredit, alpha: ArrayLike, scores: ArrayLike
+) -> tuple[Array, Array]:
+    """Posterior mean and variance of the latent worth when ``p ~ Dirichlet(alpha)``.
+
+    Parameters
+    ----------
+    credit : CategoryCredit
+    alpha : array_like, shape (..., categories)
+    scores : array_like, shape (categories,)
+
+    Returns
+    -------
+    mean, variance : ndarray, shape (...)
+
+    Notes
+    -----
+    With ``F_c`` the probability of a score up to ``w_c``, ``F_b / F_c`` and ``F_c`` are independent
+    for ``b <= c``, so ``Cov(F_b^k, F_c^k) = E F_b^k E F_c^k (e^d - 1)`` with ``d = sum_i log(1 + k
+    A_above / ((A + k + i)(A_upto + i)))``: sums of positive terms, nothing cancels.
+
+    Examples
+    --------
+    >>> mean, variance = category_moments(CategoryCredit(1), [1.0, 1.0], [0.0, 1.0])
+    >>> mean.round(12).item(), variance.round(12).item()
+    (0.5, 0.083333333333)
+    """
+    alpha = np.asarray(alpha, float)
+    if credit.worth is not None:
+        return _general_moments(credit, alpha, scores)
+    lowest, steps, above, below = _steps(scores, alpha)
+    total = alpha.sum(axis=-1)[..., None]
+    log_missed, log_ratio = np.zeros(above.shape), np.zeros(above.shape)
+    for i in range(credit.k):
+        log_missed += np.log1p(-above / (total + i))
+        log_ratio += np.log1p(credit.k * above / ((total + credit.k + i) * (below + i)))
+    weighted = np.exp(log_missed) * steps
+    later = np.cumsum(weighted, axis=-1)  # sum over b <= c
+    pairs = 2.0 * later - weighted
+    variance = (weighted * np.expm1(log_ratio) * pairs).sum(axis=-1)
+    return np.asarray(lowest - np.expm1(log_missed) @ steps), variance
+
+
+def _general_moments(
+    credit: CategoryCredit, alpha: Array, scores: ArrayLike
+) -> tuple[Array, Array]:
+    """Mean and second moment over pairs of independent sets of ``k`` trials."""
+    drawn, values = credit.values(scores)
+    centre = float(values.mean())
+    ways = gammaln(credit.k + 1) - gammaln(drawn + 1).sum(axis=1)
+    rows = alpha.reshape(-1, alpha.shape[-1])
+    mean, second = np.empty(len(rows)), np.empty(len(rows))
+    for row, own in enumerate(rows):
+        pmf = np.exp(ways + _log_rise(own, drawn))
+        mean[row] = pmf @ (values - centre)
+        second[row] = 0.0
+        for first, weight, value in zip(drawn, ways, values - centre, strict=True):
+            joint = np.exp(weight + ways + _log_rise(own, drawn + first))
+            second[row] += value * (joint @ (values - centre))
+    shape = alpha.shape[:-1]
+    variance = np.maximum(second - mean**2, 0.0)
+    return (mean + centre).reshape(shape), variance.reshape(shape)
+
+
+def _log_rise(alpha: Array, counts: NDArray[np.int64]) -> Array:
+    """Log moment ``E prod p_c^counts_c`` under Dirichlet(alpha)."""
+    total, drawn = alpha.sum(), counts.sum(axis=1)
+    rises = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=1)
+    return np.asarray(rises - gammaln(total + drawn) + gammaln(total))

@@ -1,0 +1,211 @@
+"""PyMC models of scored categories and of answers, for the user to take, change and sample."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from bayesatk.core.priors import (
+    AnswerPrior,
+    CategoryPrior,
+    DirichletHyperPrior,
+    Pooling,
+    resolve_category_prior,
+)
+from bayesatk.models.builders import Form
+from bayesatk.outcomes import Outcomes, tally
+
+Array = NDArray[np.float64]
+
+
+def build_dirichlet_multinomial(
+    data: object,
+    pooling: Pooling = "partial",
+    *,
+    prior: CategoryPrior | None = None,
+    form: Form = "full",
+) -> pm.Model:
+    """Dirichlet-multinomial model of category counts.
+
+    Parameters
+    ----------
+    data : Outcomes or anything `bayesatk.tally` accepts
+        Outcomes in two or more categories; trials may differ between cells.
+    pooling : {"partial", "none", "complete"}
+        ``p ~ Dirichlet`` with a mean vector and an intraclass correlation, both sampled; a fixed
+        Dirichlet prior per question; or one vector of probabilities.
+    prior : DirichletHyperPrior (partial) or DirichletPrior (none, complete), optional
+        Default: uniform.
+    form : {"full", "marginal"}
+        ``full`` has the latent ``p(system, question, category)`` and an observed Multinomial;
+        ``marginal`` (partial only) integrates p out over distinct counts.
+
+    Returns
+    -------
+    pymc.Model
+        Variables ``p``, and ``mean_p(system, category)`` and ``icc(system)`` where they exist;
+        coordinates ``system``, ``question``, ``category``; observed ``count``.
+
+    Examples
+    --------
+    >>> data = tally([[0, 1, 2], [2, 2, 1]], scores={0: 0.0, 1: 0.5, 2: 1.0})
+    >>> model = build_dirichlet_multinomial(data, form="marginal")
+    >>> [variable.name for variable in model.free_RVs]
+    ['mean_p', 'icc']
+    """
+    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    prior = resolve_category_prior(pooling, prior)
+    if form not in ("full", "marginal") or (form == "marginal" and pooling != "partial"):
+        raise ValueError(
+            f"form must be 'full', or 'marginal' with pooling='partial'; got {form!r} with "
+            f"pooling={pooling!r}."
+        )
+    counts = outcomes.dataset["count"].values
+    size = counts.shape[2]
+    coords = {
+        name: outcomes.dataset[name].values.tolist() for name in ("system", "question", "category")
+    }
+    dims = ("system", "question", "category")
+    with pm.Model(coords=coords) as model:
+        if isinstance(prior, DirichletHyperPrior):
+            alpha = _concentration(prior, size)
+            if form == "marginal":
+                pm.Potential("log_likelihood", _marginal(counts, alpha))
+                return model
+            p = pm.Dirichlet("p", alpha[:, None, :] * pt.ones((1, counts.shape[1], 1)), dims=dims)
+        elif pooling == "complete":
+            shared = pm.Dirichlet("mean_p", prior.vector(size), dims=("system", "category"))
+            everywhere = shared[:, None] + pt.zeros(counts.shape)
+            p = pm.Deterministic("p", everywhere, dims=dims)
+        else:
+            p = pm.Dirichlet("p", prior.vector(size), dims=dims)
+        trials = pm.Data("trials", counts.sum(axis=2), dims=dims[:2])
+        pm.Multinomial("count", n=trials, p=p, observed=counts, dims=dims)
+    return model
+
+
+def _concentration(prior: DirichletHyperPrior, size: int) -> pt.TensorVariable:
+    """Hyperparameters ``mean_p`` and ``icc``, and the Dirichlet parameters they stand for."""
+    mean = pm.Dirichlet("mean_p", prior.vector(size), dims=("system", "category"))
+    icc = pm.Beta("icc", *prior.icc, dims="system")
+    return mean * ((1.0 - icc) / icc)[:, None]
+
+
+def _marginal(counts: NDArray[np.int64], alpha: pt.TensorVariable) -> pt.TensorVariable:
+    """Dirichlet-multinomial log-likelihood of every system's distinct counts."""
+    total = pt.zeros(())
+    for system, own in enumerate(counts):
+        states, repeats = np.unique(own, axis=0, return_counts=True)
+        total += log_marginal(states.astype(float), repeats.astype(float), alpha[system])
+    return total
+
+
+def log_marginal(states: Array, repeats: Array, alpha: pt.TensorVariable) -> pt.TensorVariable:
+    """Log probability of trials in their order, of questions with these counts."""
+    rises = (pt.gammaln(alpha + states) - pt.gammaln(alpha)).sum(axis=1)
+    total = alpha.sum()
+    ends = pt.gammaln(total + states.sum(axis=1)) - pt.gammaln(total)
+    return (repeats * (rises - ends)).sum()
+
+
+def sample_hyperparameters(
+    counts: Array, repeats: Array, prior: DirichletHyperPrior, rng: np.random.Generator
+) -> tuple[Array, Array, float]:
+    """NUTS draws of (mean vector, icc) of one system from its marginalised likelihood.
+
+    Returns
+    -------
+    mean : ndarray, shape (draws, categories)
+    icc : ndarray, shape (draws,)
+    ess : float
+        Smallest bulk effective sample size.
+    """
+    size = counts.shape[1]
+    with pm.Model(coords={"system": [0], "category": range(size)}) as model:
+        alpha = _concentration(prior, size)
+        pm.Potential("log_likelihood", log_marginal(counts, repeats, alpha[0]))
+    trace = pm.sample(
+        draws=1000, tune=1000, chains=4, cores=2, model=model, nuts_sampler="nutpie",
+        progressbar=False, quiet=True, random_seed=int(rng.integers(2**31)),
+    )  # fmt: skip
+    posterior = trace["posterior"].to_dataset().isel(system=0)
+    ess = az.ess(posterior, method="bulk")
+    smallest = min(float(ess[name].min()) for name in ("mean_p", "icc"))
+    order = ("chain", "draw", "category")
+    mean = posterior["mean_p"].transpose(*order).values.reshape(-1, size)
+    return mean, posterior["icc"].transpose(*order[:2]).values.ravel(), smallest
+
+
+def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
+    """Independent Dirichlet probabilities for the answers to every question.
+
+    Questions have different numbers of answers, so the probabilities are written as independent
+    Gamma variates over their sum by question, which is the same distribution.
+
+    Parameters
+    ----------
+    data : Outcomes
+        With answers.
+    prior : AnswerPrior, optional
+
+    Returns
+    -------
+    pymc.Model
+        ``rate(entry)``, and ``answer_p(entry)``, the probability of every answer; entries are the
+        rows of `answer_entries`.
+
+    Examples
+    --------
+    >>> data = tally([[1, 0, 0]], answers=[["a", "b", "b"]])
+    >>> model = build_answers(data)
+    >>> model.named_vars_to_dims["answer_p"]
+    ('entry',)
+    """
+    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    prior = AnswerPrior() if prior is None else prior
+    entries = answer_entries(outcomes, prior)
+    cell, count = entries["cell"], entries["count"]
+    with pm.Model(coords={"entry": entries["label"]}) as model:
+        rate = pm.Gamma("rate", prior.concentration, 1.0, dims="entry")
+        total = pt.zeros(int(cell.max()) + 1)[cell].inc(rate)
+        p = pm.Deterministic("answer_p", rate / total[cell], dims="entry")
+        observed = pm.Data("answer_count", count.astype(float), dims="entry")
+        pm.Potential("log_likelihood", (observed * pt.log(p)).sum())
+    return model
+
+
+def answer_entries(outcomes: Outcomes, prior: AnswerPrior) -> Mapping[str, Any]:
+    """Every answer that may come, as flat arrays.
+
+    Returns
+    -------
+    mapping
+        ``cell`` (system times questions plus question), ``count``, ``correct``, ``nobody`` and
+        ``label`` of every entry.
+    """
+    if outcomes.answers is None:
+        raise ValueError(
+            "data must have answers; got outcomes without. Name their column: columns={'answer': "
+            "...}, or pass answers= to tally."
+        )
+    cells, counts, correct, nobody, labels = [], [], [], [], []
+    questions = outcomes.trials.shape[1]
+    for system in range(len(outcomes.systems)):
+        for question, one in enumerate(outcomes.answers.of(system)):
+            lacking = prior.unseen_correct and not one.correct.any()
+            more = [False] * prior.unseen + [True] * lacking
+            silent = [] if one.nobody is None else [one.nobody]
+            size = len(one.count) + len(more) + len(silent)
+            cells += [system * questions + question] * size
+            counts += [*one.count.tolist(), *([0] * len(more)), *silent]
+            correct += [*one.correct.tolist(), *more, *([False] * len(silent))]
+            nobody += [False] * (size - len(silent)) + [True] * len(silent)
+            labels += [f"{system}/{question}/{i}" for i in range(size)]
+    return {
+        "cell": np.array(cells), "count": np.array(counts), "correct": np.array(correct, bool),
+        "nobody": np.array(nobody, bool), "label": labels,
+    }  # fmt: skip

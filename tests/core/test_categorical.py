@@ -1,0 +1,184 @@
+"""Worth of k drawn categories against enumeration in exact rationals, under the three laws."""
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+from math import comb, factorial, prod
+
+import numpy as np
+import pytest
+
+from bayesatk.core import credit as credits
+from bayesatk.core.categorical import category_finite, category_moments
+from bayesatk.core.category_credit import CategoryCredit, compositions
+from bayesatk.core.laws import finite
+from bayesatk.core.moments import posterior_moments
+
+Counts = tuple[int, ...]
+Weigh = Callable[[Counts], Fraction]
+
+
+def ways(k: int, categories: int) -> Iterator[Counts]:
+    return (c for c in product(range(k + 1), repeat=categories) if sum(c) == k)
+
+
+def hypergeometric(bank: Counts) -> Weigh:
+    k_ways = lambda drawn: comb(sum(bank), sum(drawn))  # noqa: E731
+    return lambda drawn: Fraction(
+        prod(comb(n, c) for n, c in zip(bank, drawn, strict=True)), k_ways(drawn)
+    )
+
+
+def multinomial(p: tuple[Fraction, ...]) -> Weigh:
+    def weigh(drawn: Counts) -> Fraction:
+        paths = factorial(sum(drawn)) // prod(factorial(c) for c in drawn)
+        return paths * prod((q**c for q, c in zip(p, drawn, strict=True)), start=Fraction(1))
+
+    return weigh
+
+
+def rising(a: Fraction, n: int) -> Fraction:
+    return prod((a + i for i in range(n)), start=Fraction(1))
+
+
+def dirichlet_multinomial(alpha: tuple[Fraction, ...]) -> Weigh:
+    def weigh(drawn: Counts) -> Fraction:
+        paths = factorial(sum(drawn)) // prod(factorial(c) for c in drawn)
+        rises = prod((rising(a, c) for a, c in zip(alpha, drawn, strict=True)), start=Fraction(1))
+        return paths * rises / rising(sum(alpha, Fraction(0)), sum(drawn))
+
+    return weigh
+
+
+def best(drawn: Counts, scores: tuple[Fraction, ...]) -> Fraction:
+    return max(score for score, c in zip(scores, drawn, strict=True) if c)
+
+
+def expected(weigh: Weigh, k: int, scores: tuple[Fraction, ...]) -> Fraction:
+    drawn = ways(k, len(scores))
+    return sum((weigh(c) * best(c, scores) for c in drawn), start=Fraction(0))
+
+
+def cases(number: int) -> Iterator[tuple[Counts, tuple[Fraction, ...], int]]:
+    rng = np.random.default_rng(7)
+    for _ in range(number):
+        size = int(rng.integers(2, 5))
+        counts = tuple(int(c) for c in rng.integers(0, 4, size))
+        scores = tuple(Fraction(int(w), 4) for w in rng.integers(-4, 9, size))
+        yield counts, scores, int(rng.integers(1, 5))
+
+
+@pytest.mark.parametrize(("counts", "scores", "k"), list(cases(40)))
+def test_best_of_k_under_the_three_laws(counts, scores, k) -> None:
+    credit, values = CategoryCredit(k), [float(w) for w in scores]
+    if k <= sum(counts):
+        exact = expected(hypergeometric(counts), k, scores)
+        found = category_finite(credit, counts, values)
+        assert float(found) == pytest.approx(float(exact), abs=1e-13)
+    else:
+        assert np.isnan(category_finite(credit, counts, values))
+    alpha = tuple(Fraction(2 * c + 1, 2) for c in counts)
+    p = tuple(a / sum(alpha) for a in alpha)
+    exact = expected(multinomial(p), k, scores)
+    assert float(credit.latent([float(q) for q in p], values)) == pytest.approx(
+        float(exact), abs=1e-13
+    )
+    exact = expected(dirichlet_multinomial(alpha), k, scores)
+    floats = [float(a) for a in alpha]
+    assert float(category_moments(credit, floats, values)[0]) == pytest.approx(
+        float(exact), abs=1e-13
+    )
+    assert float(credit.predictive(floats, values)) == pytest.approx(float(exact), abs=1e-11)
+
+
+@pytest.mark.parametrize(("counts", "scores", "k"), list(cases(12)))
+def test_variance_is_that_of_two_independent_sets_of_trials(counts, scores, k) -> None:
+    alpha = tuple(Fraction(2 * c + 1, 2) for c in counts)
+    together = dirichlet_multinomial(alpha)
+    second = Fraction(0)
+    for one, other in product(list(ways(k, len(scores))), repeat=2):
+        both = tuple(a + b for a, b in zip(one, other, strict=True))
+        orders = [factorial(k) // prod(factorial(c) for c in drawn) for drawn in (one, other)]
+        paths = factorial(2 * k) // prod(factorial(c) for c in both)
+        weight = together(both) * orders[0] * orders[1] / paths
+        second += weight * best(one, scores) * best(other, scores)
+    variance = second - expected(together, k, scores) ** 2
+    found = category_moments(CategoryCredit(k), [float(a) for a in alpha], [*map(float, scores)])
+    assert float(found[1]) == pytest.approx(float(variance), rel=1e-10, abs=1e-15)
+
+
+def test_published_mean_and_sd_with_and_without_prior_trials() -> None:
+    scores, one = [0.0, 0.5, 1.0], CategoryCredit(1)
+    counts = np.array([[1, 2, 2], [1, 2, 2]])
+    for prior, mu, sigma in (
+        ([[1, 0, 1], [0, 1, 1]], 0.575, 0.084275),
+        (np.zeros((2, 3)), 0.5625, 0.091998),
+    ):
+        mean, variance = category_moments(one, 1.0 + counts + np.array(prior), scores)
+        assert mean.mean() == pytest.approx(mu, abs=1e-12)
+        assert np.sqrt(variance.sum()) / 2 == pytest.approx(sigma, abs=5e-7)
+
+
+BINARY = [
+    *(credits.pass_at(k) for k in (1, 3)), credits.pass_hat(3), credits.maj_at(4),
+    credits.g_pass_at(5, 0.5), credits.mg_pass_at(4), credits.auc_at(4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("credit", BINARY)
+def test_binary_metrics_are_two_categories(credit) -> None:
+    """Every binary credit, read as a worth of compositions, has the moments of the Beta."""
+    worth = CategoryCredit(credit.k, lambda counts, scores: credit.vector[counts[:, 1]])
+    for c, n in ((0, 5), (2, 5), (5, 5), (30, 41)):
+        a, b = c + 1.0, n - c + 1.0
+        exact = posterior_moments([credit], np.array([a]), np.array([b]))
+        mean, variance = category_moments(worth, [b, a], [0.0, 1.0])
+        assert float(mean) == pytest.approx(exact.mean[0, 0], abs=1e-12)
+        assert float(variance) == pytest.approx(exact.variance[0, 0], abs=1e-12)
+        drawn = category_finite(worth, [n - c, c], [0.0, 1.0])
+        assert float(drawn) == pytest.approx(float(finite(credit, c, n)), abs=1e-12)
+
+
+def test_best_score_is_pass_at_k_for_right_and_wrong() -> None:
+    exact = posterior_moments([credits.pass_at(6)], np.array([3.0]), np.array([900.0]))
+    mean, variance = category_moments(CategoryCredit(6), [900.0, 3.0], [0.0, 1.0])
+    assert float(mean) == pytest.approx(exact.mean[0, 0], rel=1e-13)
+    assert float(variance) == pytest.approx(exact.variance[0, 0], rel=1e-11)
+
+
+def test_order_of_categories_does_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    alpha, scores, order = rng.gamma(2.0, size=5), rng.normal(size=5), rng.permutation(5)
+    one = np.array(category_moments(CategoryCredit(3), alpha, scores))
+    other = np.array(category_moments(CategoryCredit(3), alpha[order], scores[order]))
+    np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+def test_scale_and_shift_of_scores() -> None:
+    alpha, scores = np.array([2.0, 0.5, 4.0]), np.array([0.0, 1.0, 5.0])
+    mean, variance = category_moments(CategoryCredit(4), alpha, scores)
+    moved = category_moments(CategoryCredit(4), alpha, 3.0 * scores - 7.0)
+    assert float(moved[0]) == pytest.approx(3.0 * mean - 7.0)
+    assert float(moved[1]) == pytest.approx(9.0 * variance)
+
+
+def test_variance_keeps_its_digits_when_success_is_rare() -> None:
+    """Two categories of p ~ Beta(1, 1e8): mean and variance of 1 - (1 - p)^k to first order."""
+    mean, variance = category_moments(CategoryCredit(10), [1e8, 1.0], [0.0, 1.0])
+    assert float(mean) == pytest.approx(10e-8, rel=1e-6)
+    assert float(variance) == pytest.approx(1e-14, rel=1e-6)
+
+
+def test_compositions_are_all_and_distinct() -> None:
+    found = compositions(4, 3)
+    assert len(found) == comb(6, 2)
+    assert len({tuple(row) for row in found.tolist()}) == len(found)
+    assert (found.sum(axis=1) == 4).all()
+    with pytest.raises(ValueError, match="k must leave at most"):
+        compositions(100, 10)
+
+
+def test_a_worth_must_return_a_number_for_each_composition() -> None:
+    bad = CategoryCredit(2, lambda counts, scores: counts)
+    with pytest.raises(ValueError, match="worth must return one finite number"):
+        bad.latent([0.5, 0.5], [0.0, 1.0])
