@@ -1,4 +1,4 @@
-"""The README is true: its Python runs, in order, and prints what it shows."""
+"""The README and the pages like it are true: their Python runs and prints what they show."""
 
 import contextlib
 import io
@@ -8,26 +8,28 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(r"```(python|text)\n(.*?)```", README.read_text(), flags=re.DOTALL)
 
 
 @pytest.mark.slow
-def test_code_blocks_run_and_print_what_is_shown(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize(("page", "outputs"), [("README.md", 6), ("docs/categories.md", 7)])
+def test_code_blocks_run_and_print_what_is_shown(page, outputs, tmp_path, monkeypatch) -> None:
+    text = (README.parent / page).read_text()
+    blocks = re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     printed = ""
     checked = 0
-    for kind, text in BLOCKS:
+    for kind, text in blocks:
         if kind == "python":
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                exec(compile(text, "README", "exec"), namespace)
+                exec(compile(text, page, "exec"), namespace)
             printed = out.getvalue()
         else:
             shown = text.strip().removesuffix("...").strip()
-            assert printed.strip().startswith(shown), f"README shows\n{shown}\nbut got\n{printed}"
+            assert printed.strip().startswith(shown), f"{page} shows\n{shown}\nbut got\n{printed}"
             checked += 1
-    assert checked == 6
+    assert checked == outputs
 
 
 def test_links_lead_somewhere() -> None:
