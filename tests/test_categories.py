@@ -5,6 +5,8 @@ import json
 import arviz as az
 import numpy as np
 import pytest
+import xarray as xr
+from scipy.special import gammaln
 
 import bayesatk as bk
 from bayesatk.closed_form import categories as closed_categories
@@ -107,7 +109,11 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
             lambda data: bk.evaluate(data, "bayes", prior_trials=data, prior_weight=1.5),
             "prior_weight must lie in",
         ),
-        (lambda data: bk.exact_loo(bk.evaluate(data, "bayes", rng=1)), "must be of right and"),
+        (
+            lambda data: bk.exact_loo(bk.evaluate(data, "bayes", prior_trials=data, rng=1)),
+            "it has prior trials",
+        ),
+        (lambda data: bk.compare(bk.evaluate(data, "bayes", rng=1)), "must be of right and"),
         (lambda data: bk.category_table(bk.evaluate([[1, 0]], "bayes")), "scored categories"),
     ],
 )
@@ -219,6 +225,50 @@ def test_evidence_of_poolings_ranks_them_as_the_data_were_made() -> None:
     }
     assert evidence["same", "complete"] > evidence["same", "partial"] > evidence["same", "none"]
     assert evidence["spread", "partial"] > evidence["spread", "complete"]
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_leave_one_out_is_a_ratio_of_evidences(pooling) -> None:
+    """The definition: p(n_a | others) = p(all) / p(others), each fitted on its own."""
+    data = simulated(questions=8, trials=4, seed=9).dataset
+    counts = data["count"].values[0]
+    ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
+
+    def fitted(rows):
+        return bk.evaluate(bk.tally(data.isel(question=rows)), "bayes", pooling=pooling, rng=1)
+
+    everyone = np.arange(8)
+    loo = bk.exact_loo(fitted(everyone))
+    whole = float(bk.log_evidence(fitted(everyone))[0])
+    tolerance = 0.02 if pooling == "partial" else 1e-9
+    for a in range(8):
+        rest = float(bk.log_evidence(fitted(everyone != a))[0])
+        expected = whole - rest + ways[a]
+        assert float(loo.elpd_i[0, a]) == pytest.approx(expected, abs=tolerance)
+    stored = fitted(everyone)["closed_form"]["log_evidence"]
+    assert float(stored[0]) == pytest.approx(whole, abs=1e-9)
+
+
+def test_an_outlier_is_integrated_afresh() -> None:
+    """Left out, the one different question no longer pulls at the correlation of the others."""
+    counts = np.array([[[0, 0, 12]] * 10 + [[12, 0, 0]]])
+    scores = ("category", [0.0, 0.5, 1.0])
+    data = xr.Dataset({"count": (("system", "question", "category"), counts)}, {"score": scores})
+    whole, rest = (
+        bk.evaluate(bk.tally(some), "bayes", rng=1)
+        for some in (data, data.isel(question=slice(10)))
+    )
+    expected = float(bk.log_evidence(whole)[0] - bk.log_evidence(rest)[0])
+    assert float(bk.exact_loo(whole).elpd_i[0, 10]) == pytest.approx(expected, abs=0.03)
+
+
+def test_models_of_categories_are_compared() -> None:
+    spread = simulated(questions=40, trials=6, seed=6)
+    fits = {pooling: bk.evaluate(spread, "bayes", pooling=pooling, rng=1) for pooling in POOLINGS}
+    table = bk.compare_models(fits)
+    assert table.index[0] == "partial"
+    psis = az.loo(fits["partial"], pointwise=True)
+    assert psis.elpd == pytest.approx(bk.exact_loo(fits["partial"]).elpd, abs=0.1)
 
 
 def test_log_likelihood_works_with_arviz(graded) -> None:

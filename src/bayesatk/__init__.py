@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bayesatk.baseline import random_baseline as random_baseline
     from bayesatk.baseline import skill_if_selected as skill_if_selected
     from bayesatk.closed_form.evaluate import evaluate as evaluate
+    from bayesatk.comparison.criticism import criticise as criticise
     from bayesatk.comparison.models import compare_models as compare_models
     from bayesatk.comparison.models import exact_loo as exact_loo
     from bayesatk.comparison.models import log_bayes_factor_chance as log_bayes_factor_chance
@@ -143,6 +144,7 @@ _HOME = {
     "compare": "comparison.systems",
     "comparison_table": "comparison.systems",
     "compare_models": "comparison.models",
+    "criticise": "comparison.criticism",
     "log_bayes_factor_chance": "comparison.models",
     "log_bayes_factor_equal": "comparison.models",
     "MaxOrderStatisticPoissonBinomial": "max_random",

@@ -57,6 +57,10 @@ def log_likelihood_groups(
             for name in ("mean_p", "icc")
             if name in posterior
         }
+        if "inflation" in posterior:
+            shares = posterior["inflation"].isel(system=system)
+            parts = shares.transpose("component", "chain", "draw").values.reshape(3, -1)
+            draws |= dict(zip(("never", "always", "between"), parts, strict=True))
         by_state = _log_pmf(states[0], states[1], draws, prior)
         values[system] = by_state[:, which.ravel()]
     shape = (len(values), *sizes, values.shape[2])
@@ -124,7 +128,12 @@ def _log_pmf(
     ways = gammaln(n + 1.0) - gammaln(c + 1.0) - gammaln(n - c + 1.0)
     if isinstance(prior, HyperPrior):
         mean, ratio = draws["mean_p"], draws["icc"] / (1.0 - draws["icc"])
-        return np.asarray(_beta_binomial(c, n, mean, ratio) + ways)
+        log_pmf = np.asarray(_beta_binomial(c, n, mean, ratio) + ways)
+        if "never" not in draws:
+            return log_pmf
+        never, always, between = (draws[name][:, None] for name in ("never", "always", "between"))
+        certain = never * (c == 0) + always * (c == n)
+        return np.asarray(np.log(certain + between * np.exp(log_pmf)))
     p = draws["mean_p"][:, None]
     return np.asarray(xlogy(c, p) + xlog1py(n - c, -p) + ways)
 

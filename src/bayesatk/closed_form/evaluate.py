@@ -24,6 +24,7 @@ from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.likelihood import log_likelihood_groups
 from bayesatk.metrics import MetricGrid, MetricSpec
 from bayesatk.outcomes import Outcomes
+from bayesatk.predictive import predictive_groups
 from bayesatk.results import (
     QUANTILE_LEVELS,
     STATISTICS,
@@ -33,7 +34,7 @@ from bayesatk.results import (
     root_attributes,
 )
 
-Keep = Literal["p", "log_likelihood"]
+Keep = Literal["p", "log_likelihood", "predictive"]
 _POINTS = 4000.0  # that the weights of importance points are worth, about
 _METHODS = {"none": "conjugate", "complete": "conjugate", "partial": "quadrature"}
 
@@ -86,10 +87,11 @@ def evaluate(
         Equal-tailed or highest-density interval, of the exact posterior.
     draws : int
         Independent draws per chain; there are 4 chains, so that every ArviZ function works.
-    keep : sequence of {"p", "log_likelihood"}
+    keep : sequence of {"p", "log_likelihood", "predictive"}
         ``"p"`` stores draws of every question's success probability as well;
         ``"log_likelihood"`` the pointwise log-likelihood, however large (up to 10^6 values it is
-        there anyway). Memory of each: 32 kB per question and system at the default draws.
+        there anyway); ``"predictive"`` replicated counts, likewise (2 x 10^5). Memory of each: 32
+        kB per question and system at the default draws.
     rng : int, numpy.random.Generator or None
         Seed of the draws. The exact statistics do not depend on it, except the interval of the
         population target under ``pooling="none"``, which comes from the Bayesian bootstrap.
@@ -99,7 +101,8 @@ def evaluate(
     xarray.DataTree
         Groups ``posterior`` (draws), ``closed_form`` (dims ``system, [k], [tau], target,
         statistic``), ``closed_form_quantiles``, ``log_likelihood`` (by question, its p integrated
-        out), ``observed_data``, ``constant_data``.
+        out), ``posterior_predictive``, ``prior_predictive``, ``prior``, ``log_prior`` (for
+        ArviZ's checks), ``observed_data``, ``constant_data``.
 
     Raises
     ------
@@ -143,7 +146,8 @@ def evaluate(
         draws=draws, keep=keep,
     )  # fmt: skip
     rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
-    for index, stream in enumerate(generator.spawn(len(outcomes.systems))):
+    *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
+    for index, stream in enumerate(streams):
         analysis = Analysis(outcomes, index, request, stream)
         posterior = analysis.posterior
         drawn = posterior.draw(request.draws, stream, "p" in keep)
@@ -177,8 +181,13 @@ def evaluate(
         ),
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
         **log_likelihood_groups(outcomes, posterior_data, request.prior, keep),
+        **predictive_groups(outcomes, posterior_data, request.prior, keep, replicating),
         **data_groups(outcomes, request.on_categories, bool(request.voted)),
     }
+    if request.prior_counts is not None:
+        dims = ("system", "question", "category")
+        constant = groups["constant_data"]
+        groups["constant_data"] = constant.assign(prior_count=(dims, request.prior_counts))
     return build(groups, _attributes(outcomes, request, seed, remarks))
 
 

@@ -69,8 +69,10 @@ def _check_options(ci_prob: float, ci_kind: str, draws: int, keep: Sequence[str]
         raise ValueError(f"ci_kind must be 'eti' or 'hdi'; got {ci_kind!r}.")
     if not isinstance(draws, int | np.integer) or draws < 2:
         raise ValueError(f"draws must be an integer >= 2 (per chain); got {draws!r}.")
-    if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood"}:
-        raise ValueError(f"keep must be a sequence of 'p' and 'log_likelihood'; got {keep!r}.")
+    if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
+        raise ValueError(
+            f"keep must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
+        )
 
 
 def _prior_counts(

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from bayesatk.core.priors import BetaPrior, HyperPrior, Pooling, Prior, resolve_prior
 from bayesatk.outcomes import Outcomes, tally
 
-Form = Literal["full", "marginal"]
+Form = Literal["full", "marginal", "inflated"]
+COMPONENTS = ("never", "always", "between")
+_INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior: a tenth of the questions each, loosely
 _STATES = ("state_successes", "state_trials", "state_count", "state_system")
 
 
@@ -31,16 +33,19 @@ def build_beta_binomial(
         ``p ~ Beta(mean_p, icc)`` with both sampled; a fixed Beta prior per question; or one p.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
         Default: uniform.
-    form : {"full", "marginal"}
+    form : {"full", "marginal", "inflated"}
         ``full`` has the latent ``p(system, question)`` and an observed Binomial, so prior and
         posterior predictive sampling work. ``marginal`` (partial only) integrates p out over
-        distinct counts: its cost does not depend on the number of questions.
+        distinct counts: its cost does not depend on the number of questions. ``inflated`` is the
+        same with shares of questions that are never solved and always solved beside the Beta, for
+        data that `bayesatk.criticise` finds too extreme for it: ``inflation ~ Dirichlet(1, 1, 8)``.
 
     Returns
     -------
     pymc.Model
-        Variables ``p``, and ``mean_p(system)`` and ``icc(system)`` where they exist; coordinates
-        ``system`` and ``question``; observed ``successes``.
+        Variables ``p``, and ``mean_p(system)``, ``icc(system)`` and ``inflation(system,
+        component)`` where they exist; coordinates ``system`` and ``question``; observed
+        ``successes``.
 
     Examples
     --------
@@ -50,18 +55,18 @@ def build_beta_binomial(
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = resolve_prior(pooling, prior)
-    if form == "marginal" and pooling != "partial":
+    if form not in ("full", "marginal", "inflated"):
+        raise ValueError(f"form must be 'full', 'marginal' or 'inflated'; got {form!r}.")
+    if form != "full" and pooling != "partial":
         raise ValueError(
-            f"form='marginal' needs pooling='partial'; got pooling={pooling!r}, which has no "
+            f"form={form!r} needs pooling='partial'; got pooling={pooling!r}, which has no "
             "hyperparameters to keep. Use form='full'."
         )
-    if form not in ("full", "marginal"):
-        raise ValueError(f"form must be 'full' or 'marginal'; got {form!r}.")
     with pm.Model(coords=_coords(outcomes)) as model:
         if isinstance(prior, HyperPrior):
             alpha, beta = _difficulty(prior)
-            if form == "marginal":
-                _marginal_likelihood(outcomes, alpha, beta)
+            if form != "full":
+                _marginal_likelihood(outcomes, alpha, beta, form == "inflated")
             else:
                 p = pm.Beta("p", alpha[:, None], beta[:, None], dims=("system", "question"))
                 _observe(outcomes, p)
@@ -155,7 +160,7 @@ def model_data(outcomes: Outcomes, form: Form) -> dict[str, NDArray[np.generic]]
 
 
 def _marginal_likelihood(
-    outcomes: Outcomes, alpha: pt.TensorVariable, beta: pt.TensorVariable
+    outcomes: Outcomes, alpha: pt.TensorVariable, beta: pt.TensorVariable, inflated: bool
 ) -> None:
     """Add the Beta-binomial log-likelihood of each system's distinct counts."""
     data = model_data(outcomes, "marginal")
@@ -166,6 +171,12 @@ def _marginal_likelihood(
         + pt.gammaln(b + n - c) - pt.gammaln(b)
         - pt.gammaln(a + b + n) + pt.gammaln(a + b)
     )  # fmt: skip
+    if inflated:
+        pm.modelcontext(None).add_coord("component", COMPONENTS)
+        share = pm.Dirichlet("inflation", np.array(_INFLATION), dims=("system", "component"))
+        never, always, between = (share[:, i][system] for i in range(3))
+        certain = never * pt.eq(c, 0) + always * pt.eq(c, n)
+        log_ratio = pt.log(certain + between * pt.exp(log_ratio))
     pm.Potential("log_likelihood", (count * log_ratio).sum())
 
 

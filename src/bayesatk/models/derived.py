@@ -31,9 +31,10 @@ def metrics_from_draws(
     Parameters
     ----------
     tree : xarray.DataTree
-        Group ``posterior`` with ``p(chain, draw, [system,] question)``. ``mean_p`` and ``icc``
-        (Beta difficulties) or ``mu`` and ``sigma`` (logit-normal ones), where present, define the
-        population; otherwise the questions are bootstrapped.
+        Group ``posterior`` with ``p(chain, draw, [system,] question)``. Where present, ``mean_p``
+        and ``icc`` (Beta difficulties, with ``inflation`` beside them or not) or ``mu`` and
+        ``sigma`` (logit-normal ones) define the population; otherwise the questions are
+        bootstrapped.
     metrics : str, Metric, or iterable of them
         As in `bayesatk.evaluate`.
     rng : Generator, int or None
@@ -154,7 +155,16 @@ def difficulty_mean(posterior: xr.Dataset, system: int) -> PopulationMean | None
     if {"mean_p", "icc"} <= set(posterior):
         mean, icc = draws("mean_p"), draws("icc")
         concentration = (1.0 - icc) / icc
-        return lambda metric: metric.predictive(mean * concentration, (1.0 - mean) * concentration)
+        alpha, beta = mean * concentration, (1.0 - mean) * concentration
+        if "inflation" not in posterior:
+            return lambda metric: metric.predictive(alpha, beta)
+        shares = posterior["inflation"].isel(system=system).transpose("component", "chain", "draw")
+        never, always, between = shares.values.reshape(3, -1)
+        return lambda metric: (
+            never * metric.latent(0.0)
+            + always * metric.latent(1.0)
+            + between * metric.predictive(alpha, beta)
+        )
     if {"mu", "sigma"} <= set(posterior):
         z = np.linspace(-8.5, 8.5, 171)
         weight = np.exp(-0.5 * z**2)

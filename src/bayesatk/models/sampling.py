@@ -10,6 +10,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import betaln
 
 from bayesatk.core.priors import (
     AnswerPrior,
@@ -25,11 +26,12 @@ from bayesatk.core.priors import (
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.likelihood import log_likelihood_groups
 from bayesatk.metrics import Metric, MetricGrid, MetricSpec, check_judged, parse
-from bayesatk.models.builders import Form, build_beta_binomial
+from bayesatk.models.builders import COMPONENTS, Form, build_beta_binomial
 from bayesatk.models.categories import answer_entries, build_answers, build_dirichlet_multinomial
 from bayesatk.models.category_draws import answer_draws, category_draws, judged_credits
 from bayesatk.models.derived import difficulty_mean, draw_metrics
 from bayesatk.outcomes import Outcomes, tally
+from bayesatk.predictive import predictive_groups
 from bayesatk.results import build, data_groups, posterior_group, root_attributes
 
 Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
@@ -53,7 +55,7 @@ def sample(
     chains: int = 4,
     nuts_sampler: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie",
     progressbar: bool = True,
-    keep: Sequence[Literal["p", "log_likelihood"]] = (),
+    keep: Sequence[Literal["p", "log_likelihood", "predictive"]] = (),
     rng: RandomSource = None,
     sample_kwargs: Mapping[str, Any] | None = None,
 ) -> xr.DataTree:
@@ -66,9 +68,10 @@ def sample(
     data, metrics, pooling, prior, success, answer_prior, ci_prob, keep, rng
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
-    form : {"marginal", "full"}, optional
+    form : {"marginal", "full", "inflated"}, optional
         Partial pooling only: integrate p out while sampling, and draw it afterwards from its
-        conjugate conditional (default: minutes become seconds); or sample every p.
+        conjugate conditional (default: minutes become seconds); or sample every p; or the first
+        with questions beside the Beta that are never, or always, solved.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
     nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}
@@ -182,6 +185,7 @@ def result(
     )  # fmt: skip
     used = {dim for part in parts for dims, _ in part.extra.values() for dim in dims}
     labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
+    labels["component"] = np.array(COMPONENTS)
     group = group.assign_coords({name: labels[name] for name in labels if name in used})
     statistics = {"sample_stats": main}
     if trace is not None and answers is not None:
@@ -194,6 +198,7 @@ def result(
                 for name, one in statistics.items()
             },
             **log_likelihood_groups(outcomes, group, settings.prior, settings.keep),
+            **predictive_groups(outcomes, group, settings.prior, settings.keep, rng),
             **data_groups(outcomes, on_categories, answers is not None),
         },
         _attributes(outcomes, metrics, settings, answers is not None),
@@ -246,6 +251,9 @@ def _success_part(
         for name in ("mean_p", "icc")
         if name in posterior
     }
+    if "inflation" in posterior:
+        dims = (*_DIMS, "component")
+        extra["inflation"] = (dims, posterior["inflation"].transpose(*dims).values)
     if p is not None:
         extra["p"] = ((*_DIMS, "question"), p.reshape(*shape, *p.shape[1:]))
     return _Part(values.reshape(*shape, *values.shape[1:]), index, extra)
@@ -320,16 +328,30 @@ def _stored(values: NDArray[np.float64], part: slice) -> NDArray[np.float64]:
 
 
 class _Conjugate:
-    """Draws of p given the sampled hyperparameters: Beta, by conjugacy."""
+    """Draws of p given the sampled hyperparameters: Beta by conjugacy, or certain if inflated."""
 
     def __init__(self, outcomes: Outcomes, posterior: xr.Dataset, system: int) -> None:
-        own = posterior[["mean_p", "icc"]].isel(system=system).transpose("chain", "draw")
-        mean, icc = own["mean_p"].values.ravel(), own["icc"].values.ravel()
+        own = posterior.isel(system=system)
+        pair = own[["mean_p", "icc"]].transpose("chain", "draw")
+        mean, icc = pair["mean_p"].values.ravel(), pair["icc"].values.ravel()
         concentration = (1.0 - icc) / icc
         self._alpha, self._beta = mean * concentration, (1.0 - mean) * concentration
         self._successes = outcomes.successes.values[system]
         self._trials = outcomes.trials.values[system]
+        self._inflation: NDArray[np.float64] | None = None
+        if "inflation" in own:
+            shares = own["inflation"].transpose("chain", "draw", "component").values
+            self._inflation = shares.reshape(-1, len(COMPONENTS))
 
     def draw(self, part: slice, rng: np.random.Generator) -> NDArray[np.float64]:
         c, n = self._successes[part], self._trials[part]
-        return np.asarray(rng.beta(self._alpha[:, None] + c, self._beta[:, None] + (n - c)))
+        alpha, beta = self._alpha[:, None], self._beta[:, None]
+        p = np.asarray(rng.beta(alpha + c, beta + (n - c)))
+        if self._inflation is None:
+            return p
+        between = np.exp(betaln(alpha + c, beta + (n - c)) - betaln(alpha, beta))
+        never, always, rest = self._inflation.T[:, :, None]
+        weight = np.stack([never * (c == 0), always * (c == n), rest * between])
+        chosen = rng.random(p.shape) * weight.sum(axis=0)
+        certain = np.where(chosen < weight[0], 0.0, 1.0)
+        return np.where(chosen < weight[0] + weight[1], certain, p)

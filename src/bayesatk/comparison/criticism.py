@@ -1,0 +1,170 @@
+"""Posterior predictive checks: would difficulties of this shape have made data like these."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.core.seeding import RandomSource, resolve_rng
+from bayesatk.results import check_result, stored_counts
+
+Array = NDArray[np.float64]
+Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], Array]
+_DRAWS = 2000
+_CELLS = 4_000_000  # replicated counts held at once
+
+
+@dataclass(frozen=True)
+class _Check:
+    """A number computed from counts, and what it means when the data have more or less of it."""
+
+    name: str
+    statistic: Statistic
+    more: str
+    less: str
+
+
+def _never(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+    """Questions never solved, less those solved in up to a quarter of their trials."""
+    return np.asarray((c == 0).sum(axis=-1) - ((c > 0) & (4 * c <= n)).sum(axis=-1), float)
+
+
+def _always(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+    """Questions always solved, less those failed in up to a quarter of their trials."""
+    return _never(n - c, n)
+
+
+def _between(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+    """Questions solved in a third to two thirds of their trials."""
+    return np.asarray(((3 * c >= n) & (3 * c <= 2 * n)).sum(axis=-1), float)
+
+
+def _kurtosis(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+    """Fourth over squared second moment of the success rates: low for two clusters."""
+    rate = (c + 0.5) / (n + 1.0)
+    centred = rate - rate.mean(axis=-1, keepdims=True)
+    second = (centred**2).mean(axis=-1)
+    fourth = (centred**4).mean(axis=-1)
+    return np.asarray(np.where(second > 0, fourth / np.maximum(second, 1e-300) ** 2, 3.0))
+
+
+_CHECKS = (
+    _Check(
+        "never less rarely solved", _never,
+        "some questions may be impossible", "fewer questions are hopeless than the shape has",
+    ),
+    _Check(
+        "always less nearly always solved", _always,
+        "some questions may be certain", "fewer questions are certain than the shape has",
+    ),
+    _Check(
+        "solved now and then", _between,
+        "difficulties crowd in the middle", "questions are all or none",
+    ),
+    _Check(
+        "kurtosis of success rates", _kurtosis,
+        "a few questions stand apart from the rest", "difficulties form two clusters",
+    ),
+)  # fmt: skip
+
+
+def criticise(fit: xr.DataTree, *, alpha: float = 0.05, rng: RandomSource = None) -> pd.DataFrame:
+    """Check the shape of the difficulty distribution against the data.
+
+    Counts of new questions are drawn from every posterior draw of the hyperparameters and held
+    against the observed ones: how many questions are never solved, always solved, solved in a third
+    to two thirds of their trials, and how the success rates spread.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        Of right and wrong, pooling partial or complete.
+    alpha : float
+        Level at which a difference is called, over the four checks of a system together
+        (Bonferroni).
+    rng : int, numpy.random.Generator or None
+        For the replicates.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per system and check: ``observed``, ``expected`` and ``sd`` of the replicates,
+        two-sided ``p_value`` (posterior predictive, ties split; at least 1/2000), ``flagged``, and
+        a ``sentence``.
+
+    Notes
+    -----
+    Posterior predictive p-values are conservative: the same data have chosen the hyperparameters.
+    What is flagged deserves a model with room for it: ``bayesatk.sample(data, metrics,
+    form="inflated")`` adds questions that are impossible and questions that are certain.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> solved = [[0] * 16] * 20 + [[0, 1] * 8] * 40  # a third is impossible, the others even
+    >>> fit = bayesatk.evaluate(solved, "bayes", draws=250, rng=1)
+    >>> table = criticise(fit, rng=1).set_index("check")
+    >>> bool(table.loc["never less rarely solved", "flagged"])
+    True
+    """
+    check_result(fit)
+    posterior = fit["posterior"].to_dataset()
+    if "mean_p" not in posterior or "category" in posterior["mean_p"].dims:
+        raise ValueError(
+            "fit must be of right and wrong with pooling partial or complete, which say how "
+            f"difficult questions are; got pooling={fit.attrs['pooling']!r}. Evaluate with "
+            "pooling='partial'."
+        )
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
+    generator, _ = resolve_rng(rng)
+    successes, trials = stored_counts(fit)
+    rows = []
+    for system, (c, n) in enumerate(zip(successes, trials, strict=True)):
+        ran = n > 0
+        drawn = _replicated(posterior.isel(system=system), n[ran], generator)
+        for check, replicates in zip(_CHECKS, drawn, strict=True):
+            row = _row(check, float(check.statistic(c[ran], n[ran])), replicates, alpha)
+            rows.append({"system": posterior["system"].values[system], **row})
+    return pd.DataFrame(rows)
+
+
+def _replicated(own: xr.Dataset, trials: NDArray[np.int64], rng: np.random.Generator) -> Array:
+    """Every statistic of replicated counts; shape (checks, draws)."""
+    mean = own["mean_p"].transpose("chain", "draw").values.ravel()
+    icc = own["icc"].transpose("chain", "draw").values.ravel() if "icc" in own else None
+    chosen = np.linspace(0, len(mean) - 1, min(_DRAWS, len(mean))).astype(int)
+    found: Array = np.empty((len(_CHECKS), len(chosen)))
+    width = max(1, _CELLS // len(trials))
+    for start in range(0, len(chosen), width):
+        part = chosen[start : start + width]
+        p = np.repeat(mean[part, None], len(trials), axis=1)
+        if icc is not None:
+            total = ((1.0 - icc[part]) / icc[part])[:, None]
+            tiny = np.nextafter(0.0, 1.0)
+            p = rng.beta(np.maximum(p * total, tiny), np.maximum((1.0 - p) * total, tiny))
+        counts = rng.binomial(trials, p)
+        for row, check in zip(found, _CHECKS, strict=True):
+            row[start : start + len(part)] = check.statistic(counts, trials)
+    return found
+
+
+def _row(check: _Check, observed: float, replicates: Array, alpha: float) -> dict[str, object]:
+    above = float((replicates > observed).mean() + 0.5 * (replicates == observed).mean())
+    p_value = max(2.0 * min(above, 1.0 - above), 1.0 / len(replicates))
+    flagged = p_value < alpha / len(_CHECKS)
+    expected, sd = float(replicates.mean()), float(replicates.std(ddof=1))
+    words = check.more if observed > expected else check.less
+    sentence = (
+        f"{check.name}: {observed:.4g} where {expected:.4g} ± {sd:.2g} are expected "
+        f"(p = {p_value:.2g}): {words}."
+        if flagged
+        else f"{check.name}: {observed:.4g}, as expected ({expected:.4g} ± {sd:.2g})."
+    )
+    return {
+        "check": check.name, "observed": observed, "expected": expected, "sd": sd,
+        "p_value": p_value, "flagged": flagged, "sentence": sentence,
+    }  # fmt: skip

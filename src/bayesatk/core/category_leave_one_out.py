@@ -1,0 +1,90 @@
+"""Leave-one-question-out predictive probabilities and evidence of category counts."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from bayesatk.core.credit import Array
+from bayesatk.core.dirichlet import (
+    CategoryHistograms,
+    DirichletHyper,
+    dirichlet_posterior,
+    log_likelihood,
+)
+from bayesatk.core.leave_one_out import Predictive
+
+Counts = NDArray[np.int64]
+_FEWEST = 1000.0  # points that a left-out posterior must be worth; else it is integrated afresh
+
+
+def _log_ways(counts: Counts) -> Array:
+    """Log number of orders in which each state's categories can come."""
+    return np.asarray(gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))
+
+
+def _log_ordered(alpha: Array, counts: Counts) -> Array:
+    """Log probability of trials in their order under Dirichlet(alpha), by state."""
+    rises = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=-1)
+    total = alpha.sum(axis=-1)
+    return np.asarray(rises - gammaln(total + counts.sum(axis=1)) + gammaln(total))
+
+
+def independent(counts: Counts, repeats: Array, alpha: Array) -> Predictive:
+    """Predict without pooling: a question says nothing about another one.
+
+    Examples
+    --------
+    >>> found = independent(np.array([[1, 0, 0]]), np.ones(1), np.ones(3))
+    >>> np.exp(found.left_out).round(12).tolist()
+    [0.333333333333]
+    """
+    ordered = _log_ordered(alpha, counts)
+    each = ordered + _log_ways(counts)
+    return Predictive(each, each, float(repeats @ ordered))
+
+
+def complete(counts: Counts, repeats: Array, alpha: Array) -> Predictive:
+    """Predict with one vector of probabilities for all questions."""
+    total = repeats @ counts
+    ways = _log_ways(counts)
+    left_out = _log_ordered(alpha + total - counts, counts)
+    fitted = _log_ordered(alpha + total, counts)
+    evidence = _log_ordered(alpha, total.astype(np.int64)[None])[0]
+    return Predictive(left_out + ways, fitted + ways, float(evidence))
+
+
+def partial(
+    counts: Counts, repeats: Array, mean_prior: Array, icc_prior: tuple[float, float]
+) -> Predictive:
+    """Predict under partial pooling.
+
+    ``1 / p(n_a | the others)`` is the posterior mean of ``1 / p(n_a | hyperparameters)``, on the
+    points of the posterior; where they are worth too few without the question, the
+    hyperparameters are integrated again without it.
+    """
+    hyper = dirichlet_posterior(counts, repeats, mean_prior, icc_prior)
+    log_weight = np.log(np.maximum(hyper.weight, 1e-300))
+    left_out, fitted = np.empty((2, len(counts)))
+    for i, one in enumerate(counts):
+        own = _at_points(one, hyper)
+        fitted[i] = logsumexp(log_weight + own)
+        terms = log_weight - own
+        share = np.exp(terms - logsumexp(terms))
+        few = 1.0 / float(share @ share) < min(_FEWEST, 0.5 / float(hyper.weight @ hyper.weight))
+        if few and repeats.sum() > 1.0:
+            rest = repeats - (np.arange(len(repeats)) == i)
+            others = dirichlet_posterior(counts[rest > 0], rest[rest > 0], mean_prior, icc_prior)
+            weight = np.log(np.maximum(others.weight, 1e-300))
+            left_out[i] = logsumexp(weight + _at_points(one, others))
+        else:
+            left_out[i] = -logsumexp(terms)
+    ways = _log_ways(counts)
+    return Predictive(left_out + ways, fitted + ways, hyper.log_evidence)
+
+
+def _at_points(one: Counts, hyper: DirichletHyper) -> Array:
+    """Log probability of a question's trials in their order at every point."""
+    data = CategoryHistograms.of(one[None], [1.0])
+    with np.errstate(divide="ignore"):
+        log_mean = np.log(hyper.mean)
+    return log_likelihood(data, log_mean, np.log(hyper.icc) - np.log1p(-hyper.icc))

@@ -1,0 +1,126 @@
+"""Checks of the shape of difficulties, the model with room for extremes, ArviZ's checks."""
+
+import arviz as az
+import numpy as np
+import pytest
+
+import bayesatk as bk
+
+TRIALS = 16
+
+
+def _fit(p, seed: int = 0, metrics: str = "bayes", **options):
+    counts = np.random.default_rng(seed).binomial(TRIALS, p)
+    return bk.evaluate((counts, TRIALS), metrics, draws=250, rng=1, **options)
+
+
+def _shapes(name: str, questions: int = 300):
+    rng = np.random.default_rng(5)
+    smooth = rng.beta(3, 2, questions)
+    extreme = rng.random(questions) < 0.15
+    return {
+        "impossible": np.where(extreme, 0.0, smooth),
+        "certain": np.where(extreme, 1.0, rng.beta(3, 3, questions)),
+        "two clusters": np.where(rng.random(questions) < 0.5, 0.2, 0.8),
+    }[name]
+
+
+@pytest.mark.parametrize(
+    ("shape", "check", "words"),
+    [
+        ("impossible", "never less rarely solved", "may be impossible"),
+        ("certain", "always less nearly always solved", "may be certain"),
+        ("two clusters", "solved now and then", "all or none"),
+        ("two clusters", "kurtosis of success rates", "two clusters"),
+    ],
+)
+def test_what_a_beta_cannot_make_is_flagged_in_words(shape, check, words) -> None:
+    row = bk.criticise(_fit(_shapes(shape)), rng=1).set_index("check").loc[check]
+    assert row["flagged"]
+    assert words in row["sentence"]
+
+
+@pytest.mark.parametrize("pair", [(2.0, 1.5), (0.3, 0.3), (20.0, 20.0)])
+def test_beta_difficulties_are_rarely_flagged(pair) -> None:
+    """At most the stated 0.05 of the systems; six of 40 would have probability .003."""
+    rng = np.random.default_rng(1)
+    counts = rng.binomial(TRIALS, rng.beta(*pair, (40, 100)))
+    fit = bk.evaluate((counts, np.full(counts.shape, TRIALS)), "bayes", draws=250, rng=1)
+    flagged = bk.criticise(fit, rng=1).groupby("system")["flagged"].any()
+    assert flagged.sum() <= 5
+
+
+def test_one_probability_for_all_is_flagged_when_questions_differ() -> None:
+    rng = np.random.default_rng(2)
+    fit = _fit(rng.beta(1, 1, 100), pooling="complete")
+    assert bk.criticise(fit, rng=1)["flagged"].sum() >= 3
+
+
+def test_criticism_needs_a_difficulty_distribution() -> None:
+    with pytest.raises(ValueError, match="fit must be of right and wrong with pooling"):
+        bk.criticise(bk.evaluate([[1, 0]], "bayes", pooling="none", rng=1))
+    with pytest.raises(ValueError, match="alpha must lie strictly"):
+        bk.criticise(bk.evaluate([[1, 0]], "bayes", rng=1), alpha=1.0)
+
+
+@pytest.mark.slow
+def test_the_inflated_model_mends_what_was_flagged() -> None:
+    """Beyond the trials, where the Beta has no room for impossible questions, it matters most."""
+    p = _shapes("impossible")
+    fit = _fit(p, metrics="pass@64", keep=["log_likelihood"])
+    sampled = bk.sample(
+        (fit["observed_data"]["successes"].values, TRIALS), "pass@64", form="inflated", rng=2,
+        draws=500, progressbar=False, keep=["p", "log_likelihood"],
+    )  # fmt: skip
+    truth = float((1.0 - (1.0 - p) ** 64).mean())
+    row = bk.table(fit).iloc[0]
+    assert row["ci_lower"] > truth + 0.05
+    drawn = sampled["posterior"]["pass_at_k"].sel(target="questions", k=64)
+    assert float(drawn.mean()) == pytest.approx(truth, abs=0.02)
+    shares = sampled["posterior"]["inflation"].mean(("chain", "draw")).isel(system=0)
+    assert float(shares.sel(component="never")) == pytest.approx(0.15, abs=0.06)
+    assert float(shares.sel(component="always")) < 0.04
+    compared = az.compare({"beta": fit, "inflated": sampled}, round_to="none")
+    assert compared.index[0] == "inflated"
+    assert compared.loc["beta", "elpd_diff"] < -3 * compared.loc["beta", "dse"]
+    never = sampled["posterior"]["p"] == 0.0
+    solved = fit["observed_data"]["successes"].values[0] > 0
+    assert not never.isel(system=0, question=solved).any()
+    again = bk.metrics_from_draws(sampled, "pass@64", rng=1)["posterior"]["pass_at_k"]
+    np.testing.assert_allclose(again.sel(k=64), sampled["posterior"]["pass_at_k"].sel(k=64))
+
+
+def test_replicates_have_the_predictive_distribution() -> None:
+    fit = bk.evaluate([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1]], "pass@1", draws=4000, rng=1)
+    replicated = fit["posterior_predictive"]["successes"].isel(system=0, question=0)
+    population = fit["closed_form"]["pass_at_k"].sel(target="population", k=1).isel(system=0)
+    mean = 4 * float(population.sel(statistic="mean"))
+    assert float(replicated.mean()) == pytest.approx(mean, abs=0.06)
+    assert replicated.dims == ("chain", "draw")
+    prior = fit["prior_predictive"]["successes"].isel(system=0)
+    assert float(prior.mean()) == pytest.approx(2.0, abs=0.25)
+
+
+def test_large_predictive_groups_are_there_when_asked_for() -> None:
+    counts = (np.arange(60) % 5, 4)
+    assert "posterior_predictive" not in bk.evaluate(counts, "bayes", rng=1).children
+    kept = bk.evaluate(counts, "bayes", rng=1, keep=["predictive"])
+    assert kept["posterior_predictive"]["successes"].shape == (4, 1000, 1, 60)
+
+
+def test_arviz_checks_work_on_our_trees() -> None:
+    fit = bk.evaluate(bk.datasets.rat_tumors(), "bayes", rng=1, keep=["predictive"])
+    sensitivity = az.psense(fit, var_names=["icc", "bayes"])
+    assert 0.0 < float(sensitivity["icc"].squeeze()) < 0.5
+    pit = az.loo_pit(fit)["successes"]
+    assert 0.3 < float(pit.mean()) < 0.7
+    az.plot_loo_pit(fit)
+    az.plot_ppc_tstat(fit)
+
+
+def test_log_prior_is_the_density_of_logits() -> None:
+    prior = bk.HyperPrior(mean=(2.0, 3.0), icc=(1.0, 4.0))
+    fit = bk.evaluate([[1, 0], [1, 1]], "bayes", prior=prior, rng=1)
+    p = fit["posterior"]["mean_p"].values
+    expected = np.log(12.0 * p * (1 - p) ** 2) + np.log(p * (1 - p))  # Beta(2, 3), Jacobian
+    np.testing.assert_allclose(fit["log_prior"]["mean_p"].values, expected, rtol=1e-10)
