@@ -23,7 +23,8 @@ PUBLIC = [
     "log_bayes_factor_equal", "log_evidence", "maj_at_k", "maj_at_k_ci", "max_random_F",
     "max_random_baseline", "max_random_p_value", "max_random_pmf", "metrics_from_draws",
     "mg_pass_at_k", "mg_pass_at_k_ci", "pass_at_k", "pass_at_k_ci", "pass_hat_k",
-    "pass_hat_k_ci", "plurality_at_k", "random_baseline", "random_baseline_distribution", "sample",
+    "pass_hat_k_ci", "plan", "plurality_at_k",
+    "random_baseline", "random_baseline_distribution", "sample",
     "sample_random_baseline", "save", "skill_if_selected", "table", "tally", "verify",
 ]  # fmt: skip
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bayesatk.comparison.models import log_bayes_factor_chance as log_bayes_factor_chance
     from bayesatk.comparison.models import log_bayes_factor_equal as log_bayes_factor_equal
     from bayesatk.comparison.models import log_evidence as log_evidence
+    from bayesatk.comparison.planning import plan as plan
     from bayesatk.comparison.systems import compare as compare
     from bayesatk.comparison.systems import comparison_table as comparison_table
     from bayesatk.core.category_credit import CategoryCredit as CategoryCredit
@@ -145,6 +146,7 @@ _HOME = {
     "comparison_table": "comparison.systems",
     "compare_models": "comparison.models",
     "criticise": "comparison.criticism",
+    "plan": "comparison.planning",
     "log_bayes_factor_chance": "comparison.models",
     "log_bayes_factor_equal": "comparison.models",
     "MaxOrderStatisticPoissonBinomial": "max_random",

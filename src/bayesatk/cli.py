@@ -13,6 +13,7 @@ from rich.console import Console
 from bayesatk.terminal import (
     print_baseline,
     print_comparison,
+    print_plan,
     print_published_baseline,
     print_result,
     print_verification,
@@ -186,6 +187,57 @@ def compare(
         _print_json({"pooling": pooling, "rope": rope, "results": rows})
     else:
         print_comparison(Console(), result)
+
+
+@app.command()
+@_one_line_errors
+def plan(
+    metric: Annotated[str, typer.Option("--metric", "-m", help="One metric, such as 'pass@4'.")],
+    file: Annotated[Path | None, typer.Argument(help="Pilot: a long table, as above.")] = None,
+    difficulty: Annotated[
+        list[str] | None,
+        typer.Option(help="In place of a pilot: --difficulty SYSTEM=MEAN,ICC, once or twice."),
+    ] = None,
+    width: Annotated[float | None, typer.Option(help="Width of the interval to reach.")] = None,
+    prob_correct: Annotated[
+        float | None, typer.Option(help="Probability that the better of two comes out ahead.")
+    ] = None,
+    target: Annotated[
+        Literal["population", "questions"], typer.Option(help="Questions like these, or these.")
+    ] = "population",
+    trials: Annotated[str, typer.Option(help="Trials per question to consider.")] = "1,2,4,8,16",
+    missing: Missing = "error",
+    score: ScoreOption = None,
+    column: ColumnOption = None,
+    success: SuccessOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Questions and trials that an evaluation needs.
+
+    Examples: bayesatk plan pilot.csv -m pass@4 --width 0.1; bayesatk plan -m pass@1
+    --difficulty a=0.6,0.3 --difficulty b=0.65,0.3 --prob-correct 0.9
+    """
+    from bayesatk.closed_form.evaluate import evaluate as run
+    from bayesatk.comparison.planning import plan as draw_up
+
+    if (file is None) == (difficulty is None):
+        raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
+    source: Any
+    if file is None:
+        pairs = _pairs(difficulty, "--difficulty")
+        source = {name: [float(part) for part in text.split(",")] for name, text in pairs.items()}
+    else:
+        data = _load(file, missing, score, column)
+        source = run(data, metric, success=success, rng=0)
+    ns = [int(part) for part in trials.split(",")]
+    table = draw_up(
+        source, metric, width=width, prob_correct=prob_correct, target=target, trials=ns
+    )
+    if as_json:
+        rows = json.loads(table.to_json(orient="records", double_precision=15))
+        _print_json({"metric": metric, "target": target, "results": rows})
+    else:
+        print_plan(Console(), table, metric)
 
 
 @app.command()

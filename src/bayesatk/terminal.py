@@ -190,3 +190,25 @@ def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:
         found = answer["p_value"]
         text = f"{found:.3g}" if isinstance(found, float) else f"{found[0]:.3g} to {found[1]:.3g}"
         console.print(f"P(best of {t} >= {answer['accuracy']:g}): {text}")
+
+
+def print_plan(console: Console, table: Any, metric: str) -> None:
+    """Print one row per number of trials; the cheapest design is marked."""
+    two = table["prob_correct"].notna().any()
+    grid = _grid(f"Questions needed for {metric}")
+    headings = ["trials each", "questions", "total", "width", *(["P(right call)"] if two else [])]
+    for heading in (*headings, ""):
+        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for row in table.to_dict("records"):
+        reached = row["questions"] != float("inf")
+        cells = [f"{row['trials']}"]
+        cells += [f"{row[name]:,.0f}" if reached else "-" for name in ("questions", "total")]
+        cells += [f"{row['width']:.3f}"] + ([f"{row['prob_correct']:.3f}"] if two else [])
+        grid.add_row(*cells, "fewest trials" if row["cheapest"] else "")
+    console.print(grid, markup=False)
+    if (table["questions"] == float("inf")).any():
+        console.print(
+            "-: no number of questions will do with so few trials of each.",
+            highlight=False,
+            markup=False,
+        )

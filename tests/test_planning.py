@@ -1,0 +1,148 @@
+"""Plans against brute force and against simulated evaluations."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom
+from typer.testing import CliRunner
+
+import bayesatk as bk
+from bayesatk.cli import app
+from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk.core.credit import pass_at, pass_hat
+from bayesatk.core.mixture import States
+from bayesatk.core.planning import design
+from bayesatk.metrics import parse
+
+MEAN, ICC = 0.6, 0.3
+TOTAL = (1 - ICC) / ICC
+
+
+def _log_pmf(trials: int, x: float, y: float):
+    total = np.exp(-y)
+    m = 1 / (1 + np.exp(-x))
+    return betabinom(trials, m * total, (1 - m) * total).logpmf(np.arange(trials + 1))
+
+
+@pytest.mark.parametrize("trials", [1, 3, 12])
+def test_information_is_the_expected_curvature(trials) -> None:
+    """Minus the expected second differences of the log probability."""
+    x, y, h = np.log(MEAN / (1 - MEAN)), np.log(ICC / (1 - ICC)), 1e-3
+    weight = np.exp(_log_pmf(trials, x, y))
+    steps = h * np.eye(2)
+    expected = np.empty((2, 2))
+    for i, one in enumerate(steps):
+        for j, other in enumerate(steps):
+            ends = [
+                _log_pmf(trials, x + s * one[0] + t * other[0], y + s * one[1] + t * other[1])
+                for s, t in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+            ]
+            second = (ends[0] - ends[1] - ends[2] + ends[3]) / (4 * h * h)
+            expected[i, j] = -(weight @ second)
+    found = design(pass_at(1), MEAN, ICC, trials)
+    np.testing.assert_allclose(found.information, expected, atol=2e-5)
+
+
+def test_expected_variance_of_known_difficulties() -> None:
+    """p ~ Beta(a, b): E Var(p | n trials) = ab / ((a + b)(a + b + 1)(a + b + n))."""
+    a, b = MEAN * TOTAL, (1 - MEAN) * TOTAL
+    for n in (1, 5, 40):
+        expected = a * b / (TOTAL * (TOTAL + 1) * (TOTAL + n))
+        assert design(pass_at(1), MEAN, ICC, n).trial == pytest.approx(expected, rel=1e-10)
+
+
+def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
+    """The law of total variance, for a metric without a simple posterior."""
+    spread = design(pass_hat(4), MEAN, ICC, 10**4).trial
+    values = [design(pass_hat(4), MEAN, ICC, n).trial for n in (1, 2, 8, 64)]
+    assert np.all(np.diff(values) < 0)
+    assert values[-1] > spread > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("metric", "trials"), [("pass@1", 4), ("pass@4", 4), ("pass^4", 8)])
+def test_planned_widths_are_those_of_evaluations(metric, trials) -> None:
+    rng = np.random.default_rng(0)
+    for target in ("questions", "population"):
+        row = bk.plan((MEAN, ICC), metric, width=0.1, target=target, trials=[trials]).iloc[0]
+        questions, widths = int(row["questions"]), []
+        for _ in range(10):
+            p = rng.beta(MEAN * TOTAL, (1 - MEAN) * TOTAL, questions)
+            fit = bk.evaluate((rng.binomial(trials, p), trials), metric, draws=2, rng=1)
+            table = bk.table(fit).set_index("target").loc[target]
+            widths.append(table["ci_upper"] - table["ci_lower"])
+        assert np.mean(widths) == pytest.approx(0.1, rel=0.1)
+
+
+@pytest.mark.slow
+def test_planned_decisions_are_right_as_often_as_planned() -> None:
+    pairs = {"a": (0.6, 0.3), "b": (0.67, 0.3)}
+    row = bk.plan(pairs, "pass@1", prob_correct=0.85, trials=[4]).iloc[0]
+    questions, rng = int(row["questions"]), np.random.default_rng(1)
+    right = 0
+    for _ in range(120):
+        means = []
+        for mean, icc in pairs.values():
+            total = (1 - icc) / icc
+            p = rng.beta(mean * total, (1 - mean) * total, questions)
+            states = States.of(rng.binomial(4, p), np.full(questions, 4))
+            fitted = system_posterior("partial", states, parse("pass@1"), bk.HyperPrior())
+            means.append(fitted.mean[0, 1])
+        right += means[1] > means[0]
+    assert 0.75 < right / 120 < 0.95  # .85 within three standard errors
+
+
+def test_a_pilot_is_averaged_over() -> None:
+    rng = np.random.default_rng(2)
+    p = rng.beta(MEAN * TOTAL, (1 - MEAN) * TOTAL, 400)
+    fit = bk.evaluate((rng.binomial(8, p), 8), "pass@1", rng=1)
+    pilot, stated = (bk.plan(one, "pass@1", width=0.1, trials=[4]) for one in (fit, (MEAN, ICC)))
+    assert pilot["questions"][0] == pytest.approx(stated["questions"][0], rel=0.15)
+
+
+def test_single_trials_cannot_show_pass_at_k() -> None:
+    table = bk.plan((MEAN, ICC), "pass@4", width=0.1, trials=[1, 4])
+    assert table["questions"].tolist()[0] == np.inf
+    assert table["cheapest"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": 0.1, "prob_correct": 0.9}, "exactly one goal"),
+        ({}, "exactly one goal"),
+        ({"width": 0.0}, "width must be > 0"),
+        ({"prob_correct": 0.9}, "prob_correct needs two systems"),
+        ({"width": 0.1, "trials": [0]}, "trials must be integers >= 1"),
+        ({"width": 0.1, "target": "all"}, "target must be"),
+        ({"width": 0.1, "ci_prob": 2.0}, "ci_prob must lie"),
+    ],
+)
+def test_impossible_plans_are_refused(options, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        bk.plan((MEAN, ICC), "pass@1", **options)
+
+
+@pytest.mark.parametrize("source", [(0.0, 0.5), 3, "x", {"a": (0.5,)}, {}])
+def test_sources_must_be_difficulties(source) -> None:
+    with pytest.raises(ValueError, match="source must be"):
+        bk.plan(source, "pass@1", width=0.1)
+    with pytest.raises(ValueError, match="metric must be one"):
+        bk.plan((0.5, 0.5), "pass@1,2", width=0.1)
+
+
+def test_the_command_plans_from_a_pilot_and_from_stated_difficulties(tmp_path) -> None:
+    path = tmp_path / "pilot.csv"
+    rows = [f"q{i},{j},{int(i % 3 > 0 and j < 3)}" for i in range(30) for j in range(4)]
+    path.write_text("question,trial,correct\n" + "\n".join(rows) + "\n")
+    runner = CliRunner()
+    found = runner.invoke(app, ["plan", str(path), "-m", "pass@2", "--width", "0.1"])
+    assert found.exit_code == 0, found.output
+    assert "fewest trials" in found.output
+    stated = ["--difficulty", "a=0.6,0.3", "--difficulty", "b=0.65,0.3"]
+    found = runner.invoke(app, ["plan", "-m", "pass@1", *stated, "--prob-correct", "0.9", "--json"])
+    rows = json.loads(found.output)["results"]
+    assert min(row["prob_correct"] for row in rows) >= 0.9
+    found = runner.invoke(app, ["plan", "-m", "pass@1", "--width", "0.1"])
+    assert found.exit_code == 2
