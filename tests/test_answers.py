@@ -30,7 +30,7 @@ def test_several_references_and_one_that_nobody_gave() -> None:
     data = bk.tally(None, answers=ANSWERS, reference={0: ["5", "6"], 1: "y"})
     assert data.successes.values.tolist() == [[2, 0]]
     assert counted(data)[0][1] == [False, True, True]
-    assert counted(data)[1] == ([2, 0], [False, True], 1)
+    assert counted(data)[1] == ([2], [False], 1)
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "csv", "jsonl"])
@@ -135,13 +135,26 @@ def test_missing_outcomes_are_missing_answers() -> None:
         (lambda: bk.tally(MARKS, answers=[["4"], ["x"]]), "arranged like data"),
         (lambda: bk.tally(None, answers=ANSWERS), "answers need outcomes"),
         (lambda: bk.tally(MARKS, answers=ANSWERS, reference=["4", "x"]), "both"),
-        (lambda: bk.tally(None, answers=ANSWERS, reference=["4"]), "label each of the 2"),
+        (
+            lambda: bk.tally(None, answers=ANSWERS, reference=["4"]),
+            "reference must hold one entry for each of the 2",
+        ),
         (lambda: bk.tally(None, answers=ANSWERS, reference={0: "4"}), "it lacks 1"),
         (lambda: bk.tally(None, answers=ANSWERS, reference=["4", None]), "must have a reference"),
         (lambda: bk.tally(MARKS, reference=["4", "x"]), "reference must be left out"),
         (lambda: bk.tally([[1]], answers=[[None]]), "without an answer cannot be right"),
         (lambda: bk.tally([[1]], answers=[[{"a": 1}]]), "answers must be text"),
         (lambda: bk.tally([[5]], answers=[["4"]]), "outcome 5 at trial 0"),
+        (lambda: bk.tally(MARKS, answers=ANSWERS, answer_rules="casefold"), "must be an AnswerR"),
+        (lambda: bk.AnswerRules(merge_correct="no"), "merge_correct must be true or false"),
+        (
+            lambda: bk.tally([[1]], answers=[["x"]], answer_rules=bk.AnswerRules(int)),
+            "normalise must take any answer; it raised ValueError",
+        ),
+        (
+            lambda: bk.tally(None, answers=ANSWERS, reference={0: "4", 1: "x", 2: "y"}),
+            "reference must be of these questions",
+        ),
         (lambda: bk.AnswerRules(conflict="newest"), "conflict must be one of"),
         (lambda: bk.tally([["a"]], scores={"a": 0, "b": 0.5}, answers=[["4"]]), "right or wrong"),
     ],
@@ -180,7 +193,9 @@ def test_estimates_and_means_are_those_of_the_array_form(votes) -> None:
         estimates, means = [], []
         for one in votes.answers.of(system):
             estimates.append(bk.plurality_at_k(one.count, one.correct, [1, 3, 5]))
-            count, correct = [*one.count, 0, 0], [*one.correct, False, False]
+            lacking = not one.correct.any()
+            count = [*one.count, 0, 0, *[0] * lacking]
+            correct = [*one.correct, False, False, *[True] * lacking]
             means.append(bk.plurality_at_k(count, correct, [1, 3, 5], "posterior", 0.5))
         own = closed.isel(system=system)
         np.testing.assert_allclose(
@@ -225,6 +240,47 @@ def test_an_unseen_right_answer_may_yet_come() -> None:
     assert found == pytest.approx({True: 1 / 5, False: 0.0})
 
 
+def test_spellings_of_a_reference_that_nobody_gave_add_nothing() -> None:
+    """Six wrong answers of three kinds; a wrong and a right one may yet come: 1/(6 + 5)."""
+    answers, spellings = [list("xyzxyx")], [[f"r{i}" for i in range(20)]]
+    for data in (
+        bk.tally(None, answers=answers, reference=spellings),
+        bk.tally([[0] * 6], answers=answers),
+    ):
+        row = bk.table(bk.evaluate(data, "plurality@1", pooling="none", rng=1)).iloc[0]
+        assert row["mean"] == pytest.approx(1 / 11)
+
+
+def test_a_system_does_not_depend_on_its_neighbours() -> None:
+    own = {"a": [["a", "b", "a"], ["c", "d", "c"]]}
+    other = {"b": [["a", None, "b"], ["c", "c", "c"]]}
+    means = [
+        float(
+            bk.table(
+                bk.evaluate(
+                    bk.tally(None, answers=answers, reference=["a", "c"]), "plurality@3",
+                    pooling="none", rng=1,
+                )
+            )["mean"][0]
+        )
+        for answers in (own, own | other)
+    ]  # fmt: skip
+    assert means[0] == pytest.approx(means[1], abs=1e-14)
+
+
+def test_questions_without_any_possible_answer_are_lost() -> None:
+    rules = bk.AnswerRules(unanswered="exclude")
+    data = bk.tally([[0, 0], [1, 0]], answers=[[None, ""], ["a", "b"]], answer_rules=rules)
+    prior = bk.AnswerPrior(unseen=0, unseen_correct=False)
+    fit = bk.evaluate(data, "plurality@1", pooling="none", answer_prior=prior, rng=1)
+    assert float(bk.table(fit)["mean"][0]) == pytest.approx(0.25)  # (0 + 1/2) / 2
+
+
+def test_relabelled_data_keep_their_answers(votes) -> None:
+    again = bk.tally(votes, systems=["s", "t"])
+    assert counted(again, 1) == counted(votes, 1)
+
+
 def test_the_proxy_is_held_against_plurality(votes) -> None:
     fit = bk.evaluate(votes, METRICS, pooling="none", rng=1)
     (note, _) = bk.results.notes(fit)
@@ -254,8 +310,18 @@ def test_many_long_votes_fall_back_on_simulated_variances() -> None:
 
 
 def test_votes_need_answers_and_no_pooling(votes) -> None:
+    with pytest.raises(ValueError, match="to be compared; it has plurality@3"):
+        bk.compare(bk.evaluate(votes, "plurality@3", pooling="none", rng=1))
     with pytest.raises(ValueError, match="pooling must be 'none' for plurality@3"):
         bk.evaluate(votes, "plurality@3")
+    with pytest.raises(ValueError, match="answer_prior must be an AnswerPrior"):
+        bk.evaluate(votes, "plurality@3", pooling="none", answer_prior="flat")
+    with pytest.raises(ValueError, match="prior_trials must be left out for plurality@3"):
+        bk.evaluate(votes, "plurality@3", pooling="none", prior_trials=votes)
+    with pytest.raises(ValueError, match="answer_prior must be left out"):
+        bk.evaluate(votes, "pass@1", answer_prior=bk.AnswerPrior())
+    with pytest.raises(ValueError, match="k must be at most 1000 for plurality"):
+        bk.evaluate(votes, "plurality@3000", pooling="none")
     with pytest.raises(ValueError, match="the data have none"):
         bk.evaluate([[1, 0]], "plurality@1", pooling="none")
     with pytest.raises(ValueError, match="has no value for a success probability"):

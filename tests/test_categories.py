@@ -104,6 +104,15 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
             "one for each of the 3",
         ),
         (lambda data: bk.DirichletPrior(0.0), "must be finite and > 0"),
+        (lambda data: bk.DirichletPrior("1"), "must be finite and > 0"),
+        (lambda data: bk.DirichletPrior(()), "must be finite and > 0"),
+        (lambda data: bk.DirichletHyperPrior(icc=1.0), "icc must be two Beta parameters"),
+        (lambda data: bk.AnswerPrior((1.0, 2.0)), "concentration must be one number"),
+        (lambda data: bk.AnswerPrior(unseen=-1), "unseen must be an integer"),
+        (lambda data: bk.AnswerPrior(unseen_correct="no"), "unseen_correct must be true or false"),
+        (lambda data: bk.evaluate(data, "bayes", prior_weight=0.5), "left out without prior_tri"),
+        (lambda data: bk.evaluate(data, "max@1000000"), "k must be at most"),
+        (lambda data: bk.tally([[0, 1]], scores={0: 0, 1: 1e200}), "scores must lie within"),
         (lambda data: bk.evaluate(data, "bayes", prior_trials=EARLIER), "same question labels"),
         (
             lambda data: bk.evaluate(data, "bayes", prior_trials=data, prior_weight=1.5),
@@ -113,7 +122,7 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
             lambda data: bk.exact_loo(bk.evaluate(data, "bayes", prior_trials=data, rng=1)),
             "it has prior trials",
         ),
-        (lambda data: bk.compare(bk.evaluate(data, "bayes", rng=1)), "must be of right and"),
+        (lambda data: bk.compare(bk.evaluate(data, "bayes", rng=1)), "at least two systems"),
         (lambda data: bk.category_table(bk.evaluate([[1, 0]], "bayes")), "scored categories"),
     ],
 )
@@ -262,6 +271,30 @@ def test_an_outlier_is_integrated_afresh() -> None:
     assert float(bk.exact_loo(whole).elpd_i[0, 10]) == pytest.approx(expected, abs=0.03)
 
 
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_systems_on_scored_categories_are_compared(pooling) -> None:
+    data = simulated(systems=2, questions=60)
+    better = data.dataset["count"].values.copy()
+    better[1] = np.roll(better[1], 1, axis=1)
+    better[1, :, 2] += 3
+    data = bk.tally(data.dataset.assign(count=data.dataset["count"].copy(data=better)))
+    fit = bk.evaluate(data, METRICS, pooling=pooling, rng=1)
+    found = bk.compare(fit, rng=1)["comparison"]
+    for name, where in (("bayes", {}), ("max_at_k", {"k": 2})):
+        means = fit["closed_form"][name].sel(statistic="mean", **where)
+        sds = fit["closed_form"][name].sel(statistic="sd", **where)
+        for target in ("questions", "population"):
+            gap = means.sel(target=target).values
+            sd = np.hypot(*sds.sel(target=target).values)
+            pair = found[name].sel(system=1, other=0, target=target, **where)
+            assert float(pair.sel(contrast="mean")) == pytest.approx(gap[1] - gap[0], abs=sd)
+            ahead = float(pair.sel(contrast="prob_greater"))
+            assert ahead == pytest.approx(ndtr((gap[1] - gap[0]) / sd), abs=0.12)
+    exact = found["bayes"].sel(system=1, other=0, target="questions")
+    sd = np.hypot(*fit["closed_form"]["bayes"].sel(statistic="sd", target="questions").values)
+    assert float(exact.sel(contrast="sd")) == pytest.approx(sd, rel=0.05)
+
+
 def test_models_of_categories_are_compared() -> None:
     spread = simulated(questions=40, trials=6, seed=6)
     fits = {pooling: bk.evaluate(spread, "bayes", pooling=pooling, rng=1) for pooling in POOLINGS}
@@ -280,6 +313,20 @@ def test_log_likelihood_works_with_arviz(graded) -> None:
     assert set(table.index) == {"partial", "complete"}
     pointwise = fits["complete"]["log_likelihood"]["count"]
     assert pointwise.dims == ("chain", "draw", "system", "question")
+
+
+def test_priors_may_be_numpy_numbers_and_lists(graded, tmp_path) -> None:
+    for prior in (bk.DirichletPrior([1.0, 1.0, 2.0]), bk.DirichletPrior(np.float32(1.0))):
+        fit = bk.evaluate(graded, "max@9", pooling="none", prior=prior, rng=1)
+        bk.save(fit, tmp_path / "fit.nc")
+
+
+def test_importance_weights_of_small_data_can_be_trusted() -> None:
+    """Without moving wider, some of these have Pareto k above 0.7 and would need NUTS."""
+    for seed in range(12):
+        data = simulated(questions=3 + 9 * (seed % 2), trials=4, seed=seed)
+        fit = bk.evaluate(data, "bayes", draws=2, rng=1)
+        assert float(fit["closed_form"]["pareto_k"][0]) < 0.6
 
 
 def test_results_come_back_from_disk_and_are_summarised(graded, tmp_path) -> None:

@@ -137,9 +137,21 @@ def _references(reference: object, rules: AnswerRules, labels: list[Any]) -> lis
                 f"reference must name the right answer of every question; it lacks "
                 f"{shown(lacking[0])}. Add it."
             )
+        unknown = [label for label in reference if label not in labels]
+        if unknown:
+            raise OutcomeError(
+                f"reference must be of these questions; {shown(unknown[0])} is none of them. Leave "
+                "it out."
+            )
         values = [reference[label] for label in labels]
     else:
-        values = check_labels(reference, "questions", len(labels))
+        rows: Any = reference.tolist() if isinstance(reference, np.ndarray) else reference
+        if not _is_rows(rows) or len(rows) != len(labels):
+            raise OutcomeError(
+                f"reference must hold one entry for each of the {len(labels)} questions, in their "
+                f"order; got {shown(reference)}."
+            )
+        values = list(rows)
     return [
         right_answers(value, rules, f"question {shown(label)}")
         for label, value in zip(labels, values, strict=True)

@@ -45,13 +45,19 @@ class AnswerRules:
     merge_correct: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.merge_correct, bool):
+            raise OutcomeError(
+                "answer_rules: merge_correct must be true or false; got "
+                f"{shown(self.merge_correct)}."
+            )
         for name, allowed in (
             ("normalise", ("exact", "strip", "casefold")),
             ("conflict", ("error", "majority")),
             ("unanswered", ("nobody", "exclude")),
         ):
             value = getattr(self, name)
-            if value not in allowed and not (name == "normalise" and callable(value)):
+            fits = isinstance(value, str) and value in allowed
+            if not fits and not (name == "normalise" and callable(value)):
                 raise OutcomeError(
                     f"answer_rules: {name} must be one of {', '.join(map(repr, allowed))}"
                     f"{' or a function of text' * (name == 'normalise')}; got {shown(value)}."
@@ -63,7 +69,13 @@ class AnswerRules:
             return None
         text = _text(answer)
         if callable(self.normalise):
-            found = self.normalise(text)
+            try:
+                found = self.normalise(text)
+            except Exception as error:
+                raise OutcomeError(
+                    f"normalise must take any answer; it raised {type(error).__name__}: {error} "
+                    f"for {shown(text)}. Return '' for no answer."
+                ) from None
             if not isinstance(found, str):
                 raise OutcomeError(
                     f"normalise must return text; got {shown(found)} for {shown(text)}. Return '' "
@@ -93,7 +105,22 @@ def _text(answer: object) -> str:
         )
     if isinstance(answer, float | np.floating) and np.isfinite(answer) and answer == int(answer):
         return str(int(answer))
-    return str(answer)
+    try:
+        return str(answer)
+    except ValueError:
+        raise OutcomeError("answers must be text or numbers short enough to print.") from None
+
+
+def check_rules(rules: object) -> AnswerRules:
+    """Return the rules, or the usual ones where there are none."""
+    if rules is None:
+        return AnswerRules()
+    if not isinstance(rules, AnswerRules):
+        raise OutcomeError(
+            f"answer_rules must be an AnswerRules; got {shown(rules)}. For instance "
+            "bayesatk.AnswerRules(normalise='casefold')."
+        )
+    return rules
 
 
 @dataclass(frozen=True)
@@ -106,7 +133,7 @@ class Answers:
         Positions among the systems and questions of the data.
     label : list of str
     count : ndarray of int, shape (entries,)
-        Trials that gave the answer; 0 for a right answer that nobody gave.
+        Trials that gave the answer.
     correct : ndarray of bool, shape (entries,)
     unanswered : ndarray of int, shape (system, question)
     rules : AnswerRules
@@ -127,7 +154,7 @@ class Answers:
         edges = np.searchsorted(
             self.question[mine], np.arange(self.unanswered.shape[1] + 1)
         ).tolist()
-        nobody = self.rules.unanswered == "nobody" and self.unanswered.any()
+        nobody = self.rules.unanswered == "nobody" and self.unanswered[system].any()
         return [
             Ballots(
                 self.count[mine[start:stop]],
@@ -262,11 +289,7 @@ def group(
     for system, (question, label), right in zip(
         given.system[rows].tolist(), keys, correct.tolist(), strict=True
     ):
-        entries.add(system, question, label, right, 1)
-    for question, labels in enumerate(given.reference or []):
-        for label in sorted(labels):
-            for system in range(shape[0]):
-                entries.add(system, question, label, True, 0)
+        entries.add(system, question, label, right)
     return entries.answers(unanswered.astype(np.int64), rules), mark, (rules.describe(), *notes)
 
 
@@ -277,10 +300,10 @@ class _Entries:
         self._merge = merge_correct
         self._count: dict[tuple[int, int, str, bool], int] = {}
 
-    def add(self, system: int, question: int, label: str, right: bool, count: int) -> None:
-        """Add to an answer's count; merged right answers go by one name."""
+    def add(self, system: int, question: int, label: str, right: bool) -> None:
+        """Count an answer; merged right answers go by one name."""
         key = (system, question, "right answers" if right and self._merge else label, right)
-        self._count[key] = self._count.get(key, 0) + count
+        self._count[key] = self._count.get(key, 0) + 1
 
     def answers(self, unanswered: Ints, rules: AnswerRules) -> Answers:
         """Return the entries in order of appearance."""

@@ -203,6 +203,8 @@ def _no_credit(k: int) -> Credit:
     )
 
 
+_MOST_K, _MOST_VOTES = 20_000, 1000
+
 FAMILIES: dict[str, Family] = {
     "pass@": Family("pass_at_k", "pass@", credits.pass_at),
     "pass^": Family("pass_hat_k", "pass^", credits.pass_hat),
@@ -276,6 +278,13 @@ def check_judged(metrics: Iterable[Metric], binary: bool, pooling: str) -> bool:
     True
     """
     metrics = list(metrics)
+    for one in metrics:
+        most = _MOST_VOTES if one.family.on_answers else _MOST_K
+        if one.k > most:
+            raise ValueError(
+                f"k must be at most {most} for {one.family.symbol}k; got k={one.k}. The work grows "
+                "with k, and so far beyond the trials an answer is all prior."
+            )
     voted = [one.label for one in metrics if one.family.on_answers]
     if voted and pooling != "none":
         raise ValueError(

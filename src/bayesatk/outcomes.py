@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bayesatk import encoding, labelled, tables
 from bayesatk.answer_arrays import read_answers
-from bayesatk.answers import AnswerRules, Answers
+from bayesatk.answers import AnswerRules, Answers, check_rules
 from bayesatk.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
 
 MissingPolicy = Literal["error", "ignore", "wrong"]
@@ -180,7 +180,7 @@ def tally(
     ([[3, 3]], [[5, 4]])
     """
     scale = check_options(scores, missing)
-    rules = AnswerRules() if answer_rules is None else answer_rules
+    rules = check_rules(answer_rules)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
         table = read_answers(data, answers, reference, rules, scale, systems, questions)
@@ -256,7 +256,8 @@ def _from_counts(
         return data
     dataset, notes = (data.dataset, data.notes) if isinstance(data, Outcomes) else (data, ())
     table, scale = labelled.read_counts(dataset)
-    table = replace(table, notes=notes)
+    answers = data.answers if isinstance(data, Outcomes) else None
+    table = replace(table, notes=notes, answers=answers)
     applied = dataset.attrs.get("missing_policy")
     if applied in (None, "error"):
         return finish(table, scale, missing, systems, questions)

@@ -10,6 +10,7 @@ from bayesatk.core.credit import Array, check_k
 from bayesatk.core.plurality import plurality_finite, plurality_posterior
 
 Law = Literal["finite", "latent", "posterior"]
+_MOST = 2.0**53  # whole numbers that floats tell apart
 _TOLERANCE = 1e-9  # of probabilities that must sum to one
 
 
@@ -115,10 +116,10 @@ def _check(law: Law, values: Array, nobody: float | None, k: int, row: int) -> N
                 f"(with unanswered); question {row} sums to {total}. Divide by the sum."
             )
         return
-    if ((values < 0) | (values != np.floor(values))).any():
+    if ((values < 0) | (values != np.floor(values)) | (values > _MOST)).any():
         raise ValueError(
-            f"answer_counts must be whole numbers >= 0; question {row} has {values.tolist()}. "
-            "Probabilities go with law='latent'."
+            f"answer_counts must be whole numbers from 0 to 2^53; question {row} has "
+            f"{values.tolist()}. Probabilities go with law='latent'."
         )
     if law == "posterior":
         if not len(values) and nobody is None:

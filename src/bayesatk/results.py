@@ -262,16 +262,21 @@ def category_table(result: xr.DataTree) -> pd.DataFrame:
             "result must be of scored categories; it is of right and wrong. There pass@1 is the "
             "probability to reach the better of the two."
         )
+    certain = {"mean": 1.0, "sd": 0.0, "ci_lower": 1.0, "ci_upper": 1.0}
+    reached = set(statistics["reached"].values.tolist())
     rows = []
     for system in statistics["system"].values:
         for position in np.argsort(-scores.values, kind="stable"):
+            name = str(scores["category"].values[position])
             for target in TARGETS:
-                cells = statistics["reach_probability"].sel(system=system, target=target)
-                cells = cells.isel(category=int(position))
-                row = {"system": system, "category": str(scores["category"].values[position])}
+                row = {"system": system, "category": name}
                 row |= {"score": float(scores.values[position]), "target": target}
-                names = ("mean", "sd", "ci_lower", "ci_upper")
-                rows.append(row | {name: float(cells.sel(statistic=name)) for name in names})
+                numbers = certain
+                if name in reached:
+                    cells = statistics["reach_probability"].sel(system=system, target=target)
+                    cells = cells.sel(reached=name)
+                    numbers = {one: float(cells.sel(statistic=one)) for one in certain}
+                rows.append(row | numbers)
     return pd.DataFrame(rows)
 
 

@@ -20,6 +20,7 @@ Scores = Mapping[Any, float]
 
 # Totals stay below this, so that no sum of counts leaves int64.
 _MOST = 2**62
+_LARGEST = 1e100  # score; squares and products of larger ones overflow
 
 
 class OutcomeError(ValueError):
@@ -90,7 +91,14 @@ def check_scores(scores: object) -> Scores:
             raise OutcomeError(
                 f"scores must be finite numbers; got {shown(score)} for {shown(label)}."
             )
-    return {label: float(score) for label, score in scores.items()}
+    values = [float(score) for score in scores.values()]
+    gaps = np.diff(np.unique(values))
+    if max(map(abs, values)) > _LARGEST or (gaps < 1.0 / _LARGEST).any():
+        raise OutcomeError(
+            f"scores must lie within ±{_LARGEST:g} and differ by {1.0 / _LARGEST:g} or more, or "
+            f"not at all; got {shown(values)}. Rescale them."
+        )
+    return dict(zip(scores, values, strict=True))
 
 
 def _is_finite(score: object) -> bool:

@@ -19,7 +19,7 @@ from bayesatk.closed_form.prior_effect import (
     proxy_note,
 )
 from bayesatk.core.categorical import category_finite
-from bayesatk.core.category_credit import CategoryCredit
+from bayesatk.core.category_credit import CategoryCredit, reachable
 from bayesatk.core.dirichlet import DirichletHyper
 from bayesatk.core.laws import finite
 from bayesatk.core.mixture import States
@@ -96,7 +96,7 @@ class Analysis:
     Attributes
     ----------
     posterior : SystemPosterior
-        Metrics of the grid; on categories then the probability to reach each of them.
+        Metrics of the grid; on categories then the probability to reach each higher score.
     estimate : ndarray, shape (metrics,)
         Unbiased finite-law values; NaN where k exceeds the trials of some question.
     remarks : list of str
@@ -142,18 +142,18 @@ class Analysis:
         for i, one in zip(request.judged, judged, strict=True):
             found = category_finite(one.credit, states.counts, one.scores)
             self.estimate[i] = states.share @ found
-        reach = [Judged(CategoryCredit(1), (scores >= score).astype(float)) for score in scores]
-        fallback = partial(_sampled, rng=np.random.default_rng(len(states.which)))
+        above = scores[reachable(scores)]
+        reach = [Judged(CategoryCredit(1), (scores >= score).astype(float)) for score in above]
         posterior, warning = category_posterior(
-            request.pooling, states, judged + reach, prior, fallback
+            request.pooling, states, judged + reach, prior, sampled_fallback
         )
         if warning is not None:
             self.remarks.append(f"{self._name}: {warning}.")
         self._sensitive = partial(
-            category_sensitivity, request.pooling, states, judged, prior, fallback
+            category_sensitivity, request.pooling, states, judged, prior, sampled_fallback
         )
         size = len(request.grid)
-        return [*request.judged, *range(size, size + len(scores))], posterior
+        return [*request.judged, *range(size, size + len(above))], posterior
 
     def _on_answers(
         self, outcomes: Outcomes, index: int, rng: np.random.Generator
@@ -222,12 +222,10 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
     )
 
 
-def _sampled(
-    states: CategoryStates, prior: DirichletHyperPrior, rng: np.random.Generator
-) -> DirichletHyper:
+def sampled_fallback(states: CategoryStates, prior: DirichletHyperPrior) -> DirichletHyper:
     """Sample the hyperparameters where importance sampling cannot be trusted."""
     from bayesatk.models.categories import sample_hyperparameters
 
-    counts, repeats = states.evidence, states.repeats
-    mean, icc, ess = sample_hyperparameters(counts, repeats, prior, rng)
-    return sampled_hyper(mean, icc, ess)
+    # A seed of their own, so that statistics remain a function of the data.
+    rng = np.random.default_rng(len(states.which))
+    return sampled_hyper(*sample_hyperparameters(states.evidence, states.repeats, prior, rng))

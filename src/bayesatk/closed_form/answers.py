@@ -140,6 +140,10 @@ def _moments(
                 one.count, one.correct, ks, prior.concentration, one.nobody
             )
         mean[row] = known[key]
+        if not one.correct.any():  # nothing to win: known without a draw
+            variance[row] = 0.0
+            pool.append(np.zeros((size, len(ks))))
+            continue
         p = _draw(one, prior.concentration, size, rng)
         if exact:
             values = _latent(p, one.correct, ks)

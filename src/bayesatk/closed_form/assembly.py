@@ -58,7 +58,11 @@ def quantile_table(distributions: Distributions, drawn: Draws) -> NDArray[np.flo
 
 
 def posterior_dataset(
-    grid: MetricGrid, samples: Sequence[Draws], coords: Coords, categories: list[str]
+    grid: MetricGrid,
+    samples: Sequence[Draws],
+    coords: Coords,
+    categories: list[str],
+    reached: list[str],
 ) -> xr.Dataset:
     """Return the ``posterior`` group."""
     draws = len(samples[0].metrics) // CHAINS
@@ -77,13 +81,13 @@ def posterior_dataset(
         extra["p"] = (own, p.reshape(CHAINS, draws, *p.shape[1:]))
     if values.shape[3] > len(grid):
         reach = np.moveaxis(values[:, :, :, len(grid) :], 3, 4)
-        extra["reach_probability"] = ((*dims, "target", "category"), reach)
+        extra["reach_probability"] = ((*dims, "target", "reached"), reach)
     attrs = {"sampling": "exact", "inference_library": "bayesatk"}
     metrics = values[:, :, :, : len(grid)]
     dataset = posterior_group(grid, metrics, coords["system"], extra, attrs)
     if any("category" in own for own, _ in extra.values()):
         dataset = dataset.assign_coords(category=categories)
-    return dataset
+    return dataset.assign_coords(reached=reached) if "reached" in dataset.dims else dataset
 
 
 def exact_dataset(
@@ -91,9 +95,9 @@ def exact_dataset(
     rows: Sequence[NDArray[np.float64]],
     coords: Coords,
     last: tuple[str, NDArray[np.float64] | tuple[str, ...]],
-    categories: list[str],
+    reached: list[str],
 ) -> xr.Dataset:
-    """Return statistics or quantiles by metric, and by category those to reach it.
+    """Return statistics or quantiles by metric, and those to reach each higher score.
 
     Parameters
     ----------
@@ -104,15 +108,16 @@ def exact_dataset(
         Of systems and targets.
     last : (str, array)
         Name and coordinate of the last dimension.
-    categories : list of str
+    reached : list of str
+        Categories above the lowest score.
     """
     values, (name, labels) = np.stack(rows), last
     full = {**coords, name: list(labels)}
     dataset = metric_dataset(grid, values[:, : len(grid)], ("system",), ("target", name), full)
     if values.shape[1] > len(grid):
         reach = np.moveaxis(values[:, len(grid) :], 1, 2)
-        dataset["reach_probability"] = (("system", "target", "category", name), reach)
-        dataset = dataset.assign_coords(category=categories)
+        dataset["reach_probability"] = (("system", "target", "reached", name), reach)
+        dataset = dataset.assign_coords(reached=reached)
     return dataset
 
 

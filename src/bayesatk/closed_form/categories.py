@@ -37,9 +37,9 @@ class Unreliable:
     def __str__(self) -> str:
         return (
             "importance sampling of the hyperparameters was unreliable (Pareto k "
-            f"{self.pareto_k:.2f} > {MAX_PARETO_K}): they were sampled by NUTS on the marginalised "
-            "model instead, so 'exact' statistics carry its Monte Carlo error and there is no log "
-            "evidence"
+            f"{self.pareto_k:.2f} > {MAX_PARETO_K}): they were sampled by NUTS on the "
+            "marginalised model instead, so 'exact' statistics carry its Monte Carlo error, and "
+            "the log evidence here is missing"
         )
 
 

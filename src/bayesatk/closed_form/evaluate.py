@@ -19,6 +19,7 @@ from bayesatk.closed_form.assembly import (
 )
 from bayesatk.closed_form.posterior import SystemPosterior
 from bayesatk.closed_form.request import read_request
+from bayesatk.core.category_credit import reachable
 from bayesatk.core.priors import AnswerPrior, CategoryPrior, Pooling, Prior, describe_prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.likelihood import log_likelihood_groups
@@ -162,16 +163,20 @@ def evaluate(
             question_p.append(posterior.question_p())
 
     grid, categories = request.grid, [str(one) for one in outcomes.dataset["category"].values]
+    reached = [categories[i] for i in reachable(outcomes.dataset["score"].values)]
     coords = {"system": outcomes.dataset["system"].values, "target": list(TARGETS)}
-    posterior_data = posterior_dataset(grid, samples, coords, categories)
-    closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), categories)
-    levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), categories)
+    posterior_data = posterior_dataset(grid, samples, coords, categories, reached)
+    closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
+    levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
     if question_p:
         labels = outcomes.dataset["question"]
         posterior_data = posterior_data.assign_coords(question=labels)
         closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
     closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))
     closed = closed.assign(diagnostic_variables(posteriors))
+    if "category" in closed.dims:
+        closed = closed.assign_coords(category=categories)
+        levels = levels.assign_coords(category=categories)
     for name, attrs in _monte_carlo(request, posteriors).items():
         closed[name].attrs.update(attrs)
     groups = {
@@ -218,7 +223,8 @@ def _attributes(
         more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
     method = _METHODS[request.pooling]
     if request.on_categories and request.pooling == "partial":
-        method = "importance sampling"
+        sampled = any("sampled by NUTS" in remark for remark in remarks)
+        method = "importance sampling" + ", hyperparameters by nuts" * sampled
     return root_attributes(
         method=method,
         pooling=request.pooling,

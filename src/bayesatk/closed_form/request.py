@@ -16,9 +16,11 @@ from bayesatk.core.priors import (
     resolve_category_prior,
     resolve_prior,
 )
-from bayesatk.metrics import MetricGrid, MetricSpec, check_judged, parse
+from bayesatk.metrics import Metric, MetricGrid, MetricSpec, check_judged, parse
 from bayesatk.outcomes import Outcomes, tally
 from bayesatk.validation import OutcomeError, shown
+
+_AGAINST = -np.log(10.0)  # log Bayes factor from which two sets of trials are said to differ
 
 
 def read_request(
@@ -48,7 +50,9 @@ def read_request(
                 "longer be about scores. Evaluate metrics of scores without success=."
             )
         outcomes = outcomes.with_success(success)
-    on_categories = check_judged(requested, outcomes.binary and prior_trials is None, pooling)
+    on_categories = check_judged(requested, outcomes.binary, pooling)
+    _check_priors(requested, prior_trials, prior_weight, answer_prior)
+    on_categories = on_categories or prior_trials is not None
     before = None
     notes: list[str] = []
     if prior_trials is not None:
@@ -60,6 +64,35 @@ def read_request(
         requested, MetricGrid.of(requested), pooling, resolved, answer_prior or AnswerPrior(),
         before, ci_prob, ci_kind, CHAINS * draws,
     ), notes  # fmt: skip
+
+
+def _check_priors(
+    requested: tuple[Metric, ...],
+    prior_trials: object,
+    prior_weight: float,
+    answer_prior: AnswerPrior | None,
+) -> None:
+    """Refuse priors of the wrong kind, and those that would have no effect."""
+    voted = [one.label for one in requested if one.family.on_answers]
+    if answer_prior is not None and not voted:
+        raise ValueError(
+            f"answer_prior must be left out without a vote between answers; got {answer_prior!r}. "
+            "Votes are 'plurality@k'."
+        )
+    if answer_prior is not None and not isinstance(answer_prior, AnswerPrior):
+        raise ValueError(f"answer_prior must be an AnswerPrior; got {answer_prior!r:.80}.")
+    if prior_trials is None:
+        if prior_weight != 1.0:
+            raise ValueError(
+                f"prior_weight must be left out without prior_trials; got {prior_weight!r}."
+            )
+        return
+    other = [one.label for one in requested if one.family.category is None]
+    if other:
+        raise ValueError(
+            f"prior_trials must be left out for {', '.join(other)}: they are for metrics of "
+            "scores, 'bayes' and 'max@k' (which is pass@k where right is 1 and wrong 0)."
+        )
 
 
 def _check_options(ci_prob: float, ci_kind: str, draws: int, keep: Sequence[str]) -> None:
@@ -155,7 +188,7 @@ def _conflict_note(
     p_value = 2.0 * float(ndtr(-abs(z)))
     verdict = (
         "the prior trials conflict with the data: leave them out, or lower prior_weight"
-        if factor < 0.0 or p_value < 0.01
+        if factor < _AGAINST or p_value < 0.01
         else "no conflict"
     )
     return (

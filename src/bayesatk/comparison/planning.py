@@ -104,7 +104,7 @@ def plan(
     --------
     >>> table = plan((0.6, 0.3), "pass@1", width=0.1, trials=[1, 4])
     >>> table[["trials", "questions", "total"]].values.tolist()
-    [[1, 367.0, 367.0], [4, 174.0, 696.0]]
+    [[1.0, 367.0, 367.0], [4.0, 174.0, 696.0]]
     """
     (chosen, *others) = parse(metric)
     if others or chosen.family.on_answers:

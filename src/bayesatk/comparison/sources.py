@@ -8,16 +8,19 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.closed_form.posterior import ExactDistribution
+from bayesatk.closed_form.analysis import sampled_fallback
+from bayesatk.closed_form.categories import category_posterior
+from bayesatk.closed_form.category_states import CategoryStates, Judged
+from bayesatk.closed_form.posterior import ExactDistribution, SystemPosterior
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
 from bayesatk.core.distribution import Empirical, interval
 from bayesatk.core.mixture import States
+from bayesatk.core.priors import DirichletHyperPrior, DirichletPrior
 from bayesatk.metrics import Metric, MetricGrid
 from bayesatk.results import metric_grid, metric_values, stored_counts, stored_prior
 
 Array = NDArray[np.float64]
-Counts = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 CONTRASTS = (
     "mean",
@@ -49,18 +52,31 @@ class Settings:
     rope: float
 
 
-def counts(fit: xr.DataTree) -> Counts:
-    """Return successes and trials of every system; every one must have tried every question."""
-    successes, trials = stored_counts(fit)
+def on_categories(fit: xr.DataTree) -> bool:
+    """Whether a result is of scored categories."""
+    return isinstance(stored_prior(fit), DirichletPrior | DirichletHyperPrior)
+
+
+def check_comparable(fit: xr.DataTree) -> None:
+    """Refuse a result whose systems cannot be held against each other."""
+    voted = [one.label for one in metric_grid(fit) if one.family.on_answers]
+    if voted:
+        raise ValueError(
+            f"the result must be of marks or scores to be compared; it has {', '.join(voted)}. "
+            "Evaluate the other metrics alone; for votes compare the draws in the posterior, which "
+            "are independent between systems on these questions."
+        )
+    labels = fit["constant_data"].to_dataset()
+    trials = labels["trials"].transpose("system", "question").values
     if (trials == 0).any():
         system, question = (int(place[0]) for place in np.nonzero(trials == 0))
-        labels = fit["constant_data"].to_dataset()
         raise ValueError(
             "systems must have tried the same questions to be compared; "
             f"{labels['system'].values[system]!r} has no trial of question "
             f"{labels['question'].values[question]!r}. Evaluate them on the questions they share."
         )
-    return list(zip(successes, trials, strict=True))
+    if len(trials) < 2:
+        raise ValueError("fit must hold at least two systems to compare; got one.")
 
 
 @dataclass(frozen=True)
@@ -139,12 +155,12 @@ class Drawn:
         )
 
 
-def exact_questions(fit: xr.DataTree, grid: MetricGrid, counts: Counts) -> Exact:
+def exact_questions(fit: xr.DataTree, grid: MetricGrid) -> Exact:
     """Rebuild the exact posteriors for these questions."""
     prior = stored_prior(fit)
     posteriors = [
         system_posterior(fit.attrs["pooling"], States.of(c, n), list(grid), prior)
-        for c, n in counts
+        for c, n in zip(*stored_counts(fit), strict=True)
     ]
     by_system = [posterior.distributions()[0] for posterior in posteriors]
     cells = range(len(list(grid)))
@@ -174,39 +190,38 @@ def sampled_questions(fit: xr.DataTree, grid: MetricGrid) -> Drawn:
     return Drawn(flat, lambda cell, i, j: float(np.hypot(sd[cell, i], sd[cell, j])), len(flat))
 
 
-def paired_population(
-    fit: xr.DataTree,
-    grid: MetricGrid,
-    counts: Counts,
-    rng: np.random.Generator,
-) -> Drawn:
+def paired_population(fit: xr.DataTree, grid: MetricGrid, rng: np.random.Generator) -> Drawn:
     """Bayesian bootstrap over questions, the same weights for every system."""
-    questions = len(counts[0][0])
-    metrics = list(grid)
+    systems, questions = fit["constant_data"].to_dataset()["trials"].shape
     stored = fit["posterior"].sizes["chain"] * fit["posterior"].sizes["draw"]
     wanted = stored if fit.attrs["method"] == "nuts" else _DRAWS
     size = int(min(wanted, max(_FEWEST, _FLOATS // questions)))
     weight = rng.standard_exponential((size, questions))
     weight /= weight.sum(axis=1, keepdims=True)
     other_weight = weight[rng.permutation(size)]  # of questions redrawn for each system alone
-    values = np.empty((size, len(metrics), len(counts)))
+    metrics = list(grid)
+    values = np.empty((size, len(metrics), systems))
     alone = np.empty_like(values)
-    for system, p in enumerate(_question_draws(fit, counts, size, rng)):
+    worth = _worth(fit)
+    for system, p in enumerate(_question_draws(fit, size, rng)):
         for cell, metric in enumerate(metrics):
-            worth = metric.latent(p)
-            values[:, cell, system] = np.einsum("dq,dq->d", weight, worth)
-            alone[:, cell, system] = np.einsum("dq,dq->d", other_weight, worth)
+            own = worth(metric, p)
+            values[:, cell, system] = np.einsum("dq,dq->d", weight, own)
+            alone[:, cell, system] = np.einsum("dq,dq->d", other_weight, own)
     sd = alone.std(axis=0, ddof=1)
     return Drawn(values, lambda cell, i, j: float(np.hypot(sd[cell, i], sd[cell, j])), size)
 
 
-def _question_draws(
-    fit: xr.DataTree,
-    counts: Counts,
-    size: int,
-    rng: np.random.Generator,
-) -> Iterator[Array]:
-    """Draws of every question's p (draws, questions), one system after another."""
+def _worth(fit: xr.DataTree) -> Callable[[Metric, Array], Array]:
+    """Return the latent value of a metric at draws of p."""
+    if not on_categories(fit):
+        return lambda metric, p: metric.latent(p)
+    scores = fit["constant_data"].to_dataset()["category_score"].values
+    return lambda metric, p: metric.category_credit.latent(p, scores)
+
+
+def _question_draws(fit: xr.DataTree, size: int, rng: np.random.Generator) -> Iterator[Array]:
+    """Draws of p (draws, questions, [categories]), one system after another."""
     if fit.attrs["method"] == "nuts":
         posterior = fit["posterior"].to_dataset()
         if "p" not in posterior:
@@ -214,16 +229,29 @@ def _question_draws(
                 "a sampled result must hold draws of every question's p to be compared; sample it "
                 "again with keep=['p']."
             )
-        p = posterior["p"].transpose("system", "chain", "draw", "question").values
-        for own in p.reshape(len(p), -1, p.shape[-1]):
+        p = posterior["p"].transpose("system", "chain", "draw", "question", ...).values
+        for own in p.reshape(len(p), -1, *p.shape[3:]):
             yield own[rng.permutation(len(own))[:size]]
         return
-    prior = stored_prior(fit)
-    one: list[Metric] = list(metric_grid(fit))[:1]
-    for c, n in counts:
-        drawn = system_posterior(fit.attrs["pooling"], States.of(c, n), one, prior).draw(
-            size, rng, True
-        )
+    for fitted in _posteriors(fit):
+        drawn = fitted.draw(size, rng, True)
         if drawn.p is None:
             raise AssertionError("draws of p were asked for")
         yield drawn.p
+
+
+def _posteriors(fit: xr.DataTree) -> Iterator[SystemPosterior]:
+    """Posteriors of the systems' first metric, for their draws of p."""
+    prior, pooling = stored_prior(fit), fit.attrs["pooling"]
+    first: Metric = next(iter(metric_grid(fit)))
+    if not on_categories(fit):
+        for c, n in zip(*stored_counts(fit), strict=True):
+            yield system_posterior(pooling, States.of(c, n), [first], prior)
+        return
+    constant = fit["constant_data"].to_dataset()
+    judged = [Judged(first.category_credit, constant["category_score"].values)]
+    counts = fit["observed_data"].to_dataset()["count"].values
+    before = constant["prior_count"].values if "prior_count" in constant else [None] * len(counts)
+    for own, earlier in zip(counts, before, strict=True):
+        states = CategoryStates.of(own, earlier)
+        yield category_posterior(pooling, states, judged, prior, sampled_fallback)[0]

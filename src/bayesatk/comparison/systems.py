@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from bayesatk.comparison.sources import (
     CONTRASTS,
     Settings,
-    counts,
+    check_comparable,
     exact_questions,
+    on_categories,
     paired_population,
     sampled_questions,
 )
@@ -60,7 +61,8 @@ def compare(
     Notes
     -----
     *These questions*: given the data, systems are independent; differences, ratios and ranks are
-    integrals over the exact posteriors (of the draws, for a sampled result). *Questions like
+    integrals over the exact posteriors (of the draws, for a sampled result or scored categories).
+    *Questions like
     these*: the systems answer the same questions, so the questions are redrawn together: the
     Bayesian bootstrap (Rubin 1981) with the same weights for all systems, on draws of every
     question's p under the pooling of the result. Where questions hard for one system are hard for
@@ -81,19 +83,18 @@ def compare(
     check_result(fit)
     if not rope >= 0.0:
         raise ValueError(f"rope must be 0 or more (the half-width of no difference); got {rope}.")
+    check_comparable(fit)
     grid = metric_grid(fit)
-    observed = counts(fit)
-    if len(observed) < 2:
-        raise ValueError("fit must hold at least two systems to compare; got one.")
     generator, seed = resolve_rng(rng)
     settings = Settings(float(fit.attrs["ci_prob"]), fit.attrs["ci_kind"], float(rope))
     sources = (
         sampled_questions(fit, grid)
-        if fit.attrs["method"] == "nuts"
-        else exact_questions(fit, grid, observed),
-        paired_population(fit, grid, observed, generator),
+        if fit.attrs["method"] == "nuts" or on_categories(fit)
+        else exact_questions(fit, grid),
+        paired_population(fit, grid, generator),
     )
-    size, cells = len(observed), len(list(grid))
+    systems = fit["posterior"].to_dataset()["system"].values
+    size, cells = len(systems), len(list(grid))
     table = np.zeros((size, size, cells, len(TARGETS), len(CONTRASTS)))
     ranks = np.empty((size, size, cells, len(TARGETS)))
     for (target, source), cell in product(enumerate(sources), range(cells)):
@@ -101,7 +102,6 @@ def compare(
         for i, j in combinations(range(size), 2):
             table[i, j, cell, target] = found = source.contrast(cell, i, j, settings)
             table[j, i, cell, target] = _mirrored(found)
-    systems = fit["observed_data"].to_dataset()["system"].values
     coords = {**grid.coords, "system": systems, "target": list(TARGETS)}
     result = fit.copy()
     attrs = {"rope": float(rope), "seed": seed}

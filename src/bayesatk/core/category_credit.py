@@ -127,6 +127,18 @@ class CategoryCredit:
         return np.asarray(np.exp(ways + rises) @ values)
 
 
+def reachable(scores: ArrayLike) -> NDArray[np.intp]:
+    """Positions of the categories above the lowest score: reaching the others is certain.
+
+    Examples
+    --------
+    >>> reachable([0.5, 0.0, 1.0]).tolist()
+    [0, 2]
+    """
+    scores = np.asarray(scores, float)
+    return np.flatnonzero(scores > scores.min())
+
+
 @lru_cache(maxsize=64)
 def compositions(k: int, categories: int) -> NDArray[np.int64]:
     """All ways to spread k trials over the categories; shape (compositions, categories).

@@ -3,8 +3,8 @@
 Questions have category probabilities ``p_a ~ Dirichlet(kappa m)`` with ``kappa = (1 - r)/r``, so
 that ``r`` is the intraclass correlation of every category. Given ``(m, r)`` all is conjugate. They
 are integrated by importance sampling: quasi-random points of a multivariate t around the mode of
-``(log ratios of m, logit r)``, moved once or twice to the weighted mean and covariance of the
-points before. Two categories need no sampling (`bayesatk.core.hierarchy`).
+``(log ratios of m, logit r)``, moved twice to the weighted mean and covariance of the points
+before. Two categories need no sampling (`bayesatk.core.hierarchy`).
 """
 
 from collections.abc import Callable
@@ -26,11 +26,11 @@ LogDensity = Callable[[Array], Array]
 
 _REPLICATES = 8  # independent scramblings of the points, for an error estimate
 _POINTS = 512  # in each; a power of two, as Sobol points ask for
-_FREEDOM = 8.0  # of the t distribution
+_FREEDOM = 5.0  # of the t distribution
+_WIDER = 1.15  # than the weighted points: tails too light are what makes ratios unreliable
 _SEED = 20_250_227  # of the scramblings: the result is a function of the data
 _ROUNDS = 3
 _BLOCK = 4_000_000
-_ENOUGH = 0.5  # effective share of points from which moving them gains nothing
 
 
 @dataclass(frozen=True)
@@ -222,9 +222,8 @@ def importance_posterior(
     for step in range(_ROUNDS):
         z, log_weight = _importance(log_density, centre, root, uniform)
         share = np.exp(log_weight - logsumexp(log_weight))
-        if step == _ROUNDS - 1 or 1.0 / (share @ share) > _ENOUGH * len(z):
-            break
-        centre, root = _moved(z, share)
+        if step < _ROUNDS - 1:
+            centre, root = _moved(z, share)
     log_mean = log_softmax(np.pad(z[:, :-1], ((0, 0), (0, 1))), axis=1)
     return DirichletHyper(
         np.exp(log_mean),
@@ -295,7 +294,7 @@ def _moved(z: Array, share: Array) -> tuple[Array, Array]:
     centre = share @ z
     covariance = (share[:, None] * (z - centre)).T @ (z - centre)
     values, vectors = np.linalg.eigh(covariance)
-    return centre, vectors * np.sqrt(np.maximum(values, 1e-12))
+    return centre, _WIDER * vectors * np.sqrt(np.maximum(values, 1e-12))
 
 
 def _error(z: Array, log_weight: Array) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Pooling = Literal["none", "partial", "complete"]
+_MOST = 1e12  # of a Dirichlet parameter
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ class DirichletPrior:
     concentration: float | tuple[float, ...] = 1.0
 
     def __post_init__(self) -> None:
-        _check_concentration(self.concentration, "concentration")
+        value = _concentration(self.concentration, "concentration")
+        object.__setattr__(self, "concentration", value)
 
     def vector(self, categories: int) -> NDArray[np.float64]:
         """Concentration of each category."""
@@ -125,9 +127,11 @@ class DirichletHyperPrior:
     icc: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
-        _check_concentration(self.mean, "mean")
-        if len(self.icc) != 2 or not (np.isfinite(self.icc).all() and min(self.icc) > 0):
-            raise ValueError(f"prior: icc must be two Beta parameters > 0; got {self.icc}.")
+        object.__setattr__(self, "mean", _concentration(self.mean, "mean"))
+        pair = _concentration(self.icc, "icc")
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(f"prior: icc must be two Beta parameters > 0; got {self.icc!r}.")
+        object.__setattr__(self, "icc", pair)
 
     def vector(self, categories: int) -> NDArray[np.float64]:
         """Concentration of the mean vector."""
@@ -160,15 +164,33 @@ class AnswerPrior:
     unseen_correct: bool = True
 
     def __post_init__(self) -> None:
-        _check_concentration(self.concentration, "concentration")
-        if isinstance(self.unseen, bool) or not isinstance(self.unseen, int) or self.unseen < 0:
-            raise ValueError(f"prior: unseen must be an integer >= 0; got {self.unseen!r}.")
+        value = _concentration(self.concentration, "concentration")
+        if isinstance(value, tuple):
+            raise ValueError(f"answer_prior: concentration must be one number; got {value}.")
+        object.__setattr__(self, "concentration", value)
+        unseen = self.unseen
+        if isinstance(unseen, bool) or not isinstance(unseen, int | np.integer) or unseen < 0:
+            raise ValueError(f"answer_prior: unseen must be an integer >= 0; got {unseen!r}.")
+        object.__setattr__(self, "unseen", int(unseen))
+        if not isinstance(self.unseen_correct, bool):
+            raise ValueError(
+                f"answer_prior: unseen_correct must be true or false; got {self.unseen_correct!r}."
+            )
 
 
-def _check_concentration(value: float | tuple[float, ...], name: str) -> None:
-    values = np.atleast_1d(np.asarray(value, float))
-    if not (np.isfinite(values).all() and (values > 0).all()):
-        raise ValueError(f"prior: {name} must be finite and > 0; got {value}. 1.0 is uniform.")
+def _concentration(value: object, name: str) -> float | tuple[float, ...]:
+    """Return one positive number or a tuple of them, as plain floats."""
+    try:
+        array = np.array(value) if not isinstance(value, str | bytes) else np.array(None)
+    except ValueError:
+        array = np.array(None)
+    numbers = array.dtype.kind in "iuf" and array.ndim <= 1 and array.size > 0
+    if not numbers or not ((array > 0) & (array <= _MOST)).all():
+        raise ValueError(
+            f"prior: {name} must be finite and > 0, at most {_MOST:g}: one number or one for each "
+            f"category; got {value!r:.80}. 1.0 is uniform."
+        )
+    return float(array) if array.ndim == 0 else tuple(float(one) for one in array)
 
 
 def _spread(value: float | tuple[float, ...], categories: int, name: str) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesatk import outcomes, tables
-from bayesatk.answers import AnswerRules
+from bayesatk.answers import AnswerRules, check_rules
 from bayesatk.io.delimited import read_delimited
 from bayesatk.outcomes import MissingPolicy, Outcomes, tally
 from bayesatk.tables import Columns, count_rows, find_columns
@@ -79,7 +79,7 @@ def load(
         scale = outcomes.check_options(scores, missing)
         table = reader(path, columns or {}, scale)
         return outcomes.finish(
-            count_rows(table, scale, answer_rules or AnswerRules()), scale, **options
+            count_rows(table, scale, check_rules(answer_rules)), scale, **options
         )
     except OutcomeError as error:
         raise OutcomeError(f"{path.name}: {error}") from None

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.ballot import plurality_latent
-from bayesatk.core.category_credit import CategoryCredit
+from bayesatk.core.category_credit import CategoryCredit, reachable
 from bayesatk.outcomes import Outcomes
 
 Array = NDArray[np.float64]
@@ -22,8 +22,9 @@ Judged = Sequence[tuple[CategoryCredit, Array]]
 
 
 def judged_credits(credits: Sequence[CategoryCredit], scores: Array) -> Judged:
-    """Return metrics on the scores, and then the probability to reach each of them."""
-    reach = [(CategoryCredit(1), (scores >= score).astype(float)) for score in scores]
+    """Return metrics on the scores, and then the probability to reach each of the higher ones."""
+    above = scores[reachable(scores)]
+    reach = [(CategoryCredit(1), (scores >= score).astype(float)) for score in above]
     return [*((credit, scores) for credit in credits), *reach]
 
 

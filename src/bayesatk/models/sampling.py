@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import betaln
 
+from bayesatk.core.category_credit import reachable
 from bayesatk.core.priors import (
     AnswerPrior,
     CategoryPrior,
@@ -186,6 +187,7 @@ def result(
     used = {dim for part in parts for dims, _ in part.extra.values() for dim in dims}
     labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
     labels["component"] = np.array(COMPONENTS)
+    labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
     group = group.assign_coords({name: labels[name] for name in labels if name in used})
     statistics = {"sample_stats": main}
     if trace is not None and answers is not None:
@@ -270,7 +272,7 @@ def _category_part(
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     values = values.reshape(*shape, *values.shape[1:])
     reach = np.moveaxis(values[:, :, :, len(metrics) :], 3, 4)
-    extra: Variables = {"reach_probability": ((*_DIMS, "target", "category"), reach)}
+    extra: Variables = {"reach_probability": ((*_DIMS, "target", "reached"), reach)}
     hyper: dict[str, tuple[str, ...]] = {"mean_p": (*_DIMS, "category"), "icc": _DIMS}
     for name, dims in hyper.items():
         if name in posterior:
