@@ -6,7 +6,7 @@ import arviz as az
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtr
 
 import bayesatk as bk
 from bayesatk.closed_form import categories as closed_categories
