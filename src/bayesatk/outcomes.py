@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bayesatk import encoding, labelled, tables
 from bayesatk.answer_arrays import read_answers
 from bayesatk.answers import AnswerRules, Answers, check_rules
+from bayesatk.data_card import data_card
 from bayesatk.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
 
 MissingPolicy = Literal["error", "ignore", "wrong"]
@@ -107,7 +108,7 @@ class Outcomes:
 
     def card(self) -> str:
         """Return the data card: what is there, what is missing, what was assumed."""
-        return _card(self)
+        return data_card(self.dataset, self.answers, self.notes)
 
     def __str__(self) -> str:
         return self.card()
@@ -331,44 +332,3 @@ def _canonical(table: encoding.Table, scale: Scores, policy: str) -> Outcomes:
         attrs={"missing_policy": policy},
     )
     return Outcomes(dataset, table.notes, table.answers)
-
-
-def _card(data: Outcomes) -> str:
-    trials, missing = data.trials.values, data.dataset["missing"].values
-    scores = data.dataset["score"].values
-    scale = ", ".join(
-        f"{label} = {score:g}"
-        for label, score in zip(data.dataset["category"].values, scores, strict=True)
-    )
-    systems, questions = trials.shape
-    lines = [
-        f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
-        f"{int(trials.sum()):,} trials (scores: {scale})"
-    ]
-    width = max([6, *(len(str(system)) for system in data.systems)])
-    lines.append(f"  {'system':<{width}}  trials min/median/max  missing  mean score")
-    total = (data.dataset["count"].values * scores).sum(axis=-1)
-    for row, system in enumerate(data.systems):
-        spread = f"{trials[row].min()}/{np.median(trials[row]):g}/{trials[row].max()}"
-        runs = trials[row].sum()
-        mean = f"{total[row].sum() / runs:.4f}" if runs else "-"
-        lines.append(f"  {system!s:<{width}}  {spread:>21}  {missing[row].sum():>7}  {mean:>10}")
-        if missing[row].any() and data.dataset.attrs["missing_policy"] == "ignore":
-            lines.append(
-                f"  {'':<{width}}  {_bounds(total[row], trials[row], missing[row], scores)}"
-            )
-    if data.answers is not None:
-        lines.append(data.answers.card())
-    return "\n".join(lines + [f"  assumed: {note}" for note in data.notes])
-
-
-def _bounds(
-    total: NDArray[np.float64],
-    trials: NDArray[np.int64],
-    missing: NDArray[np.int64],
-    scores: NDArray[np.float64],
-) -> str:
-    """Mean score if every missing outcome had the lowest, or the highest, score."""
-    runs, gaps = trials.sum() + missing.sum(), missing.sum()
-    worst, best = ((total.sum() + gaps * end) / runs for end in (scores.min(), scores.max()))
-    return f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"

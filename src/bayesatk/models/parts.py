@@ -1,0 +1,154 @@
+"""Draws of metrics from the traces of the models: successes, scored categories, answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.special import betaln
+
+from bayesatk.core.priors import AnswerPrior
+from bayesatk.metrics import Metric, MetricGrid
+from bayesatk.models.builders import COMPONENTS
+from bayesatk.models.categories import answer_entries
+from bayesatk.models.category_draws import answer_draws, category_draws, judged_credits
+from bayesatk.models.derived import difficulty_mean, draw_metrics
+from bayesatk.outcomes import Outcomes
+
+Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Draws of some metrics of the grid, (chain, draw, system, metric, target), and what else."""
+
+    values: NDArray[np.float64]
+    index: list[int]
+    extra: Variables
+
+
+_DIMS = ("chain", "draw", "system")
+
+
+def success_part(
+    outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, keep_p: bool,
+    rng: np.random.Generator,
+) -> Part:  # fmt: skip
+    """Metrics of successes, hyperparameters, and p when kept."""
+    index = [i for i, metric in enumerate(grid) if not metric.family.on_answers]
+    metrics = [metric for metric in grid if not metric.family.on_answers]
+    values, p = _metric_draws(outcomes, metrics, posterior, keep_p, rng)
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+    extra: Variables = {
+        name: (_DIMS, posterior[name].transpose(*_DIMS).values)
+        for name in ("mean_p", "icc")
+        if name in posterior
+    }
+    if "inflation" in posterior:
+        dims = (*_DIMS, "component")
+        extra["inflation"] = (dims, posterior["inflation"].transpose(*dims).values)
+    if p is not None:
+        extra["p"] = ((*_DIMS, "question"), p.reshape(*shape, *p.shape[1:]))
+    return Part(values.reshape(*shape, *values.shape[1:]), index, extra)
+
+
+def category_part(
+    outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, keep_p: bool,
+    rng: np.random.Generator,
+) -> Part:  # fmt: skip
+    """Metrics of scores, probabilities to reach them, hyperparameters, and p when kept."""
+    metrics = [metric for metric in grid if not metric.family.on_answers]
+    scores = outcomes.dataset["score"].values
+    judged = judged_credits([metric.category_credit for metric in metrics], scores)
+    values, p = category_draws(outcomes, judged, posterior, rng)
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+    values = values.reshape(*shape, *values.shape[1:])
+    reach = np.moveaxis(values[:, :, :, len(metrics) :], 3, 4)
+    extra: Variables = {"reach_probability": ((*_DIMS, "target", "reached"), reach)}
+    hyper: dict[str, tuple[str, ...]] = {"mean_p": (*_DIMS, "category"), "icc": _DIMS}
+    for name, dims in hyper.items():
+        if name in posterior:
+            extra[name] = (dims, posterior[name].transpose(*dims).values)
+    if keep_p:
+        extra["p"] = ((*_DIMS, "question", "category"), p.reshape(*shape, *p.shape[1:]))
+    index = [i for i, metric in enumerate(grid) if not metric.family.on_answers]
+    return Part(values[:, :, :, : len(metrics)], index, extra)
+
+
+def answer_part(
+    outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, prior: AnswerPrior,
+    rng: np.random.Generator,
+) -> Part:  # fmt: skip
+    """Votes between answers, exact at the drawn probabilities and simulated."""
+    index = [i for i, metric in enumerate(grid) if metric.family.on_answers]
+    ks = [metric.k for metric in grid if metric.family.on_answers]
+    entries = answer_entries(outcomes, prior)
+    values, votes = answer_draws(outcomes, entries, ks, posterior, rng)
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+    voted = votes.reshape(*shape, *votes.shape[1:])
+    return Part(
+        values.reshape(*shape, *values.shape[1:]),
+        index,
+        {"plurality_votes_at_k": ((*_DIMS, "k"), voted)},
+    )
+
+
+def _metric_draws(
+    outcomes: Outcomes,
+    metrics: Sequence[Metric],
+    posterior: xr.Dataset,
+    keep_p: bool,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Metrics (draws, system, metrics, target), and p (draws, system, question) when kept."""
+    questions = outcomes.dataset.sizes["question"]
+    values, kept = [], []
+    for system in range(len(outcomes.systems)):
+        if "p" in posterior:
+            own = posterior["p"].isel(system=system).transpose("chain", "draw", "question")
+            question_draws = partial(_stored, own.values.reshape(-1, questions))
+        else:
+            question_draws = partial(_Conjugate(outcomes, posterior, system).draw, rng=rng)
+        if keep_p:
+            all_p = question_draws(slice(None))
+            kept.append(all_p)
+            question_draws = partial(_stored, all_p)
+        population = difficulty_mean(posterior, system)
+        values.append(draw_metrics(metrics, question_draws, questions, population, rng))
+    return np.stack(values, axis=1), np.stack(kept, axis=1) if kept else None
+
+
+def _stored(values: NDArray[np.float64], part: slice) -> NDArray[np.float64]:
+    return values[:, part]
+
+
+class _Conjugate:
+    """Draws of p given the sampled hyperparameters: Beta by conjugacy, or certain if inflated."""
+
+    def __init__(self, outcomes: Outcomes, posterior: xr.Dataset, system: int) -> None:
+        own = posterior.isel(system=system)
+        pair = own[["mean_p", "icc"]].transpose("chain", "draw")
+        mean, icc = pair["mean_p"].values.ravel(), pair["icc"].values.ravel()
+        concentration = (1.0 - icc) / icc
+        self._alpha, self._beta = mean * concentration, (1.0 - mean) * concentration
+        self._successes = outcomes.successes.values[system]
+        self._trials = outcomes.trials.values[system]
+        self._inflation: NDArray[np.float64] | None = None
+        if "inflation" in own:
+            shares = own["inflation"].transpose("chain", "draw", "component").values
+            self._inflation = shares.reshape(-1, len(COMPONENTS))
+
+    def draw(self, part: slice, rng: np.random.Generator) -> NDArray[np.float64]:
+        c, n = self._successes[part], self._trials[part]
+        alpha, beta = self._alpha[:, None], self._beta[:, None]
+        p = np.asarray(rng.beta(alpha + c, beta + (n - c)))
+        if self._inflation is None:
+            return p
+        between = np.exp(betaln(alpha + c, beta + (n - c)) - betaln(alpha, beta))
+        never, always, rest = self._inflation.T[:, :, None]
+        weight = np.stack([never * (c == 0), always * (c == n), rest * between])
+        chosen = rng.random(p.shape) * weight.sum(axis=0)
+        certain = np.where(chosen < weight[0], 0.0, 1.0)
+        return np.where(chosen < weight[0] + weight[1], certain, p)
