@@ -28,7 +28,7 @@ from bayesatk.core.mixture import States
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.priors import HyperPrior
 from bayesatk.metrics import parse
-from benchmarks import guessing
+from benchmarks import categories, guessing
 
 Row = tuple[str, str, str, str]
 POINTS = ("pass_at_k", "pass_hat_k", "maj_at_k", "mg_pass_at_k", "auc_at_k")
@@ -141,7 +141,10 @@ def main() -> None:
     table = Table(title="bayesatk benchmarks", title_justify="left", box=None)
     for heading in ("what", "time", "ratio", "goal"):
         table.add_column(heading)
-    for row in (*point_metrics(), *moments(), *pooling(), *sampling(), *guessing.rows(median_ms)):
+    for row in (
+        *point_metrics(), *moments(), *pooling(), *sampling(), *categories.rows(median_ms),
+        *guessing.rows(median_ms),
+    ):  # fmt: skip
         table.add_row(*(escape(cell) for cell in row))
     console = Console(width=110)
     console.print(table)

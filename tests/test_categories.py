@@ -398,6 +398,19 @@ def test_sampling_agrees_with_the_closed_form(pooling, form) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["none", "partial"])
+def test_prior_trials_are_sampled_too(pooling) -> None:
+    options = {"pooling": pooling, "prior_trials": simulated(seed=2, trials=3), "prior_weight": 0.5}
+    data = simulated(seed=1)
+    fit = bk.evaluate(data, METRICS, rng=1, **options)
+    sampled = bk.sample(data, METRICS, rng=2, progressbar=False, **options)
+    found = bk.verify(fit, sampled)
+    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
+    with pytest.raises(ValueError, match="their prior_count differ"):
+        bk.verify(bk.evaluate(data, METRICS, pooling=pooling, rng=1), sampled)
+
+
+@pytest.mark.slow
 def test_where_importance_sampling_fails_the_sampler_takes_over() -> None:
     rng = np.random.default_rng(1)
     scores = {i: float(i) for i in range(40)}

@@ -261,7 +261,9 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     return tuple(found)
 
 
-def check_judged(metrics: Iterable[Metric], binary: bool, pooling: str) -> bool:
+def check_judged(
+    metrics: Iterable[Metric], binary: bool, pooling: str, prior_trials: bool = False
+) -> bool:
     """Return whether metrics judge scored categories; refuse what the data cannot give them.
 
     Parameters
@@ -271,6 +273,8 @@ def check_judged(metrics: Iterable[Metric], binary: bool, pooling: str) -> bool:
         Whether the data are right and wrong.
     pooling : str
         Votes between answers need ``"none"``.
+    prior_trials : bool
+        Whether there are any: they count as trials in categories.
 
     Examples
     --------
@@ -292,8 +296,14 @@ def check_judged(metrics: Iterable[Metric], binary: bool, pooling: str) -> bool:
             "question to question, so there is nothing to pool: pass pooling='none', and ask for "
             "other metrics on their own where they should be pooled."
         )
+    other = [one.label for one in metrics if one.family.category is None]
+    if prior_trials and other:
+        raise ValueError(
+            f"prior_trials must be left out for {', '.join(other)}: they are for metrics of "
+            "scores, 'bayes' and 'max@k' (which is pass@k where right is 1 and wrong 0)."
+        )
     judged = [one for one in metrics if not one.family.on_answers]
-    if binary or not judged:
+    if (binary and not prior_trials) or not judged:
         return False
     for one in judged:
         _ = one.category_credit  # refused here, by name, if it judges right and wrong

@@ -105,18 +105,24 @@ def posterior_group(
 
 
 def data_groups(
-    data: Outcomes, on_categories: bool = False, with_answers: bool = False
+    data: Outcomes,
+    on_categories: bool = False,
+    with_answers: bool = False,
+    prior_counts: NDArray[np.float64] | None = None,
 ) -> dict[str, xr.Dataset]:
     """Return ``observed_data`` and ``constant_data``.
 
-    Successes with trials and missing; or counts by category, with the scores; and answers, one
-    entry for each distinct (system, question, answer).
+    Successes with trials and missing; or counts by category, with the scores and prior trials;
+    and answers, one entry for each distinct (system, question, answer).
     """
     constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
     if on_categories:
         observed = data.dataset["count"].drop_vars("score").to_dataset()
         scores = data.dataset["score"].drop_vars("score")
         constant = constant.assign(category_score=scores)
+        if prior_counts is not None:
+            dims = ("system", "question", "category")
+            constant = constant.assign(prior_count=(dims, prior_counts))
     else:
         observed = data.successes.to_dataset()
     if with_answers and data.answers is not None:

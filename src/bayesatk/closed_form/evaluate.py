@@ -187,12 +187,8 @@ def evaluate(
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
         **log_likelihood_groups(outcomes, posterior_data, request.prior, keep),
         **predictive_groups(outcomes, posterior_data, request.prior, keep, replicating),
-        **data_groups(outcomes, request.on_categories, bool(request.voted)),
+        **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }
-    if request.prior_counts is not None:
-        dims = ("system", "question", "category")
-        constant = groups["constant_data"]
-        groups["constant_data"] = constant.assign(prior_count=(dims, request.prior_counts))
     return build(groups, _attributes(outcomes, request, seed, remarks))
 
 

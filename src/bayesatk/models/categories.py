@@ -27,6 +27,7 @@ def build_dirichlet_multinomial(
     pooling: Pooling = "partial",
     *,
     prior: CategoryPrior | None = None,
+    prior_counts: Array | None = None,
     form: Form = "full",
 ) -> pm.Model:
     """Dirichlet-multinomial model of category counts.
@@ -40,6 +41,8 @@ def build_dirichlet_multinomial(
         Dirichlet prior per question; or one vector of probabilities.
     prior : DirichletHyperPrior (partial) or DirichletPrior (none, complete), optional
         Default: uniform.
+    prior_counts : ndarray, shape (system, question, category), optional
+        Prior trials of every question, discounted or not: a power prior.
     form : {"full", "marginal"}
         ``full`` has the latent ``p(system, question, category)`` and an observed Multinomial;
         ``marginal`` (partial only) integrates p out over distinct counts.
@@ -65,6 +68,7 @@ def build_dirichlet_multinomial(
             f"pooling={pooling!r}."
         )
     counts = outcomes.dataset["count"].values
+    before = np.zeros(counts.shape) if prior_counts is None else np.asarray(prior_counts, float)
     size = counts.shape[2]
     coords = {
         name: outcomes.dataset[name].values.tolist() for name in ("system", "question", "category")
@@ -74,15 +78,18 @@ def build_dirichlet_multinomial(
         if isinstance(prior, DirichletHyperPrior):
             alpha = _concentration(prior, size)
             if form == "marginal":
-                pm.Potential("log_likelihood", _marginal(counts, alpha))
+                pm.Potential("log_likelihood", _marginal(counts + before, alpha))
                 return model
             p = pm.Dirichlet("p", alpha[:, None, :] * pt.ones((1, counts.shape[1], 1)), dims=dims)
+            if before.any():
+                pm.Potential("prior_trials", (before * pt.log(p)).sum())
         elif pooling == "complete":
-            shared = pm.Dirichlet("mean_p", prior.vector(size), dims=("system", "category"))
+            alpha = prior.vector(size) + before.sum(axis=1)
+            shared = pm.Dirichlet("mean_p", alpha, dims=("system", "category"))
             everywhere = shared[:, None] + pt.zeros(counts.shape)
             p = pm.Deterministic("p", everywhere, dims=dims)
         else:
-            p = pm.Dirichlet("p", prior.vector(size), dims=dims)
+            p = pm.Dirichlet("p", prior.vector(size) + before, dims=dims)
         trials = pm.Data("trials", counts.sum(axis=2), dims=dims[:2])
         pm.Multinomial("count", n=trials, p=p, observed=counts, dims=dims)
     return model
@@ -95,12 +102,12 @@ def _concentration(prior: DirichletHyperPrior, size: int) -> pt.TensorVariable:
     return mean * ((1.0 - icc) / icc)[:, None]
 
 
-def _marginal(counts: NDArray[np.int64], alpha: pt.TensorVariable) -> pt.TensorVariable:
+def _marginal(counts: Array, alpha: pt.TensorVariable) -> pt.TensorVariable:
     """Dirichlet-multinomial log-likelihood of every system's distinct counts."""
     total = pt.zeros(())
     for system, own in enumerate(counts):
         states, repeats = np.unique(own, axis=0, return_counts=True)
-        total += log_marginal(states.astype(float), repeats.astype(float), alpha[system])
+        total += log_marginal(states, repeats.astype(float), alpha[system])
     return total
 
 

@@ -29,7 +29,11 @@ def judged_credits(credits: Sequence[CategoryCredit], scores: Array) -> Judged:
 
 
 def category_draws(
-    outcomes: Outcomes, judged: Judged, posterior: xr.Dataset, rng: np.random.Generator
+    outcomes: Outcomes,
+    judged: Judged,
+    posterior: xr.Dataset,
+    rng: np.random.Generator,
+    prior_counts: Array | None = None,
 ) -> tuple[Array, Array]:
     """Draws of metrics, (draws, system, judged, target), and of p where the trace has none.
 
@@ -41,7 +45,9 @@ def category_draws(
     values, kept = [], []
     for system in range(len(outcomes.systems)):
         own = posterior.isel(system=system)
-        counts = outcomes.dataset["count"].values[system]
+        counts = outcomes.dataset["count"].values[system].astype(float)
+        if prior_counts is not None:
+            counts = counts + prior_counts[system]
         p = _stored(own) if "p" in own else _conjugate(own, counts, rng)
         kept.append(p)
         worth = [credit.latent(p, scores) for credit, scores in judged]
@@ -70,7 +76,7 @@ def _hyper(own: xr.Dataset) -> tuple[Array, Array | None]:
     return flat, (1.0 - icc) / icc
 
 
-def _conjugate(own: xr.Dataset, counts: NDArray[np.int64], rng: np.random.Generator) -> Array:
+def _conjugate(own: xr.Dataset, counts: Array, rng: np.random.Generator) -> Array:
     """Draws of p given the sampled hyperparameters: Dirichlet, by conjugacy."""
     mean, concentration = _hyper(own)
     if concentration is None:

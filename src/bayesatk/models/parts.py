@@ -56,13 +56,13 @@ def success_part(
 
 def category_part(
     outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, keep_p: bool,
-    rng: np.random.Generator,
+    rng: np.random.Generator, prior_counts: NDArray[np.float64] | None = None,
 ) -> Part:  # fmt: skip
     """Metrics of scores, probabilities to reach them, hyperparameters, and p when kept."""
     metrics = [metric for metric in grid if not metric.family.on_answers]
     scores = outcomes.dataset["score"].values
     judged = judged_credits([metric.category_credit for metric in metrics], scores)
-    values, p = category_draws(outcomes, judged, posterior, rng)
+    values, p = category_draws(outcomes, judged, posterior, rng, prior_counts)
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     values = values.reshape(*shape, *values.shape[1:])
     reach = np.moveaxis(values[:, :, :, len(metrics) :], 3, 4)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pymc as pm
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesatk.core.category_credit import reachable
 from bayesatk.core.priors import (
@@ -29,6 +30,7 @@ from bayesatk.models.categories import build_answers, build_dirichlet_multinomia
 from bayesatk.models.parts import answer_part, category_part, success_part
 from bayesatk.outcomes import Outcomes, tally
 from bayesatk.predictive import predictive_groups
+from bayesatk.prior_trials import read_prior_trials
 from bayesatk.results import build, data_groups, posterior_group, root_attributes
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
@@ -42,6 +44,8 @@ def sample(
     pooling: Pooling = "partial",
     prior: Prior | CategoryPrior | None = None,
     success: str | None = None,
+    prior_trials: object = None,
+    prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
     form: Form | None = None,
     ci_prob: float = 0.95,
@@ -60,7 +64,9 @@ def sample(
 
     Parameters
     ----------
-    data, metrics, pooling, prior, success, answer_prior, ci_prob, keep, rng
+    data, metrics, pooling, prior, success, ci_prob, keep, rng
+        As in `bayesatk.evaluate`.
+    prior_trials, prior_weight, answer_prior
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
     form : {"marginal", "full", "inflated"}, optional
@@ -91,7 +97,10 @@ def sample(
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     outcomes = outcomes if success is None else outcomes.with_success(success)
     requested = parse(metrics)
-    on_categories = check_judged(requested, outcomes.binary, pooling)
+    on_categories = check_judged(requested, outcomes.binary, pooling, prior_trials is not None)
+    prior_counts = None
+    if prior_trials is not None:
+        prior_counts, _ = read_prior_trials(outcomes, prior_trials, prior_weight)
     form = form or default_form(pooling)
     generator, seed = resolve_rng(rng)
     options = {"cores": min(chains, 2), **(sample_kwargs or {})}
@@ -107,14 +116,16 @@ def sample(
     resolved: Prior | CategoryPrior
     if on_categories:
         resolved = resolve_category_prior(pooling, prior)
-        model = build_dirichlet_multinomial(outcomes, pooling, prior=resolved, form=form)
+        model = build_dirichlet_multinomial(
+            outcomes, pooling, prior=resolved, prior_counts=prior_counts, form=form
+        )
     else:
         resolved = resolve_prior(pooling, prior)  # type: ignore[arg-type]
         model = build_beta_binomial(outcomes, pooling, prior=resolved, form=form)
     settings = Settings(
         pooling, resolved, form, ci_prob, keep, seed,
         {"draws": draws, "tune": tune, "sampler": nuts_sampler},
-        AnswerPrior() if answer_prior is None else answer_prior,
+        AnswerPrior() if answer_prior is None else answer_prior, prior_counts,
     )  # fmt: skip
     judged = any(not one.family.on_answers for one in requested)
     voted = any(one.family.on_answers for one in requested)
@@ -142,6 +153,7 @@ class Settings:
     seed: str
     options: Mapping[str, Any]
     answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
+    prior_counts: NDArray[np.float64] | None = None
 
 
 def result(
@@ -162,8 +174,11 @@ def result(
     if trace is not None:
         source = trace["posterior"].to_dataset()
         keep_p = "p" in settings.keep
-        make = category_part if on_categories else success_part
-        parts.append(make(outcomes, grid, source, keep_p, rng))
+        if on_categories:
+            part = category_part(outcomes, grid, source, keep_p, rng, settings.prior_counts)
+        else:
+            part = success_part(outcomes, grid, source, keep_p, rng)
+        parts.append(part)
     if answers is not None:
         source = answers["posterior"].to_dataset()
         parts.append(answer_part(outcomes, grid, source, settings.answer_prior, rng))
@@ -195,7 +210,7 @@ def result(
             },
             **log_likelihood_groups(outcomes, group, settings.prior, settings.keep),
             **predictive_groups(outcomes, group, settings.prior, settings.keep, rng),
-            **data_groups(outcomes, on_categories, answers is not None),
+            **data_groups(outcomes, on_categories, answers is not None, settings.prior_counts),
         },
         _attributes(outcomes, metrics, settings, answers is not None),
     )

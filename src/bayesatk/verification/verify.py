@@ -143,9 +143,11 @@ def _check_same_question(exact: xr.DataTree, sampled: xr.DataTree) -> None:
                 f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "
                 f"the same {name}= to evaluate and sample."
             )
-    for name in ("successes", "count", "answer_count"):
-        trees = [tree for tree in (exact, sampled) if "observed_data" in tree.children]
-        found = [tree["observed_data"].to_dataset().get(name) for tree in trees]
+    names = {"successes": "observed_data", "count": "observed_data"}
+    names |= {"answer_count": "observed_data", "prior_count": "constant_data"}
+    for name, group in names.items():
+        trees = [tree for tree in (exact, sampled) if group in tree.children]
+        found = [tree[group].to_dataset().get(name) for tree in trees]
         if len(found) < 2 or all(one is None for one in found):
             continue
         if found[0] is None or found[1] is None or not np.array_equal(found[0], found[1]):
