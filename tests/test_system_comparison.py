@@ -186,3 +186,43 @@ def test_what_cannot_be_compared_is_refused() -> None:
 def test_beta_images_are_the_scipy_ones() -> None:
     known = _known(3, 2)
     np.testing.assert_allclose(known.cdf(known.values), beta_distribution(3, 2).cdf(known.values))
+
+
+def test_tiers_separate_what_is_apart_and_nothing_else() -> None:
+    rng = np.random.default_rng(8)
+    p = np.concatenate([rng.beta(3, 7, (2, 150)), rng.beta(7, 3, (2, 150))])
+    marks = (rng.random((4, 150, 6)) < p[:, :, None]).astype(int)
+    found = bk.compare(bk.evaluate(marks, "pass@1", rng=1), rng=1)["tiers"]["pass_at_k"]
+    for target in ("questions", "population"):
+        assert found.sel(k=1, target=target).values.tolist() == [2, 2, 1, 1]
+
+
+@pytest.mark.slow
+def test_identical_systems_are_rarely_put_into_different_tiers() -> None:
+    """At most the stated share, 0.1: ten of 40 or more would have probability .005."""
+    apart = np.zeros(2)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        marks = (rng.random((2, 40, 4)) < rng.beta(2, 2, (1, 40, 1))).astype(int)
+        fit = bk.evaluate(marks, "bayes", draws=250, rng=1)
+        tier = bk.compare(fit, alpha=0.1, rng=1)["tiers"]["bayes"]
+        apart += (tier.max("system") > 1).values
+    assert (apart <= 9).all()
+
+
+def test_bands_hold_whole_curves() -> None:
+    rng = np.random.default_rng(4)
+    marks = (rng.random((2, 40, 8)) < rng.beta(2, 2, (2, 40, 1))).astype(int)
+    fit = bk.evaluate(marks, "pass@1,2,4,8", rng=1)
+    found = bk.compare(fit, rng=1)["comparison"]["pass_at_k"]
+    pair = found.sel(system=0, other=1, target="questions")
+    draws = fit["posterior"]["pass_at_k"].sel(target="questions")
+    gap = draws.sel(system=0) - draws.sel(system=1)
+    low, high = (pair.sel(contrast=f"band_{end}") for end in ("lower", "upper"))
+    inside = ((gap >= low) & (gap <= high)).all("k").mean()
+    assert float(inside) == pytest.approx(0.95, abs=0.015)
+    assert (low <= pair.sel(contrast="ci_lower") + 0.003).all()
+    mirror = found.sel(system=1, other=0, target="questions")
+    np.testing.assert_allclose(mirror.sel(contrast="band_upper"), -low, atol=1e-12)
+    with pytest.raises(ValueError, match="alpha must lie strictly"):
+        bk.compare(fit, alpha=0.0)

@@ -172,6 +172,26 @@ def print_comparison(console: Console, result: Any) -> None:
     console.print(grid, markup=False)
     for sentence in frame.loc[frame["target"] == "population", "sentence"]:
         console.print(sentence, highlight=False, markup=False)
+    _print_tiers(console, result)
+
+
+def _print_tiers(console: Console, result: Any) -> None:
+    """Print the tiers on questions like these, where there are more than two systems."""
+    from bayesatk.metrics import parse
+    from bayesatk.results import metric_values
+
+    found = result["tiers"].to_dataset().sel(target="population")
+    names = found["system"].values.tolist()
+    if len(names) < 3:
+        return
+    for metric in parse(str(result.attrs["metrics"])):
+        tier = metric_values(found, metric).values
+        groups = [
+            ", ".join(str(name) for name, own in zip(names, tier, strict=True) if own == level)
+            for level in range(1, int(tier.max()) + 1)
+        ]
+        line = f"Tiers in {metric.label} on questions like these: " + " > ".join(groups)
+        console.print(line, highlight=False, markup=False)
 
 
 def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:

@@ -37,6 +37,8 @@ CONTRASTS = (
     "ratio_upper",
     "monte_carlo_error",
     "sd_unpaired",
+    "band_lower",
+    "band_upper",
 )
 _DRAWS = 4000
 _FLOATS = 30_000_000  # draws of p held at once: 240 MB
@@ -111,6 +113,8 @@ class Exact:
                 *ratio_quantiles(a, b, [0.5, tail, 1.0 - tail]),
                 0.0,
                 sd,
+                np.nan,
+                np.nan,
             ]
         )
 
@@ -151,6 +155,8 @@ class Drawn:
                 *np.quantile(ratio, [0.5, tail, 1.0 - tail], method="lower"),
                 float(np.sqrt(doubt * (1.0 - doubt) / self.effective)),
                 self.sd_unpaired(cell, i, j),
+                np.nan,
+                np.nan,
             ]
         )
 

@@ -7,6 +7,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.comparison.joint import band_width, over_k, tiers
 from bayesatk.comparison.sources import (
     CONTRASTS,
     Settings,
@@ -27,6 +28,7 @@ def compare(
     fit: xr.DataTree,
     *,
     rope: float = 0.0,
+    alpha: float = 0.05,
     rng: RandomSource = None,
 ) -> xr.DataTree:
     """Hold every pair of systems of a result against each other, and rank them all.
@@ -39,19 +41,24 @@ def compare(
     rope : float
         Half-width of the region of practical equivalence: differences within ``[-rope, rope]``
         count as none.
+    alpha : float
+        Share of evaluations in which two identical systems may be put into different tiers.
     rng : int, numpy.random.Generator or None
         For the Bayesian bootstrap (questions like these).
 
     Returns
     -------
     xarray.DataTree
-        The result with two groups. ``comparison`` holds every metric with dims ``(system, other,
+        The result with three groups. ``comparison`` holds every metric with dims ``(system, other,
         [k], [tau], target, contrast)``, contrasts of ``system`` minus ``other``: mean, sd, interval
         (as in the result), probability that the difference is positive, below, inside and above
         the ROPE, expected loss of choosing ``system``, quantiles of the ratio, the Monte Carlo
-        standard error of probabilities (0: exact), and the sd had the questions not been paired.
+        standard error of probabilities (0: exact), the sd had the questions not been paired, and
+        the ends of a band that holds the whole curve of differences over k with the interval's
+        probability (from joint draws).
         ``ranks`` holds the probability of every rank (1 is best), dims ``(system, rank, ...,
-        target)``.
+        target)``; ``tiers`` the tier of every system (1 is best): between tiers every system above
+        is ahead of every one below with probability 1 - alpha/2 or more.
 
     Raises
     ------
@@ -83,25 +90,27 @@ def compare(
     check_result(fit)
     if not rope >= 0.0:
         raise ValueError(f"rope must be 0 or more (the half-width of no difference); got {rope}.")
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
     check_comparable(fit)
     grid = metric_grid(fit)
     generator, seed = resolve_rng(rng)
     settings = Settings(float(fit.attrs["ci_prob"]), fit.attrs["ci_kind"], float(rope))
-    sources = (
-        sampled_questions(fit, grid)
-        if fit.attrs["method"] == "nuts" or on_categories(fit)
-        else exact_questions(fit, grid),
-        paired_population(fit, grid, generator),
-    )
+    drawn = (sampled_questions(fit, grid), paired_population(fit, grid, generator))
+    inexact = fit.attrs["method"] == "nuts" or on_categories(fit)
+    sources = (drawn[0] if inexact else exact_questions(fit, grid), drawn[1])
     systems = fit["posterior"].to_dataset()["system"].values
     size, cells = len(systems), len(list(grid))
     table = np.zeros((size, size, cells, len(TARGETS), len(CONTRASTS)))
     ranks = np.empty((size, size, cells, len(TARGETS)))
+    separated = np.empty((size, cells, len(TARGETS)))
     for (target, source), cell in product(enumerate(sources), range(cells)):
         ranks[:, :, cell, target] = source.ranks(cell)
+        separated[:, cell, target] = tiers(drawn[target].values[:, cell], alpha)
         for i, j in combinations(range(size), 2):
             table[i, j, cell, target] = found = source.contrast(cell, i, j, settings)
             table[j, i, cell, target] = _mirrored(found)
+    _add_bands(table, [each.values for each in drawn], over_k(grid), settings.ci_prob)
     coords = {**grid.coords, "system": systems, "target": list(TARGETS)}
     result = fit.copy()
     attrs = {"rope": float(rope), "seed": seed}
@@ -119,7 +128,26 @@ def compare(
             attrs=attrs,
         )
     )
+    result["tiers"] = xr.DataTree(
+        xr.Dataset(
+            grid.split(separated, ("system",), ("target",)), coords, {**attrs, "alpha": alpha}
+        ).astype(np.int64)
+    )
     return result
+
+
+def _add_bands(
+    table: Array, draws: list[Array], curves: list[list[int]], probability: float
+) -> None:
+    """Fill in bands that hold a whole difference curve over k with this probability."""
+    mean, sd = CONTRASTS.index("mean"), CONTRASTS.index("sd")
+    size = len(table)
+    pairs = [(i, j) for i, j in product(range(size), repeat=2) if i != j]
+    for (i, j), (target, values), cells in product(pairs, enumerate(draws), curves):
+        width = band_width(values[:, cells, i] - values[:, cells, j], probability)
+        own = table[i, j, cells, target]
+        half = width * own[:, sd]
+        table[i, j, cells, target, -2:] = np.stack([own[:, mean] - half, own[:, mean] + half], -1)
 
 
 def _mirrored(found: Array) -> Array:
@@ -134,7 +162,7 @@ def _mirrored(found: Array) -> Array:
             -one["mean"], one["sd"], -one["ci_upper"], -one["ci_lower"], 1.0 - one["prob_greater"],
             one["prob_above_rope"], one["prob_in_rope"], one["prob_below_rope"],
             one["expected_loss"] + one["mean"], *ratio, one["monte_carlo_error"],
-            one["sd_unpaired"],
+            one["sd_unpaired"], np.nan, np.nan,
         ]
     )  # fmt: skip
 
