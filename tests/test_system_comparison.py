@@ -199,15 +199,15 @@ def test_tiers_separate_what_is_apart_and_nothing_else() -> None:
 
 @pytest.mark.slow
 def test_identical_systems_are_rarely_put_into_different_tiers() -> None:
-    """At most the stated share, 0.1: ten of 40 or more would have probability .005."""
+    """At most the stated share, 0.1: eight of 25 or more would have probability .002."""
     apart = np.zeros(2)
-    for seed in range(40):
+    for seed in range(25):
         rng = np.random.default_rng(seed)
         marks = (rng.random((2, 40, 4)) < rng.beta(2, 2, (1, 40, 1))).astype(int)
         fit = bk.evaluate(marks, "bayes", draws=250, rng=1)
         tier = bk.compare(fit, alpha=0.1, rng=1)["tiers"]["bayes"]
         apart += (tier.max("system") > 1).values
-    assert (apart <= 9).all()
+    assert (apart <= 7).all()
 
 
 def test_bands_hold_whole_curves() -> None:
