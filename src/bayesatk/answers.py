@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.priors import AnswerPrior
 from bayesatk.validation import OutcomeError, Scores, is_category, is_missing, shown
 
 Ints = NDArray[np.int64]
@@ -192,6 +193,24 @@ class Ballots:
     count: Ints
     correct: NDArray[np.bool_]
     nobody: int | None
+
+
+def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
+    """Return the answers given and those that the prior lets come.
+
+    Examples
+    --------
+    >>> one = Ballots(np.array([2]), np.array([False]), None)
+    >>> possible(one, AnswerPrior()).correct.tolist()
+    [False, False, True]
+    """
+    lacking = prior.unseen_correct and not ballots.correct.any()
+    more = np.array([False] * prior.unseen + [True] * lacking, bool)
+    return Ballots(
+        np.concatenate([ballots.count, np.zeros(len(more), np.int64)]),
+        np.concatenate([ballots.correct, more]),
+        ballots.nobody,
+    )
 
 
 @dataclass(frozen=True)

@@ -99,17 +99,32 @@ def _replicates(outcomes: Outcomes, draws: xr.Dataset, rng: np.random.Generator)
     """Draw counts of new questions with the same trials, one set for every draw."""
     trials = outcomes.trials.transpose("system", "question")
     mean = draws["mean_p"].transpose("chain", "draw", "system").values[..., None]
-    shape = (*mean.shape[:3], trials.sizes["question"])
+    icc = None
     if "icc" in draws:
         icc = draws["icc"].transpose("chain", "draw", "system").values[..., None]
-        total = (1.0 - icc) / icc
-        tiny = np.nextafter(0.0, 1.0)
-        p = rng.beta(np.maximum(mean * total, tiny), np.maximum((1 - mean) * total, tiny), shape)
-    else:
-        p = np.broadcast_to(mean, shape)
     dims = ("chain", "draw", "system", "question")
-    counts = rng.binomial(trials.values, p)
+    counts = replicated_counts(mean, icc, trials.values, rng)
     coords = {name: draws[name].values for name in dims[:3]} | {
         "question": outcomes.dataset["question"].values
     }
     return xr.Dataset({"successes": (dims, counts)}, coords, {"sample_dims": ["chain", "draw"]})
+
+
+def replicated_counts(
+    mean: Array, icc: Array | None, trials: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw counts of new questions given the hyperparameters; all broadcast together.
+
+    Parameters
+    ----------
+    mean, icc : ndarray
+        Of the difficulty distribution; no icc is one probability for all.
+    trials : ndarray of int
+    rng : numpy.random.Generator
+    """
+    if icc is None:
+        return rng.binomial(trials, mean)
+    total, tiny = (1.0 - icc) / icc, np.nextafter(0.0, 1.0)
+    shape = np.broadcast_shapes(mean.shape, icc.shape, trials.shape)
+    alpha, beta = np.maximum(mean * total, tiny), np.maximum((1.0 - mean) * total, tiny)
+    return rng.binomial(trials, rng.beta(alpha, beta, shape))

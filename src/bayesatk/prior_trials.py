@@ -1,9 +1,10 @@
 """Earlier trials of the same questions: read, discounted, and held against the data."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, ndtr
+from numpy.typing import NDArray
+from scipy.special import ndtr
 
+from bayesatk.core.dirichlet_multinomial import log_ordered
 from bayesatk.outcomes import Outcomes, tally
 from bayesatk.validation import OutcomeError, shown
 
@@ -101,7 +102,7 @@ def _conflict_note(
     variance = spread / trials * (total - trials) / np.maximum(total - 1.0, 1.0)
     gap, sd = float((new @ scores / trials - mean).sum()), float(np.sqrt(variance.sum()))
     z = gap / sd if sd > 0.0 else 0.0
-    factor = float((_log_marginal(1.0 + weight * old, new) - _log_marginal(1.0, new)).sum())
+    factor = float((log_ordered(1.0 + weight * old, new) - log_ordered(1.0, new)).sum())
     p_value = 2.0 * float(ndtr(-abs(z)))
     verdict = (
         "the prior trials conflict with the data: leave them out, or lower prior_weight"
@@ -114,11 +115,3 @@ def _conflict_note(
         f"{z:+.1f} sds from its expectation (p = {p_value:.2g}); log Bayes factor of agreement "
         f"{factor:+.1f}: {verdict}."
     )
-
-
-def _log_marginal(alpha: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Log probability of trials in their order under Dirichlet(alpha), by question."""
-    alpha = np.broadcast_to(np.asarray(alpha, float), counts.shape)
-    rises = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=1)
-    total = alpha.sum(axis=1)
-    return np.asarray(rises - gammaln(total + counts.sum(axis=1)) + gammaln(total))

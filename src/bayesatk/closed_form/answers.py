@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.answers import Ballots
+from bayesatk.answers import Ballots, possible
 from bayesatk.closed_form.category_states import draw_probabilities
-from bayesatk.closed_form.posterior import Draws, SystemPosterior, by_target
-from bayesatk.core.ballot import plurality_latent
+from bayesatk.closed_form.posterior import Draws, SystemPosterior, bootstrap_moments, by_target
+from bayesatk.core.ballot import plurality_latent, vote_credit
 from bayesatk.core.credit import Array
 from bayesatk.core.plurality import plurality_finite, plurality_posterior
 from bayesatk.core.priors import AnswerPrior
@@ -72,9 +72,8 @@ def answer_posterior(
     """
     found = _moments([possible(one, prior) for one in ballots], ks, prior, draws, rng)
     questions = len(ballots)
-    mean, trial = found.mean.mean(axis=0), found.variance.sum(axis=0) / questions**2
-    spread = ((found.mean - mean) ** 2 + found.variance).mean(axis=0) - trial
-    question = np.maximum(spread, 0.0) / (questions + 1.0)
+    share = np.full(questions, 1.0 / questions)
+    mean, trial, question = bootstrap_moments(found.mean, found.variance, share, questions)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         if found.pool is None:
@@ -99,17 +98,6 @@ def answer_posterior(
         draw,
         lambda: (np.zeros(questions), np.zeros(questions)),
         diagnostics={"answer_draws": float(found.draws)},
-    )
-
-
-def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
-    """Return the answers given and those that the prior lets come."""
-    lacking = prior.unseen_correct and not ballots.correct.any()
-    more = np.array([False] * prior.unseen + [True] * lacking, bool)
-    return Ballots(
-        np.concatenate([ballots.count, np.zeros(len(more), np.int64)]),
-        np.concatenate([ballots.correct, more]),
-        ballots.nobody,
     )
 
 
@@ -185,6 +173,5 @@ def _voted(
     found = np.empty((len(p), len(ks)))
     for column, k in enumerate(ks):
         votes = rng.multinomial(k, p)[:, : len(correct)]
-        modes = (votes == votes.max(axis=1, keepdims=True)) & (votes > 0)
-        found[:, column] = (modes & correct).sum(axis=1) / np.maximum(modes.sum(axis=1), 1)
+        found[:, column] = vote_credit(votes, correct)
     return found

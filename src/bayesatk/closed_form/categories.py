@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, polygamma
+from scipy.special import polygamma
 
 from bayesatk.closed_form.category_states import (
     CategoryStates,
@@ -13,9 +13,16 @@ from bayesatk.closed_form.category_states import (
     moments,
 )
 from bayesatk.closed_form.draws import correlated_normals
-from bayesatk.closed_form.posterior import Draws, Summary, SystemPosterior, by_target
+from bayesatk.closed_form.posterior import (
+    Draws,
+    Summary,
+    SystemPosterior,
+    bootstrap_moments,
+    by_target,
+)
 from bayesatk.core.credit import Array, pass_at
 from bayesatk.core.dirichlet import DirichletHyper, dirichlet_posterior
+from bayesatk.core.dirichlet_multinomial import log_ordered
 from bayesatk.core.distribution import MonotoneImage, WeightedPoints
 from bayesatk.core.priors import CategoryPrior, DirichletHyperPrior, Pooling
 
@@ -58,22 +65,12 @@ def category_posterior(
     return build(states, judged, alpha), None
 
 
-def _log_evidence(alpha: Array, counts: Array, prior: Array, repeats: Array) -> float:
-    """Log probability of the observed trials in their order, given the prior trials."""
-    before = alpha + prior
-    rises = (gammaln(before + counts) - gammaln(before)).sum(axis=1)
-    totals = gammaln((before + counts).sum(axis=1)) - gammaln(before.sum(axis=1))
-    return float(repeats @ (rises - totals))
-
-
 def _none(states: CategoryStates, judged: list[Judged], alpha: Array) -> SystemPosterior:
     """Independent Dirichlet priors; the population by the Bayesian bootstrap over questions."""
     questions, share = len(states.which), states.share
     own = alpha + states.evidence
     mean_state, variance_state = moments(judged, own)
-    mean, trial = share @ mean_state, share @ variance_state / questions
-    spread = share @ (mean_state - mean) ** 2 + share @ variance_state - trial
-    question = np.maximum(spread, 0.0) / (questions + 1.0)
+    mean, trial, question = bootstrap_moments(mean_state, variance_state, share, questions)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         kept, rows = None, np.broadcast_to(alpha, (size, len(alpha)))
@@ -88,7 +85,7 @@ def _none(states: CategoryStates, judged: list[Judged], alpha: Array) -> SystemP
         return Draws(np.stack(values, axis=-1), {}, kept)
 
     zero = np.zeros_like(trial)
-    evidence = _log_evidence(alpha, states.counts.astype(float), states.prior, states.repeats)
+    evidence = float(states.repeats @ log_ordered(alpha + states.prior, states.counts))
     return SystemPosterior(
         by_target(mean, mean),
         by_target(trial, trial),
@@ -118,8 +115,7 @@ def _complete(states: CategoryStates, judged: list[Judged], alpha: Array) -> Sys
         Summary(m, s, MonotoneImage(pass_at(1).vector, one * a, one * b, one))
         for m, s, a, b in zip(p_mean, p_sd, own, rest, strict=True)
     ]
-    total = (states.repeats @ states.counts.astype(float))[None]
-    before = (states.repeats @ states.prior)[None]
+    evidence = log_ordered(alpha + states.repeats @ states.prior, states.repeats @ states.counts)
     return SystemPosterior(
         by_target(mean, mean),
         by_target(variance, variance),
@@ -128,7 +124,7 @@ def _complete(states: CategoryStates, judged: list[Judged], alpha: Array) -> Sys
         draw,
         lambda: (np.tile(p_mean, (len(states.which), 1)), np.tile(p_sd, (len(states.which), 1))),
         {"mean_p": summaries},
-        {"log_evidence": _log_evidence(alpha, total, before, one)},
+        {"log_evidence": float(evidence)},
     )
 
 

@@ -19,7 +19,14 @@ from bayesatk.closed_form.draws import (
     sum_covariance,
 )
 from bayesatk.closed_form.partial_pooling import partial_pooling
-from bayesatk.closed_form.posterior import Distributions, Draws, Summary, SystemPosterior, by_target
+from bayesatk.closed_form.posterior import (
+    Distributions,
+    Draws,
+    Summary,
+    SystemPosterior,
+    bootstrap_moments,
+    by_target,
+)
 from bayesatk.core.beta_binomial import beta_binomial_moments
 from bayesatk.core.credit import Credit, pass_at
 from bayesatk.core.distribution import MonotoneImage, constant
@@ -74,11 +81,7 @@ def _none(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> System
     c, n, questions = states.successes, states.trials, states.questions
     moments = posterior_moments(credits, c + prior.alpha, n - c + prior.beta)
     share = states.count / questions
-    mean = share @ moments.mean
-    trial = share @ moments.variance / questions
-    # Var of a Dirichlet(1, .., 1) weighted mean is the spread over questions / (M + 1).
-    spread = share @ (moments.mean - mean) ** 2 + share @ moments.variance - trial
-    question = np.maximum(spread, 0.0) / (questions + 1.0)
+    mean, trial, question = bootstrap_moments(moments.mean, moments.variance, share, questions)
     mixture = StateMixture(Nodes.single(prior.alpha, prior.beta), states, credits)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:

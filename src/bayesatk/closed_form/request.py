@@ -54,7 +54,7 @@ def read_request(
     if prior_trials is not None:
         before, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     resolved: Prior | CategoryPrior = (
-        resolve_category_prior(pooling, prior) if on_categories else resolve_prior(pooling, prior)  # type: ignore[arg-type]
+        resolve_category_prior(pooling, prior) if on_categories else resolve_prior(pooling, prior)
     )
     return outcomes, Request(
         requested, MetricGrid.of(requested), pooling, resolved, answer_prior or AnswerPrior(),

@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.seeding import RandomSource, resolve_rng
+from bayesatk.predictive import replicated_counts
 from bayesatk.results import check_result, stored_counts
 
 Array = NDArray[np.float64]
@@ -141,12 +142,8 @@ def _replicated(own: xr.Dataset, trials: NDArray[np.int64], rng: np.random.Gener
     width = max(1, _CELLS // len(trials))
     for start in range(0, len(chosen), width):
         part = chosen[start : start + width]
-        p = np.repeat(mean[part, None], len(trials), axis=1)
-        if icc is not None:
-            total = ((1.0 - icc[part]) / icc[part])[:, None]
-            tiny = np.nextafter(0.0, 1.0)
-            p = rng.beta(np.maximum(p * total, tiny), np.maximum((1.0 - p) * total, tiny))
-        counts = rng.binomial(trials, p)
+        spread = None if icc is None else icc[part, None]
+        counts = replicated_counts(mean[part, None], spread, trials, rng)
         for row, check in zip(found, _CHECKS, strict=True):
             row[start : start + len(part)] = check.statistic(counts, trials)
     return found

@@ -48,6 +48,23 @@ class Ballot:
     total: Array
 
 
+def vote_credit(votes: NDArray[np.int64], correct: NDArray[np.bool_]) -> Array:
+    """Return the credit of votes that were held: the share of the tied modes that is correct.
+
+    Parameters
+    ----------
+    votes : ndarray of int, shape (elections, answers)
+    correct : ndarray of bool, shape (answers,)
+
+    Examples
+    --------
+    >>> vote_credit(np.array([[2, 2, 1], [0, 0, 0]]), np.array([True, False, False])).tolist()
+    [0.5, 0.0]
+    """
+    tied = (votes == votes.max(axis=1, keepdims=True)) & (votes > 0)
+    return np.asarray((tied & correct).sum(axis=1) / np.maximum(tied.sum(axis=1), 1))
+
+
 def plurality_latent(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) -> Array:
     """Return the expected credit of ``k`` answers drawn with known probabilities.
 

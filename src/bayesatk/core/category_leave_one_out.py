@@ -11,6 +11,7 @@ from bayesatk.core.dirichlet import (
     dirichlet_posterior,
     log_likelihood,
 )
+from bayesatk.core.dirichlet_multinomial import log_ordered
 from bayesatk.core.leave_one_out import Predictive
 
 Counts = NDArray[np.int64]
@@ -22,13 +23,6 @@ def _log_ways(counts: Counts) -> Array:
     return np.asarray(gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))
 
 
-def _log_ordered(alpha: Array, counts: Counts) -> Array:
-    """Log probability of trials in their order under Dirichlet(alpha), by state."""
-    rises = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=-1)
-    total = alpha.sum(axis=-1)
-    return np.asarray(rises - gammaln(total + counts.sum(axis=1)) + gammaln(total))
-
-
 def independent(counts: Counts, repeats: Array, alpha: Array) -> Predictive:
     """Predict without pooling: a question says nothing about another one.
 
@@ -38,7 +32,7 @@ def independent(counts: Counts, repeats: Array, alpha: Array) -> Predictive:
     >>> np.exp(found.left_out).round(12).tolist()
     [0.333333333333]
     """
-    ordered = _log_ordered(alpha, counts)
+    ordered = log_ordered(alpha, counts)
     each = ordered + _log_ways(counts)
     return Predictive(each, each, float(repeats @ ordered))
 
@@ -47,9 +41,9 @@ def complete(counts: Counts, repeats: Array, alpha: Array) -> Predictive:
     """Predict with one vector of probabilities for all questions."""
     total = repeats @ counts
     ways = _log_ways(counts)
-    left_out = _log_ordered(alpha + total - counts, counts)
-    fitted = _log_ordered(alpha + total, counts)
-    evidence = _log_ordered(alpha, total.astype(np.int64)[None])[0]
+    left_out = log_ordered(alpha + total - counts, counts)
+    fitted = log_ordered(alpha + total, counts)
+    evidence = log_ordered(alpha, total.astype(np.int64)[None])[0]
     return Predictive(left_out + ways, fitted + ways, float(evidence))
 
 

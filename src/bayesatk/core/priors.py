@@ -244,7 +244,23 @@ def weaker_categories(prior: CategoryPrior, power: float) -> CategoryPrior:
     return DirichletHyperPrior(scaled(prior.mean), (power * prior.icc[0], power * prior.icc[1]))
 
 
-def resolve_prior(pooling: Pooling, prior: Prior | None) -> Prior:
+def _fitting[Hyper, Fixed](
+    pooling: Pooling, prior: object, hyper: type[Hyper], fixed: type[Fixed], what: str
+) -> Hyper | Fixed:
+    """Return the prior given, checked, or the default of the kind that the pooling needs."""
+    if pooling not in ("none", "partial", "complete"):
+        raise ValueError(f"pooling must be 'none', 'partial' or 'complete'; got {pooling!r}.")
+    needed: type[Hyper] | type[Fixed] = hyper if pooling == "partial" else fixed
+    if prior is None:
+        return needed()
+    if not isinstance(prior, needed):
+        raise TypeError(
+            f"prior for {what}pooling={pooling!r} must be a {needed.__name__}; got {prior!r}."
+        )
+    return prior
+
+
+def resolve_prior(pooling: Pooling, prior: object) -> Prior:
     """Return the prior for a kind of pooling: the one given, checked, or the uniform default.
 
     Examples
@@ -252,16 +268,7 @@ def resolve_prior(pooling: Pooling, prior: Prior | None) -> Prior:
     >>> resolve_prior("none", None)
     BetaPrior(alpha=1.0, beta=1.0)
     """
-    if pooling not in ("none", "partial", "complete"):
-        raise ValueError(f"pooling must be 'none', 'partial' or 'complete'; got {pooling!r}.")
-    needed = HyperPrior if pooling == "partial" else BetaPrior
-    if prior is None:
-        return needed()
-    if not isinstance(prior, needed):
-        raise TypeError(
-            f"prior for pooling={pooling!r} must be a {needed.__name__}; got {prior!r}."
-        )
-    return prior
+    return _fitting(pooling, prior, HyperPrior, BetaPrior, "")
 
 
 def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior:
@@ -272,17 +279,7 @@ def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior:
     >>> resolve_category_prior("none", None)
     DirichletPrior(concentration=1.0)
     """
-    if pooling not in ("none", "partial", "complete"):
-        raise ValueError(f"pooling must be 'none', 'partial' or 'complete'; got {pooling!r}.")
-    needed = DirichletHyperPrior if pooling == "partial" else DirichletPrior
-    if prior is None:
-        return needed()
-    if not isinstance(prior, needed):
-        raise TypeError(
-            f"prior for categories under pooling={pooling!r} must be a {needed.__name__}; got "
-            f"{prior!r}."
-        )
-    return prior
+    return _fitting(pooling, prior, DirichletHyperPrior, DirichletPrior, "categories under ")
 
 
 def prior_from(described: Mapping[str, Any]) -> Any:

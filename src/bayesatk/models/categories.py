@@ -9,6 +9,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
+from bayesatk.answers import possible
 from bayesatk.core.priors import (
     AnswerPrior,
     CategoryPrior,
@@ -202,14 +203,13 @@ def answer_entries(outcomes: Outcomes, prior: AnswerPrior) -> Mapping[str, Any]:
     cells, counts, correct, nobody, labels = [], [], [], [], []
     questions = outcomes.trials.shape[1]
     for system in range(len(outcomes.systems)):
-        for question, one in enumerate(outcomes.answers.of(system)):
-            lacking = prior.unseen_correct and not one.correct.any()
-            more = [False] * prior.unseen + [True] * lacking
+        for question, given in enumerate(outcomes.answers.of(system)):
+            one = possible(given, prior)
             silent = [] if one.nobody is None else [one.nobody]
-            size = len(one.count) + len(more) + len(silent)
+            size = len(one.count) + len(silent)
             cells += [system * questions + question] * size
-            counts += [*one.count.tolist(), *([0] * len(more)), *silent]
-            correct += [*one.correct.tolist(), *more, *([False] * len(silent))]
+            counts += [*one.count.tolist(), *silent]
+            correct += [*one.correct.tolist(), *([False] * len(silent))]
             nobody += [False] * (size - len(silent)) + [True] * len(silent)
             labels += [f"{system}/{question}/{i}" for i in range(size)]
     return {

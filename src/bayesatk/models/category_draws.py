@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.ballot import plurality_latent
+from bayesatk.core.ballot import plurality_latent, vote_credit
 from bayesatk.core.category_credit import CategoryCredit, reachable
 from bayesatk.outcomes import Outcomes
 
@@ -172,6 +172,5 @@ def simulated_credit(
     found = np.empty((len(p), len(ks)))
     for column, k in enumerate(ks):
         votes = np.where(nobody, 0, rng.multinomial(k, p / p.sum(axis=1, keepdims=True)))
-        tied = (votes == votes.max(axis=1, keepdims=True)) & (votes > 0)
-        found[:, column] = (tied & correct).sum(axis=1) / np.maximum(tied.sum(axis=1), 1)
+        found[:, column] = vote_credit(votes, correct)
     return found

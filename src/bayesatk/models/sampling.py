@@ -120,7 +120,7 @@ def sample(
             outcomes, pooling, prior=resolved, prior_counts=prior_counts, form=form
         )
     else:
-        resolved = resolve_prior(pooling, prior)  # type: ignore[arg-type]
+        resolved = resolve_prior(pooling, prior)
         model = build_beta_binomial(outcomes, pooling, prior=resolved, form=form)
     settings = Settings(
         pooling, resolved, form, ci_prob, keep, seed,
