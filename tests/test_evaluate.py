@@ -301,3 +301,28 @@ def test_questions_own_posteriors(ragged, pooling) -> None:
     own = fit["posterior"]["bayes"].sel(target="questions")
     xr.testing.assert_allclose(draws.mean("question"), own.drop_vars("target"), rtol=1e-10)
     assert bk.verify(fit, fit).verdict == "agree"
+
+
+_GRADES = {"a": 0.0, "b": 0.5, "c": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("data", "metric", "means", "variance", "tolerance"),
+    [
+        (bk.tally([[1], [0]]), "bayes", (2 / 3, 1 / 3), 1 / 18, 1e-12),
+        (bk.tally([["c"], ["a"]], scores=_GRADES), "bayes", (0.625, 0.375), 0.034375, 1e-12),
+        (
+            bk.tally([[1], [0]], answers=[["x"], ["y"]]), "plurality@1",
+            (2 / 3, 1 / 4), None, 0.03,
+        ),
+    ],
+)  # fmt: skip
+def test_bootstrap_variance_of_two_questions(data, metric, means, variance, tolerance) -> None:
+    """One weight W is uniform: Var = Var(mean) + E(g_1 - g_2)^2 Var(W), with Var(W) = 1/12."""
+    # Votes: Dirichlet(2, 1) right first; Dirichlet(2, 1, 1) with the right answer unseen.
+    own = (variance, variance) if variance else (1 / 18, 1 / 4 * 3 / 4 / 5)
+    fit = bk.evaluate(data, metric, pooling="none", rng=1)
+    row = bk.table(fit).set_index("target").loc["population"]
+    gap = (means[0] - means[1]) ** 2 + sum(own)
+    assert row["mean"] == pytest.approx(np.mean(means), abs=1e-12)
+    assert row["sd"] ** 2 == pytest.approx(sum(own) / 4 + gap / 12, rel=tolerance)
