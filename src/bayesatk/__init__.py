@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from bayesatk.baseline import baseline_table as baseline_table
     from bayesatk.baseline import random_baseline as random_baseline
     from bayesatk.baseline import skill_if_selected as skill_if_selected
+    from bayesatk.citations import cite as cite
     from bayesatk.closed_form.evaluate import evaluate as evaluate
     from bayesatk.comparison.criticism import criticise as criticise
     from bayesatk.comparison.models import compare_models as compare_models
@@ -29,9 +30,13 @@ if TYPE_CHECKING:
     from bayesatk.core.priors import HyperPrior as HyperPrior
     from bayesatk.distributions import LargestPoissonBinomial as LargestPoissonBinomial
     from bayesatk.distributions import PoissonBinomial as PoissonBinomial
+    from bayesatk.exports import export as export
+    from bayesatk.exports import provenance as provenance
+    from bayesatk.exports import tables_of as tables_of
     from bayesatk.guesser_distribution import (
         random_baseline_distribution as random_baseline_distribution,
     )
+    from bayesatk.io.convert import convert as convert
     from bayesatk.io.load import load as load
     from bayesatk.io.saved import load_result as load_result
     from bayesatk.io.saved import save as save
@@ -77,10 +82,21 @@ if TYPE_CHECKING:
     from bayesatk.parity import pass_at_k_ci as pass_at_k_ci
     from bayesatk.parity import pass_hat_k as pass_hat_k
     from bayesatk.parity import pass_hat_k_ci as pass_hat_k_ci
+    from bayesatk.plots import plot_baseline as plot_baseline
+    from bayesatk.plots import plot_calibration as plot_calibration
+    from bayesatk.plots import plot_curve as plot_curve
+    from bayesatk.plots import plot_difference as plot_difference
+    from bayesatk.plots import plot_difficulty as plot_difficulty
+    from bayesatk.plots import plot_ranks as plot_ranks
+    from bayesatk.plots import plot_shrinkage as plot_shrinkage
+    from bayesatk.plots import plot_systems as plot_systems
+    from bayesatk.plots import plot_verification as plot_verification
     from bayesatk.plurality import plurality_at_k as plurality_at_k
+    from bayesatk.reporting import report as report
     from bayesatk.results import category_table as category_table
     from bayesatk.results import table as table
     from bayesatk.validation import OutcomeError as OutcomeError
+    from bayesatk.validation import OutcomeWarning as OutcomeWarning
     from bayesatk.verification.calibration import Calibration as Calibration
     from bayesatk.verification.calibration import calibrate as calibrate
     from bayesatk.verification.verify import Verification as Verification
@@ -164,6 +180,22 @@ _HOME = {
     "SelectedSkill": "baseline",
     "build_random_guessers": "models.guessers",
     "sample_random_baseline": "models.guessers",
+    "OutcomeWarning": "validation",
+    "cite": "citations",
+    "convert": "io.convert",
+    "export": "exports",
+    "provenance": "exports",
+    "tables_of": "exports",
+    "report": "reporting",
+    "plot_baseline": "plots",
+    "plot_calibration": "plots",
+    "plot_curve": "plots",
+    "plot_difference": "plots",
+    "plot_difficulty": "plots",
+    "plot_ranks": "plots",
+    "plot_shrinkage": "plots",
+    "plot_systems": "plots",
+    "plot_verification": "plots",
 }
 
 __all__ = sorted(_HOME)

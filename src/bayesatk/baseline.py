@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.citations import YAUNEY
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.distribution import interval
@@ -18,7 +19,7 @@ from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.core.selection import selected_skill
 from bayesatk.distributions import LargestPoissonBinomial
 from bayesatk.guessing import check_times, correct_counts, success_probabilities
-from bayesatk.max_random import SOURCE, MaxOrderStatisticPoissonBinomial
+from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
 from bayesatk.metrics import parse
 from bayesatk.results import STATISTICS, TARGETS, check_result, stored_counts, stored_prior
 
@@ -169,7 +170,7 @@ def random_baseline(
         },
         attrs={
             "t": float(t), "correlation": float(correlation), "alpha": float(alpha),
-            "seed": seed, "citation": SOURCE,
+            "seed": seed, "citation": YAUNEY,
         },
     )  # fmt: skip
     result = fit.copy()

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import xarray as xr
 
+from bayesatk.citations import YAUNEY
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.distributions import PoissonBinomial
-from bayesatk.max_random import SOURCE
 from bayesatk.results import SCHEMA_VERSION, STATISTICS, build
 
 _CHAINS = 4
@@ -82,6 +82,6 @@ def random_baseline_distribution(
     attrs = {
         "schema_version": SCHEMA_VERSION, "method": "max_random", "t": float(t),
         "correlation": float(correlation), "seed": seed, "ci_prob": float(ci_prob),
-        "citations": json.dumps([SOURCE]),
+        "citations": json.dumps([YAUNEY]),
     }  # fmt: skip
     return build(groups, attrs)

@@ -12,7 +12,6 @@ from bayesatk.distributions import Immutable, LargestPoissonBinomial, PoissonBin
 from bayesatk.guessing import check_times, correct_counts, positive_whole, success_probabilities
 
 Array = NDArray[np.float64]
-SOURCE = "Yauney and Mimno 2024, arXiv:2404.13020 (max random baseline)"
 _LARGEST = 709.0  # log of the largest double
 
 

@@ -5,6 +5,7 @@ objects) and refuses what it cannot read, naming the cell, the rule and the reme
 is `bayesatk.io.load`, which ends here too.
 """
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -39,11 +40,14 @@ class Outcomes:
         What was assumed on the way in; shown on the data card and kept in results.
     answers : Answers, optional
         The distinct answers given, for votes between them.
+    sources : tuple of (str, str)
+        Name and SHA-256 of every file that was read.
     """
 
     dataset: xr.Dataset
     notes: tuple[str, ...] = ()
     answers: Answers | None = None
+    sources: tuple[tuple[str, str], ...] = ()
 
     @property
     def trials(self) -> xr.DataArray:
@@ -86,7 +90,7 @@ class Outcomes:
             attrs=self.dataset.attrs,
         )  # fmt: skip
         note = f"success is {rule}: {', '.join(map(str, names))}"
-        return Outcomes(dataset, (*self.notes, note), self.answers)
+        return replace(self, dataset=dataset, notes=(*self.notes, note))
 
     @property
     def successes(self) -> xr.DataArray:
@@ -100,6 +104,17 @@ class Outcomes:
             )
         correct = self.dataset["count"].isel(category=int(np.argmax(scores)), drop=True)
         return correct.rename("successes")
+
+    def sha256(self) -> str:
+        """Return a digest of the counts with their labels and scores."""
+        found = hashlib.sha256()
+        for name in ("count", "missing", "system", "question", "category", "score"):
+            values = self.dataset[name].values
+            if values.dtype == object:
+                values = np.array([str(value) for value in values.ravel().tolist()])
+            found.update(f"{name} {values.shape} {values.dtype.str}".encode())
+            found.update(np.ascontiguousarray(values).tobytes())
+        return found.hexdigest()
 
     @property
     def systems(self) -> list[Any]:

@@ -58,6 +58,8 @@ def root_attributes(
         "metrics": metrics,
         "missing_policy": str(data.dataset.attrs.get("missing_policy", "error")),
         "assumptions": json.dumps(list(data.notes)),
+        "input_sha256": data.sha256(),
+        "input_files": json.dumps([list(each) for each in data.sources]),
         "citations": json.dumps(list(citations)),
         "versions": json.dumps({name: version(name) for name in ("bayesatk", *_PACKAGES)}),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),

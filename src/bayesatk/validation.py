@@ -27,6 +27,10 @@ class OutcomeError(ValueError):
     """Outcomes that cannot be read as given; the message says where, why, and what to do."""
 
 
+class OutcomeWarning(UserWarning):
+    """Outcomes that can be read, but look as if they did not mean what they say."""
+
+
 def shown(value: object, width: int = 80) -> str:
     """Return a short repr of any object, also of one whose repr fails.
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import xarray as xr
 
+from bayesatk.citations import RUBIN
 from bayesatk.closed_form.analysis import Analysis, Request
 from bayesatk.closed_form.assembly import (
     diagnostic_variables,
@@ -250,5 +251,5 @@ _SOURCES = {
 def _citations(grid: MetricGrid, pooling: str) -> tuple[str, ...]:
     sources = [_SOURCES.get(family.variable, "") for family in grid.families]
     if pooling == "none":
-        sources.append("Rubin 1981, Annals of Statistics 9(1), 130-134 (Bayesian bootstrap)")
+        sources.append(RUBIN)
     return tuple(dict.fromkeys(source for source in sources if source))

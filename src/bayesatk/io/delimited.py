@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from bayesatk.tables import Columns, find_columns
+from bayesatk.columns import Columns, find_columns
+from bayesatk.io.json_stream import decoded
 from bayesatk.validation import OutcomeError, Scores
 
 _BOOLEANS = {"true": True, "false": False}
@@ -17,23 +17,18 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?", re.ASCII | re.IG
 
 
 def read_delimited(
-    path: Path, columns: Mapping[str, str], scores: Scores, separator: str
+    file: BinaryIO, columns: Mapping[str, str], scores: Scores, separator: str
 ) -> Columns:
     """Read the columns that matter; rows are numbered by the line on which they begin."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as text, _long_fields():
-            rows = _rows(csv.reader(text, delimiter=separator, strict=True))
-            header = next(rows, None)
-            if header is None:
-                raise OutcomeError(
-                    "the file must be delimited text with a header; it is empty. Give it a first "
-                    "row of column names."
-                )
-            return _collect(rows, header[1], columns, scores)
-    except UnicodeDecodeError as error:
-        raise OutcomeError(
-            f"the file must be UTF-8 delimited text; {error}. Save it as UTF-8."
-        ) from None
+    with _long_fields(), decoded(file, newline="") as text:
+        rows = _rows(csv.reader(text, delimiter=separator, strict=True))
+        header = next(rows, None)
+        if header is None:
+            raise OutcomeError(
+                "the file must be delimited text with a header; it is empty. Give it a first "
+                "row of column names."
+            )
+        return _collect(rows, header[1], columns, scores)
 
 
 @contextmanager
@@ -73,6 +68,7 @@ def _collect(
     wanted = [(role, header.index(name)) for role, name in roles.items()]
     kept: dict[str, list[Any]] = {role: [] for role in roles}
     lines: list[int] = []
+    pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
     for line, row in rows:
         if len(row) != len(header):
             raise OutcomeError(
@@ -87,7 +83,7 @@ def _collect(
                     f"row {line} must have a {role} in column {roles[role]!r}; its cell is blank. "
                     "Fill it in, or remove the row."
                 )
-            kept[role].append(cell)
+            kept[role].append(pool.setdefault(cell, cell))
     if "outcome" in kept:
         numbers = _numbers(scores)
         read = {text: _from_text(text, scores, numbers) for text in set(kept["outcome"])}

@@ -10,6 +10,7 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.citations import HOFFMAN
 from bayesatk.core.category_credit import reachable
 from bayesatk.core.priors import (
     AnswerPrior,
@@ -228,7 +229,7 @@ def _attributes(
         seed=settings.seed,
         metrics=" ".join(metric.label for metric in metrics),
         data=outcomes,
-        citations=("Hoffman and Gelman 2014, JMLR 15, 1593-1623 (NUTS)",),
+        citations=(HOFFMAN,),
         ci_prob=float(settings.ci_prob),
         ci_kind="eti",
         model_form=settings.form,

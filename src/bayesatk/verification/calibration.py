@@ -17,6 +17,7 @@ from rich.progress import track
 from scipy.special import ndtr, ndtri
 from scipy.stats import kstest
 
+from bayesatk.citations import TALTS
 from bayesatk.core.priors import (
     HyperPrior,
     Pooling,
@@ -216,7 +217,7 @@ def _tree(study: Study, done: dict[int, dict[str, list[float]]], replications: i
             "method": "simulation-based calibration",
             "engine": study.engine,
             "study": json.dumps(asdict(study)),
-            "citations": json.dumps(["Talts et al. 2018, arXiv:1804.06788"]),
+            "citations": json.dumps([TALTS]),
         }
     )
     return tree

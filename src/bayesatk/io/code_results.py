@@ -1,0 +1,126 @@
+"""Results of code benchmarks: EvalPlus ``*eval_results.json`` and HumanEval ``*_results.jsonl``.
+
+Facts of the formats: EvalPlus maps every task under ``eval`` to a list of judged solutions, each
+with ``base_status`` and (unless only the base tests ran) ``plus_status``, "pass", "fail" or
+"timeout"; its first releases wrote ``{"base": [[status, ...], ...], "plus": ...}`` instead, with
+"success" for "pass". A solution passes the added tests only if it passes the base tests too.
+HumanEval writes a line ``{task_id, completion, result, passed}`` for every solution.
+"""
+
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bayesatk.io.json_stream import decoded, members, parse
+from bayesatk.io.rows import Rows, Trial
+from bayesatk.validation import OutcomeError, shown
+
+_TESTS = ("base", "plus")
+_PASSES = ("pass", "success")
+
+
+def read_evalplus(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
+    """Read an EvalPlus file, one task at a time."""
+    name = _opened(path, system, rows, ".eval_results", "_eval_results")
+    with decoded(file) as text:
+        for key, task, judged in members(text, frozenset({"eval"})):
+            if key == "eval":
+                for number, (status, solution) in enumerate(_solutions(judged, task, rows)):
+                    rows.add(_judged(name, task, number, status, solution))
+
+
+def _judged(system: str, task: object, number: int, status: object, solution: object) -> Trial:
+    known = isinstance(status, str)
+    return Trial(
+        system=system,
+        task="",
+        question=task,
+        trial=number,
+        outcome=int(status in _PASSES) if known else None,
+        reason="" if known else "not judged",
+        empty=isinstance(solution, str) and not solution.strip(),
+    )
+
+
+def read_human_eval(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
+    """Read a HumanEval file, one solution at a time."""
+    name = _opened(path, system, rows, "_results", ".jsonl")
+    with decoded(file) as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                rows.add(_solution(parse(line, f"line {number}"), number, name))
+
+
+def _solution(record: object, number: int, system: str) -> Trial:
+    if not isinstance(record, dict) or "task_id" not in record or "passed" not in record:
+        raise OutcomeError(
+            f"line {number} must have task_id and passed, as HumanEval writes them; got "
+            f"{shown(record)}."
+        )
+    completion = record.get("completion")
+    return Trial(
+        system=system,
+        task="",
+        question=record["task_id"],
+        trial=number,
+        outcome=record["passed"],
+        empty=isinstance(completion, str) and not completion.strip(),
+    )
+
+
+def _opened(path: Path, system: str | None, rows: Rows, *suffixes: str) -> str:
+    """Open the log and return the name of its system."""
+    rows.open(path.name)
+    if system is not None:
+        return system
+    name = path.stem
+    for suffix in suffixes:
+        name = name.removesuffix(suffix)
+    rows.note(f"system {name!r} is named by its file")
+    return name or path.stem
+
+
+def _solutions(judged: object, task: object, rows: Rows) -> list[tuple[object, object]]:
+    """Return status and text of every solution of a task, under the chosen tests."""
+    if isinstance(judged, dict) and isinstance(judged.get("base"), list):
+        names = [name for name in _TESTS if judged.get(name)]
+        lists = [[_first(each) for each in judged[name]] for name in names]
+        return [
+            (_status(dict(zip(names, each, strict=True)), task, rows), None)
+            for each in zip(*lists, strict=False)
+        ]
+    if not isinstance(judged, list):
+        raise OutcomeError(f"eval[{task!r}] must be a list of solutions; got {shown(judged)}.")
+    found: list[tuple[object, object]] = []
+    for each in judged:
+        one: dict[str, Any] = each if isinstance(each, dict) else {}
+        statuses = {name: one.get(f"{name}_status") for name in _TESTS}
+        there = {name: status for name, status in statuses.items() if status is not None}
+        found.append((_status(there, task, rows), one.get("solution")))
+    return found
+
+
+def _first(entry: object) -> object:
+    return entry[0] if isinstance(entry, list) and entry else None
+
+
+def _status(statuses: dict[str, object], task: object, rows: Rows) -> object:
+    """Return the status of a solution under the chosen tests."""
+    if "base" not in statuses:
+        raise OutcomeError(f"every solution of {task!r} must have a base_status; one has none.")
+    if _tests(list(statuses), rows) == "base" or statuses["base"] not in _PASSES:
+        return statuses["base"]
+    return statuses["plus"]
+
+
+def _tests(there: list[str], rows: Rows) -> str:
+    """Return which tests count: the only ones, or those that were named."""
+    chosen = rows.options.scorer
+    if chosen is None and len(there) == 1:
+        return there[0]
+    if chosen in there:
+        rows.note(f"marks are EvalPlus's {chosen!r} tests")
+        return str(chosen)
+    raise OutcomeError(
+        f"scorer must be one of the tests that ran, {', '.join(map(repr, there))}; got "
+        f"{shown(chosen)}. 'plus' demands both."
+    )

@@ -1,0 +1,126 @@
+"""`convert`: logs and tables of any kind as one long table."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from bayesatk.columns import Columns
+from bayesatk.io.formats import LOGS
+from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
+from bayesatk.io.rows import LogOptions, QuestionKey, to_columns
+from bayesatk.outcomes import BINARY
+from bayesatk.validation import OutcomeError
+
+_ENDINGS = (".csv", ".jsonl", ".parquet")
+
+
+def convert(
+    source: object,
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    format: str | None = None,
+    scorer: str | None = None,
+    filter: str | None = None,
+    answers: bool = False,
+    question_key: QuestionKey = "id",
+    same_system: Literal["error", "trials"] = "error",
+    empty_output: Literal["marked", "missing"] = "marked",
+    progress: bool = False,
+) -> Path:
+    r"""Write logs, or tables, as one long table with a row per trial.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, or mapping {system: path or paths}
+        As for `bayesatk.load`.
+    path : path
+        ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced. Columns ``system``,
+        ``question``, ``trial``, ``outcome``; ``answer`` if asked for; ``reason`` why an outcome is
+        missing, if some are.
+    columns, format, scorer, filter, answers, question_key, same_system, empty_output, progress
+        As for `bayesatk.load`.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    OutcomeError
+        If a file cannot be read, or `path` has another ending.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "runs.csv").write_text("task,attempt,passed\na,1,1\na,2,0\n")
+    >>> path = convert(folder / "runs.csv", folder / "runs.jsonl")
+    >>> path.read_text().splitlines()[0]
+    '{"question": "a", "trial": "1", "outcome": 1}'
+    """
+    path = Path(path)
+    if path.suffix not in _ENDINGS:
+        raise OutcomeError(f"path must end in {', '.join(_ENDINGS)}; got {path.name!r}.")
+    options = LogOptions(
+        scorer=scorer, filter=filter, answers=answers, question_key=question_key,
+        same_system=same_system, empty_output=empty_output,
+    )  # fmt: skip
+    found, kinds, opener = find_files(source, format, progress)
+    reasons: list[str] = []
+    try:
+        if all(kind in LOGS for kind in kinds):
+            rows = read_logs(found, kinds, opener, options, columns)
+            table = to_columns(rows)
+            reasons = [one.reason for one in rows.trials]
+        else:
+            table = read_tables(found, kinds, opener, options, columns or {}, BINARY)
+    except OutcomeError as error:
+        raise in_file(found, error) from None
+    _write(path, _columns(table, reasons))
+    return path
+
+
+def _columns(table: Columns, reasons: Sequence[str]) -> dict[str, list[Any]]:
+    found = {
+        role: list(values.tolist() if hasattr(values, "tolist") else values)
+        for role, values in table.values.items()
+    }
+    return found | ({"reason": list(reasons)} if any(reasons) else {})
+
+
+def _write(path: Path, columns: dict[str, list[Any]]) -> None:
+    if path.suffix == ".parquet":
+        _write_parquet(path, columns)
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        if path.suffix == ".csv":
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows(_cells(columns))
+            return
+        for row in _cells(columns):
+            file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
+
+
+def _cells(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
+    return zip(*columns.values(), strict=True)
+
+
+def _write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise OutcomeError(
+            "writing Parquet needs pyarrow. Install it: pip install 'bayesatk[parquet]'. Or write "
+            "CSV."
+        ) from None
+    try:
+        parquet.write_table(pyarrow.table(columns), path)
+    except pyarrow.ArrowException as error:
+        raise OutcomeError(
+            f"the columns must each be of one kind for Parquet; {error}. Write .jsonl."
+        ) from None

@@ -1,0 +1,89 @@
+"""Which format a file has, by its name and its beginning."""
+
+from itertools import islice
+from typing import Any, BinaryIO
+
+from bayesatk.io.json_stream import decoded, members, parse
+from bayesatk.io.sources import Opener, Source
+from bayesatk.validation import OutcomeError, shown
+
+TABLES = ("csv", "tsv", "jsonl", "json", "parquet")
+LOGS = ("inspect", "lm-eval", "evalplus", "human-eval", "tau-bench", "tau2-bench")
+
+_SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+    ".parquet": "parquet", ".eval": "inspect",
+}  # fmt: skip
+_ZIP = b"PK\x03\x04"
+
+
+def detect(source: Source, opener: Opener, told: str | None) -> str:
+    """Return the name of the format."""
+    if told is not None:
+        if told not in (*TABLES, *LOGS):
+            raise OutcomeError(
+                f"format must be one of {', '.join((*TABLES, *LOGS))}; got {shown(told)}."
+            )
+        return told
+    suffix = source.path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise OutcomeError(
+            f"the file type must be one of {', '.join(_SUFFIXES)}; got {suffix!r}. Say what it is "
+            f"with format=, one of {', '.join((*TABLES, *LOGS))}; or convert it, or pass the data "
+            "itself to bayesatk.tally."
+        )
+    found = _SUFFIXES[suffix]
+    if found not in ("json", "jsonl"):
+        return found
+    with opener.open(source) as file:
+        return _of_document(file) if found == "json" else _of_lines(file)
+
+
+def sniff(start: bytes) -> str:
+    """Return the format of a stream without a name, from its first bytes.
+
+    Examples
+    --------
+    >>> sniff(b"task,passed"), sniff(b'{"task": 1}'), sniff(b"[{}]")
+    ('.csv', '.jsonl', '.json')
+    """
+    if start.startswith(_ZIP):
+        return ".eval"
+    if start.startswith(b"PAR1"):
+        return ".parquet"
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"["):
+        return ".json"
+    if text.startswith(b"{"):
+        first, _, rest = text.partition(b"\n")
+        return ".jsonl" if first.rstrip().endswith(b"}") or not rest else ".json"
+    return ".tsv" if b"\t" in text.partition(b"\n")[0] else ".csv"
+
+
+def _of_lines(file: BinaryIO) -> str:
+    """Tell lm-eval's samples and HumanEval's results from other records."""
+    with decoded(file) as lines:
+        for number, line in enumerate(islice(lines, 1000), start=1):
+            if line.strip():
+                record = parse(line, f"line {number}", None)
+                keys = set(record) if isinstance(record, dict) else set()
+                if {"doc_id", "resps"} <= keys:
+                    return "lm-eval"
+                return "human-eval" if {"task_id", "passed", "completion"} <= keys else "jsonl"
+    return "jsonl"
+
+
+def _of_document(file: BinaryIO) -> str:
+    """Tell logs from arrays of records by the first parts of the document."""
+    streamed = frozenset({"samples", "simulations", "eval", "tasks"})
+    with decoded(file) as text:
+        for key, _, value in members(text, streamed):
+            if key == "":
+                keys: set[Any] = set(value) if isinstance(value, dict) else set()
+                traced = {"task_id", "reward"} <= keys and keys & {"traj", "info"}
+                return "tau-bench" if traced else "json"
+            if key == "eval":
+                return "evalplus" if isinstance(value, list) or "base" in str(value) else "inspect"
+            if key in ("simulations", "samples"):
+                return "tau2-bench" if key == "simulations" else "inspect"
+    return "json"

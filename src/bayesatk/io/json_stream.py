@@ -1,0 +1,180 @@
+"""JSON documents of any size, one value at a time.
+
+Evaluation logs are single JSON documents whose size is nearly all transcripts, and they write NaN,
+which is no JSON and which the streaming parsers refuse. So the standard library's decoder is given
+a window of the text that grows until it holds the next value, and never the whole.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import Any, BinaryIO, TextIO
+
+from bayesatk.validation import OutcomeError
+
+Pairs = Callable[[list[tuple[str, object]]], object]
+
+_READ_ERRORS = (ValueError, RecursionError)  # json's own, bytes that are no text, endless digits
+_WINDOW = 1 << 20  # characters read at least at once
+_LONGEST = 1 << 29  # characters of one value: what is held in memory at once
+_CUT = 16  # no literal, number or escape that the window cuts in two is longer than this
+
+
+def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the object; a key written twice would silently lose one value."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OutcomeError(f"the field {twice!r} occurs twice in one object. Remove one.")
+    return record
+
+
+def parse(text: str | bytes, where: str, pairs: Pairs | None = distinct) -> Any:
+    """Return the one value that a text holds."""
+    try:
+        return json.loads(text, object_pairs_hook=pairs)
+    except OutcomeError as error:
+        raise OutcomeError(f"{where}: {error}") from None
+    except _READ_ERRORS as error:
+        raise OutcomeError(f"{where} must be JSON; {error}. Check how it was written.") from None
+
+
+def members(
+    stream: TextIO, streamed: frozenset[str] = frozenset(), pairs: Pairs | None = None
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the parts of a document: (key, place, value).
+
+    Elements of a document that is an array come as ``("", number, value)``; members of one that is
+    an object as ``(key, None, value)``, and those whose key is in `streamed` part by part, with
+    the number or key of each.
+
+    Examples
+    --------
+    >>> import io
+    >>> list(members(io.StringIO('{"n": 1, "samples": [4, NaN]}'), frozenset({"samples"})))
+    [('n', None, 1), ('samples', 0, 4), ('samples', 1, nan)]
+    """
+    window = _Window(stream, pairs)
+    try:
+        if window.peek() == "[":
+            yield from (("", place, value) for place, value in window.items())
+        elif window.peek() == "{":
+            for key, value in window.fields(streamed):
+                if value is _STREAMED:
+                    yield from ((key, place, part) for place, part in window.items())
+                else:
+                    yield key, None, value
+        else:
+            raise _Fault(f"it begins with {window.peek()!r}" if window.peek() else "it is empty")
+        if window.peek():
+            raise _Fault("something follows the document")
+    except _READ_ERRORS as error:
+        if isinstance(error, OutcomeError):
+            raise
+        raise OutcomeError(
+            f"the file must be one JSON array or object; {error}. Check how it was written, and "
+            "whether it is complete."
+        ) from None
+
+
+@contextmanager
+def decoded(file: BinaryIO, newline: str | None = None) -> Iterator[TextIO]:
+    """Read a file of bytes as UTF-8, and leave it open."""
+    text = TextIOWrapper(file, encoding="utf-8-sig", newline=newline)
+    try:
+        yield text
+    finally:
+        text.detach()
+
+
+class _Fault(ValueError):
+    """What makes a text no JSON."""
+
+
+_STREAMED = object()
+
+
+class _Window:
+    """The part of the text in memory, and the place up to which it has been read."""
+
+    def __init__(self, stream: TextIO, pairs: Pairs | None) -> None:
+        self.stream, self.text, self.place = stream, "", 0
+        self.decode = json.JSONDecoder(object_pairs_hook=pairs).raw_decode
+
+    def more(self) -> bool:
+        """Lengthen the window, and drop what has been read; False at the end of the text."""
+        held = len(self.text) - self.place
+        if held > _LONGEST:
+            raise _Fault(f"one value is longer than {_LONGEST} characters")
+        found = self.stream.read(max(held, _WINDOW))  # doubled: work stays linear in the length
+        self.text, self.place = self.text[self.place :] + found, 0
+        return bool(found)
+
+    def peek(self) -> str:
+        """Return the next character that is not blank; none at the end."""
+        while True:
+            while self.place < len(self.text):
+                if self.text[self.place] not in " \t\r\n":
+                    return self.text[self.place]
+                self.place += 1
+            if not self.more():
+                return ""
+
+    def take(self, expected: str) -> str:
+        """Step over one of the expected characters."""
+        found = self.peek()
+        if not found or found not in expected:
+            where = "the end" if not found else repr(found)
+            raise _Fault(f"expected {' or '.join(map(repr, expected))}, got {where}")
+        self.place += 1
+        return found
+
+    def value(self) -> Any:
+        """Return the next value."""
+        self.peek()
+        while True:
+            try:
+                value, end = self.decode(self.text, self.place)
+            except json.JSONDecodeError as error:
+                cut = error.msg.startswith("Unterminated") or error.pos > len(self.text) - _CUT
+                if cut and self.more():
+                    continue
+                raise _Fault(f"{error.msg} at character {error.pos} of a part") from None
+            if end == len(self.text) and self.more():
+                continue  # a number may go on
+            self.place = end
+            return value
+
+    def fields(self, streamed: frozenset[str]) -> Iterator[tuple[str, Any]]:
+        """Yield the members of the object that comes next; of streamed ones only the key."""
+        self.take("{")
+        if self.peek() == "}":
+            self.take("}")
+            return
+        while True:
+            if self.peek() != '"':
+                raise _Fault("a key must be text")
+            key = self.value()
+            self.take(":")
+            lazy = key in streamed and self.peek() in ("[", "{")
+            yield key, _STREAMED if lazy else self.value()
+            if self.take(",}") == "}":
+                return
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Yield number or key with the value of every part of the array or object that is next."""
+        if self.peek() == "{":
+            yield from self.fields(frozenset())
+            return
+        self.take("[")
+        number = 0
+        if self.peek() == "]":
+            self.take("]")
+            return
+        while True:
+            yield number, self.value()
+            number += 1
+            if self.take(",]") == "]":
+                return

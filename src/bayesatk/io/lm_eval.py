@@ -1,0 +1,161 @@
+"""``samples_*.jsonl`` of lm-evaluation-harness, one file for each task and run.
+
+Facts of the format: a row for every document *and filter*; ``metrics`` names the marks in the row;
+``resps`` holds every response, though with repeats only one filtered response is marked. The model
+is named by the folder, and by ``results_*.json`` in it. So a file is one trial of every document,
+and further runs are further trials.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bayesatk.io.json_stream import decoded, parse
+from bayesatk.io.rows import Rows, Trial, digest
+from bayesatk.validation import OutcomeError, shown
+
+_NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
+
+
+def read_samples(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
+    """Read one file: every row of the chosen filter is a trial of its document."""
+    rows.open(f"{path.parent.name}/{path.name}")
+    named = _NAME.fullmatch(path.name)
+    task = named["task"] if named else path.stem
+    model = system or _model(path, rows)
+    seen = _Chosen(rows)
+    with decoded(file) as lines:
+        for number, line in enumerate(lines, start=1):
+            record = parse(line, f"line {number}", None) if line.strip() else None
+            if record is None:
+                continue
+            if not isinstance(record, dict) or "doc_id" not in record:
+                raise OutcomeError(
+                    f"line {number} must be an lm-eval sample, with a doc_id; got {shown(record)}."
+                )
+            mark = seen.mark(record, f"line {number}")
+            if mark is not _OTHER:
+                rows.add(_trial(record, mark, model, task, path.name))
+    seen.finish()
+
+
+def _trial(record: dict[str, Any], mark: object, system: str, task: str, run: str) -> Trial:
+    answer = _only(record.get("filtered_resps"))
+    return Trial(
+        system=system,
+        task=task,
+        question=record["doc_id"],
+        trial=run,
+        outcome=mark,
+        answer=answer if isinstance(answer, str) else None,
+        content=_content(record),
+        reason="" if mark is not None else "unscored",
+        empty=answer in ("", []),
+    )
+
+
+_OTHER = object()
+
+
+class _Chosen:
+    """Which filter and metric of a file are read."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.filter, self.metric = rows.options.filter, rows.options.scorer
+        self.filters: list[str] = []
+
+    def mark(self, record: dict[str, Any], where: str) -> object:
+        """Return the mark of a row; `_OTHER` if it is of another filter."""
+        own = str(record.get("filter", "none"))
+        if own not in self.filters:
+            self.filters.append(own)
+        if self.filter is None and len(self.filters) > 1:
+            raise OutcomeError(
+                f"one filter must be chosen; {where} has {own!r}, earlier rows "
+                f"{self.filters[0]!r}: each document comes once for every filter. Choose: "
+                f"filter={self.filters[0]!r}."
+            )
+        if self.filter is not None and own != self.filter:
+            return _OTHER
+        self._refuse_repeats(record, where)
+        metric = self._metric(record, where)
+        if metric not in record:
+            raise OutcomeError(f"{where} must have the metric {metric!r}, as other rows do.")
+        return record[metric]
+
+    def finish(self) -> None:
+        """Refuse a filter that no row has."""
+        if self.filters and self.filter is not None and self.filter not in self.filters:
+            raise OutcomeError(
+                f"filter must be one of {', '.join(map(repr, self.filters))}; got "
+                f"{shown(self.filter)}."
+            )
+
+    def _metric(self, record: dict[str, Any], where: str) -> str:
+        listed = record.get("metrics")
+        names = [str(name) for name in listed] if isinstance(listed, list) else []
+        if self.metric is None:
+            if len(names) != 1:
+                raise OutcomeError(
+                    f"one metric must be chosen; {where} has {', '.join(names) or 'none listed'}. "
+                    f"Choose: scorer={names[0] if names else 'exact_match'!r}."
+                )
+            self.metric = names[0]
+            self.rows.note(f"marks are lm-eval's {self.metric!r}")
+        elif self.metric not in record:
+            raise OutcomeError(
+                f"scorer must be a metric of the file, {', '.join(names)}; got "
+                f"{shown(self.metric)} ({where})."
+            )
+        return self.metric
+
+    def _refuse_repeats(self, record: dict[str, Any], where: str) -> None:
+        """Refuse several responses of which one mark is in the file."""
+        responses = record.get("resps")
+        repeated = (
+            [each for each in responses if isinstance(each, list)]
+            if isinstance(responses, list)
+            else []
+        )
+        texts = [each for each in repeated if all(isinstance(one, str | list) for one in each)]
+        several = max(map(len, texts), default=1)
+        if several > 1:
+            raise OutcomeError(
+                f"{where} holds {several} responses to one request, and one mark for them all: the "
+                "marks of single trials are not in the file. Run lm-eval once for each trial "
+                "(repeats: 1, another --seed and --output_path) and give all the files."
+            )
+
+
+def _only(values: object) -> object:
+    """Return the only element of a list, or the value itself."""
+    return values[0] if isinstance(values, list) and len(values) == 1 else values
+
+
+def _content(record: dict[str, Any]) -> str:
+    """Digest of document and target; prompts may differ between seeds, by their examples."""
+    own = record.get("doc_hash") or digest(json.dumps(record.get("doc"), sort_keys=True))
+    right = record.get("target_hash") or digest(record.get("target"))
+    return digest(own, right)
+
+
+def _model(path: Path, rows: Rows) -> str:
+    """Return the name of the model: in results_*.json beside the file, or that of the folder."""
+    beside = sorted(path.resolve().parent.glob("results_*.json"))
+    names = {name for file in beside if (name := _named_in(file))}
+    if len(names) == 1:
+        return names.pop()
+    folder = path.resolve().parent.name
+    rows.note(f"system {folder!r} is named by the folder of {path.name}")
+    return folder
+
+
+def _named_in(file: Path) -> str:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):  # a name is no more than a convenience
+        return ""
+    name = found.get("model_name") if isinstance(found, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,104 @@
+"""Long tables in files: CSV, TSV, JSON Lines, JSON arrays and Parquet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bayesatk import tables
+from bayesatk.columns import Columns, find_columns
+from bayesatk.io.delimited import read_delimited
+from bayesatk.io.records import read_array, read_lines
+from bayesatk.io.sources import Source
+from bayesatk.validation import OutcomeError, Scores, shown
+
+
+def read_one_table(
+    kind: str, file: BinaryIO, path: Path, columns: Mapping[str, str], scores: Scores
+) -> Columns:
+    """Read the columns that matter from one file."""
+    if kind == "parquet":
+        return _read_parquet(path, columns)
+    if kind in ("csv", "tsv"):
+        return read_delimited(file, columns, scores, "," if kind == "csv" else "\t")
+    return read_lines(file, columns) if kind == "jsonl" else read_array(file, columns)
+
+
+def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
+    """Return the rows of all files as one table; files without a system column are systems."""
+    if len(found) == 1 and found[0].system is None:
+        return read[0]
+    read = [_with_system(one, own) for one, own in zip(found, read, strict=True)]
+    roles = read[0].roles
+    for one, own in zip(found, read, strict=True):
+        if set(own.roles) != set(roles):
+            raise OutcomeError(
+                f"{one.name}: files read together must have columns for the same roles; this has "
+                f"{', '.join(own.roles)}, {found[0].name} has {', '.join(roles)}. Rename its "
+                "columns, or read the files one by one."
+            )
+    values: dict[str, list[Any]] = {
+        role: [value for own in read for value in _listed(own.values[role])] for role in roles
+    }
+    return Columns(roles, values, read[0].word, _Places(found, read))
+
+
+def _with_system(source: Source, table: Columns) -> Columns:
+    """Return the table with a system column: as told, or the name of the file."""
+    if "system" in table.roles:
+        if source.system is None:
+            return table
+        raise OutcomeError(
+            f"{source.name}: a file must not name systems itself if you name one; it has the "
+            f"column {shown(table.roles['system'])}. Give the path alone."
+        )
+    name = source.path.stem if source.system is None else source.system
+    rows = len(table.values["question"])
+    return replace(
+        table,
+        roles={"system": f"({source.system or 'name of the file'})", **table.roles},
+        values={"system": [name] * rows, **table.values},
+    )
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+class _Places(Sequence[Any]):
+    """Where the rows of joined tables stand: number and file."""
+
+    def __init__(self, found: Sequence[Source], read: Sequence[Columns]) -> None:
+        self.found, self.read = found, read
+        self.sizes = [len(own.values["question"]) for own in read]
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+    def __getitem__(self, row: Any) -> Any:
+        for source, own, size in zip(self.found, self.read, self.sizes, strict=True):
+            if row < size:
+                return f"{own.number(row)} of {source.name}"
+            row -= size
+        raise IndexError(row)
+
+
+def _read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise OutcomeError(
+            "reading Parquet needs pyarrow. Install it: pip install 'bayesatk[parquet]'. Or "
+            "convert the file to CSV."
+        ) from None
+    try:
+        roles = find_columns(parquet.read_schema(path).names, columns)
+        frame = parquet.ParquetFile(path).read(columns=list(roles.values()))
+    except OutcomeError:
+        raise
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise OutcomeError(
+            f"the file must be Parquet; {error}. Write it again, or check its type."
+        ) from None
+    return tables.read_table(frame, roles)

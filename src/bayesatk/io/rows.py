@@ -1,0 +1,355 @@
+"""Trials on their way in from logs: what identifies a question, a run and a mark is checked here.
+
+Every reader of a log adds `Trial` objects; what can go wrong in any format (ids that do not
+identify a question, a system evaluated twice, marks on several scales, calls that failed) is found
+when all logs have been read.
+"""
+
+import hashlib
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from bayesatk.answers import AnswerRules
+from bayesatk.columns import Columns
+from bayesatk.encoding import Table
+from bayesatk.outcomes import BINARY, MissingPolicy
+from bayesatk.tables import count_rows
+from bayesatk.validation import (
+    OutcomeError,
+    OutcomeWarning,
+    Scores,
+    check_scores,
+    is_missing,
+    shown,
+)
+
+QuestionKey = Literal["id", "content", "unchecked"]
+_CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """What a reader of logs is told; the parameters of `bayesatk.load` of the same names."""
+
+    scorer: str | None = None
+    filter: str | None = None
+    answers: bool = False
+    question_key: QuestionKey = "id"
+    same_system: Literal["error", "trials"] = "error"
+    empty_output: Literal["marked", "missing"] = "marked"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("question_key", ("id", "content", "unchecked")),
+            ("same_system", ("error", "trials")),
+            ("empty_output", ("marked", "missing")),
+            ("answers", (True, False)),
+        ):
+            if getattr(self, name) not in allowed:
+                raise OutcomeError(
+                    f"{name} must be one of {', '.join(map(repr, allowed))}; got "
+                    f"{shown(getattr(self, name))}."
+                )
+
+    def given(self) -> list[str]:
+        """Return the names of the options that are not the usual ones."""
+        return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+
+
+@dataclass(slots=True)
+class Trial:
+    """One trial of a log.
+
+    Parameters
+    ----------
+    system, task, question : hashable
+    trial : hashable
+        What tells the trials of a question within one log apart.
+    outcome : object
+        The mark; None where there is none.
+    content : str
+        Digest of what was asked and of what is right.
+    reason : str
+        Why there is no outcome.
+    empty : bool
+        Whether the system returned nothing.
+    identity : str
+        Name of this very trial in every log that repeats it, if the format has one.
+    """
+
+    system: str
+    task: str
+    question: Any
+    trial: Any
+    outcome: object
+    answer: object = None
+    content: str = ""
+    reason: str = ""
+    empty: bool = False
+    identity: str = ""
+
+
+def digest(*parts: object) -> str:
+    """Return a short digest of the text of the parts.
+
+    Examples
+    --------
+    >>> digest("2 + 2", "4") == digest("2 + 2", "4") != digest("2 + 2", "5")
+    True
+    """
+    found = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        found.update(str(part).encode("utf-8", "surrogatepass") + b"\x00")
+    return found.hexdigest()
+
+
+@dataclass
+class Rows:
+    """The trials of all logs."""
+
+    options: LogOptions
+    trials: list[Trial] = field(default_factory=list)
+    logs: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _pool: dict[Any, Any] = field(default_factory=dict)
+
+    def open(self, name: str) -> None:
+        """Begin another log."""
+        self.names.append(name)
+
+    def add(self, trial: Trial) -> None:
+        """Take a trial of the log that was opened last."""
+        if is_missing(trial.question) or (
+            isinstance(trial.question, str) and not trial.question.strip()
+        ):
+            raise OutcomeError(
+                f"every trial must have the id of its question; number {len(self.trials) + 1} has "
+                "none. Give the questions ids and run again, or remove the trial."
+            )
+        if not isinstance(trial.question, str | int) or isinstance(trial.question, bool):
+            raise OutcomeError(
+                f"the id of a question must be text or a whole number; got {shown(trial.question)}."
+            )
+        for name in ("system", "task", "question", "content", "reason"):
+            value = getattr(trial, name)  # one object for each text: a log repeats them
+            setattr(trial, name, self._pool.setdefault((type(value), value), value))
+        self.trials.append(trial)
+        self.logs.append(len(self.names) - 1)
+
+    def note(self, text: str) -> None:
+        """Add what a person should know to the data card, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def place(self, row: int) -> str:
+        """Return where a trial is, for a message."""
+        one = self.trials[row]
+        log = self.names[self.logs[row]]
+        named = one.trial != "" and not log.endswith(str(one.trial))
+        trial = f", trial {shown(one.trial)}" if named else ""
+        return f"question {shown(one.question)}{trial} of {log}"
+
+
+@dataclass(frozen=True)
+class _LogColumns(Columns):
+    """Columns whose rows have their place in a log."""
+
+    source: Rows | None = None
+
+    def place(self, row: int) -> str:
+        return "" if self.source is None else self.source.place(row)
+
+
+def to_columns(rows: Rows) -> Columns:
+    """Return the trials of all logs as a long table with one label for every question."""
+    if not rows.trials:
+        raise OutcomeError("the logs must hold trials; got none. Did the evaluation finish?")
+    questions = _question_labels(rows)
+    trials = _trial_labels(rows, questions)
+    _check_empty(rows)
+    for one in rows.trials:
+        if is_missing(one.outcome) and not one.reason:
+            one.reason = "no mark"
+    values: dict[str, Sequence[object]] = {
+        "system": [one.system for one in rows.trials], "question": questions, "trial": trials,
+        "outcome": [one.outcome for one in rows.trials],
+    }  # fmt: skip
+    if rows.options.answers:
+        values["answer"] = [one.answer for one in rows.trials]
+    return _LogColumns({role: role for role in values}, values, source=rows)
+
+
+def count(
+    rows: Rows, scores: Mapping[Any, float] | None, missing: MissingPolicy, rules: AnswerRules
+) -> tuple[Table, Scores]:
+    """Return the counts of all logs, and the scores of their outcomes."""
+    columns = to_columns(rows)
+    scale = check_scores(scores) if scores is not None else _usual_scores(rows)
+    _check_missing(rows, missing)
+    table = count_rows(columns, scale, rules)
+    notes = (*rows.notes, *table.notes[1:], *_uneven(table))
+    return replace(table, notes=notes), scale
+
+
+def _question_labels(rows: Rows) -> list[Any]:
+    """Return one label for every trial; an id must stand for one content."""
+    tasks = list(dict.fromkeys(one.task for one in rows.trials))
+    first: dict[tuple[str, str], int] = {}
+    key, several = rows.options.question_key, len(tasks) > 1
+    for row, one in enumerate(rows.trials):
+        seen = first.setdefault((one.task, str(one.question)), row)
+        if key == "id" and rows.trials[seen].content != one.content:
+            raise OutcomeError(
+                f"an id must stand for one question with one right answer; {rows.place(seen)} and "
+                f"{rows.place(row)} differ in what was asked or in the target. To tell questions "
+                "by content use question_key='content'; if they are one question in other words, "
+                "question_key='unchecked'."
+            )
+    if tasks != [""]:
+        rows.note(f"task{'s' * several}: {', '.join(tasks)}" + "; questions TASK/ID" * several)
+    plain = not several and all(type(one.question) is int for one in rows.trials)
+    if key == "content":
+        rows.note("questions told apart by id and content: labels ID#DIGEST")
+        return [_label(one, several) + f"#{one.content}" for one in rows.trials]
+    if plain:
+        return [one.question for one in rows.trials]
+    return [_label(one, several) for one in rows.trials]
+
+
+def _label(one: Trial, several: bool) -> str:
+    return f"{one.task}/{one.question}" if several else str(one.question)
+
+
+def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
+    """Return a number for every trial within its question; a trial may not come twice."""
+    _check_copies(rows)
+    seen: dict[tuple[str, Any, Any], int] = {}
+    numbers: dict[tuple[str, Any], int] = {}
+    labels, repeated = [], set()
+    for row, (one, question) in enumerate(zip(rows.trials, questions, strict=True)):
+        earlier = seen.setdefault((one.system, question, one.trial), row)
+        if earlier != row:
+            _check_twice(rows, earlier, row)
+            repeated.add(one.system)
+            seen[one.system, question, one.trial] = row
+        labels.append(numbers.setdefault((one.system, question), 0))
+        numbers[one.system, question] += 1
+    for system in repeated:
+        rows.note(f"several logs of {shown(system)}: each holds further trials")
+    return labels
+
+
+def _check_copies(rows: Rows) -> None:
+    """Refuse one and the same trial in two logs."""
+    named: dict[str, int] = {}
+    for row, one in enumerate(rows.trials):
+        if one.identity and named.setdefault(one.identity, row) != row:
+            raise OutcomeError(
+                f"every trial must come once; {rows.place(named[one.identity])} is, by its own "
+                f"identifier, {rows.place(row)} again. One log repeats or continues the other: "
+                "leave the superseded one out."
+            )
+
+
+def _check_twice(rows: Rows, earlier: int, row: int) -> None:
+    logs = rows.logs[earlier], rows.logs[row]
+    if logs[0] == logs[1]:
+        raise OutcomeError(
+            f"every trial must come once; {rows.place(row)} occurs twice there. Remove one, or "
+            "number the trials."
+        )
+    if rows.options.same_system == "error":
+        raise OutcomeError(
+            f"a system must be evaluated once; {shown(rows.trials[row].system)} has "
+            f"{rows.place(earlier)} and again {rows.place(row)}. If each log holds further trials, "
+            "use same_system='trials'; if they are different systems, name them: "
+            "load({'a': 'first.log', 'b': 'second.log'})."
+        )
+
+
+def _check_empty(rows: Rows) -> None:
+    """Warn of trials that returned nothing and yet have the lowest mark."""
+    empty = [row for row, one in enumerate(rows.trials) if one.empty and _is_wrong(one.outcome)]
+    if not empty:
+        return
+    many = f"{len(empty)} of {len(rows.trials)} trials have an empty output"
+    if rows.options.empty_output == "missing":
+        for row in empty:
+            rows.trials[row].outcome, rows.trials[row].reason = None, "empty output"
+        rows.note(f"{many}: read as missing")
+        return
+    text = f"{many} and are marked wrong (first: {rows.place(empty[0])}); were the calls failed?"
+    rows.note(f"CHECK: {text}")
+    warnings.warn(
+        f"{text} empty_output='missing' reads them as missing.", OutcomeWarning, stacklevel=5
+    )
+
+
+def _is_wrong(outcome: object) -> bool:
+    return outcome == "I" or (isinstance(outcome, bool | int | float) and outcome == 0)
+
+
+def _usual_scores(rows: Rows) -> Scores:
+    """Return the scores of the marks where none are given: right and wrong only."""
+    seen: dict[Any, int] = {}
+    for row, one in enumerate(rows.trials):
+        if not is_missing(one.outcome) and isinstance(one.outcome, str | int | float):
+            seen.setdefault(one.outcome, row)
+    texts = [mark for mark in seen if isinstance(mark, str)]
+    if not texts:
+        return BINARY
+    if len(texts) < len(seen):
+        other = next(mark for mark in seen if not isinstance(mark, str))
+        raise OutcomeError(
+            f"marks must be on one scale; {rows.place(seen[texts[0]])} has {shown(texts[0])}, "
+            f"{rows.place(seen[other])} has {shown(other)}. Evaluate the logs one by one, or score "
+            "every mark: scores={'I': 0, 'C': 1, ...}."
+        )
+    if set(texts) <= set(_CORRECT_INCORRECT):
+        rows.note("C is right, I is wrong")
+        return _CORRECT_INCORRECT
+    unknown = next(mark for mark in texts if mark not in _CORRECT_INCORRECT)
+    example = {"C": 1, "P": 0.5, "I": 0, "N": 0}
+    told = {mark: example.get(mark, "...") for mark in sorted(texts)}
+    raise OutcomeError(
+        f"marks other than C and I must be given scores; got {shown(unknown)} at "
+        f"{rows.place(seen[unknown])}. For instance scores={told} (partial credit P, no answer N: "
+        "what they are worth is yours to say)."
+    )
+
+
+def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
+    """Note the trials without an outcome by reason, or refuse them."""
+    gaps = [row for row, one in enumerate(rows.trials) if is_missing(one.outcome)]
+    if not gaps:
+        return
+    reasons = Counter(rows.trials[row].reason for row in gaps).most_common()
+    told = "; ".join(f"{number} {reason}" for reason, number in reasons)
+    if missing == "error":
+        raise OutcomeError(
+            f"missing: {len(gaps)} of {len(rows.trials)} trials have no outcome ({told}); the "
+            f"first is {rows.place(gaps[0])}. Say what they mean: missing='ignore' leaves them "
+            "out, missing='wrong' counts them as the lowest score."
+        )
+    rows.note(f"without outcome: {told}")
+
+
+def _uneven(table: Table) -> list[str]:
+    """Say where single trials stand beside repeated ones: a run that was broken off, perhaps."""
+    trials = table.count.sum(-1) + table.missing
+    found = []
+    for system, own in zip(table.systems, trials, strict=True):
+        single = int((own == 1).sum())
+        if single and own.max() > 1:
+            first = table.questions[int(np.argmax(own == 1))]
+            found.append(
+                f"CHECK: {single} of {len(own)} questions of {shown(system)} have a single trial, "
+                f"others up to {own.max()} (first: {shown(first)}); was the run broken off?"
+            )
+    return found

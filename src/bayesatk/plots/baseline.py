@@ -1,0 +1,160 @@
+"""The best of several random guessers, and what systems scored."""
+
+from typing import Any
+
+import arviz as az
+import numpy as np
+import xarray as xr
+
+from bayesatk.distributions import LargestPoissonBinomial
+from bayesatk.guessing import success_probabilities
+from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
+from bayesatk.plots.canvas import (
+    DARK,
+    GREY,
+    add_legend,
+    backend_name,
+    colors,
+    finish,
+    label_axes,
+    legend_width,
+    lines,
+    open_figure,
+    set_panels,
+)
+from bayesatk.plots.labels import probability_text, shortened
+from bayesatk.plots.request import chosen_systems
+from bayesatk.results import check_result, stored_counts
+
+_TAIL = 1e-4  # probability left out on either side
+
+
+def plot_baseline(
+    result: xr.DataTree, p: object, system: Any = None, *, backend: str | None = None
+) -> Any:
+    """Plot how accurate the best of t random guessers is, and how accurate systems were.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.random_baseline`.
+    p : float, mapping, array_like, xarray.DataArray or LargestPoissonBinomial
+        Probability of guessing each question right, as it was given to `bayesatk.random_baseline`;
+        or the distribution of the best count itself.
+    system : label, optional
+        Whose trials the guessers get; the most accurate system if not given. Other systems are
+        marked if they had as many trials of each question.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``pmf``, ``observed`` (dims ``system``) and ``expected``.
+
+    Raises
+    ------
+    ValueError
+        If the result has no baseline, or `p` is not the one that it was made with.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[1, 1, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1]], "bayes", rng=1)
+    >>> plot = plot_baseline(bayesatk.random_baseline(fit, 0.25, t=10, rng=1), 0.25)
+    >>> round(float(plot.get_viz("observed").get_xdata()[0]), 4)  # 10 of 12
+    0.8333
+    """
+    name = backend_name(backend)
+    check_result(result, "random_baseline")
+    group = result["random_baseline"].to_dataset()
+    best = group["system"].values.tolist()[int(np.argmax(group["observed_accuracy"].values))]
+    chosen = chosen_systems(result, [best if system is None else system])[0]
+    law, marks, alike = _law(result, p, chosen)
+    observed = group["observed_accuracy"].sel(system=alike)
+    observed = observed.isel(system=np.argsort(-observed.values, kind="stable"))
+    alike = observed["system"].values.tolist()
+    counts = np.arange(int(law.ppf(_TAIL)), int(law.isf(_TAIL)) + 1)
+    names = _names(group, alike)
+    height = max(4.2, 1.6 + 0.25 * len(alike))
+    plot = open_figure(
+        observed.to_dataset(name="value"), name, (5.6 + legend_width(list(names.values())), height),
+        styles={
+            "color": (["system"], colors(len(alike))),
+            "linestyle": (["system"], lines(name, len(alike))),
+        },
+    )  # fmt: skip
+    bars = _bars(law, counts, marks).to_dataset(name="value")
+    style = {"facecolor": "#c8c8c8", "edgecolor": GREY}
+    plot.map(az.visuals.hist, "pmf", data=bars, ignore_aes="all", **style)
+    above: dict[str, Any] = {"zorder": 3} if name == "matplotlib" else {}
+    plot.map(az.visuals.vline, "observed", width=2.2, **above)
+    expected = group["expected_best"].sel(system=chosen, drop=True)
+    plot.map(
+        az.visuals.vline, "expected", data=expected.to_dataset(name="value"), ignore_aes="all",
+        color=DARK, width=1.2, linestyle=lines(name, 3)[2], **above,
+    )  # fmt: skip
+    _limits(plot, observed, counts / marks, float(law.pmf(counts).max()))
+    label_axes(plot, "accuracy (share of all trials right)", "probability of the best count")
+    add_legend(plot, "system", names, "observed accuracy, p-value")
+    t, correlation = float(group.attrs["t"]), float(group.attrs["correlation"])
+    joined = f", correlation {correlation:g}" if correlation else ""
+    return finish(
+        plot, f"Best of {t:g} random guessers{joined}",
+        f"Grey: its exact distribution. Dotted: expected best, {float(expected):.3f}. Lines: "
+        "systems; p-value: probability that the best guesser does as well or better.",
+    )  # fmt: skip
+
+
+def _law(
+    result: xr.DataTree, p: object, system: Any
+) -> tuple[LargestPoissonBinomial, int, list[Any]]:
+    """Return the best count's distribution, out of how many, and the systems it holds for."""
+    group, observed = result["random_baseline"].to_dataset(), result["observed_data"].to_dataset()
+    labels = observed["system"].values.tolist()
+    index = labels.index(system)
+    _, trials = stored_counts(result)
+    alike = [one for one, row in zip(labels, trials, strict=True) if (row == trials[index]).all()]
+    marks = int(trials[index].sum())
+    if isinstance(p, LargestPoissonBinomial):
+        law = p
+    else:
+        if isinstance(p, xr.DataArray) and "question" in p.coords:
+            p = p.sel(question=observed["question"].values).values
+        chance = np.repeat(success_probabilities(trials.shape[1], p), trials[index])
+        guessers = MaxOrderStatisticPoissonBinomial(marks, chance)
+        law = guessers.at(float(group.attrs["t"]), correlation=float(group.attrs["correlation"]))
+    stored = float(group["expected_best"].sel(system=system))
+    if abs(law.mean() / marks - stored) > 1e-9:
+        raise ValueError(
+            "p must be what random_baseline was given; got one with an expected best accuracy of "
+            f"{law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same p."
+        )
+    return law, marks, alike
+
+
+def _names(group: xr.Dataset, systems: list[Any]) -> dict[Any, str]:
+    """Systems with their accuracy and p-value, for the legend."""
+    short = shortened(systems, 24)
+    rows = group[["observed_accuracy", "p_value"]].sel(system=systems)
+    return {
+        one: f"{label}: {float(accuracy):.3f}, p {probability_text(float(value))}"
+        for one, label, accuracy, value in zip(
+            systems, short, rows["observed_accuracy"], rows["p_value"], strict=True
+        )
+    }
+
+
+def _bars(law: LargestPoissonBinomial, counts: Any, marks: int) -> xr.DataArray:
+    """Probability of each count as a histogram of accuracies."""
+    edges = [law.pmf(counts), (counts - 0.5) / marks, (counts + 0.5) / marks]
+    parts = ["histogram", "left_edges", "right_edges"]
+    return xr.DataArray(np.stack(edges), dims=("plot_axis", "bin"), coords={"plot_axis": parts})
+
+
+def _limits(plot: Any, observed: xr.DataArray, accuracies: Any, highest: float) -> None:
+    low = min(float(observed.min()), accuracies[0])
+    high = max(float(observed.max()), accuracies[-1])
+    space = 0.05 * (high - low)
+    set_panels(plot, xlim=(low - space, high + space), ylim=(0.0, 1.06 * highest))

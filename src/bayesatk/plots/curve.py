@@ -1,0 +1,202 @@
+"""A k-metric against k."""
+
+from typing import Any
+
+import arviz as az
+import numpy as np
+import xarray as xr
+
+from bayesatk.metrics import Metric
+from bayesatk.plots.bands import simultaneous_band
+from bayesatk.plots.canvas import (
+    add_legend,
+    backend_name,
+    colors,
+    finish,
+    label_axes,
+    legend_width,
+    lines,
+    marker_size,
+    markers,
+    open_figure,
+    set_panels,
+)
+from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
+from bayesatk.plots.request import chosen_curve, chosen_targets
+from bayesatk.results import check_result, statistics_of
+
+_PER_PANEL = 4  # curves with bands that can be told apart
+_CLOSE = 0.3  # of tick labels, in powers of two
+
+
+def plot_curve(
+    result: xr.DataTree,
+    metric: str = "pass@",
+    target: str | None = None,
+    *,
+    backend: str | None = None,
+) -> Any:
+    """Plot a metric against k: one line per system, with a band that holds the whole curve.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`.
+    metric : str
+        Which curve: ``"pass@"``, ``"pass^"``, ``"maj@"``, ...; ``"g-pass@:0.5"`` names a tau.
+    target : {"questions", "population"}, optional
+        One panel instead of two.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``band``, ``band_lower``, ``band_upper``, ``line``, ``point`` and
+        ``estimate``; x is log2(k).
+
+    Raises
+    ------
+    ValueError
+        If the result does not have the metric at two ks or more.
+
+    Notes
+    -----
+    Lines and filled markers are posterior means; open markers the unbiased finite-law estimates,
+    where every question has k trials. A band holds its system's curve at every k at once with the
+    probability of the result's interval (`bayesatk.plots.bands.simultaneous_band`, of the joint
+    draws). More than four systems are spread, best first, over rows of panels.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[0, 1, 1, 0], [1, 1, 0, 1]], "pass@1,2,4", rng=1)
+    >>> plot = plot_curve(fit, target="questions")
+    >>> plot.get_viz("line").get_xdata().tolist()
+    [0.0, 1.0, 2.0]
+    """
+    name = backend_name(backend)
+    check_result(result)
+    metrics, targets = chosen_curve(result, metric), chosen_targets(target)
+    curves = _curves(result, metrics, targets)
+    systems = curves["system"].values.tolist()
+    groups = curves.sizes["group"]
+    names = shortened(systems)
+    width = 0.6 + 3.8 * len(targets) + legend_width(names)
+    plot = open_figure(
+        curves, name, (width, 1.4 + 2.9 * groups), rows=["group"], cols=["target"],
+        styles={
+            "color": (["system"], colors(len(systems))),
+            "linestyle": (["system"], lines(name, len(systems))),
+            "marker": (["system"], markers(name, len(systems))),
+        },
+    )  # fmt: skip
+    _draw(plot, curves, name)
+    titles = [TARGET_NAMES[each] for _ in range(groups) for each in targets]
+    set_panels(plot, titles=titles, ylim=_limits(curves), xticks=_ticks([one.k for one in metrics]))
+    label_axes(plot, "k (trials judged, log scale)", estimand(metrics[0], over_k=True))
+    add_legend(plot, "system", dict(zip(systems, names, strict=True)), "system")
+    return finish(plot, _headline(metrics[0]), *_details(result, curves))
+
+
+def _curves(result: xr.DataTree, metrics: list[Metric], targets: list[str]) -> xr.Dataset:
+    """Mean, band and estimate over log2(k), dims (group, target, system, k), best system first."""
+    family, tau = metrics[0].family, metrics[0].tau
+    pick: dict[str, Any] = {"target": targets} | ({} if tau is None else {"tau": tau})
+    statistics = statistics_of(result)[family.variable].sel(pick)
+    draws = result["posterior"].to_dataset()[family.variable].sel(pick)
+    draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample", "k")
+    probability = float(result.attrs["ci_prob"])
+    ends = np.array(
+        [[simultaneous_band(each, probability) for each in row] for row in draws.values]
+    )  # (target, system, end, k)
+    mean = statistics.sel(statistic="mean", drop=True).transpose("target", "system", "k")
+    values = {
+        "mean": mean,
+        "lower": mean.copy(data=ends[:, :, 0]),
+        "upper": mean.copy(data=ends[:, :, 1]),
+    }
+    if "estimate" in statistics["statistic"].values:
+        values["estimate"] = statistics.sel(statistic="estimate", drop=True).transpose(*mean.dims)
+    best = mean.isel(k=-1, target=0).values
+    order = np.argsort(-best, kind="stable")
+    member = np.arange(len(order)) // _PER_PANEL
+    group = xr.DataArray(member, dims="system", coords={"system": mean["system"].values[order]})
+    curves = xr.Dataset(values).isel(system=order)
+    return xr.concat(
+        [curves.where(group == each) for each in range(member[-1] + 1)],
+        dim=xr.DataArray(np.arange(member[-1] + 1), dims="group", name="group"),
+    )
+
+
+def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
+    """Draw bands below lines below markers."""
+    x = xr.zeros_like(curves["mean"]) + np.log2(curves["k"])
+    x = x.where(curves["mean"].notnull())
+
+    def xy(values: xr.DataArray) -> xr.Dataset:
+        both = xr.concat(
+            [x, values], dim=xr.DataArray(["x", "y"], dims="plot_axis", name="plot_axis")
+        )
+        return both.to_dataset(name="value")
+
+    band = xr.concat(
+        [x, curves["lower"], curves["upper"]],
+        dim=xr.DataArray(["x", "y_bottom", "y_top"], dims="kwarg", name="kwarg"),
+    ).to_dataset(name="value")
+    styled = {"linestyle", "marker"}
+    plot.map(az.visuals.fill_between_y, "band", data=band, ignore_aes=styled, alpha=0.15)
+    for end in ("lower", "upper"):
+        data = xy(curves[end])
+        plot.map(az.visuals.line_xy, f"band_{end}", data=data, ignore_aes={"marker"}, width=0.7)
+    plot.map(az.visuals.line_xy, "line", data=xy(curves["mean"]), ignore_aes={"marker"}, width=1.8)
+    size = marker_size(backend, 22.0)
+    data = xy(curves["mean"])
+    plot.map(az.visuals.scatter_xy, "point", data=data, ignore_aes={"linestyle"}, size=size)
+    if "estimate" in curves:
+        data = xy(curves["estimate"].where(curves["estimate"].notnull()))
+        plot.map(
+            _open_points, "estimate", data=data, ignore_aes={"linestyle"},
+            size=marker_size(backend, 60.0),
+        )  # fmt: skip
+
+
+def _open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any:
+    """Draw markers without a fill, where there is a value."""
+    found = da.dropna("k")
+    return az.visuals.scatter_xy(
+        found, target, facecolor="#ffffff00", edgecolor=color, width=1.3, **kwargs
+    )
+
+
+def _limits(curves: xr.Dataset) -> tuple[float, float]:
+    """Limits that show every band and estimate."""
+    low = min(float(values.min()) for values in curves.data_vars.values())
+    high = max(float(values.max()) for values in curves.data_vars.values())
+    space = 0.04 * max(high - low, 0.05)
+    return low - space, high + space
+
+
+def _ticks(ks: list[int]) -> tuple[list[float], list[str]]:
+    """Return every k where there is room, else powers of two."""
+    at = np.log2(ks)
+    if (np.diff(at) < _CLOSE).any():
+        ks = [2**power for power in range(int(np.ceil(at[0])), int(np.floor(at[-1])) + 1)]
+    return np.log2(ks).tolist(), [str(k) for k in ks]
+
+
+def _headline(metric: Metric) -> str:
+    return f"{estimand(metric, over_k=True).split(' (')[0]} against k"
+
+
+def _details(result: xr.DataTree, curves: xr.Dataset) -> list[str]:
+    """Caption: what lines, bands and markers are."""
+    probability = f"{100 * float(result.attrs['ci_prob']):g}%"
+    found = [
+        f"Line: posterior mean. Band: holds the whole curve with probability {probability} "
+        "(simultaneous over k, equal tails)."
+    ]
+    if "estimate" in curves and bool(curves["estimate"].notnull().any()):
+        found.append("Open marker: unbiased estimate from the observed trials (finite law).")
+    return found

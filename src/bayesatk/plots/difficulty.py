@@ -1,0 +1,156 @@
+"""How difficulties are spread over questions."""
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import arviz as az
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.plots.bands import beta_cdf_band
+from bayesatk.plots.canvas import (
+    COLORS,
+    DARK,
+    backend_name,
+    finish,
+    label_axes,
+    lines,
+    open_systems,
+    set_panels,
+)
+from bayesatk.plots.labels import shortened
+from bayesatk.plots.request import chosen_systems
+from bayesatk.results import check_result, stored_counts
+
+_CDF_DRAWS = 1000
+_GRID = np.linspace(0.0, 1.0, 201)
+
+
+def plot_difficulty(result: xr.DataTree, system: Any = None, *, backend: str | None = None) -> Any:
+    """Plot the fitted distribution of success probabilities over questions.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        Of right and wrong, with ``pooling="partial"``, from `bayesatk.evaluate` or
+        `bayesatk.sample`.
+    system : label, or list of labels, optional
+        A panel each; all if not given.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``band``, ``median`` and ``observed``, dims ``system``.
+
+    Raises
+    ------
+    ValueError
+        If the result has no difficulty distribution to show.
+
+    Notes
+    -----
+    The cumulative distribution is drawn because densities are unbounded at 0 and 1 where questions
+    are nearly always or never solved. The band holds at one success probability at a time. Steps
+    are the observed rates: they are spread wider than the fitted distribution, by the noise of few
+    trials, and the wider the fewer the trials.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[0, 0], [0, 1], [1, 1], [1, 1]], "pass@1", rng=1)
+    >>> plot = plot_difficulty(fit)
+    >>> plot.get_viz("observed").get_ydata().tolist()  # rates 0, 1/2, 1, 1
+    [0.0, 0.25, 0.5, 1.0, 1.0]
+    """
+    name = backend_name(backend)
+    check_result(result)
+    _check_partial(result)
+    systems = chosen_systems(result, system)
+    fitted, observed = _fitted(result, systems), _observed(result, systems)
+    plot = open_systems(fitted, name, len(systems))
+    band = fitted["ends"].to_dataset(name="value")
+    plot.map(az.visuals.fill_between_y, "band", data=band, color=COLORS[0], alpha=0.25)
+    data = fitted["median"].to_dataset(name="value")
+    plot.map(az.visuals.line_xy, "median", data=data, color=COLORS[0], width=1.8)
+    plot.map(
+        _steps, "observed", data=observed.to_dataset(name="value"), color=DARK, width=1.3,
+        linestyle=lines(name, 2)[1], backend=import_module(f"arviz_plots.backend.{name}"),
+    )  # fmt: skip
+    set_panels(plot, titles=shortened(systems), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    label_axes(plot, "success probability p", "share of questions with p or less")
+    probability = f"{100 * float(result.attrs['ci_prob']):g}%"
+    return finish(
+        plot, "Difficulty of questions like these",
+        f"Line: posterior median of the cdf. Band: {probability} equal-tailed interval at each p. "
+        "Dashed steps: observed success rates (wider, by the noise of few trials).",
+    )  # fmt: skip
+
+
+def _check_partial(result: xr.DataTree) -> None:
+    posterior = result["posterior"].to_dataset()
+    pooling = result.attrs["pooling"]
+    if pooling != "partial" or "icc" not in posterior or "category" in posterior["mean_p"].dims:
+        what = f"pooling={pooling!r}" if pooling != "partial" else "another difficulty distribution"
+        raise ValueError(
+            "result must have a Beta distribution of difficulties over questions; got "
+            f"{what}. Pass pooling='partial' and outcomes of right and wrong."
+        )
+
+
+def _fitted(result: xr.DataTree, systems: list[Any]) -> xr.Dataset:
+    """Band and median of the cdf over a grid of p, by system."""
+    posterior = result["posterior"].to_dataset()[["mean_p", "icc"]].sel(system=systems)
+    draws = posterior.stack(sample=("chain", "draw"))
+    every = max(1, draws.sizes["sample"] // _CDF_DRAWS)
+    draws = draws.isel(sample=slice(None, None, every)).transpose("system", "sample")
+    probability = float(result.attrs["ci_prob"])
+    found = np.stack(
+        [
+            beta_cdf_band(mean, icc, _GRID, probability)
+            for mean, icc in zip(draws["mean_p"].values, draws["icc"].values, strict=True)
+        ]
+    )
+    lower, median, upper = np.moveaxis(found, 1, 0)
+    x = np.broadcast_to(_GRID, median.shape)
+    coords = {"system": systems, "kwarg": ["x", "y_bottom", "y_top"], "plot_axis": ["x", "y"]}
+    return xr.Dataset(
+        {
+            "ends": (("kwarg", "system", "p"), np.stack([x, lower, upper])),
+            "median": (("plot_axis", "system", "p"), np.stack([x, median])),
+        },
+        coords=coords,
+    )
+
+
+def _observed(result: xr.DataTree, systems: list[Any]) -> xr.DataArray:
+    """Distribution function of the observed rates, (plot_axis, system, step)."""
+    found = []
+    for table in (_rates(result, one) for one in systems):
+        rates, count = np.unique(table, return_counts=True)
+        share = np.cumsum(count) / count.sum()
+        found.append((np.concatenate([[0.0], rates, [1.0]]), np.concatenate([[0.0], share, [1.0]])))
+    longest = max(len(x) for x, _ in found)
+    values = np.full((2, len(found), longest), np.nan)
+    for i, (x, y) in enumerate(found):
+        values[0, i, : len(x)], values[1, i, : len(y)] = x, y
+    coords = {"plot_axis": ["x", "y"], "system": systems}
+    return xr.DataArray(values, dims=("plot_axis", "system", "step"), coords=coords)
+
+
+def _rates(result: xr.DataTree, system: Any) -> NDArray[np.float64]:
+    labels = result["posterior"].to_dataset()["system"].values.tolist()
+    successes, trials = (counts[labels.index(system)] for counts in stored_counts(result))
+    tried = trials > 0
+    return np.asarray(successes[tried] / trials[tried])
+
+
+def _steps(da: xr.DataArray, target: Any, backend: ModuleType, **kwargs: Any) -> Any:
+    """Draw a distribution function that is constant after each value."""
+    found = da.dropna("step")
+    x, y = found.sel(plot_axis="x").values, found.sel(plot_axis="y").values
+    return backend.step(x, y, target, step_mode="after", **kwargs)

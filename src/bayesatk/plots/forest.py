@@ -1,0 +1,169 @@
+"""Systems side by side: intervals of their metrics."""
+
+from typing import Any
+
+import arviz as az
+import numpy as np
+import xarray as xr
+
+from bayesatk.metrics import Metric, MetricSpec
+from bayesatk.plots.canvas import (
+    COLORS,
+    add_legend,
+    backend_name,
+    finish,
+    label_axes,
+    legend_width,
+    lines,
+    marker_size,
+    markers,
+    open_figure,
+    set_panels,
+)
+from bayesatk.plots.labels import (
+    TARGET_NAMES,
+    estimand,
+    interval_name,
+    shortened,
+)
+from bayesatk.plots.request import chosen_metrics
+from bayesatk.results import TARGETS, check_result, metric_values, statistics_of
+
+_WRAP = 3
+_HALF = [0.25, 0.75]
+
+
+def plot_systems(
+    result: xr.DataTree, metric: MetricSpec | None = None, *, backend: str | None = None
+) -> Any:
+    """Plot every system's metrics for both targets, best system on top.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`.
+    metric : str, Metric, or iterable of them, optional
+        A panel each; all that the result was asked for if not given.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``interval``, ``half`` and ``mean``, dims ``(metric, system, target)``.
+
+    Raises
+    ------
+    ValueError
+        If the result does not have the metric.
+
+    Notes
+    -----
+    Thin lines are the result's interval, thick ones the central half of the distribution: exact
+    for a closed form, of the draws for a sampled result. Systems are in the order of their means of
+    the first metric on these questions.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> runs = {"a": [[1, 1], [0, 1]], "b": [[0, 1], [0, 0]]}
+    >>> fit = bayesatk.evaluate(runs, "pass@1", pooling="none", rng=1)
+    >>> plot = plot_systems(fit)
+    >>> mean = plot.get_viz("mean", system="a", target="questions")
+    >>> mean.get_offsets()[0, 0].round(4).item()  # (3/4 + 1/2)/2
+    0.625
+    """
+    name = backend_name(backend)
+    check_result(result)
+    metrics = chosen_metrics(result, metric)
+    rows = xr.concat(
+        [_forest_rows(result, one) for one in metrics],
+        dim=xr.DataArray([one.label for one in metrics], dims="metric", name="metric"),
+    )
+    order = np.argsort(rows["mean"].isel(metric=0).sel(target="questions").values, kind="stable")
+    rows = rows.isel(system=order)
+    height = xr.DataArray(np.arange(len(order)), dims="system", coords={"system": rows["system"]})
+    shift = xr.DataArray([0.14, -0.14], dims="target", coords={"target": list(TARGETS)})
+    plot = open_rows(
+        rows, name, "system", len(metrics), legend_width(list(TARGET_NAMES.values())),
+        {
+            "color": (["target"], COLORS[:2]),
+            "linestyle": (["target"], lines(name, 2)),
+            "marker": (["target"], markers(name, 2)),
+        },
+    )  # fmt: skip
+    draw_rows(plot, rows, height + shift, name)
+    systems = shortened(rows["system"].values.tolist())
+    set_panels(
+        plot, ylim=(-0.6, len(systems) - 0.4),
+        yticks=(np.arange(len(systems)).tolist(), systems),
+    )  # fmt: skip
+    label_axes(plot, [estimand(one) for one in metrics], None)
+    add_legend(plot, "target", TARGET_NAMES, "target")
+    kind = interval_name(float(result.attrs["ci_prob"]), str(result.attrs["ci_kind"]))
+    return finish(
+        plot, "Systems", f"Marker: posterior mean. Thin line: {kind}. Thick line: central 50%."
+    )
+
+
+def _forest_rows(result: xr.DataTree, metric: Metric) -> xr.Dataset:
+    """Mean, interval and central half of one metric, dims (system, target)."""
+    statistics = metric_values(statistics_of(result), metric)
+    statistics = statistics.drop_vars(["k", "tau"], errors="ignore")
+    if "closed_form_quantiles" in result.children:
+        quantiles = result["closed_form_quantiles"].to_dataset()
+        half = metric_values(quantiles, metric).sel(quantile=_HALF, method="nearest")
+    else:
+        draws = metric_values(result["posterior"].to_dataset(), metric)
+        half = draws.quantile(_HALF, dim=("chain", "draw"))
+    half = half.drop_vars(["k", "tau"], errors="ignore")
+    found = {
+        each: statistics.sel(statistic=each, drop=True) for each in ("mean", "ci_lower", "ci_upper")
+    }
+    found |= {f"half_{i}": half.isel(quantile=i, drop=True) for i in (0, 1)}
+    return xr.Dataset(
+        {each: values.transpose("system", "target") for each, values in found.items()}
+    )
+
+
+def open_rows(
+    rows: xr.Dataset, backend: str, dim: str, number: int, extra: float, styles: dict[str, Any]
+) -> Any:
+    """Open a figure with one panel per metric that is as high as its rows need."""
+    size = rows.sizes[dim]
+    wide, high = min(number, _WRAP), -(-number // _WRAP)
+    each = 1.1 + (0.42 if size <= 12 else 0.32) * size
+    return open_figure(
+        rows, backend, (max(6.5, 1.8 + 3.3 * wide + extra), 0.9 + high * max(each, 1.7)),
+        cols=["metric"], wrap=_WRAP, styles=styles | {"overlay": ([dim], ())},
+    )  # fmt: skip
+
+
+def draw_rows(plot: Any, rows: xr.Dataset, y: xr.DataArray, backend: str) -> None:
+    """Draw thin intervals, thick halves and means at the height of each row."""
+    for label, ends, width in (
+        ("interval", ("ci_lower", "ci_upper"), 1.3),
+        ("half", ("half_0", "half_1"), 4.0),
+    ):
+        if ends[0] in rows:
+            data = xr.concat([rows[end] for end in ends], dim="end").to_dataset(name="value")
+            style = {"linestyle", "marker"} if label == "half" else {"marker"}
+            plot.map(_line_at, label, data=data, y=y, ignore_aes=style & plot.aes_set, width=width)
+    plot.map(
+        _point_at, "mean", data=rows["mean"].to_dataset(name="value"), y=y,
+        ignore_aes={"linestyle"} & plot.aes_set, size=marker_size(backend, 45.0), width=1.2,
+    )  # fmt: skip
+
+
+def _line_at(da: xr.DataArray, target: Any, y: xr.DataArray, **kwargs: Any) -> Any:
+    return az.visuals.line_x(da.values, target, y=float(y), **kwargs)
+
+
+def _point_at(
+    da: xr.DataArray, target: Any, y: xr.DataArray, color: str = COLORS[0], **kwargs: Any
+) -> Any:
+    """Draw a mean with a white edge, to be seen on the thick line."""
+    return az.visuals.scatter_x(
+        np.atleast_1d(da.values), target, y=float(y), facecolor=color, edgecolor="#ffffff", **kwargs
+    )

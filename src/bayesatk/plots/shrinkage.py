@@ -1,0 +1,174 @@
+"""How far pooling moves questions."""
+
+from typing import Any
+
+import arviz as az
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk.core.mixture import States
+from bayesatk.metrics import parse
+from bayesatk.plots.canvas import (
+    COLORS,
+    DARK,
+    GREY,
+    backend_name,
+    finish,
+    label_axes,
+    lines,
+    marker_size,
+    open_systems,
+    set_panels,
+)
+from bayesatk.plots.labels import shortened
+from bayesatk.plots.request import chosen_systems
+from bayesatk.results import check_result, stored_counts, stored_prior
+
+Array = NDArray[np.float64]
+_SMALLEST, _LARGEST = 14.0, 400.0  # areas of markers, square points
+
+
+def plot_shrinkage(result: xr.DataTree, system: Any = None, *, backend: str | None = None) -> Any:
+    """Plot the posterior mean of every question's success probability against its raw rate.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        Of right and wrong, from `bayesatk.evaluate`, or from `bayesatk.sample` with
+        ``keep=["p"]``.
+    system : label, or list of labels, optional
+        A panel each; all if not given.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``identity``, ``mean`` and ``questions``, dims ``(system, size_class)``.
+
+    Raises
+    ------
+    ValueError
+        If the result is of scored categories, or sampled without ``keep=["p"]``.
+
+    Notes
+    -----
+    Means are exact for a closed form, of the draws for a sampled result. Questions with the same
+    successes and trials are one marker, larger the more there are, so that 10^5 questions are as
+    quick as ten. On the diagonal a question keeps its own rate; the dotted line is the mean of all
+    raw rates, which pooling draws the questions to the more, the fewer trials they have.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[0, 0], [0, 1], [1, 1]], "pass@1", pooling="none", rng=1)
+    >>> plot = plot_shrinkage(fit)
+    >>> plot.get_viz("questions", size_class=0).get_offsets().tolist()  # (c + 1)/(n + 2)
+    [[0.0, 0.25], [0.5, 0.5], [1.0, 0.75]]
+    """
+    name = backend_name(backend)
+    check_result(result)
+    systems = chosen_systems(result, system)
+    tables = [_states(result, one) for one in systems]
+    most = max(int(table[:, 2].max()) for table in tables)
+    classes = int(np.log2(most)) + 1
+    points = _by_size(tables, systems, classes)
+    plot = open_systems(points.to_dataset(name="value"), name, len(systems))
+    empty = xr.DataArray(np.zeros(len(systems)), dims="system", coords={"system": points["system"]})
+    plain = empty.to_dataset(name="value")
+    plot.map(_identity, "identity", data=plain, color=GREY, linestyle=lines(name, 2)[1])
+    overall = empty.copy(data=[_overall(table) for table in tables]).to_dataset(name="value")
+    for size in range(classes):
+        share = size / max(classes - 1, 1)
+        area = marker_size(
+            name, _SMALLEST * (_LARGEST / _SMALLEST) ** (share * min(1.0, classes / 8))
+        )
+        data = points.sel(size_class=[size]).to_dataset(name="value")
+        if bool(data["value"].notnull().any()):
+            plot.map(_dots, f"questions_{size}", data=data, color=COLORS[0], alpha=0.6, size=area)
+    _collect(plot, points, classes)
+    plot.map(
+        az.visuals.hline, "mean", data=overall, color=DARK, width=1.2, linestyle=lines(name, 3)[2]
+    )
+    limits = (-0.04, 1.04)
+    set_panels(plot, titles=shortened(systems), xlim=limits, ylim=limits)
+    label_axes(plot, "raw success rate (share of trials)", "posterior mean of p (probability)")
+    largest = f" Marker area grows with the questions in it (1 to {most})." if most > 1 else ""
+    return finish(
+        plot, f"Questions under pooling={result.attrs['pooling']!r}",
+        f"Dashed: no change. Dotted: mean raw rate.{largest}",
+    )  # fmt: skip
+
+
+def _states(result: xr.DataTree, system: Any) -> Array:
+    """Raw rate, posterior mean of p, questions and trials of each distinct (successes, trials)."""
+    labels = result["posterior"].to_dataset()["system"].values.tolist()
+    index = labels.index(system)
+    successes, trials = (counts[index] for counts in stored_counts(result))
+    mean = _question_means(result, index, successes, trials)
+    tried = trials > 0
+    pairs = np.stack([successes, trials], axis=1)[tried]
+    distinct, which, count = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    total = np.bincount(which.ravel(), mean[tried])
+    return np.column_stack([distinct[:, 0] / distinct[:, 1], total / count, count, distinct[:, 1]])
+
+
+def _question_means(
+    result: xr.DataTree, index: int, successes: NDArray[np.int64], trials: NDArray[np.int64]
+) -> Array:
+    """Posterior mean of every question's p: exact if the result is a closed form."""
+    if "closed_form" in result.children:
+        closed = result["closed_form"].to_dataset()
+        if "p" in closed:
+            return np.asarray(closed["p"].sel(statistic="mean").isel(system=index).values)
+        prior: Any = stored_prior(result)
+        pooling: Any = result.attrs["pooling"]
+        states = States.of(successes, trials)
+        return system_posterior(pooling, states, parse("bayes"), prior).question_p()[0]
+    draws = result["posterior"].to_dataset()
+    if "p" not in draws:
+        raise ValueError(
+            "result must hold draws of every question's p; a sampled one has them if asked. Pass "
+            "keep=['p'] to bayesatk.sample."
+        )
+    return np.asarray(draws["p"].isel(system=index).mean(("chain", "draw")).values)
+
+
+def _overall(table: Array) -> float:
+    return float(np.average(table[:, 0], weights=table[:, 2]))
+
+
+def _by_size(tables: list[Array], systems: list[Any], classes: int) -> xr.DataArray:
+    """Points (system, size_class, state, plot_axis), by doublings of the number of questions."""
+    most = max(map(len, tables))
+    found = np.full((len(tables), classes, most, 2), np.nan)
+    for i, table in enumerate(tables):
+        size = np.log2(table[:, 2]).astype(int)
+        found[i, size, np.arange(len(table))] = table[:, :2]
+    return xr.DataArray(
+        found, dims=("system", "size_class", "state", "plot_axis"),
+        coords={"system": systems, "size_class": np.arange(classes), "plot_axis": ["x", "y"]},
+    )  # fmt: skip
+
+
+def _dots(da: xr.DataArray, target: Any, **kwargs: Any) -> Any:
+    return az.visuals.scatter_xy(da.squeeze("size_class").dropna("state"), target, **kwargs)
+
+
+def _collect(plot: Any, points: xr.DataArray, classes: int) -> None:
+    """Gather the markers of all sizes into one visual with the dimension ``size_class``."""
+    found = np.full((points.sizes["system"], classes), None, dtype=object)
+    for size in range(classes):
+        if f"questions_{size}" in plot.viz.children:
+            found[:, size] = plot.viz[f"questions_{size}"]["value"].values
+            del plot.viz[f"questions_{size}"]
+    coords = {"system": points["system"].values, "size_class": np.arange(classes)}
+    values = xr.DataArray(found, dims=("system", "size_class"), coords=coords)
+    plot.viz["questions"] = xr.DataTree(values.to_dataset(name="value"))
+
+
+def _identity(da: xr.DataArray, target: Any, **kwargs: Any) -> Any:
+    return az.visuals.dline(da, target, x=np.array([0.0, 1.0]), **kwargs)

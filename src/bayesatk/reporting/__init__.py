@@ -1,0 +1,179 @@
+"""`report`: one self-contained HTML page, for readers who never saw the library."""
+
+import base64
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from bayesatk.citations import cite
+from bayesatk.exports import presentable, provenance, tables_of
+from bayesatk.metrics import parse
+from bayesatk.outcomes import Outcomes
+from bayesatk.reporting.claims import claims
+from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
+from bayesatk.reporting.pictures import pictures
+from bayesatk.results import check_result
+from bayesatk.verification.verify import Verification
+
+_MOST_QUESTIONS = 500
+_HEADINGS = {
+    "results": "Results",
+    "categories": "Probability to reach a score",
+    "comparison": "Differences between systems",
+    "ranks": "Ranks",
+    "tiers": "Tiers: systems that can be told apart",
+    "baseline": "Against random guessing",
+    "verification": "Closed form against PyMC",
+}
+
+
+def report(
+    result: xr.DataTree,
+    path: str | Path,
+    *,
+    data: Outcomes | None = None,
+    verification: Verification | None = None,
+    guess: object = None,
+    title: str = "Evaluation report",
+) -> Path:
+    """Write a page with claims, tables, plots, data card, methods and provenance.
+
+    The page is one file that fetches nothing: plots are drawn into it, tables sort on a click, it
+    follows the reader's light or dark setting, and prints. Names of systems and questions are
+    shown as text, whatever they hold.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`; after `bayesatk.compare` and
+        `bayesatk.random_baseline` the page has those too.
+    path : path
+        Of the page, ``.html``; an existing file is replaced.
+    data : Outcomes, optional
+        What was evaluated, for the data card.
+    verification : Verification, optional
+        From `bayesatk.verify`.
+    guess : optional
+        The probabilities of guessing that `bayesatk.random_baseline` was given, for its plot.
+    title : str
+        Heading of the page.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    ValueError
+        If `path` has another ending.
+    ImportError
+        If matplotlib is missing: ``pip install 'bayesatk[plots]'``.
+
+    Examples
+    --------
+    >>> import bayesatk, tempfile, pathlib
+    >>> fit = bayesatk.evaluate([[1, 0, 1], [1, 1, 1]], "pass@1,2", rng=1)
+    >>> path = report(fit, pathlib.Path(tempfile.mkdtemp()) / "report.html")
+    >>> path.read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    path = Path(path)
+    if path.suffix not in (".html", ".htm"):
+        raise ValueError(f"path must end in .html; got {path.name!r}.")
+    tree = check_result(result)
+    environment = Environment(
+        loader=PackageLoader("bayesatk", "reporting/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = environment.loader.get_source(environment, "sort.js")[0]  # type: ignore[union-attr]
+    page = environment.get_template("report.html").render(
+        title=title,
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        claims=claims(tree, verification),
+        tables=_tables(tree, verification),
+        pictures=pictures(tree, verification, guess),
+        card=data.card() if data is not None else None,
+        questions=_questions(tree),
+        methods=_methods(tree),
+        provenance=_provenance(tree),
+        bibtex=cite(tree),
+    )
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _tables(result: xr.DataTree, verification: Verification | None) -> list[dict[str, Any]]:
+    """Return headings with tables as rows of text."""
+    found = tables_of(result) | (tables_of(verification) if verification is not None else {})
+    return [{"title": _HEADINGS[name], **_text(presentable(each))} for name, each in found.items()]
+
+
+def _text(frame: pd.DataFrame) -> dict[str, Any]:
+    words = {"questions": "these", "population": "like these"}
+    rows = [
+        [words.get(cell, cell) if name == "target" else str(cell) for name, cell in row.items()]
+        for row in frame.to_dict("records")
+    ]
+    return {"columns": [str(name) for name in frame.columns], "rows": rows}
+
+
+def _questions(result: xr.DataTree) -> dict[str, Any]:
+    """Return successes of trials (or trials alone) by question and system, hardest first."""
+    observed = result["observed_data"].to_dataset()
+    trials = result["constant_data"].to_dataset()["trials"].transpose("question", "system")
+    cells = trials.astype(str)
+    order = slice(None)
+    if "successes" in observed:
+        successes = observed["successes"].transpose("question", "system")
+        rate = successes.sum("system") / trials.sum("system").clip(min=1)
+        order = rate.argsort(kind="stable").values[:_MOST_QUESTIONS]  # type: ignore[assignment]
+        cells = xr.apply_ufunc(
+            lambda c, n: f"{c}/{n}", successes, trials, vectorize=True, output_dtypes=[object]
+        )
+    chosen = cells.isel(question=order)[:_MOST_QUESTIONS]
+    rows = [
+        [str(name), *map(str, own)]
+        for name, own in zip(chosen["question"].values, chosen.values.tolist(), strict=True)
+    ]
+    systems = [str(name) for name in trials["system"].values.tolist()]
+    return {"columns": ["question", *systems], "rows": rows, "all": trials.sizes["question"]}
+
+
+def _methods(result: xr.DataTree) -> dict[str, Any]:
+    """Return what was computed, in words and formulas."""
+    families = {}
+    for metric in parse(str(result.attrs["metrics"])):
+        symbol = metric.family.symbol + "k" * metric.family.has_k
+        families[symbol] = METRICS.get(metric.family.variable, ("a metric of your own", ""))
+    exact = result.attrs["method"] != "nuts"
+    return {
+        "metrics": families,
+        "pooling": POOLINGS[str(result.attrs["pooling"])],
+        "targets": TARGETS,
+        "prior": json.dumps(json.loads(str(result.attrs["prior"]))),
+        "exact": exact,
+    }
+
+
+def _provenance(result: xr.DataTree) -> list[tuple[str, str]]:
+    """Return name and text of everything that says where the numbers come from."""
+    found = provenance(result)
+    rows = []
+    for name, value in found.items():
+        if value in (None, [], "") or name in ("notes", "citations"):
+            continue
+        text = value if isinstance(value, str | int | float) else json.dumps(value)
+        rows.append((name.replace("_", " "), str(text)))
+    return rows

@@ -1,0 +1,95 @@
+"""The sentences of a report: one for every claim that the numbers bear."""
+
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from bayesatk.comparison.systems import comparison_table
+from bayesatk.results import notes, table
+from bayesatk.verification.verify import Verification
+
+_MOST = 12  # sentences about pairs of systems; the table has them all
+
+
+def claims(result: xr.DataTree, verification: Verification | None) -> list[str]:
+    """Return what can be claimed, sentence by sentence."""
+    found = _levels(result)
+    if "comparison" in result.children:
+        found += _differences(result)
+    if "random_baseline" in result.children:
+        found += _baselines(result)
+    if verification is not None:
+        found.append(_verdict(verification))
+    return found + notes(result)
+
+
+def _levels(result: xr.DataTree) -> list[str]:
+    """Say how good every system is in the first metric, and how sure that is."""
+    frame = table(result)
+    first = frame["metric"].iloc[0]
+    percent = f"{100 * float(result.attrs['ci_prob']):g}%"
+    found = []
+    for system, own in frame[frame["metric"] == first].groupby("system", sort=False):
+        row = own.set_index("target")
+        these, like = (row.loc[name] for name in ("questions", "population"))
+        text = (
+            f"{_name(system)}: {first} is {like['mean']:.3f} on questions like these "
+            f"({percent} interval {like['ci_lower']:.3f} to {like['ci_upper']:.3f}) and "
+            f"{these['mean']:.3f} on these questions ({these['ci_lower']:.3f} to "
+            f"{these['ci_upper']:.3f})."
+        )
+        found.append(text + _limits(like))
+    return found
+
+
+def _limits(row: "pd.Series[Any]") -> str:
+    """Say what makes a system's value uncertain, where the closed form knows."""
+    total = row.get("variance_trial", 0.0) + row.get("variance_question", 0.0)
+    if not total > 0:
+        return ""
+    share = row["variance_question"] / total
+    more = "questions" if share > 0.5 else "trials"
+    return (
+        f" {100 * share:.0f}% of the variance comes from which questions were asked: more {more} "
+        "would help most."
+    )
+
+
+def _differences(result: xr.DataTree) -> list[str]:
+    frame = comparison_table(result)
+    first = frame["metric"].iloc[0]
+    rows = frame[(frame["metric"] == first) & (frame["target"] == "population")]
+    rows = rows.sort_values("prob_greater", ascending=False)
+    found = [str(sentence) for sentence in rows["sentence"].head(_MOST)]
+    if len(rows) > _MOST:
+        found.append(f"{len(rows) - _MOST} more pairs are in the table of differences.")
+    return found
+
+
+def _baselines(result: xr.DataTree) -> list[str]:
+    from bayesatk.baseline import baseline_table
+
+    found = []
+    for row in baseline_table(result).to_dict("records"):
+        beats = "beats" if row["p_value"] <= 0.05 else "does not clearly beat"
+        found.append(
+            f"{_name(row['system'])} {beats} the best of {result['random_baseline'].attrs['t']:g} "
+            f"random guessers: accuracy {row['observed_accuracy']:.3f} against an expected "
+            f"{row['expected_best']:.3f} (p-value {row['p_value']:.2g})."
+        )
+    return found
+
+
+def _verdict(verification: Verification) -> str:
+    words = {
+        "agree": "The closed form and the sampled PyMC model agree",
+        "disagree": "THE CLOSED FORM AND THE SAMPLED PYMC MODEL DISAGREE",
+        "inconclusive": "The sampled PyMC model was too short a run to check the closed form",
+    }
+    return f"{words[verification.verdict]}. {verification.summary()}"
+
+
+def _name(system: object) -> str:
+    text = str(system)
+    return text if len(text) <= 60 else text[:59] + "…"

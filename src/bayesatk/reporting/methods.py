@@ -1,0 +1,85 @@
+"""What the metrics and the poolings are, in words that stand in a report."""
+
+from bayesatk.outcomes import Outcomes
+
+METRICS = {
+    "pass_at_k": (
+        "the probability that at least one of k new trials of a question is right",
+        "E[1 &minus; (1 &minus; p)<sup>k</sup>]",
+    ),
+    "pass_hat_k": (
+        "the probability that all k new trials of a question are right",
+        "E[p<sup>k</sup>]",
+    ),
+    "g_pass_at_k": (
+        "the probability that at least a share τ of k new trials of a question is right",
+        "E[P(X ≥ max(1, ⌈τk⌉))], X ~ Binomial(k, p)",
+    ),
+    "mg_pass_at_k": (
+        "the mean of g-pass@k over the shares τ from 1/2 to 1",
+        "(2/k) Σ<sub>i &gt; k/2</sub> E[P(X ≥ i)], X ~ Binomial(k, p)",
+    ),
+    "maj_at_k": (
+        "the probability that most of k new trials of a question are right",
+        "E[P(X &gt; k/2) + ½ P(X = k/2)], X ~ Binomial(k, p)",
+    ),
+    "auc_at_k": (
+        "the area under pass@1 to pass@k, over its width",
+        "Σ<sub>j</sub> w<sub>j</sub> E[1 &minus; (1 &minus; p)<sup>j</sup>], trapezoid weights w",
+    ),
+    "max_at_k": (
+        "the expected best score among k new trials of a question",
+        "E[max of k scores]",
+    ),
+    "plurality_at_k": (
+        "the probability that the most frequent answer of k new trials is right, ties at random",
+        "E[P(the plurality of k answers is right)]",
+    ),
+    "bayes": (
+        "the expected score of a new trial; for right and wrong the success probability",
+        "E[p]",
+    ),
+}
+
+POOLINGS = {
+    "partial": (
+        "Partial pooling: the success probabilities p of the questions come from a Beta "
+        "distribution (scored categories: Dirichlet) whose mean and spread are inferred with them, "
+        "so that questions with few trials borrow from the others."
+    ),
+    "none": (
+        "No pooling: every question's p has its own prior, and nothing is learnt about it from "
+        "other questions. With few trials and many questions the prior's bias does not average "
+        "out."
+    ),
+    "complete": "Complete pooling: all questions share one p; they differ by chance alone.",
+}
+
+TARGETS = {
+    "these": (
+        "“These questions”: the mean over exactly the questions asked; what is uncertain is how "
+        "their new trials would come out."
+    ),
+    "like these": (
+        "“Questions like these”: the mean over the population that the questions were drawn from; "
+        "which questions happened to be asked is uncertain too. Claims about a capability are "
+        "about this one."
+    ),
+}
+
+
+def usual_metrics(data: Outcomes, success: str | None = None) -> list[str]:
+    """Return metrics for a report when none are named: what the trials of a question allow.
+
+    Examples
+    --------
+    >>> from bayesatk.outcomes import tally
+    >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
+    ['pass@1,2,4', 'pass^1,2,4']
+    """
+    trials = data.trials.values
+    most = int(trials[trials > 0].min())
+    ks = ",".join(str(2**power) for power in range(most.bit_length()))
+    if data.binary or success is not None:
+        return [f"pass@{ks}", f"pass^{ks}"]
+    return ["bayes", f"max@{ks}"]

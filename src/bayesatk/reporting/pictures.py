@@ -1,0 +1,127 @@
+"""The plots of a report, as SVG that takes the colours of the page."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from io import StringIO
+from typing import Any
+
+import xarray as xr
+
+from bayesatk.metrics import parse
+from bayesatk.verification.verify import Verification
+
+_INK = re.compile(r"#([0-6][0-9a-f])\1\1\b", re.IGNORECASE)  # black and dark grey
+_PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
+_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+_MANY = 6  # systems with a panel of their own
+
+_BOTH = "Left: these questions; right: questions like these."
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot with its caption; a heat map keeps its paper, on which its colours were chosen."""
+
+    title: str
+    caption: str
+    svg: str
+    paper: bool
+
+
+def pictures(
+    result: xr.DataTree, verification: Verification | None, guess: object
+) -> list[Picture]:
+    """Draw every plot that the result has the numbers for."""
+    if find_spec("matplotlib") is None:
+        raise ImportError(
+            "a report needs matplotlib for its plots. Install it: pip install 'bayesatk[plots]'."
+        )
+    return [
+        Picture(title, caption, _svg(plot), title.startswith("Ranks"))
+        for title, caption, plot in _plots(result, verification, guess)
+    ]
+
+
+_Plot = tuple[str, str, Callable[[], Any]]
+
+
+def _plots(
+    result: xr.DataTree, verification: Verification | None, guess: object
+) -> Iterator[_Plot]:
+    from bayesatk import plots
+
+    first = str(result.attrs["metrics"]).split()[0]
+    for symbol in _curves(result):
+        yield (
+            f"{symbol}k against k",
+            f"Bands hold the whole curve at once. {_BOTH}",
+            partial(plots.plot_curve, result, symbol),
+        )
+    yield "Systems", "Posterior mean and intervals.", lambda: plots.plot_systems(result)
+    if "comparison" in result.children:
+        systems = result["posterior"].sizes["system"]
+        title = f"Differences in {first} on questions like these"
+        yield title, "The first minus the second.", lambda: plots.plot_difference(result, first)
+        if systems > 2:
+            title = f"Ranks in {first} on questions like these"
+            yield title, "Probability of every rank.", lambda: plots.plot_ranks(result, first)
+    yield from _of_questions(result)
+    if "random_baseline" in result.children and guess is not None:
+        caption = "How accurate the best of the guessers is, and how accurate the systems were."
+        yield "Random baseline", caption, lambda: plots.plot_baseline(result, guess)
+    if verification is not None:
+        caption = "Differences in Monte Carlo standard errors; those beyond the lines disagree."
+        yield "Verification", caption, lambda: plots.plot_verification(verification)
+
+
+def _of_questions(result: xr.DataTree) -> Iterator[_Plot]:
+    """Yield the plots of single questions, which need right and wrong."""
+    from bayesatk import plots
+
+    if "successes" not in result["observed_data"].to_dataset():
+        return
+    systems = result["posterior"].to_dataset()["system"].values.tolist()[:_MANY]
+    sampled = result.attrs["method"] == "nuts"
+    if not sampled or "p" in result["posterior"].to_dataset():
+        yield (
+            "What pooling does to single questions",
+            "Posterior mean of every question's success probability against its raw rate.",
+            lambda: plots.plot_shrinkage(result, systems),
+        )
+    if result.attrs["pooling"] == "partial":
+        yield (
+            "How difficult the questions are",
+            "Distribution of success probabilities over questions, with its uncertainty; steps: "
+            "the raw rates, which trials spread out.",
+            lambda: plots.plot_difficulty(result, systems),
+        )
+
+
+def _curves(result: xr.DataTree) -> list[str]:
+    """Return the families that the result has at several ks, and no tau."""
+    ks: dict[str, set[int]] = {}
+    for metric in parse(str(result.attrs["metrics"])):
+        if metric.family.has_k and metric.tau is None:
+            ks.setdefault(metric.family.symbol, set()).add(metric.k)
+    return [symbol for symbol, found in ks.items() if len(found) > 1]
+
+
+def _svg(plot: Callable[[], Any]) -> str:
+    """Draw a plot without a background, its black as the colour of the text around it."""
+    import matplotlib
+
+    target = StringIO()
+    # A browser has the fonts that are missing here, and the text stays text.
+    rc: Any = {"svg.fonttype": "none", "svg.hashsalt": "bayesatk", "font.family": "sans-serif"}
+    rc |= {"legend.facecolor": "none"}
+    with matplotlib.rc_context(rc), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
+        collection = plot()
+        figure = collection.viz["figure"].item()
+        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+    text = _METADATA.sub("", _PROLOGUE.sub("", target.getvalue()))
+    return _INK.sub("currentColor", text).replace("<svg ", '<svg role="img" ', 1)

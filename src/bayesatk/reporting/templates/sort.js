@@ -1,0 +1,21 @@
+for (const button of document.querySelectorAll("th button")) {
+  button.addEventListener("click", () => {
+    const heading = button.parentElement;
+    const body = heading.closest("table").tBodies[0];
+    const column = heading.cellIndex;
+    const ascending = heading.getAttribute("aria-sort") !== "ascending";
+    for (const other of heading.parentElement.children) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+    const key = (row) => row.cells[column].textContent.trim();
+    const number = (text) => (text.match(/^[\[<>]?[+-]?[\d.]/) ? parseFloat(text.replace(/^[\[<> ]+/, "")) : NaN);
+    const rows = Array.from(body.rows);
+    const numeric = rows.some((row) => key(row)) && rows.every((row) => !key(row) || !isNaN(number(key(row))));
+    rows.sort((a, b) => {
+      const left = key(a), right = key(b);
+      if (!left || !right) return left ? -1 : right ? 1 : 0;
+      const order = numeric ? number(left) - number(right) : left.localeCompare(right);
+      return ascending ? order : -order;
+    });
+    body.append(...rows);
+  });
+}

@@ -1,0 +1,514 @@
+"""What is drawn is what results hold; labels name it; nothing from outside is parsed or leaks."""
+
+import importlib.util
+import runpy
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayesatk as bk
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+
+from matplotlib import pyplot  # noqa: E402
+
+from bayesatk import plots  # noqa: E402
+from bayesatk.plots.bands import beta_cdf_band, simultaneous_band  # noqa: E402
+from bayesatk.plots.canvas import backend_name  # noqa: E402
+from bayesatk.plots.labels import markup, shortened  # noqa: E402
+
+HOSTILE = [
+    "$x_1^",
+    "<script>alert(1)</script>",
+    "y" * 200,
+    "y" * 199 + "z",
+    "\u05e9\u05dc\u05d5\u05dd \u202e\u0645\u0631\u062d\u0628\u0627",
+    "\U0001f600 $a$ $$\\frac{b}{$ \x07\n",
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.8, 0.8, 30)
+    runs = {
+        s: rng.random((30, 4)) < np.clip(p + d, 0, 1)[:, None]
+        for s, d in zip("ab", (0, 0.2), strict=True)
+    }
+    return bk.tally({name: run.astype(int) for name, run in runs.items()})
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    return bk.evaluate(data, "pass@1,2,4,8 g-pass@4:0.25,0.5 bayes", rng=1)
+
+
+@pytest.fixture(scope="module")
+def compared(fit):
+    chosen = bk.evaluate(fit_data(fit), "pass@1 bayes", pooling="none", rng=1)
+    return bk.compare(chosen, rope=0.05, rng=1)
+
+
+def fit_data(fit):
+    observed, constant = fit["observed_data"].to_dataset(), fit["constant_data"].to_dataset()
+    return bk.tally(
+        observed["successes"].values, trials=constant["trials"].values,
+        systems=observed["system"].values.tolist(),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def named():
+    """Six systems with names that no one should have."""
+    rng = np.random.default_rng(5)
+    counts = rng.integers(0, 4, (6, 8))
+    return bk.evaluate(
+        bk.tally(counts, trials=3, systems=HOSTILE), "pass@1,2", pooling="none", rng=1
+    )
+
+
+def every_plot(fit, compared, backend=None):
+    """One plot of each kind of a result, and its name."""
+    baseline = bk.random_baseline(fit, 0.25, t=5, rng=1)
+    found = bk.verify(fit, fit)
+    calibration = bk.calibrate(3, 2, replications=50, seed=1, progressbar=False)
+    yield plots.plot_curve(fit, backend=backend)
+    yield plots.plot_systems(fit, "pass@4", backend=backend)
+    yield plots.plot_difference(compared, backend=backend)
+    yield plots.plot_ranks(compared, backend=backend)
+    yield plots.plot_shrinkage(fit, backend=backend)
+    yield plots.plot_difficulty(fit, backend=backend)
+    yield plots.plot_baseline(baseline, 0.25, backend=backend)
+    yield plots.plot_verification(found, backend=backend)
+    yield plots.plot_verification(found, fit, fit, backend=backend)
+    yield plots.plot_calibration(calibration, backend=backend)
+
+
+def texts(plot):
+    """All text of a matplotlib figure."""
+    figure = plot.get_viz("figure")
+    figure.canvas.draw()
+    return [t.get_text() for t in figure.findobj(matplotlib.text.Text) if t.get_text()]
+
+
+def title(plot):
+    return plot.get_viz("figure").get_suptitle()
+
+
+# --- bands ---
+
+
+def test_band_by_hand():
+    # Each draw is extreme somewhere but the third and fourth: two of six need only those.
+    draws = np.array([[0, 3], [1, 5], [2, 2], [3, 3], [4, 0], [5, 1]], float)
+    lower, upper = simultaneous_band(draws, 2 / 6)
+    inside = ((draws >= lower) & (draws <= upper)).all(axis=1)
+    assert (lower.tolist(), upper.tolist()) == ([2, 2], [3, 3])
+    assert inside.tolist() == [False, False, True, True, False, False]
+    lower, upper = simultaneous_band(draws, 3 / 6)
+    assert (lower.tolist(), upper.tolist()) == ([0, 0], [5, 5])
+
+
+def test_band_of_one_point_is_the_interval():
+    draws = np.arange(1.0, 101.0)[:, None]
+    lower, upper = simultaneous_band(draws, 0.9)
+    assert (lower[0], upper[0]) == (6.0, 95.0)
+
+
+def test_band_holds_new_curves_and_stays_in_range():
+    rng = np.random.default_rng(0)
+    k = np.array([1, 2, 4, 8, 16, 32])
+    curves = 1 - (1 - rng.beta(8, 3, (24_000, 40)).mean(axis=1)[:, None] ** 8) ** k
+    curves = np.clip(curves + rng.normal(0, 0.02, curves.shape), 0, 1)
+    lower, upper = simultaneous_band(curves[:4000], 0.9)
+    held = ((curves[4000:] >= lower) & (curves[4000:] <= upper)).all(axis=1).mean()
+    assert abs(held - 0.9) < 0.015
+    assert lower.min() >= 0
+    assert upper.max() <= 1
+    pointwise = np.quantile(curves[:4000], [0.05, 0.95], axis=0)
+    assert (lower <= pointwise[0]).all()
+    assert (upper >= pointwise[1]).all()
+
+
+@pytest.mark.parametrize("probability", [0.05, 0.5, 0.95])
+def test_band_with_ties_holds_its_share(probability):
+    draws = np.random.default_rng(1).integers(0, 3, (400, 5)).astype(float)
+    draws[:, 2] = 1.0  # known for sure
+    lower, upper = simultaneous_band(draws, probability)
+    assert ((draws >= lower) & (draws <= upper)).all(axis=1).mean() >= probability
+    assert lower[2] == upper[2] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("draws", "probability", "says"),
+    [([1.0, 2.0], 0.9, "table"), ([[np.nan]], 0.9, "finite"), ([[1.0]], 1.0, "strictly")],
+)
+def test_band_refuses(draws, probability, says):
+    with pytest.raises(ValueError, match=says):
+        simultaneous_band(draws, probability)
+
+
+def test_cdf_band_at_the_ends_and_at_extreme_hyperparameters():
+    ends = beta_cdf_band([0.5, 1e-12, 0.5], [0.5, 0.999999, 1e-12], [0.0, 0.4, 0.6, 1.0], 0.9)
+    assert np.isfinite(ends).all()
+    np.testing.assert_allclose(np.array(ends)[:, -1], 1.0)
+
+
+# --- text ---
+
+
+def test_short_labels_are_distinct_and_on_one_line():
+    found = shortened(HOSTILE)
+    assert len(set(found)) == len(HOSTILE)
+    assert max(map(len, found)) <= 33
+    assert all(one.isprintable() for one in found)
+    assert shortened(["", " \n"]) == ["(unnamed)", "(unnamed) #2"]
+
+
+def test_markup_is_text_on_every_backend():
+    assert markup("<script>", "plotly") == "&lt;script&gt;"
+    assert markup("<b>\n", "bokeh", as_html=True) == "&lt;b&gt;<br>"
+    assert "$$" not in markup("$$x$$", "bokeh")
+    assert r"\(" not in markup(r"\(x\)", "bokeh")
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_hostile_names_are_drawn_as_they_are(named):
+    compared = bk.compare(named, rng=1)
+    for plot in (
+        plots.plot_curve(named),
+        plots.plot_systems(named),
+        plots.plot_ranks(compared),
+        plots.plot_shrinkage(named),
+        plots.plot_baseline(bk.random_baseline(named, 0.25, t=5, rng=1), 0.25),
+    ):
+        shown = texts(plot)
+        assert any(r"\$x_1^" in one for one in shown)
+        drawn = [
+            t for t in plot.get_viz("figure").findobj(matplotlib.text.Text) if "x_1" in t.get_text()
+        ]
+        assert not any(t._preprocess_math(t.get_text())[1] for t in drawn)
+        assert max(len(line) for one in shown for line in one.split("\n")) < 130
+    texts(plots.plot_difference(compared))
+
+
+# --- what is drawn ---
+
+
+def test_curve_draws_means_bands_and_estimates(fit):
+    plot = plots.plot_curve(fit)
+    closed = fit["closed_form"]["pass_at_k"].sel(system="b")
+    for target in ("questions", "population"):
+        cells = closed.sel(target=target)
+        line = plot.get_viz("line", system="b", target=target)
+        np.testing.assert_array_equal(line.get_xdata(), [0, 1, 2, 3])
+        np.testing.assert_array_equal(line.get_ydata(), cells.sel(statistic="mean"))
+        open_ = plot.get_viz("estimate", system="b", target=target).get_offsets()
+        np.testing.assert_array_equal(open_[:, 1], cells.sel(statistic="estimate")[:3])  # 4 trials
+        draws = fit["posterior"]["pass_at_k"].sel(system="b", target=target)
+        draws = draws.stack(s=("chain", "draw")).transpose("s", "k")
+        ends = simultaneous_band(draws.values, 0.95)
+        for name, end in zip(("band_lower", "band_upper"), ends, strict=True):
+            drawn = plot.get_viz(name, system="b", target=target).get_ydata()
+            np.testing.assert_array_equal(drawn, end)
+    axes = plot.get_viz("figure").axes
+    assert [ax.get_title() for ax in axes] == ["these questions", "questions like these"]
+    assert axes[0].get_ylabel() == "pass@k (probability)"
+    assert [t.get_text() for t in axes[0].get_xticklabels()] == ["1", "2", "4", "8"]
+    assert "probability 95% (simultaneous" in " ".join(title(plot).split())
+
+
+def test_curve_of_one_tau_and_one_target(fit):
+    plot = plots.plot_curve(fit, "g-pass@:0.5", target="population")
+    (axis,) = plot.get_viz("figure").axes
+    assert axis.get_ylabel() == "g-pass@k:0.5 (probability)"
+    drawn = plot.get_viz("line", system="a").get_ydata()
+    stored = fit["closed_form"]["g_pass_at_k"].sel(
+        system="a", tau=0.5, target="population", statistic="mean"
+    )
+    np.testing.assert_array_equal(drawn, stored)
+
+
+def test_many_systems_spread_over_panels_with_a_legend():
+    counts = np.random.default_rng(2).integers(0, 4, (20, 6))
+    fit = bk.evaluate(bk.tally(counts, trials=3), "pass@1,2", pooling="none", rng=1, draws=100)
+    plot = plots.plot_curve(fit)
+    figure = plot.get_viz("figure")
+    assert len(figure.axes) == 10
+    assert len(figure.legends[0].get_texts()) == 20
+    styles = {(h.get_color(), h.get_linestyle()) for h in figure.legends[0].get_lines()}
+    assert len(styles) == 20
+    figure.canvas.draw()
+    for text in [*figure.legends[0].get_texts(), figure._suptitle]:
+        box = text.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
+    assert plots.plot_systems(fit, "pass@1").get_viz("figure").get_figheight() > 6
+
+
+def test_sampled_results_are_drawn_from_their_draws(fit):
+    sampled = fit.copy()
+    del sampled["closed_form"], sampled["closed_form_quantiles"]
+    line = plots.plot_curve(sampled).get_viz("line", system="a", target="questions")
+    mean = fit["posterior"]["pass_at_k"].sel(system="a", target="questions").mean(("chain", "draw"))
+    np.testing.assert_allclose(line.get_ydata(), mean)
+    half = plots.plot_systems(sampled, "bayes").get_viz("half", system="a", target="questions")
+    draws = fit["posterior"]["bayes"].sel(system="a", target="questions")
+    np.testing.assert_allclose(half.get_xdata(), np.quantile(draws, [0.25, 0.75]))
+
+
+def test_systems_draws_both_intervals_best_on_top(fit):
+    plot = plots.plot_systems(fit, ["pass@4", "bayes"])
+    for metric, target, system in (("pass@4", "questions", "a"), ("bayes", "population", "b")):
+        variable = fit["closed_form"]["pass_at_k" if metric == "pass@4" else "bayes"]
+        where = {"system": system, "target": target} | ({"k": 4} if metric == "pass@4" else {})
+        cells = variable.sel(where)
+        line = plot.get_viz("interval", metric=metric, system=system, target=target)
+        assert (
+            line.get_xdata().tolist()
+            == cells.sel(statistic=["ci_lower", "ci_upper"]).values.tolist()
+        )
+        levels = fit["closed_form_quantiles"][variable.name].sel(where).sel(quantile=[0.25, 0.75])
+        half = plot.get_viz("half", metric=metric, system=system, target=target)
+        assert half.get_xdata().tolist() == levels.values.tolist()
+    axes = plot.get_viz("figure").axes
+    assert [t.get_text() for t in axes[0].get_yticklabels()] == ["a", "b"]  # b is better: higher
+    assert [ax.get_xlabel() for ax in axes] == ["pass@4 (probability)", "bayes (mean score)"]
+    assert "95% equal-tailed interval" in title(plot)
+
+
+def test_difference_draws_the_better_first(compared):
+    plot = plots.plot_difference(compared, "pass@1", target="questions")
+    cells = compared["comparison"]["pass_at_k"].sel(system="b", other="a", k=1, target="questions")
+    mean = plot.get_viz("mean").get_offsets()[0, 0]
+    assert mean == cells.sel(contrast="mean") > 0
+    ends = plot.get_viz("interval").get_xdata().tolist()
+    assert ends == cells.sel(contrast=["ci_lower", "ci_upper"]).values.tolist()
+    sure = float(cells.sel(contrast="prob_greater"))
+    written = plot.get_viz("probability").get_text()
+    assert written == ("P > 0.999" if sure >= 0.9995 else f"P = {sure:.3f}")
+    (axis,) = plot.get_viz("figure").axes
+    assert axis.get_yticklabels()[0].get_text() == "b \u2212 a"
+    assert axis.get_xlabel() == "difference in pass@1 (probability)"
+    assert plot.get_viz("rope").get_xy()[0] == -0.05
+    assert "these questions" in title(plot)
+    assert "equivalence, within 0.05" in " ".join(title(plot).split())
+
+
+def test_ranks_write_every_probability_in_contrast(compared):
+    plot = plots.plot_ranks(compared, "bayes")
+    table = compared["ranks"]["bayes"].sel(target="population")
+    for system in "ab":
+        for rank in (1, 2):
+            value = float(table.sel(system=system, rank=rank))
+            text = plot.get_viz("probability", system=system, rank=rank)
+            assert text.get_text() == ("0" if value < 0.005 else f"{value:.2f}")
+            if value >= 0.005:
+                cell = plot.get_viz("cell", system=system, rank=rank).get_facecolor()[0, :3]
+                ink = matplotlib.colors.to_rgb(text.get_color())
+                assert contrast(cell, ink) > 4.5
+
+
+def contrast(one, other):
+    """Contrast ratio of two colours, as accessibility guidelines define it."""
+
+    def luminance(rgb):
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+        return np.dot([0.2126, 0.7152, 0.0722], linear)
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_rank_shade_is_readable():
+    from bayesatk.plots.ranks import _WHITE_INK, _shade
+
+    for p in np.linspace(0.005, 1, 200):
+        ink = (1, 1, 1) if p > _WHITE_INK else (0, 0, 0)
+        assert contrast(matplotlib.colors.to_rgb(_shade(p)), ink) > 4.5
+
+
+def test_shrinkage_is_exact_and_grouped(data, fit):
+    kept = bk.evaluate(data, "pass@1", keep=["p"], draws=50, rng=1)
+    for result in (fit, kept):
+        plot = plots.plot_shrinkage(result, "a")
+        drawn = np.concatenate(
+            [one.get_offsets() for one in plot.viz["questions"]["value"].values.ravel() if one]
+        )
+        exact = kept["closed_form"]["p"].sel(system="a", statistic="mean").values
+        raw = data.successes.sel(system="a").values / 4
+        points = {(r, round(m, 9)) for r, m in zip(raw, exact, strict=True)}
+        assert {(r, round(m, 9)) for r, m in drawn} == points
+    (axis,) = plot.get_viz("figure").axes
+    assert axis.get_ylabel() == "posterior mean of p (probability)"
+
+
+def test_shrinkage_of_many_questions_is_a_handful_of_markers():
+    counts = np.random.default_rng(1).binomial(4, 0.5, (1, 100_000))
+    fit = bk.evaluate(bk.tally(counts, trials=4), "pass@1", pooling="none", draws=10, rng=1)
+    plot = plots.plot_shrinkage(fit)
+    found = [one for one in plot.viz["questions"]["value"].values.ravel() if one]
+    assert sum(len(one.get_offsets()) for one in found) == 5
+
+
+def test_shrinkage_of_draws(fit):
+    sampled = fit.copy()
+    del sampled["closed_form"]
+    with pytest.raises(ValueError, match=r"keep=\['p'\]"):
+        plots.plot_shrinkage(sampled)
+    kept = bk.evaluate(fit_data(fit), "pass@1", pooling="none", keep=["p"], draws=50, rng=1)
+    del kept["closed_form"]
+    (points, *_) = plots.plot_shrinkage(kept, "a").viz["questions"]["value"].values.ravel()[-1:]
+    rate, mean = points.get_offsets()[0]
+    alike = kept["observed_data"]["successes"].sel(system="a").values == 4 * rate
+    draws = kept["posterior"]["p"].sel(system="a").mean(("chain", "draw")).values
+    assert mean == pytest.approx(draws[alike].mean())
+
+
+def test_difficulty_draws_the_cdf_and_the_rates(data, fit):
+    plot = plots.plot_difficulty(fit, ["b"])
+    steps = plot.get_viz("observed")
+    rates = np.sort(data.successes.sel(system="b").values / 4)
+    for x, y in zip(steps.get_xdata(), steps.get_ydata(), strict=True):
+        assert y in (pytest.approx((rates <= x).mean()), 0.0)
+    line = plot.get_viz("median")
+    draws = fit["posterior"].to_dataset().sel(system="b")
+    mean, icc = (draws[n].stack(s=("chain", "draw")).values[::4] for n in ("mean_p", "icc"))
+    np.testing.assert_array_equal(
+        line.get_ydata(), beta_cdf_band(mean, icc, line.get_xdata(), 0.95)[1]
+    )
+    assert plot.get_viz("figure").axes[0].get_ylabel() == "share of questions with p or less"
+
+
+def test_baseline_marks_accuracies_and_p_values(fit):
+    baseline = bk.random_baseline(fit, 0.25, t=5, rng=1)
+    plot = plots.plot_baseline(baseline, 0.25)
+    group = baseline["random_baseline"].to_dataset()
+    for system in "ab":
+        line = plot.get_viz("observed", system=system)
+        assert line.get_xdata()[0] == group["observed_accuracy"].sel(system=system)
+    assert plot.get_viz("expected").get_xdata()[0] == group["expected_best"][0]
+    labels = [t.get_text() for t in plot.get_viz("figure").legends[0].get_texts()]
+    assert labels[0].startswith("b: ")
+    assert all(", p " in label for label in labels)
+    law = bk.MaxOrderStatisticPoissonBinomial(120, 0.25).at(5)
+    heights = plot.get_viz("pmf").get_paths()[0].vertices[:, 1].max()
+    assert heights == pytest.approx(law.pmf(np.arange(121)).max())
+    assert plots.plot_baseline(baseline, law).get_viz("expected") is not None
+    with pytest.raises(ValueError, match="p must be what random_baseline was given"):
+        plots.plot_baseline(baseline, 0.3)
+
+
+def test_verification_draws_scores_and_rings_disagreements(fit):
+    moved = fit.copy(deep=True)
+    moved["posterior"]["bayes"].loc[{"system": "a", "target": "questions"}] += 0.02
+    found = bk.verify(fit, moved)
+    plot = plots.plot_verification(found)
+    for quantity in plot.viz["z"]["quantity"].values:
+        row = found.table.loc[quantity]
+        for test, column in (("mean", "z_mean"), ("sd", "z_sd"), ("distribution", "z_pit")):
+            drawn = plot.get_viz("z", test=test, quantity=quantity).get_offsets()[0, 0]
+            assert drawn == pytest.approx(row[column])
+    rings = plot.viz["disagreement"]["value"]
+    ringed = [q for q in rings["quantity"].values if rings.sel(quantity=q).item()]
+    assert sorted(ringed) == found.table.index[found.table["verdict"] == "disagree"].tolist()
+    tests = len(found.table) * 2 + 7 * found.table["z_pit"].ne(0).sum()
+    from scipy.special import ndtri
+
+    within = plot.get_viz("within")
+    assert -within.get_xy()[0] == pytest.approx(ndtri(1 - 0.01 / tests / 2), rel=1e-6)
+    assert "1 disagree" in title(plot)
+    curves = plots.plot_verification(found, fit, moved)
+    assert len(curves.get_viz("figure").axes[0].get_lines()) == len(found.table)
+
+
+def test_verification_shows_the_worst_of_many(fit):
+    table = bk.verify(fit, fit).table
+    import pandas as pd
+
+    many = pd.concat([table] * 3, ignore_index=True)
+    many.loc[7, "z_mean"] = np.inf
+    plot = plots.plot_verification(bk.Verification(many, 0.01))
+    assert plot.viz["z"].sizes["quantity"] == 40
+    assert 7 in plot.viz["z"]["quantity"].values
+    assert "40 furthest off" in title(plot)
+
+
+def test_calibration_has_a_panel_per_quantity():
+    found = bk.calibrate(3, 2, replications=50, seed=1, progressbar=False)
+    plot = plots.plot_calibration(found)
+    assert set(plot.viz["plot"].data_vars) == set(found.table.index)
+    assert "50 data sets" in title(plot)
+
+
+# --- refusals ---
+
+
+def test_curve_refuses_by_name(fit, compared):
+    with pytest.raises(ValueError, match=r"'pass@'.*has pass@1 bayes.*'pass@1,2,4,8'"):
+        plots.plot_curve(compared)
+    with pytest.raises(ValueError, match=r"family over k.*'bayes'.*no k"):
+        plots.plot_curve(fit, "bayes")
+    with pytest.raises(ValueError, match=r"one tau.*0\.25, 0\.5.*'g-pass@:0\.25'"):
+        plots.plot_curve(fit, "g-pass@")
+    with pytest.raises(ValueError, match="target must be one of"):
+        plots.plot_curve(fit, target="people")
+
+
+def test_others_refuse_by_name(data, fit, compared):
+    with pytest.raises(ValueError, match=r"metric must be in the result; pass\^3 is not"):
+        plots.plot_systems(fit, "pass^3")
+    with pytest.raises(ValueError, match="group 'comparison'"):
+        plots.plot_difference(fit)
+    with pytest.raises(ValueError, match="group 'ranks'"):
+        plots.plot_ranks(fit)
+    with pytest.raises(ValueError, match="group 'random_baseline'"):
+        plots.plot_baseline(fit, 0.5)
+    with pytest.raises(ValueError, match="pooling='partial'"):
+        plots.plot_difficulty(compared)
+    with pytest.raises(ValueError, match="system must be among"):
+        plots.plot_shrinkage(fit, "nobody")
+    with pytest.raises(ValueError, match="given together"):
+        plots.plot_verification(bk.verify(fit, fit), fit)
+    with pytest.raises(TypeError, match="result must be a DataTree"):
+        plots.plot_curve(xr.Dataset())
+
+
+def test_backend_is_known_or_named(fit, monkeypatch):
+    with pytest.raises(ValueError, match="backend must be one of matplotlib, plotly, bokeh"):
+        plots.plot_curve(fit, backend="gnuplot")
+    monkeypatch.setattr(
+        "bayesatk.plots.canvas.import_module",
+        lambda name: (_ for _ in ()).throw(ImportError("No module named 'matplotlib'")),
+    )
+    with pytest.raises(ImportError, match=r"pip install 'bayesatk\[plots\]'"):
+        backend_name("matplotlib")
+
+
+def test_import_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'bayesatk\[plots\]'"):
+        runpy.run_path(plots.__file__)
+
+
+# --- backends ---
+
+
+def test_all_plots_leave_pyplot_and_its_settings_alone(fit, compared, tmp_path):
+    before, figures = dict(matplotlib.rcParams), pyplot.get_fignums()
+    for i, plot in enumerate(every_plot(fit, compared)):
+        plot.savefig(tmp_path / f"{i}.png")
+        assert (tmp_path / f"{i}.png").stat().st_size > 5000
+    assert dict(matplotlib.rcParams) == before
+    assert pyplot.get_fignums() == figures
+
+
+@pytest.mark.parametrize("backend", ["plotly", "bokeh"])
+def test_all_plots_on_other_backends(fit, compared, backend, tmp_path):
+    pytest.importorskip(backend)
+    for i, plot in enumerate(every_plot(fit, compared, backend)):
+        assert plot.backend == backend
+        plot.savefig(tmp_path / f"{i}.html")
+        assert (tmp_path / f"{i}.html").stat().st_size > 5000

@@ -1,0 +1,224 @@
+"""The report: what it says, and what a real browser makes of it."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import bayesatk as bk
+
+SYSTEMS = ["alpha", "<script>alert('system')</script>", "$x_1^2$ & {b}"]
+QUESTIONS = [
+    "<script>document.title = 'owned'</script>", '"><img src=x onerror=alert(1)>', "</td></table>",
+    "\u202egnirts\u202c \u0645\u0631\u062d\u0628\u0627", "\U0001f600 \U0001f9ea", "x" * 10_000,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(5)
+    p = rng.beta(0.6, 0.8, 24)
+    runs = {
+        name: rng.binomial(1, np.clip(p + shift, 0, 1)[:, None], (24, 4))
+        for name, shift in zip(SYSTEMS, (0.0, 0.05, 0.25), strict=True)
+    }
+    return bk.tally(runs, questions=QUESTIONS + [f"q{number}" for number in range(18)])
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    found = bk.evaluate(data, ["pass@1,2,4", "pass^2"], rng=1)
+    found = bk.compare(found, rng=1)
+    return bk.random_baseline(found, 0.25, 10, rng=1)
+
+
+@pytest.fixture(scope="module")
+def page(data, fit, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return bk.report(fit, path, data=data, guess=0.25, title="A <b>bold</b> claim")
+
+
+class _Parts(HTMLParser):
+    """Tags and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data) -> None:
+        self.text += data
+
+
+def test_the_page_says_what_was_found_from_the_same_numbers(page, fit, data) -> None:
+    parts = _Parts(page.read_text(encoding="utf-8"))
+    row = bk.table(fit).query("system == 'alpha' and target == 'population'").iloc[0]
+    assert f"alpha: pass@1 is {row['mean']:.3f} on questions like these" in parts.text
+    assert f"({row['ci_lower']:.3f} to {row['ci_upper']:.3f})" not in parts.text  # 95% stands first
+    for sentence in bk.comparison_table(fit).query("metric == 'pass@1'")["sentence"].tail(1):
+        assert sentence in parts.text
+    for words in ("random guessers: accuracy", "E[1 − (1 − p)k]", "@misc{chen2021evaluating"):
+        assert words in parts.text
+    assert fit.attrs["input_sha256"] in parts.text
+    assert data.card().splitlines()[0] in parts.text
+    for cells in ("[0.", "like these", "expected rank", "observed accuracy"):
+        assert cells in parts.text
+
+
+def test_names_are_text_whatever_they_hold(page) -> None:
+    text = page.read_text(encoding="utf-8")
+    parts = _Parts(text)
+    assert parts.tags.count("script") == 1
+    assert "img" not in parts.tags
+    assert "b" not in parts.tags
+    for name in [*QUESTIONS, *SYSTEMS]:
+        assert name in parts.text
+    assert not [value for name, value in parts.attributes if name.startswith("on")]
+
+
+def test_nothing_points_outside(page) -> None:
+    parts = _Parts(page.read_text(encoding="utf-8"))
+    links = [value for name, value in parts.attributes if name in ("src", "href", "xlink:href")]
+    assert all(value.startswith(("#", "data:image/png;base64,")) for value in links)
+    assert not re.search(r"url\((?!#)", page.read_text(encoding="utf-8"))
+
+
+def test_pictures_are_there_and_follow_the_page(page) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == 7  # curve, forest, difference, ranks, shrinkage, shape, guessers
+    assert "currentColor" in text
+    assert not re.search(r"<metadata", text)
+
+
+@pytest.mark.parametrize("pooling", ["none", "complete"])
+def test_one_system_of_scored_categories_or_other_poolings(pooling, tmp_path) -> None:
+    data = bk.tally([["b", "a", "c", "b"]] * 5, scores={"c": 0, "b": 0.5, "a": 1})
+    fit = bk.evaluate(data, "bayes max@2", pooling=pooling, rng=1)
+    parts = _Parts(bk.report(fit, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "Probability to reach a score" in parts.text
+    assert "expected best score" in parts.text
+    right = bk.evaluate([[1, 0, 1]] * 5, "pass@1,2", pooling=pooling, rng=1)
+    text = _Parts(bk.report(right, tmp_path / "r.html").read_text(encoding="utf-8")).text
+    assert "How difficult" not in text
+
+
+def test_report_says_what_it_cannot_write(fit, tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"must end in \.html; got 'report\.pdf'"):
+        bk.report(fit, tmp_path / "report.pdf")
+    with pytest.raises(TypeError, match="must be a DataTree"):
+        bk.report({"a": 1}, tmp_path / "report.html")
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+browser_test = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="needs Debian's chromium and chromium-driver"
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    profile = tmp_path_factory.mktemp("profile")
+    for argument in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser, page):
+    browser.get(page.as_uri())
+    return browser
+
+
+@browser_test
+def test_a_browser_renders_it_without_errors_or_requests(opened) -> None:
+    assert opened.get_log("browser") == []
+    assert opened.title == "A <b>bold</b> claim"
+    assert opened.execute_script("return performance.getEntriesByType('resource').length") == 0
+    sizes = opened.execute_script(
+        "return [...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect())"
+        ".map(r => [r.width, r.height])"
+    )
+    assert len(sizes) == 7
+    assert min(min(size) for size in sizes) > 100
+    wide = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert opened.execute_script(wide)
+
+
+@browser_test
+def test_names_stay_text_in_a_browser(opened) -> None:
+    shown = opened.execute_script(
+        "return [...document.querySelectorAll('#data tbody tr')].map(r => r.cells[0].textContent)"
+    )
+    assert set(QUESTIONS) <= set(shown)
+    assert (
+        opened.execute_script("return document.querySelectorAll('td img, td script').length") == 0
+    )
+
+
+@browser_test
+@pytest.mark.parametrize(("heading", "numeric"), [("mean", True), ("system", False)])
+def test_a_click_on_a_heading_sorts(opened, heading, numeric) -> None:
+    read = (
+        "const table = document.querySelector('#tables table');"
+        "const at = [...table.tHead.rows[0].cells].findIndex(c => c.textContent === arguments[0]);"
+        "return [...table.tBodies[0].rows].map(row => row.cells[at].textContent)"
+    )
+    click = (
+        "[...document.querySelector('#tables table').tHead.rows[0].cells]"
+        ".find(c => c.textContent === arguments[0]).querySelector('button').click()"
+    )
+    order = [float, lambda text: text][not numeric]
+    before = opened.execute_script(read, heading)
+    opened.execute_script(click, heading)
+    rising = opened.execute_script(read, heading)
+    opened.execute_script(click, heading)
+    falling = opened.execute_script(read, heading)
+    assert sorted(before) == sorted(rising) == sorted(falling)
+    if numeric:
+        assert list(map(order, rising)) == sorted(map(order, before))
+    assert falling == rising[::-1] or list(map(order, falling)) == list(map(order, rising))[::-1]
+    marked = opened.execute_script(
+        "return [...document.querySelectorAll('#tables th[aria-sort]')].map(c => c.ariaSort)"
+    )
+    assert marked == ["descending"]
+
+
+@browser_test
+def test_light_dark_and_paper(opened) -> None:
+    def colours(scheme: str) -> list[str]:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        return opened.execute_script(
+            "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor,"
+            " getComputedStyle(document.querySelector('figure svg text')).fill]"
+        )
+
+    light, dark = colours("light"), colours("dark")
+    assert light[1] == "rgb(255, 255, 255)"
+    assert light[2] == light[0]  # text in plots has the colour of the page's
+    assert dark[2] == dark[0] != light[0]
+    assert sum(json.loads(dark[1].replace("rgb(", "[").replace(")", "]"))) < 120
+    printed = opened.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    assert len(printed["data"]) > 50_000
