@@ -11,11 +11,12 @@ from typing import Protocol
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
+from scipy.optimize.elementwise import find_root
 
 from bayesatk.core.credit import Array
 
 _NODES = 200
-_BISECTIONS = 45
+_TOLERANCES = {"xatol": 1e-13, "xrtol": 1e-13, "fatol": 0.0, "frtol": 0.0}
 _EDGE = 1e-12  # probability beyond the ends of a quantity
 _LARGEST = 40.0  # of the absolute log of a ratio
 
@@ -91,14 +92,14 @@ def ratio_quantiles(a: Known, b: Known, probability: ArrayLike) -> Array:
 def _solve(
     cdf: Callable[[Array], Array], probability: ArrayLike, lowest: float, highest: float
 ) -> Array:
-    """Invert a distribution function by bisection, all probabilities at once."""
+    """Invert a distribution function, all probabilities at once."""
     p = np.asarray(probability, float)
     low, high = np.full(p.shape, lowest), np.full(p.shape, highest)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        below = cdf(middle) < p
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray(0.5 * (low + high))
+    found = find_root(
+        lambda x, level: cdf(x) - level, (low, high), args=(p,), tolerances=_TOLERANCES
+    )
+    # An atom at an end of the range leaves nothing to bracket there.
+    return np.asarray(np.where(cdf(low) >= p, low, np.where(cdf(high) < p, high, found.x)), float)
 
 
 def rank_probabilities(quantities: Sequence[Known]) -> Array:
