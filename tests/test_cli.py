@@ -1,6 +1,9 @@
 """The command line: tables, JSON, files, exit codes, one-line errors."""
 
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -40,9 +43,9 @@ def test_evaluate_writes_json_and_netcdf(runs, tmp_path) -> None:
     assert done.exit_code == 0
     answer = json.loads(done.output)
     fit = bk.load_result(path)
-    assert answer["pooling"] == fit.attrs["pooling"] == "partial"
-    assert len(answer["results"]) == 8
-    row = answer["results"][0]
+    assert answer["provenance"]["pooling"] == fit.attrs["pooling"] == "partial"
+    assert len(answer["tables"]["results"]) == 8
+    row = answer["tables"]["results"][0]
     exact = fit["closed_form"]["pass_at_k"].sel(system="base", k=1, target="questions")
     assert row["mean"] == pytest.approx(float(exact.sel(statistic="mean")), abs=1e-14)
 
@@ -112,7 +115,7 @@ def test_demo() -> None:
     assert done.exit_code == 0
     answer = json.loads(done.output)
     assert answer["verdict"] == "agree"
-    estimates = [row["estimate"] for row in answer["results"] if "pass^" in row["metric"]]
+    estimates = [row["estimate"] for row in answer["tables"]["results"] if "pass^" in row["metric"]]
     assert [round(value, 3) for value in estimates[::2]] == [0.42, 0.273, 0.22, 0.2]
 
 
@@ -125,7 +128,9 @@ def test_baseline_of_a_file(runs, tmp_path) -> None:
     done = run("baseline", runs, "--labels", "4=6", "-t", 5, "--seed", 1, "--json")
     answer = json.loads(done.output)
     group = bk.load_result(path)["random_baseline"]
-    assert [row["p_value"] for row in answer["results"]] == pytest.approx(group["p_value"].values)
+    assert [row["p_value"] for row in answer["tables"]["baseline"]] == pytest.approx(
+        group["p_value"].values
+    )
 
 
 def test_baseline_of_a_published_accuracy() -> None:
@@ -160,5 +165,120 @@ def test_compare_prints_pairs_and_sentences(runs) -> None:
     for text in ("P(better)", "like these", "help most"):
         assert text in done.output
     answer = json.loads(run("compare", runs, "-m", "pass@1", "--seed", 1, "--json").output)
-    assert len(answer["results"]) == 2
-    assert answer["results"][0]["monte_carlo_error"] == 0
+    assert len(answer["tables"]["comparison"]) == 2
+    assert answer["tables"]["comparison"][0]["monte_carlo_error"] == 0
+
+
+LOGS = Path(__file__).parent / "logs"
+COMMANDS = [
+    "evaluate", "verify", "compare", "plan", "baseline", "report", "convert", "cite", "demo"
+]  # fmt: skip
+
+
+def test_every_command_has_an_example_in_its_help() -> None:
+    done = run("--help")
+    assert "Exit codes: 0 done, 1 closed form and sampler disagree, 2 bad input." in done.output
+    for command in COMMANDS:
+        assert f" {command} " in done.output
+        assert "Example" in run(command, "--help").output
+
+
+def test_the_examples_of_the_help_have_options_that_exist() -> None:
+    from typer.main import get_command
+
+    for name, command in get_command(app).commands.items():
+        known = {option for each in command.params for option in each.opts}
+        for example in re.findall(r"bayesatk .*?(?=;|$)", command.epilog):
+            words = shlex.split(example)
+            assert words[1] == name
+            assert {word for word in words if re.match("--?[a-z]", word)} <= known, example
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "eval", "inspect json"])
+def test_standard_input_is_read_whatever_it_is(runs, kind, monkeypatch, tmp_path) -> None:
+    if kind == "eval":
+        content = (LOGS / "inspect/arithmetic_a.eval").read_bytes()
+    elif kind == "inspect json":
+        content = (LOGS / "inspect/arithmetic_a.json").read_bytes()
+    else:
+        path = tmp_path / f"runs.{'jsonl' if kind == 'json' else kind}"
+        content = bk.convert(runs, path).read_bytes() if kind != "csv" else runs.read_bytes()
+        if kind == "json":
+            content = json.dumps([json.loads(line) for line in content.splitlines()]).encode()
+    done = CliRunner().invoke(app, ["evaluate", "-", "-m", "pass@1", "--seed", "1"], input=content)
+    assert done.exit_code == 0, done.output
+    assert "6 questions" in done.output
+    assert "pass@1" in done.output
+
+
+def test_files_can_name_their_systems(runs) -> None:
+    done = run(
+        "compare", f"new={LOGS}/inspect/arithmetic_a.eval", f"old={LOGS}/inspect/deflate.eval",
+        "-m", "pass@1", "--seed", 1,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "cannot be separated from" in done.output
+    mixed = run("evaluate", f"new={runs}", runs, "-m", "pass@1")
+    assert mixed.exit_code == 2
+    assert "all NAME=FILE, or all without" in mixed.stderr
+
+
+def test_warnings_are_lines_on_standard_error() -> None:
+    path = LOGS / "inspect/empty.eval"
+    done = run("evaluate", path, "-m", "pass@1", "--seed", 1, "--json")
+    assert done.exit_code == 0
+    assert done.stderr.startswith("bayesatk: warning: 9 of 24 trials have an empty output")
+    assert json.loads(done.stdout)["tables"]["results"]
+    done = run("evaluate", path, "-m", "pass@1", "--empty-output", "missing", "--missing", "ignore")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("ending", ["nc", "json", "csv", "tex"])
+def test_results_are_saved_by_the_ending_of_the_name(runs, tmp_path, ending) -> None:
+    path = tmp_path / f"fit.{ending}"
+    done = run("evaluate", runs, "-m", "pass@1", "--seed", 1, "-o", path)
+    assert done.exit_code == 0, done.output
+    assert f"Saved {path}" in done.output.replace("\n", "")
+    assert path.stat().st_size > 500
+    if ending == "nc":
+        found = run("cite", path)
+        assert "@misc{chen2021evaluating," in found.output
+        assert "rubin1981" not in found.output
+
+
+def test_cite_alone_prints_everything() -> None:
+    assert run("cite").output.count("\n@") >= 12
+
+
+def test_convert_writes_a_long_table(tmp_path) -> None:
+    path = tmp_path / "runs.csv"
+    done = run("convert", LOGS / "inspect", "-o", path)
+    assert done.exit_code == 2  # the folder mixes logs with several scorers
+    assert "one scorer must be chosen" in done.stderr
+    assert not path.exists()
+    done = run(
+        "convert", LOGS / "lm_eval/example__beta", "-o", path, "--answers", "--same-system", "trials"
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert path.read_text().splitlines()[0] == "system,question,trial,outcome,answer"
+    assert len(path.read_text().splitlines()) == 11
+
+
+def test_report_from_logs_in_one_command(tmp_path) -> None:
+    path = tmp_path / "report.html"
+    logs = [LOGS / "inspect/arithmetic_a.eval", LOGS / "inspect/arithmetic_b.eval"]
+    done = run("report", *logs, "-o", path, "--guess", 0.1, "--seed", 1)
+    assert done.exit_code == 0, done.output
+    text = path.read_text(encoding="utf-8")
+    for words in ("mockllm/alpha", "pass^k against k", "random guessers", "input files"):
+        assert words in text
+    bad = run("report", *logs, "-o", tmp_path / "report.docx")
+    assert (bad.exit_code, "must end in .html" in bad.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_report_with_verification(runs, tmp_path) -> None:
+    path = tmp_path / "report.html"
+    done = run("report", runs, "-o", path, "-m", "pass@1", "--verify", "--seed", 1, "-q")
+    assert done.exit_code == 0, done.output
+    assert "The closed form and the sampled PyMC model agree" in path.read_text(encoding="utf-8")

@@ -350,8 +350,8 @@ def test_a_header_beside_lm_eval_samples(tmp_path_factory, chosen):
 
 
 SWEPT = [
-    "null", "true", "2", "0.5", "1e400", "NaN", "9" * 4300, '""', '"x\\ny"', '"\\ud800"', "[]", "{}",
-    '"' + "long " * 5000 + '"', '[{"a": []}]', '{"value": {"a": 1}}', nested(950, "dict"),
+    "null", "true", "2", "0.5", "1e400", "NaN", "9" * 4300, '""', '"x\\ny"', '"\\ud800"', "[]",
+    "{}", '"' + "long " * 5000 + '"', '[{"a": []}]', '{"value": {"a": 1}}', nested(950, "dict"),
 ]  # fmt: skip
 
 

@@ -142,7 +142,7 @@ def test_the_command_plans_from_a_pilot_and_from_stated_difficulties(tmp_path) -
     assert "fewest trials" in found.output
     stated = ["--difficulty", "a=0.6,0.3", "--difficulty", "b=0.65,0.3"]
     found = runner.invoke(app, ["plan", "-m", "pass@1", *stated, "--prob-correct", "0.9", "--json"])
-    rows = json.loads(found.output)["results"]
+    rows = json.loads(found.output)["tables"]["table"]
     assert min(row["prob_correct"] for row in rows) >= 0.9
     found = runner.invoke(app, ["plan", "-m", "pass@1", "--width", "0.1"])
     assert found.exit_code == 2

@@ -63,10 +63,14 @@ def test_the_page_says_what_was_found_from_the_same_numbers(page, fit, data) -> 
     parts = _Parts(page.read_text(encoding="utf-8"))
     row = bk.table(fit).query("system == 'alpha' and target == 'population'").iloc[0]
     assert f"alpha: pass@1 is {row['mean']:.3f} on questions like these" in parts.text
-    assert f"({row['ci_lower']:.3f} to {row['ci_upper']:.3f})" not in parts.text  # 95% stands first
+    assert f"(95% interval {row['ci_lower']:.3f} to {row['ci_upper']:.3f})" in parts.text
     for sentence in bk.comparison_table(fit).query("metric == 'pass@1'")["sentence"].tail(1):
         assert sentence in parts.text
-    for words in ("random guessers: accuracy", "E[1 − (1 − p)k]", "@misc{chen2021evaluating"):
+    for words in (
+        "random guessers: accuracy",
+        "E[1 \u2212 (1 \u2212 p)k]",
+        "@misc{chen2021evaluating",
+    ):
         assert words in parts.text
     assert fit.attrs["input_sha256"] in parts.text
     assert data.card().splitlines()[0] in parts.text

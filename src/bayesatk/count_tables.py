@@ -56,6 +56,12 @@ def _refuse_twice(table: Columns, cell: NDArray[np.int64]) -> None:
 def _whole(table: Columns, role: str) -> NDArray[np.int64]:
     """Return whole numbers, which text tables hold as text."""
     values: Any = table.values[role]
+    if isinstance(values, Sequence) and any(isinstance(value, bool) for value in values):
+        row = next(row for row, value in enumerate(values) if isinstance(value, bool))
+        raise OutcomeError(
+            f"column {table.roles[role]!r} must hold whole numbers >= 0; {table.place(row)} has "
+            f"{values[row]}. Correct it, or name another column: columns={{{role!r}: ...}}."
+        )
     if isinstance(values, Sequence) and any(isinstance(value, str) for value in values):
         for row, value in enumerate(values):
             if not (isinstance(value, str) and _WHOLE.fullmatch(value)):

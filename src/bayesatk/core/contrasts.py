@@ -6,7 +6,7 @@ probabilities are off by 1e-5 where densities have edges, by far less where they
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -16,7 +16,7 @@ from scipy.optimize.elementwise import find_root
 from bayesatk.core.credit import Array
 
 _NODES = 200
-_TOLERANCES = {"xatol": 1e-13, "xrtol": 1e-13, "fatol": 0.0, "frtol": 0.0}
+_TOLERANCES: Any = {"xatol": 1e-13, "xrtol": 1e-13, "fatol": 0.0, "frtol": 0.0}
 _EDGE = 1e-12  # probability beyond the ends of a quantity
 _LARGEST = 40.0  # of the absolute log of a ratio
 
@@ -95,9 +95,11 @@ def _solve(
     """Invert a distribution function, all probabilities at once."""
     p = np.asarray(probability, float)
     low, high = np.full(p.shape, lowest), np.full(p.shape, highest)
-    found = find_root(
-        lambda x, level: cdf(x) - level, (low, high), args=(p,), tolerances=_TOLERANCES
-    )
+
+    def excess(x: Array, /, level: Any) -> Array:
+        return cdf(x) - np.asarray(level)
+
+    found = find_root(excess, (low, high), args=(p,), tolerances=_TOLERANCES)
     # An atom at an end of the range leaves nothing to bracket there.
     return np.asarray(np.where(cdf(low) >= p, low, np.where(cdf(high) < p, high, found.x)), float)
 

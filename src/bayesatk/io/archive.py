@@ -19,6 +19,7 @@ _LARGEST = 1 << 30  # bytes of one member, unpacked: each is parsed whole
 _MOST = 1 << 38  # bytes of all members, unpacked
 _RATIO = 2000  # unpacked over packed, beyond a size that harms nobody
 _HARMLESS = 1 << 24
+_PART = 1 << 20
 
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, NotImplementedError,
@@ -55,9 +56,15 @@ class Archive:
                 )
 
     def read(self, name: str) -> bytes:
-        """Return a member, whole."""
-        with _readable():
-            return bytes(self._zip.read(name))
+        """Return a member, whole; one that is larger than it says is not unpacked further."""
+        limit, parts, size = self._zip.getinfo(name).file_size, [], 0
+        with _readable(), self._zip.open(name) as member:
+            while part := member.read(_PART):
+                parts.append(part)
+                size += len(part)
+                if size > limit:
+                    raise OutcomeError(f"the member {name[:80]!r} must be as large as it says.")
+        return b"".join(parts)
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from bayesatk.io.rows import Rows, Trial
 from bayesatk.validation import OutcomeError, shown
 
 _TESTS = ("base", "plus")
-_PASSES = ("pass", "success")
+_STATUSES = {
+    "pass": 1, "success": 1, "fail": 0, "failed": 0, "timeout": 0, "timed out": 0,
+}  # fmt: skip
 
 
 def read_evalplus(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
@@ -29,14 +31,18 @@ def read_evalplus(file: BinaryIO, path: Path, system: str | None, rows: Rows) ->
 
 
 def _judged(system: str, task: object, number: int, status: object, solution: object) -> Trial:
-    known = isinstance(status, str)
+    if status is not None and (not isinstance(status, str) or status not in _STATUSES):
+        raise OutcomeError(
+            f"a status must be one of {', '.join(_STATUSES)}; solution {number} of {task!r} has "
+            f"{shown(status)}. Was it written by EvalPlus?"
+        )
     return Trial(
         system=system,
         task="",
         question=task,
         trial=number,
-        outcome=int(status in _PASSES) if known else None,
-        reason="" if known else "not judged",
+        outcome=None if status is None else _STATUSES[status],
+        reason="not judged" if status is None else "",
         empty=isinstance(solution, str) and not solution.strip(),
     )
 
@@ -83,11 +89,13 @@ def _solutions(judged: object, task: object, rows: Rows) -> list[tuple[object, o
     """Return status and text of every solution of a task, under the chosen tests."""
     if isinstance(judged, dict) and isinstance(judged.get("base"), list):
         names = [name for name in _TESTS if judged.get(name)]
-        lists = [[_first(each) for each in judged[name]] for name in names]
-        return [
-            (_status(dict(zip(names, each, strict=True)), task, rows), None)
-            for each in zip(*lists, strict=False)
-        ]
+        lists = [judged[name] for name in names]
+        if len({len(each) if isinstance(each, list) else -1 for each in lists}) > 1:
+            raise OutcomeError(
+                f"eval[{task!r}] must have as many base as plus statuses. Is the file complete?"
+            )
+        firsts = zip(*([_first(each) for each in one] for one in lists), strict=True)
+        return [(_status(dict(zip(names, each, strict=True)), task, rows), None) for each in firsts]
     if not isinstance(judged, list):
         raise OutcomeError(f"eval[{task!r}] must be a list of solutions; got {shown(judged)}.")
     found: list[tuple[object, object]] = []
@@ -107,7 +115,7 @@ def _status(statuses: dict[str, object], task: object, rows: Rows) -> object:
     """Return the status of a solution under the chosen tests."""
     if "base" not in statuses:
         raise OutcomeError(f"every solution of {task!r} must have a base_status; one has none.")
-    if _tests(list(statuses), rows) == "base" or statuses["base"] not in _PASSES:
+    if _tests(list(statuses), rows) == "base" or not _STATUSES.get(str(statuses["base"])):
         return statuses["base"]
     return statuses["plus"]
 
@@ -116,9 +124,10 @@ def _tests(there: list[str], rows: Rows) -> str:
     """Return which tests count: the only ones, or those that were named."""
     chosen = rows.options.scorer
     if chosen is None and len(there) == 1:
+        rows.marked_by(f"EvalPlus's {there[0]!r} tests")
         return there[0]
     if chosen in there:
-        rows.note(f"marks are EvalPlus's {chosen!r} tests")
+        rows.marked_by(f"EvalPlus's {chosen!r} tests")
         return str(chosen)
     raise OutcomeError(
         f"scorer must be one of the tests that ran, {', '.join(map(repr, there))}; got "

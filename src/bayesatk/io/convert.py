@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bayesatk.columns import Columns
-from bayesatk.io.formats import LOGS
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey, to_columns
 from bayesatk.outcomes import BINARY
@@ -68,15 +67,15 @@ def convert(
         scorer=scorer, filter=filter, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    found, kinds, opener = find_files(source, format, progress)
+    found = find_files(source, format, progress)
     reasons: list[str] = []
     try:
-        if all(kind in LOGS for kind in kinds):
-            rows = read_logs(found, kinds, opener, options, columns)
+        if found.are_logs:
+            rows = read_logs(found, options, columns)
             table = to_columns(rows)
             reasons = [one.reason for one in rows.trials]
         else:
-            table = read_tables(found, kinds, opener, options, columns or {}, BINARY)
+            table = read_tables(found, options, columns or {}, BINARY)
     except OutcomeError as error:
         raise in_file(found, error) from None
     _write(path, _columns(table, reasons))

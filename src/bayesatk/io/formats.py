@@ -83,7 +83,8 @@ def _of_document(file: BinaryIO) -> str:
                 traced = {"task_id", "reward"} <= keys and keys & {"traj", "info"}
                 return "tau-bench" if traced else "json"
             if key == "eval":
-                return "evalplus" if isinstance(value, list) or "base" in str(value) else "inspect"
+                old = isinstance(value, dict) and isinstance(value.get("base"), list)
+                return "evalplus" if old or isinstance(value, list) else "inspect"
             if key in ("simulations", "samples"):
                 return "tau2-bench" if key == "simulations" else "inspect"
     return "json"

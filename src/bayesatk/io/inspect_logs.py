@@ -7,7 +7,6 @@ sample has no score or the value NaN, which is written as such.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.rows import Rows, Trial, digest
 from bayesatk.validation import OutcomeError, is_missing, shown
 
-_SAMPLE = re.compile(r"samples/.+\.json")
+_MOST_EPOCHS = 1_000_000
 
 
 def read_log(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
@@ -40,7 +39,7 @@ def _read_archive(file: BinaryIO, log: "_Log") -> None:
     head = parse(archive.read(header), header, None)
     log.start(head)
     for member in archive.names:
-        if _SAMPLE.fullmatch(member):
+        if member.startswith("samples/") and member.endswith(".json"):
             log.add(parse(archive.read(member), member, None))
     log.finish()
 
@@ -67,7 +66,9 @@ class _Log:
     def __init__(self, name: str, system: str | None, rows: Rows) -> None:
         self.name, self.system, self.rows = name, system, rows
         self.task, self.model, self.started = "", "", False
-        self.status, self.expected, self.seen = "started", 0, 0
+        self.head: dict[str, Any] = {}
+        self.expected, self.seen = 0, 0
+        self.scorers: dict[str, None] = {}
         self.limits: Counter[str] = Counter()
 
     def start(self, head: object) -> None:
@@ -79,7 +80,7 @@ class _Log:
                 "the log must name its model; 'eval' has none. Name the system yourself: "
                 "load({'name': 'file.eval'})."
             )
-        self.status = str(_mapping(head, "the log").get("status", "started"))
+        self.head = _mapping(head, "the log")
         self.expected = _expected(spec)
         self.rows.open(self.name)
         self.started = True
@@ -98,8 +99,8 @@ class _Log:
                 question=sample.get("id"),
                 trial=sample.get("epoch", 1),
                 outcome=mark,
-                answer=answer,
-                content=digest(_asked(sample.get("input")), json.dumps(sample.get("target"))),
+                answer=answer if self.rows.options.answers else None,
+                content=_content(sample),
                 reason=reason,
                 empty=_is_empty(sample),
                 identity=str(sample.get("uuid") or ""),
@@ -107,12 +108,23 @@ class _Log:
         )
 
     def finish(self) -> None:
-        """Note what was cut short."""
-        if self.status != "success":
+        """Note what was cut short, and refuse a log whose marks are not of one scorer."""
+        status = str(self.head.get("status", "started"))
+        if status != "success" or self.seen == 0 or self.seen < self.expected:
             self.rows.note(
-                f"CHECK: {self.name} has status {self.status!r} and {self.seen} trials"
+                f"CHECK: {self.name} has status {status!r} and {self.seen} trials"
                 + f" of {self.expected}" * bool(self.expected)
             )
+        wanted, names = self.rows.options.scorer, ", ".join(map(repr, self.scorers))
+        if wanted is not None and self.scorers and wanted not in self.scorers:
+            raise OutcomeError(f"scorer must be one of {names}; got {shown(wanted)}.")
+        if wanted is None and len(self.scorers) > 1:
+            raise OutcomeError(
+                f"one scorer must be chosen; the log has {names}. Choose: "
+                f"scorer={next(iter(self.scorers))!r}."
+            )
+        if self.scorers:
+            self.rows.marked_by(f"Inspect's scorer {wanted or next(iter(self.scorers))!r}")
         for kind, number in self.limits.items():
             self.rows.note(f"{number} trials of {self.name} were ended by a limit ({kind})")
 
@@ -122,16 +134,16 @@ class _Log:
             return None, None, "errored"
         if sample.get("invalidation"):
             return None, None, "invalidated"
-        scores = _mapping(sample.get("scores") or {}, "the scores of a sample")
-        if not scores:
+        scores = _mapping(
+            sample.get("scores") or {}, f"the scores of sample {shown(sample.get('id'))}"
+        )
+        marks = _marks(scores)
+        self.scorers |= dict.fromkeys(marks)
+        chosen = self.rows.options.scorer or next(iter(marks), "")
+        if chosen not in marks or is_missing(marks[chosen][0]):
             return None, None, "unscored"
-        chosen = _chosen(scores, self.rows.options.scorer)
-        if chosen is None:
-            return None, None, "unscored"
-        value, answer = chosen
-        if is_missing(value):
-            return None, answer, "unscored"
-        if not isinstance(value, str | int | float):
+        value, answer = marks[chosen]
+        if isinstance(value, list | dict):
             raise OutcomeError(
                 f"a mark must be text, a number or true/false; sample {shown(sample.get('id'))} "
                 f"has {shown(value)}. Choose a scorer whose value is one, or reduce it there."
@@ -145,32 +157,19 @@ def _expected(spec: dict[str, Any]) -> int:
     if not isinstance(dataset, dict) or not isinstance(config, dict):
         return 0
     ids, epochs = dataset.get("sample_ids"), config.get("epochs") or 1
-    return len(ids) * epochs if isinstance(ids, list) and isinstance(epochs, int) else 0
+    if not isinstance(ids, list) or not isinstance(epochs, int):
+        return 0
+    return len(ids) * epochs if 0 < epochs < _MOST_EPOCHS else 0
 
 
-def _chosen(scores: dict[str, Any], scorer: str | None) -> tuple[object, object] | None:
-    """Return value and answer of the scorer: the only one, or the one that was named."""
-    found = {}
+def _marks(scores: dict[str, Any]) -> dict[str, tuple[object, object]]:
+    """Return value and answer by scorer."""
+    found: dict[str, tuple[object, object]] = {}
     for name, score in scores.items():
         score = score if isinstance(score, dict) else {"value": score}
         for label, value in _values(name, score.get("value")):
             found[label] = value, score.get("answer")
-    if scorer is not None:
-        if scorer in found:
-            return found[scorer]
-        if any(label.split("/")[0] == scorer.split("/")[0] for label in found):
-            partial = [label for label in found if label.startswith(scorer + "/")]
-            if not partial:
-                return None
-        raise OutcomeError(
-            f"scorer must be one of {', '.join(map(repr, found))}; got {shown(scorer)}."
-        )
-    if len(found) > 1:
-        raise OutcomeError(
-            f"one scorer must be chosen; the log has {', '.join(map(repr, found))}. Choose: "
-            f"scorer={next(iter(found))!r}."
-        )
-    return next(iter(found.values()))
+    return found
 
 
 def _values(name: str, value: object) -> Iterator[tuple[str, object]]:
@@ -185,6 +184,12 @@ def _mapping(value: object, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise OutcomeError(f"{what} must be an object, as Inspect writes it; got {shown(value)}.")
     return value
+
+
+def _content(sample: dict[str, Any]) -> str:
+    """Digest of input, choices and target: the order of choices gives letters their meaning."""
+    parts = (sample.get("choices"), sample.get("target"))
+    return digest(_asked(sample.get("input")), *(json.dumps(part) for part in parts))
 
 
 def _asked(asked: object) -> str:

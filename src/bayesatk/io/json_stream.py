@@ -25,8 +25,11 @@ def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return the object; a key written twice would silently lose one value."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        seen: set[str] = set()
+        for twice, _ in pairs:
+            if twice in seen:
+                break
+            seen.add(twice)
         raise OutcomeError(f"the field {twice!r} occurs twice in one object. Remove one.")
     return record
 
@@ -142,9 +145,10 @@ class _Window:
                 if cut and self.more():
                     continue
                 raise _Fault(f"{error.msg} at character {error.pos} of a part") from None
-            if end == len(self.text) and self.more():
+            length = end - self.place
+            if end > len(self.text) - _CUT and self.more():
                 continue  # a number may go on
-            self.place = end
+            self.place += length
             return value
 
     def fields(self, streamed: frozenset[str]) -> Iterator[tuple[str, Any]]:

@@ -2,8 +2,8 @@
 
 Facts of the format: a row for every document *and filter*; ``metrics`` names the marks in the row;
 ``resps`` holds every response, though with repeats only one filtered response is marked. The model
-is named by the folder, and by ``results_*.json`` in it. So a file is one trial of every document,
-and further runs are further trials.
+is named by the folder, and by the ``results_*.json`` with the time of the run. So a file is one
+trial of every document, and further runs are further trials (``same_system="trials"``).
 """
 
 import json
@@ -23,7 +23,7 @@ def read_samples(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> 
     rows.open(f"{path.parent.name}/{path.name}")
     named = _NAME.fullmatch(path.name)
     task = named["task"] if named else path.stem
-    model = system or _model(path, rows)
+    model = system or _model(path, named["time"] if named else None, rows)
     seen = _Chosen(rows)
     with decoded(file) as lines:
         for number, line in enumerate(lines, start=1):
@@ -36,22 +36,23 @@ def read_samples(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> 
                 )
             mark = seen.mark(record, f"line {number}")
             if mark is not _OTHER:
-                rows.add(_trial(record, mark, model, task, path.name))
+                rows.add(_trial(record, mark, model, task, rows.options.answers))
     seen.finish()
 
 
-def _trial(record: dict[str, Any], mark: object, system: str, task: str, run: str) -> Trial:
+def _trial(record: dict[str, Any], mark: object, system: str, task: str, answers: bool) -> Trial:
     answer = _only(record.get("filtered_resps"))
+    response = _only(_only(record.get("resps")))
     return Trial(
         system=system,
         task=task,
         question=record["doc_id"],
-        trial=run,
+        trial="",
         outcome=mark,
-        answer=answer if isinstance(answer, str) else None,
+        answer=answer if answers and isinstance(answer, str) else None,
         content=_content(record),
         reason="" if mark is not None else "unscored",
-        empty=answer in ("", []),
+        empty=answer in ("", []) or (isinstance(response, str) and not response.strip()),
     )
 
 
@@ -73,40 +74,52 @@ class _Chosen:
             self.filters.append(own)
         if self.filter is None and len(self.filters) > 1:
             raise OutcomeError(
-                f"one filter must be chosen; {where} has {own!r}, earlier rows "
-                f"{self.filters[0]!r}: each document comes once for every filter. Choose: "
-                f"filter={self.filters[0]!r}."
+                f"one filter must be chosen; {where} has {shown(own)}, earlier rows "
+                f"{shown(self.filters[0])}: each document comes once for every filter. Choose: "
+                f"filter={shown(self.filters[0])}."
             )
         if self.filter is not None and own != self.filter:
             return _OTHER
         self._refuse_repeats(record, where)
         metric = self._metric(record, where)
         if metric not in record:
-            raise OutcomeError(f"{where} must have the metric {metric!r}, as other rows do.")
+            raise OutcomeError(
+                f"{where} must have the metric {shown(metric)} that it lists. Was the file cut?"
+            )
         return record[metric]
 
     def finish(self) -> None:
-        """Refuse a filter that no row has."""
+        """Refuse a filter that no row has, or that differs from those of other files."""
         if self.filters and self.filter is not None and self.filter not in self.filters:
             raise OutcomeError(
-                f"filter must be one of {', '.join(map(repr, self.filters))}; got "
+                f"filter must be one of {', '.join(map(shown, self.filters))}; got "
                 f"{shown(self.filter)}."
             )
+        for name in self.filters if self.filter is None else []:
+            used = f"lm-eval's metric {shown(self.metric)}, filter {shown(name)}"
+            others = [marker for marker in self.rows.marks if marker.startswith("lm-eval's")]
+            if any(not marker.endswith(f"filter {shown(name)}") for marker in others):
+                raise OutcomeError(
+                    f"files must be of one filter; this is of {shown(name)}, others are marked by "
+                    f"{others[0]}. Choose: filter={name[:80]!r}, or read the files one by one."
+                )
+            self.rows.marked_by(used)
+        if self.filter is not None and self.metric is not None:
+            self.rows.marked_by(f"lm-eval's metric {shown(self.metric)}, filter {self.filter!r}")
 
     def _metric(self, record: dict[str, Any], where: str) -> str:
         listed = record.get("metrics")
         names = [str(name) for name in listed] if isinstance(listed, list) else []
         if self.metric is None:
             if len(names) != 1:
+                told, first = shown(", ".join(names), 200), names[0] if names else "exact_match"
                 raise OutcomeError(
-                    f"one metric must be chosen; {where} has {', '.join(names) or 'none listed'}. "
-                    f"Choose: scorer={names[0] if names else 'exact_match'!r}."
+                    f"one metric must be chosen; {where} has {told}. Choose: scorer={shown(first)}."
                 )
             self.metric = names[0]
-            self.rows.note(f"marks are lm-eval's {self.metric!r}")
-        elif self.metric not in record:
+        elif self.metric not in names:
             raise OutcomeError(
-                f"scorer must be a metric of the file, {', '.join(names)}; got "
+                f"scorer must be a metric of the file, one of {shown(', '.join(names), 200)}; got "
                 f"{shown(self.metric)} ({where})."
             )
         return self.metric
@@ -141,15 +154,22 @@ def _content(record: dict[str, Any]) -> str:
     return digest(own, right)
 
 
-def _model(path: Path, rows: Rows) -> str:
-    """Return the name of the model: in results_*.json beside the file, or that of the folder."""
-    beside = sorted(path.resolve().parent.glob("results_*.json"))
+def _model(path: Path, time: str | None, rows: Rows) -> str:
+    """Return the name of the model: from the results of the same run, or that of the folder."""
+    folder = path.resolve().parent
+    own = folder / f"results_{time}.json"
+    beside = [own] if time and own.exists() else sorted(folder.glob("results_*.json"))
     names = {name for file in beside if (name := _named_in(file))}
-    if len(names) == 1:
+    if len(names) > 1:
+        raise OutcomeError(
+            f"the folder must hold runs of one model, or results_{time or 'TIME'}.json of this "
+            f"one; it has results of {', '.join(sorted(names))}. Name the systems: load({{'name': "
+            "'samples_....jsonl'}})."
+        )
+    if names:
         return names.pop()
-    folder = path.resolve().parent.name
-    rows.note(f"system {folder!r} is named by the folder of {path.name}")
-    return folder
+    rows.note(f"system {folder.name!r} is named by the folder of {path.name}")
+    return folder.name
 
 
 def _named_in(file: Path) -> str:

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from bayesatk import outcomes
 from bayesatk.answers import AnswerRules, check_rules
-from bayesatk.io.formats import LOGS
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options
 from bayesatk.io.rows import LogOptions, QuestionKey, count
 from bayesatk.io.sources import is_source
@@ -108,15 +107,17 @@ def load(
         )  # fmt: skip
     scale = outcomes.check_options(scores, missing)
     rules = check_rules(answer_rules)
-    found, kinds, opener = find_files(source, format, progress)
+    found = find_files(source, format, progress)
     try:
-        if all(kind in LOGS for kind in kinds):
-            rows = read_logs(found, kinds, opener, options, columns)
+        if found.are_logs:
+            if answer_rules is not None and not answers:
+                raise OutcomeError("answer_rules must be left out unless answers=True; got both.")
+            rows = read_logs(found, options, columns)
             table, scale = count(rows, scores, missing, rules)
         else:
-            read = read_tables(found, kinds, opener, options, columns or {}, scale)
+            read = read_tables(found, options, columns or {}, scale)
             table = count_rows(read, scale, rules)
         done = outcomes.finish(table, scale, missing, **labels)
     except OutcomeError as error:
         raise in_file(found, error) from None
-    return replace(done, sources=tuple((one.name, one.sha256) for one in found))
+    return replace(done, sources=tuple((one.name, one.sha256) for one in found.sources))

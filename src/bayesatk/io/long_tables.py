@@ -28,7 +28,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
     """Return the rows of all files as one table; files without a system column are systems."""
     if len(found) == 1 and found[0].system is None:
         return read[0]
-    read = [_with_system(one, own) for one, own in zip(found, read, strict=True)]
+    read = [_with_system(one, own, found) for one, own in zip(found, read, strict=True)]
     roles = read[0].roles
     for one, own in zip(found, read, strict=True):
         if set(own.roles) != set(roles):
@@ -43,7 +43,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
     return Columns(roles, values, read[0].word, _Places(found, read))
 
 
-def _with_system(source: Source, table: Columns) -> Columns:
+def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Columns:
     """Return the table with a system column: as told, or the name of the file."""
     if "system" in table.roles:
         if source.system is None:
@@ -53,6 +53,11 @@ def _with_system(source: Source, table: Columns) -> Columns:
             f"column {shown(table.roles['system'])}. Give the path alone."
         )
     name = source.path.stem if source.system is None else source.system
+    if source.system is None and sum(one.path.stem == name for one in found) > 1:
+        raise OutcomeError(
+            f"files that name their systems must have distinct names; two are called {name!r}. "
+            f"Name the systems: load({{'a': {source.name!r}, ...}})."
+        )
     rows = len(table.values["question"])
     return replace(
         table,
@@ -98,7 +103,8 @@ def _read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
     except OutcomeError:
         raise
     except (OSError, ValueError, pyarrow.ArrowException) as error:
+        why = shown(" ".join(str(error).split()), 200)
         raise OutcomeError(
-            f"the file must be Parquet; {error}. Write it again, or check its type."
+            f"the file must be Parquet; {why}. Write it again, or check its type."
         ) from None
     return tables.read_table(frame, roles)

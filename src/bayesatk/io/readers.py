@@ -1,6 +1,7 @@
 """Which reader reads a file, and what every error says: the file it is about."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -9,7 +10,7 @@ from bayesatk.io import code_results, inspect_logs, lm_eval, tau_bench
 from bayesatk.io.formats import LOGS, detect
 from bayesatk.io.long_tables import join_tables, read_one_table
 from bayesatk.io.rows import LogOptions, Rows
-from bayesatk.io.sources import Opener, Source, find
+from bayesatk.io.sources import Opener, Source, find, refuse_copies
 from bayesatk.validation import OutcomeError, Scores, shown
 
 _LogReader = Callable[[BinaryIO, Path, str | None, Rows], None]
@@ -26,62 +27,67 @@ _SPECIAL = {
     "filter": {"lm-eval"},
     "scorer": {"inspect", "lm-eval", "evalplus"},
     "answers": {"inspect", "lm-eval"},
+    "question_key": {"inspect", "lm-eval", "tau-bench", "tau2-bench"},
 }
 
 
-def find_files(
-    source: object, told: str | None, progress: bool
-) -> tuple[list[Source], list[str], Opener]:
-    """Return the files that are meant, the format of each, and what opens them."""
-    found = find(source)
-    opener = Opener(found, progress)
-    return found, [_named(one, detect, one, opener, told) for one in found], opener
+@dataclass(frozen=True)
+class Found:
+    """Files to read: the format of each, what opens them, and what was passed over."""
+
+    sources: list[Source]
+    kinds: list[str]
+    opener: Opener
+    notes: tuple[str, ...]
+
+    @property
+    def are_logs(self) -> bool:
+        """Whether all of them are logs."""
+        return all(kind in LOGS for kind in self.kinds)
 
 
-def read_logs(
-    found: Sequence[Source],
-    kinds: Sequence[str],
-    opener: Opener,
-    options: LogOptions,
-    columns: Mapping[str, str] | None,
-) -> Rows:
+def find_files(source: object, told: str | None, progress: bool) -> Found:
+    """Return the files that are meant."""
+    files = find(source)
+    opener = Opener(files.sources, progress)
+    kinds = [_named(one, detect, one, opener, told) for one in files.sources]
+    refuse_copies(files.sources, all(kind in LOGS for kind in kinds))
+    return Found(files.sources, kinds, opener, files.notes)
+
+
+def read_logs(found: Found, options: LogOptions, columns: Mapping[str, str] | None) -> Rows:
     """Read logs, of one format or several."""
     if columns:
         raise OutcomeError(f"columns must be left out for logs; got {shown(columns)}.")
     for name, formats in _SPECIAL.items():
-        if name in options.given() and not formats & set(kinds):
+        if name in options.given() and not formats & set(found.kinds):
             raise OutcomeError(
-                f"{name} must be left out for {', '.join(sorted(set(kinds)))}; it is for "
+                f"{name} must be left out for {', '.join(sorted(set(found.kinds)))}; it is for "
                 f"{', '.join(sorted(formats))}. Leave it out."
             )
-    rows = Rows(options)
-    for one, kind in zip(found, kinds, strict=True):
-        with opener.open(one) as file:
+    rows = Rows(options, notes=list(found.notes))
+    for one, kind in zip(found.sources, found.kinds, strict=True):
+        with found.opener.open(one) as file:
             _named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
     return rows
 
 
 def read_tables(
-    found: Sequence[Source],
-    kinds: Sequence[str],
-    opener: Opener,
-    options: LogOptions,
-    columns: Mapping[str, str],
-    scale: Scores,
+    found: Found, options: LogOptions, columns: Mapping[str, str], scale: Scores
 ) -> Columns:
     """Read long tables into one."""
     refuse_options(options, "tables")
-    for one, kind in zip(found, kinds, strict=True):
+    for one, kind in zip(found.sources, found.kinds, strict=True):
         if kind in LOGS:
             raise OutcomeError(
                 f"{one.name}: files must be all logs or all tables; this is {kind}, others are "
                 "tables. Read them one by one, or convert them."
             )
     read = []
-    for one, kind in zip(found, kinds, strict=True):
-        with opener.open(one) as file:
+    for one, kind in zip(found.sources, found.kinds, strict=True):
+        with found.opener.open(one) as file:
             read.append(_named(one, read_one_table, kind, file, one.path, columns, scale))
-    return join_tables(found, read)
+    return join_tables(found.sources, read)
 
 
 def refuse_options(options: LogOptions, what: str) -> None:
@@ -109,8 +115,8 @@ def _named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
         raise _Named(f"{source.name}: {error}") from None
 
 
-def in_file(found: Sequence[Source], error: OutcomeError) -> OutcomeError:
+def in_file(found: Found, error: OutcomeError) -> OutcomeError:
     """Return the error with the name of the file, where there is one and it is not said."""
-    if isinstance(error, _Named) or len(found) != 1:
+    if isinstance(error, _Named) or len(found.sources) != 1:
         return OutcomeError(str(error))
-    return OutcomeError(f"{found[0].name}: {error}")
+    return OutcomeError(f"{found.sources[0].name}: {error}")

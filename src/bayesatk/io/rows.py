@@ -50,11 +50,14 @@ class LogOptions:
             ("empty_output", ("marked", "missing")),
             ("answers", (True, False)),
         ):
-            if getattr(self, name) not in allowed:
+            value = getattr(self, name)
+            if not isinstance(value, str | bool) or value not in allowed:
                 raise OutcomeError(
-                    f"{name} must be one of {', '.join(map(repr, allowed))}; got "
-                    f"{shown(getattr(self, name))}."
+                    f"{name} must be one of {', '.join(map(repr, allowed))}; got {shown(value)}."
                 )
+        for name in ("scorer", "filter"):
+            if not isinstance(getattr(self, name), str | None):
+                raise OutcomeError(f"{name} must be text; got {shown(getattr(self, name))}.")
 
     def given(self) -> list[str]:
         """Return the names of the options that are not the usual ones."""
@@ -117,6 +120,7 @@ class Rows:
     logs: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    marks: dict[str, str] = field(default_factory=dict)
     _pool: dict[Any, Any] = field(default_factory=dict)
 
     def open(self, name: str) -> None:
@@ -132,10 +136,13 @@ class Rows:
                 f"every trial must have the id of its question; number {len(self.trials) + 1} has "
                 "none. Give the questions ids and run again, or remove the trial."
             )
-        if not isinstance(trial.question, str | int) or isinstance(trial.question, bool):
-            raise OutcomeError(
-                f"the id of a question must be text or a whole number; got {shown(trial.question)}."
-            )
+        for value, what in ((trial.question, "id of a question"), (trial.trial, "name of a trial")):
+            if not isinstance(value, str | int) or isinstance(value, bool):
+                raise OutcomeError(
+                    f"the {what} must be text or a whole number; got {shown(value)} (trial "
+                    f"{len(self.trials) + 1} of {self.names[-1]}). Write the log again with text, "
+                    "or remove the trial."
+                )
         for name in ("system", "task", "question", "content", "reason"):
             value = getattr(trial, name)  # one object for each text: a log repeats them
             setattr(trial, name, self._pool.setdefault((type(value), value), value))
@@ -146,6 +153,10 @@ class Rows:
         """Add what a person should know to the data card, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+    def marked_by(self, marker: str) -> None:
+        """Remember what the marks of the log that was opened last are."""
+        self.marks.setdefault(marker, self.names[-1])
 
     def place(self, row: int) -> str:
         """Return where a trial is, for a message."""
@@ -166,13 +177,14 @@ class _LogColumns(Columns):
         return "" if self.source is None else self.source.place(row)
 
 
-def to_columns(rows: Rows) -> Columns:
+def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     """Return the trials of all logs as a long table with one label for every question."""
     if not rows.trials:
         raise OutcomeError("the logs must hold trials; got none. Did the evaluation finish?")
     questions = _question_labels(rows)
     trials = _trial_labels(rows, questions)
-    _check_empty(rows)
+    _check_empty(rows, scale)
+    _note_marks(rows)
     for one in rows.trials:
         if is_missing(one.outcome) and not one.reason:
             one.reason = "no mark"
@@ -189,8 +201,8 @@ def count(
     rows: Rows, scores: Mapping[Any, float] | None, missing: MissingPolicy, rules: AnswerRules
 ) -> tuple[Table, Scores]:
     """Return the counts of all logs, and the scores of their outcomes."""
-    columns = to_columns(rows)
     scale = check_scores(scores) if scores is not None else _usual_scores(rows)
+    columns = to_columns(rows, scale)
     _check_missing(rows, missing)
     table = count_rows(columns, scale, rules)
     notes = (*rows.notes, *table.notes[1:], *_uneven(table))
@@ -203,6 +215,8 @@ def _question_labels(rows: Rows) -> list[Any]:
     first: dict[tuple[str, str], int] = {}
     key, several = rows.options.question_key, len(tasks) > 1
     for row, one in enumerate(rows.trials):
+        if not one.content:
+            continue  # the log does not say what was asked
         seen = first.setdefault((one.task, str(one.question)), row)
         if key == "id" and rows.trials[seen].content != one.content:
             raise OutcomeError(
@@ -211,6 +225,8 @@ def _question_labels(rows: Rows) -> list[Any]:
                 "by content use question_key='content'; if they are one question in other words, "
                 "question_key='unchecked'."
             )
+    if several and key != "content":
+        _check_labels(rows)
     if tasks != [""]:
         rows.note(f"task{'s' * several}: {', '.join(tasks)}" + "; questions TASK/ID" * several)
     plain = not several and all(type(one.question) is int for one in rows.trials)
@@ -222,6 +238,19 @@ def _question_labels(rows: Rows) -> list[Any]:
     return [_label(one, several) for one in rows.trials]
 
 
+def _check_labels(rows: Rows) -> None:
+    """Refuse tasks and ids whose joint labels are the same, as of a/b + c and a + b/c."""
+    first: dict[str, int] = {}
+    for row, one in enumerate(rows.trials):
+        other = rows.trials[first.setdefault(_label(one, True), row)]
+        if (other.task, str(other.question)) != (one.task, str(one.question)):
+            raise OutcomeError(
+                f"TASK/ID must name one question; {rows.place(row)} and "
+                f"{rows.place(first[_label(one, True)])} are both {_label(one, True)!r}. Read the "
+                "tasks one by one, or use question_key='content'."
+            )
+
+
 def _label(one: Trial, several: bool) -> str:
     return f"{one.task}/{one.question}" if several else str(one.question)
 
@@ -229,17 +258,23 @@ def _label(one: Trial, several: bool) -> str:
 def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
     """Return a number for every trial within its question; a trial may not come twice."""
     _check_copies(rows)
-    seen: dict[tuple[str, Any, Any], int] = {}
+    seen: dict[tuple[str, Any, int, Any], int] = {}
+    first: dict[tuple[str, Any], int] = {}
     numbers: dict[tuple[str, Any], int] = {}
     labels, repeated = [], set()
-    for row, (one, question) in enumerate(zip(rows.trials, questions, strict=True)):
-        earlier = seen.setdefault((one.system, question, one.trial), row)
-        if earlier != row:
+    for row, (one, question, log) in enumerate(zip(rows.trials, questions, rows.logs, strict=True)):
+        cell = one.system, question
+        if seen.setdefault((*cell, log, one.trial), row) != row:
+            raise OutcomeError(
+                f"every trial must come once; {rows.place(row)} occurs twice there. Remove one, or "
+                "number the trials."
+            )
+        earlier = first.setdefault(cell, row)
+        if rows.logs[earlier] != log:
             _check_twice(rows, earlier, row)
             repeated.add(one.system)
-            seen[one.system, question, one.trial] = row
-        labels.append(numbers.setdefault((one.system, question), 0))
-        numbers[one.system, question] += 1
+        labels.append(numbers.setdefault(cell, 0))
+        numbers[cell] += 1
     for system in repeated:
         rows.note(f"several logs of {shown(system)}: each holds further trials")
     return labels
@@ -258,12 +293,7 @@ def _check_copies(rows: Rows) -> None:
 
 
 def _check_twice(rows: Rows, earlier: int, row: int) -> None:
-    logs = rows.logs[earlier], rows.logs[row]
-    if logs[0] == logs[1]:
-        raise OutcomeError(
-            f"every trial must come once; {rows.place(row)} occurs twice there. Remove one, or "
-            "number the trials."
-        )
+    """Refuse a second log of a system and question, unless it holds further trials."""
     if rows.options.same_system == "error":
         raise OutcomeError(
             f"a system must be evaluated once; {shown(rows.trials[row].system)} has "
@@ -273,9 +303,26 @@ def _check_twice(rows: Rows, earlier: int, row: int) -> None:
         )
 
 
-def _check_empty(rows: Rows) -> None:
+def _note_marks(rows: Rows) -> None:
+    """Say what the marks are; systems marked in different ways are hard to compare."""
+    if len(rows.marks) == 1:
+        rows.note(f"marks are {next(iter(rows.marks))}")
+    elif rows.marks:
+        told = "; ".join(f"{marker} ({log})" for marker, log in rows.marks.items())
+        rows.note(f"CHECK: marks are of several kinds: {told}")
+
+
+def _check_empty(rows: Rows, scale: Scores | None) -> None:
     """Warn of trials that returned nothing and yet have the lowest mark."""
-    empty = [row for row, one in enumerate(rows.trials) if one.empty and _is_wrong(one.outcome)]
+    scores = {**_CORRECT_INCORRECT, **BINARY} if scale is None else scale
+    lowest = min(scores.values())
+    empty = [
+        row
+        for row, one in enumerate(rows.trials)
+        if one.empty
+        and isinstance(one.outcome, str | int | float)
+        and scores.get(one.outcome) == lowest
+    ]
     if not empty:
         return
     many = f"{len(empty)} of {len(rows.trials)} trials have an empty output"
@@ -289,10 +336,6 @@ def _check_empty(rows: Rows) -> None:
     warnings.warn(
         f"{text} empty_output='missing' reads them as missing.", OutcomeWarning, stacklevel=5
     )
-
-
-def _is_wrong(outcome: object) -> bool:
-    return outcome == "I" or (isinstance(outcome, bool | int | float) and outcome == 0)
 
 
 def _usual_scores(rows: Rows) -> Scores:
@@ -316,7 +359,7 @@ def _usual_scores(rows: Rows) -> Scores:
         return _CORRECT_INCORRECT
     unknown = next(mark for mark in texts if mark not in _CORRECT_INCORRECT)
     example = {"C": 1, "P": 0.5, "I": 0, "N": 0}
-    told = {mark: example.get(mark, "...") for mark in sorted(texts)}
+    told = shown({mark[:20]: example.get(mark, "...") for mark in sorted(texts)}, 200)
     raise OutcomeError(
         f"marks other than C and I must be given scores; got {shown(unknown)} at "
         f"{rows.place(seen[unknown])}. For instance scores={told} (partial credit P, no answer N: "

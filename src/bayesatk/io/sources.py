@@ -15,7 +15,9 @@ from bayesatk.validation import OutcomeError, shown
 
 _LONG = 40_000_000  # bytes that take seconds to read: worth a progress bar
 _POINTER = b"version https://git-lfs"
-_BLOCK = 1 << 20
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+_COMPANIONS = ("logs.json", "eval-set.json")  # Inspect's indexes of its logs
+_FEW = 5
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,14 @@ class Source:
         return self.path.name
 
 
+@dataclass(frozen=True)
+class Files:
+    """The files that are meant, and what a person should know of those that are not."""
+
+    sources: list[Source]
+    notes: tuple[str, ...] = ()
+
+
 def is_source(data: object) -> bool:
     """Whether this names files, rather than holding outcomes."""
     if isinstance(data, Mapping):
@@ -41,50 +51,71 @@ def is_source(data: object) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
-def find(source: object) -> list[Source]:
+def find(source: object) -> Files:
     """Return the files that are meant, each once, in order."""
     named: list[tuple[Any, Any]]
     named = list(source.items()) if isinstance(source, Mapping) else [(None, source)]
     found: list[Source] = []
+    notes: list[str] = []
     for system, given in named:
         if system is not None and not isinstance(system, str):
             raise OutcomeError(f"a system must be named by text; got {shown(system)}.")
         paths = [given] if isinstance(given, str | os.PathLike) else list(given)
-        for path in paths:
-            found += [Source(file, system, _sha256(file)) for file in _files(Path(path))]
-    _refuse_copies(found)
-    return found
+        for path in map(Path, paths):
+            try:
+                files, passed_over = _files(path)
+                found += [Source(file, system, _sha256(file)) for file in files]
+            except FileNotFoundError:
+                raise
+            except (OSError, ValueError) as error:
+                if isinstance(error, OutcomeError):
+                    raise
+                raise OutcomeError(
+                    f"{shown(str(path))}: source must be a path that can be read; {error}. Check "
+                    "it."
+                ) from None
+            if passed_over:
+                notes.append(f"passed over in {path.name}: {', '.join(passed_over)}")
+    return Files(found, tuple(notes))
 
 
-def _files(path: Path) -> list[Path]:
-    """Return the file itself, or the logs in a folder and the folders below it."""
-    try:
-        folder, there = path.is_dir(), path.exists()
-    except (OSError, ValueError) as error:
-        raise OutcomeError(f"source must be a path; {error}. Check it.") from None
-    if not there:
+def _files(path: Path) -> tuple[list[Path], list[str]]:
+    """Return the file itself, or the logs in a folder and below it; and what is passed over."""
+    if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file.")
-    if not folder:
-        return [path]
-    inside = sorted(file for file in path.rglob("*") if file.is_file())
+    if not path.is_dir():
+        return [path], []
+    inside = sorted(file for file in path.rglob("*") if not file.is_dir())
     logs = [file for file in inside if _is_log(file)]
     if not logs:
         raise OutcomeError(
             f"{path.name}: the folder must hold logs (.eval, Inspect's .json, samples_*.jsonl); it "
             f"holds {len(inside)} other files. Name the tables in it one by one."
         )
-    return logs
+    others = [file.name for file in inside if file not in logs and _is_data(file)]
+    more = [f"and {len(others) - _FEW} more"] if len(others) > _FEW else []
+    return logs, others[:_FEW] + more
+
+
+def _is_data(file: Path) -> bool:
+    """Whether a file might have been meant: of a kind that can be read, and no companion."""
+    companion = file.name in _COMPANIONS or file.name.startswith("results_")
+    return file.suffix in _SUFFIXES and not companion
 
 
 def _is_log(file: Path) -> bool:
     """Whether a file in a folder is a log: by its name alone, but for Inspect's JSON."""
     if file.suffix == ".eval" or (file.suffix == ".jsonl" and file.name.startswith("samples_")):
+        if not file.exists():
+            raise FileNotFoundError(
+                f"{file}: the log is a link to a file that is not there. Fetch it (git annex get)."
+            )
         return True
-    if file.suffix != ".json" or file.name in ("logs.json", "eval-set.json"):
+    if file.suffix != ".json" or file.name in _COMPANIONS or not file.exists():
         return False
     with file.open("rb") as head:
         start = head.read(400)
-    return b'"status"' in start and b'"version"' in start
+    return start.startswith(_POINTER) or (b'"status"' in start and b'"version"' in start)
 
 
 def _sha256(path: Path) -> str:
@@ -99,12 +130,16 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _refuse_copies(found: list[Source]) -> None:
-    """Refuse a file that is given twice, under whatever name."""
+def refuse_copies(found: Sequence[Source], kinds_are_logs: bool) -> None:
+    """Refuse a file that is given twice.
+
+    Short tables of two systems may be equal byte for byte; logs of two runs are not.
+    """
     seen: dict[str, Source] = {}
     for one in found:
         other = seen.setdefault(one.sha256, one)
-        if other is not one:
+        two_systems = None not in (one.system, other.system) and one.system != other.system
+        if other is not one and (kinds_are_logs or not two_systems):
             raise OutcomeError(
                 f"every file must be given once; {other.path} and {one.path} are the same, byte "
                 "for byte. Leave one out."

@@ -7,11 +7,12 @@ raised an exception has reward 0, an empty ``traj`` and the error in ``info``. A
 Both count a run as a success if its reward is within 1e-6 of 1.
 """
 
+import json
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk.io.json_stream import decoded, members
-from bayesatk.io.rows import Rows, Trial
+from bayesatk.io.rows import Rows, Trial, digest
 from bayesatk.validation import OutcomeError, shown
 
 _ROUNDING = 1e-6
@@ -43,6 +44,7 @@ def _run(record: object, where: str, system: str) -> Trial:
         question=run["task_id"],
         trial=run.get("trial", ""),
         outcome=_mark(run["reward"]),
+        content=_digest((run["info"] if isinstance(run.get("info"), dict) else {}).get("task")),
         empty=failed or run.get("traj") == [],
         reason="" if run["reward"] is not None else "no reward",
     )
@@ -52,13 +54,18 @@ def read_simulations(file: BinaryIO, path: Path, system: str | None, rows: Rows)
     """Read a tau2-bench file, one simulation at a time."""
     rows.open(path.name)
     info: dict[str, Any] = {}
+    tasks: dict[str, str] = {}
     with decoded(file) as text:
         for key, number, value in members(text, frozenset({"simulations", "tasks"})):
             if key == "info" and isinstance(value, dict):
                 info = value
+            if key == "tasks" and isinstance(value, dict):
+                tasks[str(value.get("id"))] = _digest(value)
             if key == "simulations":
                 name = system or _named(info, path, rows)
-                rows.add(_simulation(value, f"simulation {number}", name, info))
+                run = _simulation(value, f"simulation {number}", name, info)
+                run.content = tasks.get(str(run.question), "")
+                rows.add(run)
 
 
 def _simulation(record: object, where: str, system: str, info: dict[str, Any]) -> Trial:
@@ -86,6 +93,11 @@ def _named(info: dict[str, Any], path: Path, rows: Rows) -> str:
         return model
     rows.note(f"system {path.stem!r} is named by its file")
     return path.stem
+
+
+def _digest(task: object) -> str:
+    """Digest of what a task asks, where the file says it."""
+    return "" if task is None else digest(json.dumps(task, sort_keys=True))
 
 
 def _within(info: dict[str, Any], group: str, name: str) -> object:

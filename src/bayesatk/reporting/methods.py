@@ -16,12 +16,12 @@ METRICS = {
         "E[P(X ≥ max(1, ⌈τk⌉))], X ~ Binomial(k, p)",
     ),
     "mg_pass_at_k": (
-        "the mean of g-pass@k over the shares τ from 1/2 to 1",
-        "(2/k) Σ<sub>i &gt; k/2</sub> E[P(X ≥ i)], X ~ Binomial(k, p)",
+        "the published mean of g-pass@k over the shares τ from 1/2 to 1",
+        "(2/k) E[max(0, X &minus; ⌈k/2⌉)], X ~ Binomial(k, p)",
     ),
     "maj_at_k": (
-        "the probability that most of k new trials of a question are right",
-        "E[P(X &gt; k/2) + ½ P(X = k/2)], X ~ Binomial(k, p)",
+        "the probability that more than half of k new trials of a question are right",
+        "E[P(X &gt; k/2)], X ~ Binomial(k, p)",
     ),
     "auc_at_k": (
         "the area under pass@1 to pass@k, over its width",
