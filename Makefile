@@ -8,11 +8,11 @@ demo:  ## evaluate and verify a published data set, from a bare machine
 
 test:  ## every test, the slow statistical ones included
 	@.ci/environment test
-	$(PYTHON) -m pytest --cov --cov-report=term:skip-covered
+	$(PYTHON) -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 test-fast:  ## without the sampling and statistical tests
 	@.ci/environment test
-	$(PYTHON) -m pytest -m "not slow"
+	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not slow"
 
 lint:  ## format, style, types, layers
 	@.ci/environment test lint

@@ -413,8 +413,8 @@ def test_prior_trials_are_sampled_too(pooling) -> None:
 @pytest.mark.slow
 def test_where_importance_sampling_fails_the_sampler_takes_over() -> None:
     rng = np.random.default_rng(1)
-    scores = {i: float(i) for i in range(40)}
-    data = bk.tally(rng.choice(40, (12, 10), p=rng.dirichlet(np.ones(40))), scores=scores)
+    scores = {i: float(i) for i in range(12)}
+    data = bk.tally(rng.choice(12, (12, 10), p=rng.dirichlet(np.ones(12))), scores=scores)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(closed_categories, "MAX_PARETO_K", 0.0)
         fit = bk.evaluate(data, "bayes", rng=1)

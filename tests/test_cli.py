@@ -257,7 +257,8 @@ def test_convert_writes_a_long_table(tmp_path) -> None:
     assert "one scorer must be chosen" in done.stderr
     assert not path.exists()
     done = run(
-        "convert", LOGS / "lm_eval/example__beta", "-o", path, "--answers", "--same-system", "trials"
+        "convert", LOGS / "lm_eval/example__beta", "-o", path, "--answers", "--same-system",
+        "trials",
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr
     assert path.read_text().splitlines()[0] == "system,question,trial,outcome,answer"

@@ -8,7 +8,7 @@ from scipy.stats import beta as beta_distribution
 import bayesatk as bk
 from bayesatk.comparison.systems import CONTRASTS
 from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
-from bayesatk.core.distribution import MonotoneImage
+from bayesatk.core.distribution import BetaMixture, MonotoneImage
 
 
 def _data(seed: int, questions: int = 25, shifts: tuple[float, ...] = (0.0, 0.7, 1.0)):
@@ -22,7 +22,7 @@ def _data(seed: int, questions: int = 25, shifts: tuple[float, ...] = (0.0, 0.7,
 
 def _known(a: float, b: float) -> Known:
     one = np.ones(1)
-    return Known(MonotoneImage(np.array([0.0, 1.0]), a * one, b * one, one))
+    return Known(MonotoneImage(np.array([0.0, 1.0]), BetaMixture(a * one, b * one, one)))
 
 
 @pytest.mark.parametrize(

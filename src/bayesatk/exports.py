@@ -42,7 +42,7 @@ def tables_of(result: xr.DataTree | Verification | pd.DataFrame) -> dict[str, pd
     Examples
     --------
     >>> import bayesatk
-    >>> fit = bayesatk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", rng=1)
+    >>> fit = bayesatk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", pooling="none", rng=1)
     >>> list(tables_of(bayesatk.compare(fit, rng=1)))
     ['results', 'comparison', 'ranks', 'tiers']
     """
@@ -248,5 +248,8 @@ def presentable(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _rounded(value: Any) -> str:
     if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
+        if math.isnan(value):
+            return ""
+        rounded = round(value, 3) + 0.0  # no minus before a zero
+        return f"{rounded:.3f}" if abs(value) < 1000 else f"{value:.4g}"
     return " ".join(str(value).split())

@@ -8,7 +8,7 @@ from scipy.stats import beta as beta_distribution
 
 from bayesatk.closed_form.partial_pooling import question_distributions
 from bayesatk.core.credit import Credit, maj_at, pass_at, pass_hat
-from bayesatk.core.distribution import Distribution, MonotoneImage, constant, interval
+from bayesatk.core.distribution import BetaMixture, Distribution, MonotoneImage, constant, interval
 from bayesatk.core.fourier import first_dead
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
@@ -199,7 +199,7 @@ def test_death_of_a_characteristic_function_is_its_first() -> None:
 def test_tabulated_distribution_is_consistent() -> None:
     table = Distribution(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.5, 1.0]), np.ones(3), 0.0, "x")
     np.testing.assert_allclose(table.quantile(LEVELS), LEVELS, atol=1e-12)
-    image = MonotoneImage(pass_at(1).vector, np.ones(1), np.ones(1), np.ones(1))
+    image = MonotoneImage(pass_at(1).vector, BetaMixture(np.ones(1), np.ones(1), np.ones(1)))
     np.testing.assert_allclose(image.quantile(LEVELS), LEVELS, atol=1e-12)
 
 

@@ -127,7 +127,7 @@ class Analysis:
             self.estimate[i] = share @ finite(metric.credit, states.successes, states.trials)
         prior: Prior = request.prior  # type: ignore[assignment]
         self._sensitive = partial(
-            prior_sensitivity, request.pooling, states, self._metrics, prior,
+            prior_sensitivity, request.pooling, states, self._metrics, request.requested, prior,
             request.ci_prob, request.ci_kind,
         )  # fmt: skip
         self._note = partial(pooling_note, request.pooling, self._name, states)

@@ -23,7 +23,7 @@ from bayesatk.closed_form.posterior import (
 from bayesatk.core.credit import Array, pass_at
 from bayesatk.core.dirichlet import DirichletHyper, dirichlet_posterior
 from bayesatk.core.dirichlet_multinomial import log_ordered
-from bayesatk.core.distribution import MonotoneImage, WeightedPoints
+from bayesatk.core.distribution import BetaMixture, MonotoneImage, WeightedPoints
 from bayesatk.core.priors import CategoryPrior, DirichletHyperPrior, Pooling
 
 MAX_PARETO_K = 0.7
@@ -112,7 +112,7 @@ def _complete(states: CategoryStates, judged: list[Judged], alpha: Array) -> Sys
 
     p_mean, p_sd = own / own.sum(), np.sqrt(own * rest / (own.sum() + 1.0)) / own.sum()
     summaries = [
-        Summary(m, s, MonotoneImage(pass_at(1).vector, one * a, one * b, one))
+        Summary(m, s, MonotoneImage(pass_at(1).vector, BetaMixture(one * a, one * b, one)))
         for m, s, a, b in zip(p_mean, p_sd, own, rest, strict=True)
     ]
     evidence = log_ordered(alpha + states.repeats @ states.prior, states.repeats @ states.counts)

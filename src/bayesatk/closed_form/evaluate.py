@@ -118,8 +118,8 @@ def evaluate(
     ``estimate`` is the unbiased finite-law value (k draws without replacement from the observed
     trials; NaN where a question has fewer than k). ``mean``, ``sd`` and the interval are those of
     the posterior law: fresh trials, any k. ``ci_error`` is the absolute error of the interval's
-    ends: numerical, or Monte Carlo where draws had to be used. ``prior_sensitivity``, given where
-    k exceeds the trials of some question, is the width of the interval under the prior raised to
+    ends: numerical, or Monte Carlo where draws had to be used. ``prior_sensitivity``, given for what
+    was asked where k exceeds the trials of some question, is the width of the interval under the prior raised to
     the power 1/2 (on the logit scale) over its width here: far from 1, the interval is mostly
     prior. Trials of a question are assumed exchangeable.
 

@@ -29,7 +29,7 @@ from bayesatk.closed_form.posterior import (
 )
 from bayesatk.core.beta_binomial import beta_binomial_moments
 from bayesatk.core.credit import Credit, pass_at
-from bayesatk.core.distribution import MonotoneImage, constant
+from bayesatk.core.distribution import BetaMixture, MonotoneImage, constant
 from bayesatk.core.mixture import StateMixture, States
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.nodes import Nodes
@@ -116,9 +116,10 @@ def _complete(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> Sy
     mean, _, variance = (moment[0] for moment in beta_binomial_moments(credits, a, b))
     p_mean, p_sd = a / (a + b), float(np.sqrt(a * b / (a + b + 1.0)) / (a + b))
     one = np.ones(1)
-    shared = MonotoneImage(pass_at(1).vector, one * a, one * b, one)
+    law = BetaMixture(one * a, one * b, one)
+    shared = MonotoneImage(pass_at(1).vector, law)
     distributions = [
-        MonotoneImage(credit.vector, one * a, one * b, one)
+        MonotoneImage(credit.vector, law)
         if variance[i] > 0 and (np.diff(credit.vector) >= 0).all()
         else constant(float(mean[i]))
         for i, credit in enumerate(credits)

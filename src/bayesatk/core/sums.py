@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bayesatk.core.credit import Array, Credit
-from bayesatk.core.distribution import Distribution, MonotoneImage, constant
+from bayesatk.core.credit import Array
+from bayesatk.core.distribution import BetaMixture, Distribution, MonotoneImage, constant
 from bayesatk.core.fourier import DEAD, first_dead, invert
 from bayesatk.core.lattice import lattice_distribution
 from bayesatk.core.mixture import StateMixture, deviations, node_offsets
@@ -48,13 +48,16 @@ def mean_distributions(mixture: StateMixture) -> list[Distribution | MonotoneIma
     """
     found: dict[int, Distribution | MonotoneImage] = {}
     variance = mixture.moments.variance
+    only = _only_question(mixture) if mixture.states.questions == 1 else None
+    # One node is exact; several stand for a continuum of priors.
+    error = 1e-12 if len(mixture.nodes) == 1 else 3e-4
     for i, credit in enumerate(mixture.credits):
         if np.ptp(credit.vector) == 0.0:
             found[i] = constant(float(credit.vector[0]))
         elif variance[i] <= _KNOWN:
             found[i] = constant(float(mixture.moments.mean[i]))
-        elif mixture.states.questions == 1 and (np.diff(credit.vector) >= 0).all():
-            found[i] = _one_question(mixture, credit)
+        elif only is not None and (np.diff(credit.vector) >= 0).all():
+            found[i] = MonotoneImage(credit.vector, only, error)
     todo = [i for i in range(len(mixture.credits)) if i not in found]
     windows = _windows(mixture, todo) if todo else {}
     todo = _try_series(mixture, todo, windows, found)
@@ -62,12 +65,10 @@ def mean_distributions(mixture: StateMixture) -> list[Distribution | MonotoneIma
     return [found[i] for i in range(len(mixture.credits))]
 
 
-def _one_question(mixture: StateMixture, credit: Credit) -> MonotoneImage:
+def _only_question(mixture: StateMixture) -> BetaMixture:
     c, n = mixture.states.successes[0], mixture.states.trials[0]
     nodes = mixture.nodes
-    # One node is exact; several stand for a continuum of priors.
-    error = 1e-12 if len(nodes) == 1 else 3e-4
-    return MonotoneImage(credit.vector, nodes.alpha + c, nodes.beta + (n - c), nodes.weight, error)
+    return BetaMixture(nodes.alpha + c, nodes.beta + (n - c), nodes.weight)
 
 
 def _windows(mixture: StateMixture, columns: Sequence[int]) -> dict[int, tuple[float, float]]:
