@@ -44,7 +44,8 @@ def test_draws_agree_with_exact_statistics(fit) -> None:
         ratio = (drawn.std(("chain", "draw")) / sd.where(sd > 0)).fillna(1.0)
         assert float(np.abs(ratio - 1).max()) < 0.08, name
         low, high = (closed[name].sel(statistic=f"ci_{end}") for end in ("lower", "upper"))
-        inside = ((drawn >= low) & (drawn <= high)).mean(("chain", "draw")).where(sd > 0, 0.95)
+        inside = ((drawn >= low) & (drawn <= high)).mean(("chain", "draw"))
+        inside = inside.where((sd > 0) & low.notnull(), 0.95)
         assert float(np.abs(inside - 0.95).max()) < 4.5 * np.sqrt(0.95 * 0.05 / size), name
 
 
@@ -73,9 +74,22 @@ def test_laws_between_metrics(fit) -> None:
     assert bool((mean["pass_hat_k"] <= mean["maj_at_k"] + 1e-9).all())
     assert bool((mean["maj_at_k"] <= mean["pass_at_k"] + 1e-9).all())
     lower, upper = (closed["pass_at_k"].sel(statistic=f"ci_{end}") for end in ("lower", "upper"))
-    centre = closed["pass_at_k"].sel(statistic="mean")
+    lower, upper = lower.sel(k=[1, 4]), upper.sel(k=[1, 4])  # as asked for
+    centre = closed["pass_at_k"].sel(statistic="mean", k=[1, 4])
     assert bool(((lower < centre) & (centre < upper)).all())
     assert bool(((lower >= 0) & (upper <= 1)).all())
+
+
+def test_what_was_not_asked_has_moments_and_under_partial_pooling_no_interval(ragged) -> None:
+    for pooling in ("partial", "none", "complete"):
+        fit = bk.evaluate(ragged, "pass@1,4 pass^2", pooling=pooling, rng=1)
+        cell = fit["closed_form"]["pass_at_k"].sel(k=2, target="questions")
+        assert bool(cell.sel(statistic=["mean", "sd"]).notnull().all())
+        assert bool(cell.sel(statistic="ci_lower").isnull().all()) == (pooling == "partial")
+        alone = bk.evaluate(ragged, "pass@2", pooling=pooling, rng=1)["closed_form"]["pass_at_k"]
+        expected = alone.sel(k=2, target="questions", statistic="mean")
+        xr.testing.assert_allclose(cell.sel(statistic="mean"), expected, rtol=1e-9)
+        assert not bk.table(fit)[["ci_lower", "ci_upper", "sd"]].isna().any(axis=None)
 
 
 def test_population_is_never_surer_than_the_questions_behind_it(fit) -> None:

@@ -81,7 +81,7 @@ def test_walkthrough_of_a_reader_takes_its_format_out_again() -> None:
 @pytest.mark.parametrize("page", [*SAMPLING, *OTHERS])
 def test_every_page_checks_its_numbers(page: str) -> None:
     hidden = [code for options, _, code in cells(page) if "remove-cell" in options]
-    assert sum(code.count("assert ") for code in hidden) >= 3
+    assert sum(code.count("assert ") for code in hidden) >= 3, page
     shown = [code for options, _, code in cells(page) if "remove-cell" not in options]
     assert not any("assert " in code for code in shown)
 

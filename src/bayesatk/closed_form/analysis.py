@@ -131,7 +131,9 @@ class Analysis:
             request.ci_prob, request.ci_kind,
         )  # fmt: skip
         self._note = partial(pooling_note, request.pooling, self._name, states)
-        return request.judged, system_posterior(request.pooling, states, self._metrics, prior)
+        return request.judged, system_posterior(
+            request.pooling, states, self._metrics, prior, request.requested
+        )
 
     def _on_categories(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
         request, scores = self._request, outcomes.dataset["score"].values

@@ -29,8 +29,12 @@ def statistics_table(
     estimate: NDArray[np.float64],
     ci_prob: float,
     ci_kind: str,
+    unknown: Sequence[int] = (),
 ) -> NDArray[np.float64]:
-    """Return the array (metrics, target, statistic); the last statistic is left open."""
+    """Return the array (metrics, target, statistic); the last statistic is left open.
+
+    Intervals for these questions are NaN where their distribution was not worked out.
+    """
     table = np.full((*posterior.mean.shape, len(STATISTICS)), np.nan)
     table[: len(estimate), :, 0] = estimate[:, None]
     table[..., 1], table[..., 2] = posterior.mean, posterior.sd
@@ -44,16 +48,23 @@ def statistics_table(
                 ends = interval(empirical, ci_prob, ci_kind)
                 error = empirical.quantile_error(0.5 - 0.5 * ci_prob)
             table[metric, target, 3:6] = (*ends, error)
+    table[list(unknown), 0, 3:6] = np.nan
     return table
 
 
-def quantile_table(distributions: Distributions, drawn: Draws) -> NDArray[np.float64]:
-    """Return the array (metrics, target, quantile)."""
+def quantile_table(
+    distributions: Distributions, drawn: Draws, unknown: Sequence[int] = ()
+) -> NDArray[np.float64]:
+    """Return the array (metrics, target, quantile); NaN where it is not known for these questions.
+
+    Draws stand for what has no exact distribution, but not for one that was not worked out.
+    """
     table = np.empty((drawn.metrics.shape[1], len(TARGETS), len(QUANTILE_LEVELS)))
     for target, exact in enumerate(distributions):
         for metric, known in enumerate(exact):
             source = Empirical(drawn.metrics[:, metric, target]) if known is None else known
             table[metric, target] = source.quantile(QUANTILE_LEVELS)
+    table[list(unknown), 0] = np.nan
     return table
 
 

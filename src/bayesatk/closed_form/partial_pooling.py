@@ -1,6 +1,6 @@
 """Closed-form posterior of one system under partial pooling."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -45,7 +45,10 @@ _MANY = 1000  # questions from which a conditional mean is close enough to norma
 
 
 def partial_pooling(
-    states: States, metrics: Sequence[Metric], prior: HyperPrior
+    states: States,
+    metrics: Sequence[Metric],
+    prior: HyperPrior,
+    wanted: Collection[int] | None = None,
 ) -> SystemPosterior:
     """Hyperparameters integrated on a grid; questions independent given them."""
     credits = tuple(metric.credit for metric in metrics)
@@ -74,7 +77,7 @@ def partial_pooling(
         by_target(questions.variance, population.variance - question),
         by_target(np.zeros_like(question), question),
         lambda: (
-            question_distributions(hyper, states, credits),
+            _chosen(hyper, states, credits, wanted),
             population_distributions(hyper, credits),
         ),
         partial(_draw_partial, hyper, mixture, metrics),
@@ -87,6 +90,21 @@ def partial_pooling(
         },
         {"quadrature_error": hyper.error, "log_evidence": hyper.log_evidence},
     )
+
+
+def _chosen(
+    hyper: HyperPosterior,
+    states: States,
+    credits: tuple[Credit, ...],
+    wanted: Collection[int] | None,
+) -> list[ExactDistribution | None]:
+    """Exact distributions of the wanted means over these questions; None for the others."""
+    chosen = [i for i in range(len(credits)) if wanted is None or i in wanted]
+    found = question_distributions(hyper, states, tuple(credits[i] for i in chosen))
+    every: list[ExactDistribution | None] = [None] * len(credits)
+    for i, each in zip(chosen, found, strict=True):
+        every[i] = each
+    return every
 
 
 def question_distributions(

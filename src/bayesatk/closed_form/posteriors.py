@@ -4,7 +4,7 @@ Each builder returns the same `SystemPosterior`: exact means and variances for b
 distributions where they exist, and a function that draws.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -39,16 +39,27 @@ from bayesatk.metrics import Metric
 
 
 def system_posterior(
-    pooling: Pooling, states: States, metrics: Sequence[Metric], prior: Prior
+    pooling: Pooling,
+    states: States,
+    metrics: Sequence[Metric],
+    prior: Prior,
+    asked: Collection[Metric] | None = None,
 ) -> SystemPosterior:
-    """Return the closed-form posterior of one system; metrics that coincide are done once."""
+    """Return the closed-form posterior of one system; metrics that coincide are done once.
+
+    Under partial pooling the distribution of a mean over these questions is costly: it is worked
+    out for the metrics that were asked for.
+    """
     first: dict[Credit, int] = {}
     for metric in metrics:
         first.setdefault(Credit.of(metric.credit.values), len(first))
     index = np.array([first[Credit.of(metric.credit.values)] for metric in metrics])
     distinct = [metrics[int(np.argmax(index == i))] for i in range(len(first))]
     if isinstance(prior, HyperPrior):
-        posterior = partial_pooling(states, distinct, prior)
+        wanted = (
+            None if asked is None else {index[i] for i, one in enumerate(metrics) if one in asked}
+        )
+        posterior = partial_pooling(states, distinct, prior, wanted)
     else:
         posterior = (_complete if pooling == "complete" else _none)(states, distinct, prior)
     return _repeat(posterior, index)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from bayesatk.closed_form.analysis import sampled_fallback
 from bayesatk.closed_form.categories import category_posterior
 from bayesatk.closed_form.category_states import CategoryStates, Judged
-from bayesatk.closed_form.posterior import ExactDistribution, SystemPosterior
+from bayesatk.closed_form.posterior import SystemPosterior
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
 from bayesatk.core.distribution import Empirical, interval
 from bayesatk.core.mixture import States
 from bayesatk.core.priors import DirichletHyperPrior, DirichletPrior
-from bayesatk.metrics import Metric, MetricGrid
+from bayesatk.metrics import Metric, MetricGrid, parse
 from bayesatk.results import metric_grid, metric_values, stored_counts, stored_prior
 
 Array = NDArray[np.float64]
@@ -83,18 +83,23 @@ def check_comparable(fit: xr.DataTree) -> None:
 
 @dataclass(frozen=True)
 class Exact:
-    """Independent quantities by cell and system, with their exact distributions."""
+    """Independent quantities by cell and system; draws where no distribution was asked for."""
 
-    known: list[list[Known]]  # [cell][system]
+    known: dict[int, list[Known]]  # [cell][system]
     mean: Array
     sd: Array
+    drawn: "Drawn"
 
     def ranks(self, cell: int) -> Array:
         """Return the probability of every rank, by system."""
+        if cell not in self.known:
+            return self.drawn.ranks(cell)
         return rank_probabilities(self.known[cell])
 
     def contrast(self, cell: int, i: int, j: int, settings: Settings) -> Array:
         """Return the contrasts of system i minus system j."""
+        if cell not in self.known:
+            return self.drawn.contrast(cell, i, j, settings)
         a, b = self.known[cell][i], self.known[cell][j]
         gap = Difference(a, b)
         below, at_most, above = gap.cdf(np.array([-settings.rope, 0.0, settings.rope]))
@@ -161,26 +166,24 @@ class Drawn:
         )
 
 
-def exact_questions(fit: xr.DataTree, grid: MetricGrid) -> Exact:
-    """Rebuild the exact posteriors for these questions."""
-    prior = stored_prior(fit)
+def exact_questions(fit: xr.DataTree, grid: MetricGrid, drawn: Drawn) -> Exact:
+    """Rebuild the exact posteriors for these questions; `drawn` stands in for what is not asked."""
+    prior, asked = stored_prior(fit), tuple(parse(str(fit.attrs["metrics"])))
     posteriors = [
-        system_posterior(fit.attrs["pooling"], States.of(c, n), list(grid), prior)
+        system_posterior(fit.attrs["pooling"], States.of(c, n), list(grid), prior, asked)
         for c, n in zip(*stored_counts(fit), strict=True)
     ]
-    by_system = [posterior.distributions()[0] for posterior in posteriors]
-    cells = range(len(list(grid)))
+    by_cell = zip(*(posterior.distributions()[0] for posterior in posteriors), strict=True)
+    known = {
+        cell: [Known(each) for each in found if each is not None]
+        for cell, found in enumerate(by_cell)
+    }
     return Exact(
-        [[_known(distributions[cell]) for distributions in by_system] for cell in cells],
+        {cell: found for cell, found in known.items() if len(found) == len(posteriors)},
         np.stack([posterior.mean[:, 0] for posterior in posteriors], axis=1),
         np.stack([posterior.sd[:, 0] for posterior in posteriors], axis=1),
+        drawn,
     )
-
-
-def _known(distribution: ExactDistribution | None) -> Known:
-    if distribution is None:  # never for these questions and metrics of successes
-        raise ValueError("the result must have exact distributions; got draws only.")
-    return Known(distribution)
 
 
 def sampled_questions(fit: xr.DataTree, grid: MetricGrid) -> Drawn:

@@ -98,7 +98,7 @@ def compare(
     settings = Settings(float(fit.attrs["ci_prob"]), fit.attrs["ci_kind"], float(rope))
     drawn = (sampled_questions(fit, grid), paired_population(fit, grid, generator))
     inexact = fit.attrs["method"] == "nuts" or on_categories(fit)
-    sources = (drawn[0] if inexact else exact_questions(fit, grid), drawn[1])
+    sources = (drawn[0] if inexact else exact_questions(fit, grid, drawn[0]), drawn[1])
     systems = fit["posterior"].to_dataset()["system"].values
     size, cells = len(systems), len(list(grid))
     table = np.zeros((size, size, cells, len(TARGETS), len(CONTRASTS)))
