@@ -8,6 +8,7 @@ demo:  ## evaluate and verify a published data set, from a bare machine
 
 test:  ## every test, the slow statistical ones included
 	@.ci/environment test
+	@.ci/browser
 	$(PYTHON) -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 test-fast:  ## without the sampling and statistical tests
