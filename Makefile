@@ -1,4 +1,4 @@
-.PHONY: demo test test-fast lint docs bench clean
+.PHONY: demo test test-fast test-lowest lint docs bench wheel clean
 
 PYTHON := .venv/bin/python
 
@@ -15,6 +15,9 @@ test-fast:  ## without the sampling and statistical tests
 	@.ci/environment test
 	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not slow"
 
+test-lowest:  ## the fast tests with the lowest supported versions of the dependencies
+	@.ci/lowest
+
 lint:  ## format, style, types, layers
 	@.ci/environment test lint
 	$(PYTHON) -m ruff format --check .
@@ -30,5 +33,8 @@ bench:  ## ratios against peers and floors, in one run
 	@.ci/environment bench
 	$(PYTHON) -m benchmarks
 
+wheel:  ## build it, install it in an empty environment, run the quick start of the README
+	@.ci/wheel
+
 clean:
-	rm -rf .venv docs/_build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-lowest .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache

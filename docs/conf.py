@@ -29,4 +29,5 @@ autosummary_generate = True
 exclude_patterns = ["_build"]
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
+html_css_files = ["output.css"]
 html_title = "bayesatk"

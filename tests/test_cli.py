@@ -75,7 +75,7 @@ def test_labels_and_columns_can_be_mapped(tmp_path) -> None:
         (("{runs}", "-m", "pass@1", "--ci-prob", "2"), "ci_prob must lie"),
         (("{runs}", "-m", "pass@1", "--column", "question"), "--column must be NAME=VALUE"),
         (("{runs}", "-m", "pass@1", "--score", "a=1"), "scores must map at least two"),
-        (("{runs}", "-m", "pass@1", "-o", "fit.txt"), "must end in .nc or .zarr"),
+        (("{runs}", "-m", "pass@1", "-o", "fit.txt"), "must end in .nc, .zarr, .json, .csv, .tex"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(runs, arguments, message) -> None:
@@ -283,3 +283,70 @@ def test_report_with_verification(runs, tmp_path) -> None:
     done = run("report", runs, "-o", path, "-m", "pass@1", "--verify", "--seed", 1, "-q")
     assert done.exit_code == 0, done.output
     assert "The closed form and the sampled PyMC model agree" in path.read_text(encoding="utf-8")
+
+
+def test_an_input_is_never_overwritten(runs) -> None:
+    before = runs.read_text()
+    for command in (("evaluate", runs, "-m", "pass@1"), ("convert", f"x={runs}")):
+        done = run(*command, "-o", runs)
+        assert done.exit_code == 2
+        assert "--output must not be an input" in done.stderr
+    assert runs.read_text() == before
+    assert "a folder that exists" in run("evaluate", runs, "-m", "pass@1", "-o", "no/x.nc").stderr
+
+
+def test_remedies_are_options_of_the_command_line() -> None:
+    graded = run("evaluate", LOGS / "inspect/two_scorers.eval", "-m", "pass@1")
+    assert "--scorer 'graded'" in graded.stderr
+    errors = run("evaluate", LOGS / "inspect/errors.eval", "-m", "pass@1")
+    assert "--missing 'ignore' leaves them out" in errors.stderr
+    twice = run(
+        "evaluate", *sorted((LOGS / "lm_eval/example__beta").glob("*.jsonl")), "-m", "pass@1"
+    )
+    assert "--same-system 'trials'" in twice.stderr
+    assert "NAME=FILE" in twice.stderr
+
+
+def test_systems_with_gaps_are_refused_before_anything_is_computed(tmp_path) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("system,task,passed\na,x,1\na,y,0\na,z,1\nb,x,1\nb,y,1\n")
+    for command in ("compare", "report"):
+        output = ("-m", "pass@1") if command == "compare" else ("-o", tmp_path / "r.html")
+        done = run(command, path, *output, "--missing", "ignore")
+        assert done.exit_code == 2
+        assert "'b' has no trial of question 'z' (1 of 3 questions lack a system)" in done.stderr
+    done = run("compare", path, "-m", "pass@1", "--missing", "ignore", "--shared", "--seed", 1)
+    assert done.exit_code == 0, done.stderr
+    assert "questions that every system tried: 2 of 3" in done.output
+
+
+def test_one_task_of_several_can_be_read() -> None:
+    logs = [LOGS / "inspect/arithmetic_a.eval", LOGS / "inspect/shuffled.eval"]
+    done = run("evaluate", *logs, "-m", "pass@1", "--task", "arithmetic", "--seed", 1)
+    assert done.exit_code == 0, done.stderr
+    assert "1 system x 6 questions" in done.output
+    wrong = run("evaluate", *logs, "-m", "pass@1", "--task", "sums")
+    assert "task must be one of 'arithmetic', 'choices_by_epoch'; got 'sums'" in wrong.stderr
+
+
+def test_long_names_fold_and_numbers_stay_whole(tmp_path) -> None:
+    path = tmp_path / "long.csv"
+    names = [f"provider/a-rather-long-model-name-{number}-instruct" for number in range(2)]
+    rows = [f"{name},{task},{(task + i) % 2}" for i, name in enumerate(names) for task in range(6)]
+    path.write_text("system,task,passed\n" + "\n".join(rows) + "\n")
+    done = run("compare", path, "-m", "pass@1", "--seed", 1)
+    assert "\u2026" not in done.output
+    for name in names:
+        assert name in done.output
+
+
+def test_a_converted_log_reads_back_as_it_is(tmp_path) -> None:
+    path = tmp_path / "runs.csv"
+    run("convert", LOGS / "inspect/arithmetic_a.eval", "-o", path)
+    back, straight = bk.load(path), bk.load(LOGS / "inspect/arithmetic_a.eval")
+    assert back.dataset.identical(straight.dataset)
+
+
+def test_the_version_is_printed() -> None:
+    assert run("--version").output == f"bayesatk {bk.__version__}\n"
+    assert run("evaluate", "", "-m", "pass@1").stderr.count("got an empty name") == 1

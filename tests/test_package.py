@@ -23,7 +23,7 @@ PUBLIC = [
     "max_random_pmf", "metrics_from_draws", "mg_pass_at_k", "mg_pass_at_k_ci", "pass_at_k",
     "pass_at_k_ci", "pass_hat_k", "pass_hat_k_ci", "plan", "plot_baseline", "plot_calibration",
     "plot_curve", "plot_difference", "plot_difficulty", "plot_ranks", "plot_shrinkage",
-    "plot_systems", "plot_verification", "plurality_at_k", "provenance", "random_baseline",
+    "plot_systems", "plot_verification", "plots", "plurality_at_k", "provenance", "random_baseline",
     "random_baseline_distribution", "report", "sample", "sample_random_baseline", "save",
     "skill_if_selected", "table", "tables_of", "tally", "verify",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bayesatk import datasets as datasets
+    from bayesatk import plots as plots
     from bayesatk.answers import AnswerRules as AnswerRules
     from bayesatk.baseline import SelectedSkill as SelectedSkill
     from bayesatk.baseline import baseline_table as baseline_table
@@ -127,6 +128,7 @@ _HOME = {
     "bayes": "parity",
     "bayes_ci": "parity",
     "datasets": "",
+    "plots": "",
     "evaluate": "closed_form.evaluate",
     "g_pass_at_k": "parity",
     "g_pass_at_k_ci": "parity",

@@ -165,6 +165,19 @@ class Answers:
             for question, (start, stop) in enumerate(pairwise(edges))
         ]
 
+    def on_questions(self, kept: NDArray[np.bool_]) -> "Answers":
+        """Return the answers to some of the questions."""
+        entries = kept[self.question]
+        return replace(
+            self,
+            system=self.system[entries],
+            question=(np.cumsum(kept) - 1)[self.question[entries]],
+            label=[label for label, own in zip(self.label, entries, strict=True) if own],
+            count=self.count[entries],
+            correct=self.correct[entries],
+            unanswered=self.unanswered[:, kept],
+        )
+
     def with_unanswered(self, more: Ints) -> "Answers":
         """Return the answers with further trials that gave none."""
         return replace(self, unanswered=self.unanswered + more)

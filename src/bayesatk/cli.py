@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from bayesatk.cli_options import (
     AsJson,
@@ -24,6 +23,7 @@ from bayesatk.cli_options import (
     pairs,
     print_json,
     reads_data,
+    refuse_gaps,
     working,
     write,
 )
@@ -34,6 +34,7 @@ from bayesatk.terminal import (
     print_published_baseline,
     print_result,
     print_verification,
+    terminal,
 )
 
 _DISAGREE = 1
@@ -45,6 +46,23 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"bayesatk {version('bayesatk')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Exact Bayesian statistics of repeated-trial evaluation, verified by sampling."""
 
 
 @app.command(epilog="Example: bayesatk evaluate runs.csv -m pass@1,4 -m pass^4")
@@ -74,7 +92,7 @@ def evaluate(
         write(fit, output)
         print_json(tabulated(fit))
         return
-    console = Console()
+    console = terminal()
     if not quiet:
         console.print(data.card(), highlight=False, markup=False)
     print_result(console, fit)
@@ -117,6 +135,7 @@ def compare(
     from bayesatk.comparison.systems import compare as hold
     from bayesatk.exports import as_json as tabulated
 
+    refuse_gaps(data)
     with working("Comparing ...", quiet or as_json):
         fit = run(
             data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind,
@@ -127,7 +146,7 @@ def compare(
         write(result, output)
         print_json(tabulated(result))
         return
-    console = Console()
+    console = terminal()
     if not quiet:
         console.print(data.card(), highlight=False, markup=False)
     print_comparison(console, result)
@@ -181,7 +200,7 @@ def plan(
         write(table, output)
         print_json(tabulated(table))
         return
-    console = Console()
+    console = terminal()
     print_plan(console, table, metric)
     write(table, output, console)
 
@@ -240,7 +259,7 @@ def baseline(
         write(result, output)
         print_json(tabulated(result))
         return
-    console = Console()
+    console = terminal()
     print_baseline(console, result)
     write(result, output, console)
 
@@ -291,7 +310,7 @@ def _published_baseline(
 
 
 @app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")
-@reads_data()
+@reads_data(endings=(".html", ".htm"))
 def report(
     data: Any,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page, .html.")],
@@ -322,9 +341,11 @@ def report(
     from bayesatk.reporting import report as write_page
     from bayesatk.reporting.methods import usual_metrics
 
-    console = Console()
+    console = terminal()
     if not quiet:
         console.print(data.card(), highlight=False, markup=False)
+    if len(data.systems) > 1:
+        refuse_gaps(data)
     chosen = metric or usual_metrics(data, success)
     with working("Evaluating ...", quiet):
         fit = run(
@@ -350,7 +371,9 @@ def _convert(*args: Any, **options: Any) -> Path:
 
 
 @app.command(epilog="Example: bayesatk convert logs/ -o runs.csv --answers")
-@reads_data(read=_convert, without=("missing", "score"))
+@reads_data(
+    read=_convert, without=("missing", "score", "shared"), endings=(".csv", ".jsonl", ".parquet")
+)
 def convert(
     data: Any,
     output: Annotated[
@@ -361,7 +384,7 @@ def convert(
     """Turn logs into one long table, a row per trial."""
     path = data(output)
     if not quiet:
-        Console().print(f"Saved {path}", highlight=False, markup=False)
+        terminal().print(f"Saved {path}", highlight=False, markup=False)
 
 
 @app.command(epilog="Example: bayesatk cite fit.nc > references.bib")
@@ -385,7 +408,7 @@ def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -
     from bayesatk.datasets import tau_bench_airline
 
     if not as_json and not quiet:
-        Console().print(
+        terminal().print(
             "tau-bench airline, gpt-4o (Yao et al. 2024): published pass^1..4 = .420 .273 .220 "
             ".200\n",
             highlight=False,
@@ -406,7 +429,7 @@ def _verify(
     from bayesatk.closed_form.evaluate import evaluate as run
     from bayesatk.exports import as_json as tabulated
 
-    show = Console()
+    show = terminal()
     fit = run(data, metric, pooling=pooling, success=success, rng=seed)
     if not as_json:
         if not quiet:

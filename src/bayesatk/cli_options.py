@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import os
+import re
 import sys
 import tempfile
 import warnings
@@ -47,11 +49,56 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
+        except BrokenPipeError:  # whoever read the output has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except (ValueError, TypeError, OSError, ImportError) as error:
-            print(f"bayesatk: {' '.join(str(error).split())}", file=sys.stderr)
+            print(f"bayesatk: {_as_options(' '.join(str(error).split()))}", file=sys.stderr)
             raise typer.Exit(BAD_INPUT) from None
 
     return wrapped
+
+
+_REMEDIES = (
+    (re.compile(r"\bload\(\{.*?\}\)"), "NAME=FILE"),
+    (re.compile(r"\bcolumns=\{'(\w+)': \.\.\.\}"), r"--column \1=NAME"),
+    (re.compile(r"\bscores=\{[^}]*\}"), "--score OUTCOME=SCORE for every outcome"),
+    (re.compile(r"\banswers=True"), "--answers"),
+    (re.compile(r"\bformat=,"), "--format,"),
+    (
+        re.compile(
+            r"\b(scorer|missing|same_system|question_key|empty_output|filter|task|success)="
+            r"('[^']*')"
+        ),
+        lambda found: f"--{found[1].replace('_', '-')} {found[2]}",
+    ),
+)
+
+
+def _as_options(message: str) -> str:
+    """Write the remedies of a message as options of the command line.
+
+    Examples
+    --------
+    >>> _as_options("Choose: scorer='match'; or columns={'outcome': ...}.")
+    "Choose: --scorer 'match'; or --column outcome=NAME."
+    """
+    for pattern, option in _REMEDIES:
+        message = pattern.sub(option, message)
+    return message
+
+
+def refuse_gaps(data: Any) -> None:
+    """Refuse, before anything is computed, systems that did not try the same questions."""
+    gaps = data.trials.values == 0
+    if gaps.any():
+        system, question = (data.trials[name].values for name in ("system", "question"))
+        i, j = (int(place[0]) for place in gaps.nonzero())
+        raise ValueError(
+            f"systems must have tried the same questions to be compared; {system[i]!r} has no "
+            f"trial of question {question[j]!r} ({int(gaps.any(axis=0).sum())} of "
+            f"{len(question)} questions lack a system). Compare them on the questions they share: "
+            "--shared; or read one task: --task."
+        )
 
 
 def read_options(
@@ -94,6 +141,10 @@ def read_options(
     empty_output: Annotated[
         Literal["marked", "missing"], typer.Option(help="What a wrong trial without output means.")
     ] = "marked",
+    task: Annotated[str | None, typer.Option(help="Which task of logs, if several.")] = None,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Only questions that every system tried.")
+    ] = False,
     quiet: Quiet = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Return what to read and the options of `bayesatk.load`."""
@@ -101,7 +152,8 @@ def read_options(
     options = {
         "missing": missing, "format": format, "scorer": scorer, "filter": filter,
         "answers": answers, "question_key": question_key, "same_system": same_system,
-        "empty_output": empty_output, "columns": pairs(column, "--column"),
+        "empty_output": empty_output, "task": task, "shared": shared,
+        "columns": pairs(column, "--column"),
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip
@@ -109,7 +161,10 @@ def read_options(
 
 
 def reads_data(
-    optional: bool = False, read: Callable[..., Any] | None = None, without: tuple[str, ...] = ()
+    optional: bool = False,
+    read: Callable[..., Any] | None = None,
+    without: tuple[str, ...] = (),
+    endings: tuple[str, ...] = (".nc", ".zarr", ".json", ".csv", ".tex"),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options by which data are read; it gets `data` (and `quiet`).
 
@@ -129,6 +184,7 @@ def reads_data(
         @wraps(command)
         def wrapped(**options: Any) -> None:
             given = {name: options[name] for name in shared}
+            _check_output(options.get("output"), given["files"] or [], endings)
             kept = {name: value for name, value in options.items() if name in own}
             command(data=_read(read, without, **given), **kept)
 
@@ -141,6 +197,19 @@ def reads_data(
         return one_line_errors(wrapped)
 
     return decorate
+
+
+def _check_output(output: Path | None, files: list[str], endings: tuple[str, ...]) -> None:
+    """Refuse an output that could not be written, or is an input, before anything is computed."""
+    if output is None:
+        return
+    if output.suffix not in endings:
+        raise ValueError(f"--output must end in {', '.join(endings)}; got {output.name!r}.")
+    if not output.resolve().parent.is_dir():
+        raise ValueError(f"--output must be in a folder that exists; got {str(output)!r}.")
+    inputs = [Path(name.partition("=")[2] or name) for name in files] + list(map(Path, files))
+    if output.resolve() in {path.resolve() for path in inputs}:
+        raise ValueError(f"--output must not be an input; got {str(output)!r}. Name another file.")
 
 
 def _read(
@@ -158,6 +227,7 @@ def _read(
     source, told = read_options(files, quiet=quiet, **options)
     for name in without:
         del told[f"{name}s" if name in ("score", "column") else name]
+    only_shared = told.pop("shared", False)
 
     def call(*more: Any) -> Any:
         with warnings.catch_warnings(record=True) as caught:
@@ -165,14 +235,16 @@ def _read(
             with _standard_input(source) as path:
                 data = (read or load)(path, *more, **told)
         for each in caught:
-            print(f"bayesatk: warning: {each.message}", file=sys.stderr)
-        return data
+            print(f"bayesatk: warning: {_as_options(str(each.message))}", file=sys.stderr)
+        return data.shared() if only_shared else data
 
     return call() if read is None else call
 
 
 def _source(files: list[str]) -> Any:
     """Return paths, or paths by system where names are given."""
+    if not all(files):
+        raise ValueError("files must be named; got an empty name. Is a variable unset?")
     named = [name.partition("=") for name in files]
     told = [bool(equals) and not Path(f"{a}{equals}{b}").exists() for a, equals, b in named]
     if not any(told):

@@ -105,6 +105,25 @@ class Outcomes:
         correct = self.dataset["count"].isel(category=int(np.argmax(scores)), drop=True)
         return correct.rename("successes")
 
+    def shared(self) -> "Outcomes":
+        """Return the outcomes of the questions that every system tried.
+
+        Examples
+        --------
+        >>> data = tally({"a": [[1], [0]], "b": [[1], [None]]}, missing="ignore").shared()
+        >>> data.trials.values.tolist(), data.notes[-1]
+        ([[1], [1]], 'questions that every system tried: 1 of 2')
+        """
+        kept = (self.trials > 0).all("system").values
+        if not kept.any():
+            raise OutcomeError(
+                "systems must share a question; none was tried by all of them. Compare fewer."
+            )
+        note = f"questions that every system tried: {int(kept.sum())} of {len(kept)}"
+        answers = None if self.answers is None else self.answers.on_questions(kept)
+        dataset = self.dataset.isel(question=kept)
+        return replace(self, dataset=dataset, notes=(*self.notes, note), answers=answers)
+
     def sha256(self) -> str:
         """Return a digest of the counts with their labels and scores."""
         found = hashlib.sha256()

@@ -46,7 +46,8 @@ def read_prior_trials(
         if len(ours) != len(theirs) or (ours != theirs).any():
             raise OutcomeError(
                 f"prior_trials must have the same {name} labels as the data, in the same order; "
-                f"got {shown(theirs.tolist())} for {shown(ours.tolist())}. Tally both with the "
+                f"got {len(theirs)} ({shown(theirs.tolist(), 60)}) for {len(ours)} "
+                f"({shown(ours.tolist(), 60)}). Tally both with the "
                 "same scores= and questions=."
             )
     if len(before.systems) != 1 and before.systems != outcomes.systems:

@@ -5,7 +5,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+_PIPE = 160
 TARGETS = {"questions": "these", "population": "like these", "": ""}
+
+
+def terminal() -> Console:
+    """Return standard output: as wide as the terminal, or wide enough for any table in a pipe."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_PIPE)
 
 
 def print_result(console: Console, fit: Any) -> None:
@@ -16,7 +23,7 @@ def print_result(console: Console, fit: Any) -> None:
     many, beyond = frame["system"].nunique() > 1, frame["prior_sensitivity"].notna().any()
     grid = _grid(f"Posterior (pooling={fit.attrs['pooling']}, {fit.attrs['method']})")
     if many:
-        grid.add_column("system")
+        grid.add_column("system", overflow="fold")
     for heading in ("metric", "target"):
         grid.add_column(heading, no_wrap=True)
     percent = f"{100 * fit.attrs['ci_prob']:g}% {str(fit.attrs['ci_kind']).upper()}"
@@ -55,7 +62,9 @@ def _print_categories(console: Console, fit: Any, percent: str) -> None:
     frame = frame[frame["score"] > frame["score"].min()]
     many = frame["system"].nunique() > 1
     grid = _grid("Probability that a trial reaches a score")
-    for heading in (*(["system"] if many else []), "score", "target"):
+    if many:
+        grid.add_column("system", overflow="fold")
+    for heading in ("score", "target"):
         grid.add_column(heading, no_wrap=True)
     for heading in ("mean", "sd", percent):
         grid.add_column(heading, justify="right", no_wrap=True)
@@ -87,7 +96,9 @@ def print_verification(console: Console, found: Any, asked: list[str]) -> None:
     ]
     many = frame["system"].nunique() > 1
     grid = _grid("Closed form against PyMC")
-    for heading in (*(["system"] if many else []), "quantity", "target"):
+    if many:
+        grid.add_column("system", overflow="fold")
+    for heading in ("quantity", "target"):
         grid.add_column(heading, no_wrap=True)
     for heading in ("exact", "sampled", "z mean", "z sd", "z pit", "R-hat", "ESS"):
         grid.add_column(heading, justify="right", no_wrap=True)
@@ -121,7 +132,7 @@ def print_baseline(console: Console, result: Any) -> None:
 
     attrs = result["random_baseline"].attrs
     grid = _grid(f"Against the best of {attrs['t']:g} random guessers")
-    grid.add_column("system")
+    grid.add_column("system", overflow="fold")
     headings = "accuracy", "best guess", "p-value", "P(these)", "P(like)", "P(run)", "if selected"
     for heading in headings:
         grid.add_column(heading, justify="right", no_wrap=True)
@@ -154,7 +165,8 @@ def print_comparison(console: Console, result: Any) -> None:
     frame = comparison_table(result)
     percent = f"{100 * result.attrs['ci_prob']:g}% {str(result.attrs['ci_kind']).upper()}"
     grid = _grid("Differences between systems (the first minus the second)")
-    for heading in ("pair", "metric", "target"):
+    grid.add_column("pair", overflow="fold")
+    for heading in ("metric", "target"):
         grid.add_column(heading, no_wrap=True)
     for heading in ("difference", "sd", percent, "P(better)"):
         grid.add_column(heading, justify="right", no_wrap=True)
@@ -196,7 +208,7 @@ def _print_tiers(console: Console, result: Any) -> None:
 
 def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:
     """Print the expected best, what would be significant, and the p-value of an accuracy."""
-    console = Console(highlight=False)
+    console = terminal()
     t, needed = f"{answer['t']:g}", answer["smallest_significant"]
     console.print(
         f"Expected best accuracy of {t} random guessers on {answer['n']} questions: "

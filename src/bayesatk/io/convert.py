@@ -23,6 +23,7 @@ def convert(
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
+    task: str | None = None,
     answers: bool = False,
     question_key: QuestionKey = "id",
     same_system: Literal["error", "trials"] = "error",
@@ -39,7 +40,9 @@ def convert(
         ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced. Columns ``system``,
         ``question``, ``trial``, ``outcome``; ``answer`` if asked for; ``reason`` why an outcome is
         missing, if some are.
-    columns, format, scorer, filter, answers, question_key, same_system, empty_output, progress
+    columns, format, scorer, filter, task, answers, question_key, same_system, empty_output
+        As for `bayesatk.load`.
+    progress : bool
         As for `bayesatk.load`.
 
     Returns
@@ -64,7 +67,7 @@ def convert(
     if path.suffix not in _ENDINGS:
         raise OutcomeError(f"path must end in {', '.join(_ENDINGS)}; got {path.name!r}.")
     options = LogOptions(
-        scorer=scorer, filter=filter, answers=answers, question_key=question_key,
+        scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
     found = find_files(source, format, progress)

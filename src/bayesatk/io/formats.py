@@ -56,7 +56,9 @@ def sniff(start: bytes) -> str:
         return ".json"
     if text.startswith(b"{"):
         first, _, rest = text.partition(b"\n")
-        return ".jsonl" if first.rstrip().endswith(b"}") or not rest else ".json"
+        document = any(key in text[:2000] for key in (b'"eval"', b'"simulations"', b'"samples"'))
+        lines = first.rstrip().endswith(b"}") and not (document and not rest.strip())
+        return ".jsonl" if lines else ".json"
     return ".tsv" if b"\t" in text.partition(b"\n")[0] else ".csv"
 
 

@@ -117,7 +117,10 @@ class _Log:
             )
         wanted, names = self.rows.options.scorer, ", ".join(map(repr, self.scorers))
         if wanted is not None and self.scorers and wanted not in self.scorers:
-            raise OutcomeError(f"scorer must be one of {names}; got {shown(wanted)}.")
+            raise OutcomeError(
+                f"scorer must be one of {names}; got {shown(wanted)}. Or leave this log out, or "
+                "read it alone."
+            )
         if wanted is None and len(self.scorers) > 1:
             raise OutcomeError(
                 f"one scorer must be chosen; the log has {names}. Choose: "

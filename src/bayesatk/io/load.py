@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 from bayesatk import outcomes
 from bayesatk.answers import AnswerRules, check_rules
+from bayesatk.columns import Columns
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options
-from bayesatk.io.rows import LogOptions, QuestionKey, count
+from bayesatk.io.rows import CORRECT_INCORRECT, LogOptions, QuestionKey, count
 from bayesatk.io.sources import is_source
 from bayesatk.outcomes import MissingPolicy, Outcomes, tally
 from bayesatk.tables import count_rows
-from bayesatk.validation import OutcomeError
+from bayesatk.validation import OutcomeError, is_missing
 
 
 def load(
@@ -26,6 +27,7 @@ def load(
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
+    task: str | None = None,
     answers: bool = False,
     question_key: QuestionKey = "id",
     same_system: Literal["error", "trials"] = "error",
@@ -55,6 +57,8 @@ def load(
         ``"SCORER/KEY"``), lm-eval's metric, EvalPlus's "base" or "plus".
     filter : str, optional
         lm-eval's filter, where there are several.
+    task : str, optional
+        The task to read, where logs are of several; the others are left out.
     answers : bool
         Whether to keep the answers in Inspect and lm-eval logs, for votes between them.
     question_key : {"id", "content", "unchecked"}
@@ -96,7 +100,7 @@ def load(
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     options = LogOptions(
-        scorer=scorer, filter=filter, answers=answers, question_key=question_key,
+        scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
     if not is_source(source):
@@ -116,8 +120,20 @@ def load(
             table, scale = count(rows, scores, missing, rules)
         else:
             read = read_tables(found, options, columns or {}, scale)
+            if scores is None and _is_correct_incorrect(read):
+                scale = CORRECT_INCORRECT
             table = count_rows(read, scale, rules)
         done = outcomes.finish(table, scale, missing, **labels)
     except OutcomeError as error:
         raise in_file(found, error) from None
     return replace(done, sources=tuple((one.name, one.sha256) for one in found.sources))
+
+
+def _is_correct_incorrect(table: Columns) -> bool:
+    """Whether the outcomes of a table are Inspect's C and I, as a converted log has them."""
+    found = {value for value in table.values.get("outcome", ()) if isinstance(value, str)}
+    others = any(
+        not isinstance(value, str) and not is_missing(value)
+        for value in table.values.get("outcome", ())
+    )
+    return bool(found) and found <= set(CORRECT_INCORRECT) and not others

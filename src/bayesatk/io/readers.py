@@ -27,6 +27,7 @@ _SPECIAL = {
     "filter": {"lm-eval"},
     "scorer": {"inspect", "lm-eval", "evalplus"},
     "answers": {"inspect", "lm-eval"},
+    "task": {"inspect", "lm-eval", "tau2-bench"},
     "question_key": {"inspect", "lm-eval", "tau-bench", "tau2-bench"},
 }
 

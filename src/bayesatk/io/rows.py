@@ -29,7 +29,7 @@ from bayesatk.validation import (
 )
 
 QuestionKey = Literal["id", "content", "unchecked"]
-_CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
+CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class LogOptions:
 
     scorer: str | None = None
     filter: str | None = None
+    task: str | None = None
     answers: bool = False
     question_key: QuestionKey = "id"
     same_system: Literal["error", "trials"] = "error"
@@ -55,7 +56,7 @@ class LogOptions:
                 raise OutcomeError(
                     f"{name} must be one of {', '.join(map(repr, allowed))}; got {shown(value)}."
                 )
-        for name in ("scorer", "filter"):
+        for name in ("scorer", "filter", "task"):
             if not isinstance(getattr(self, name), str | None):
                 raise OutcomeError(f"{name} must be text; got {shown(getattr(self, name))}.")
 
@@ -121,6 +122,7 @@ class Rows:
     names: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     marks: dict[str, str] = field(default_factory=dict)
+    tasks: dict[str, None] = field(default_factory=dict)
     _pool: dict[Any, Any] = field(default_factory=dict)
 
     def open(self, name: str) -> None:
@@ -136,6 +138,11 @@ class Rows:
                 f"every trial must have the id of its question; number {len(self.trials) + 1} has "
                 "none. Give the questions ids and run again, or remove the trial."
             )
+        if not isinstance(trial.system, str) or not trial.system:
+            raise OutcomeError(
+                f"every trial must have the name of its system; got {shown(trial.system)}. Name "
+                "it: load({'name': 'file'})."
+            )
         for value, what in ((trial.question, "id of a question"), (trial.trial, "name of a trial")):
             if not isinstance(value, str | int) or isinstance(value, bool):
                 raise OutcomeError(
@@ -143,6 +150,9 @@ class Rows:
                     f"{len(self.trials) + 1} of {self.names[-1]}). Write the log again with text, "
                     "or remove the trial."
                 )
+        self.tasks.setdefault(trial.task)
+        if self.options.task not in (None, trial.task):
+            return
         for name in ("system", "task", "question", "content", "reason"):
             value = getattr(trial, name)  # one object for each text: a log repeats them
             setattr(trial, name, self._pool.setdefault((type(value), value), value))
@@ -179,6 +189,11 @@ class _LogColumns(Columns):
 
 def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     """Return the trials of all logs as a long table with one label for every question."""
+    if not rows.trials and rows.tasks:
+        raise OutcomeError(
+            f"task must be one of {', '.join(map(shown, rows.tasks))}; got "
+            f"{shown(rows.options.task)}."
+        )
     if not rows.trials:
         raise OutcomeError("the logs must hold trials; got none. Did the evaluation finish?")
     questions = _question_labels(rows)
@@ -273,8 +288,8 @@ def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
         if rows.logs[earlier] != log:
             _check_twice(rows, earlier, row)
             repeated.add(one.system)
-        labels.append(numbers.setdefault(cell, 0))
-        numbers[cell] += 1
+        numbers[cell] = numbers.get(cell, 0) + 1
+        labels.append(numbers[cell])
     for system in repeated:
         rows.note(f"several logs of {shown(system)}: each holds further trials")
     return labels
@@ -314,7 +329,7 @@ def _note_marks(rows: Rows) -> None:
 
 def _check_empty(rows: Rows, scale: Scores | None) -> None:
     """Warn of trials that returned nothing and yet have the lowest mark."""
-    scores = {**_CORRECT_INCORRECT, **BINARY} if scale is None else scale
+    scores = {**CORRECT_INCORRECT, **BINARY} if scale is None else scale
     lowest = min(scores.values())
     empty = [
         row
@@ -354,10 +369,10 @@ def _usual_scores(rows: Rows) -> Scores:
             f"{rows.place(seen[other])} has {shown(other)}. Evaluate the logs one by one, or score "
             "every mark: scores={'I': 0, 'C': 1, ...}."
         )
-    if set(texts) <= set(_CORRECT_INCORRECT):
+    if set(texts) <= set(CORRECT_INCORRECT):
         rows.note("C is right, I is wrong")
-        return _CORRECT_INCORRECT
-    unknown = next(mark for mark in texts if mark not in _CORRECT_INCORRECT)
+        return CORRECT_INCORRECT
+    unknown = next(mark for mark in texts if mark not in CORRECT_INCORRECT)
     example = {"C": 1, "P": 0.5, "I": 0, "N": 0}
     told = shown({mark[:20]: example.get(mark, "...") for mark in sorted(texts)}, 200)
     raise OutcomeError(

@@ -81,7 +81,7 @@ def find(source: object) -> Files:
 
 def _files(path: Path) -> tuple[list[Path], list[str]]:
     """Return the file itself, or the logs in a folder and below it; and what is passed over."""
-    if not path.exists():
+    if path == Path() or not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file.")
     if not path.is_dir():
         return [path], []

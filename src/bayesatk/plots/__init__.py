@@ -11,7 +11,7 @@ from importlib.util import find_spec
 if not any(find_spec(name) for name in ("matplotlib", "plotly", "bokeh")):
     raise ImportError(
         "bayesatk.plots needs matplotlib (or plotly, or bokeh), which is not installed. Install it "
-        "with pip install 'bayesatk[plots]'."
+        "with pip install matplotlib."
     )
 
 from bayesatk.plots.baseline import plot_baseline

@@ -81,15 +81,16 @@ def plot_curve(
     metrics, targets = chosen_curve(result, metric), chosen_targets(target)
     curves = _curves(result, metrics, targets)
     systems = curves["system"].values.tolist()
+    own = result["posterior"].to_dataset()["system"].values.tolist()
     groups = curves.sizes["group"]
     names = shortened(systems)
     width = 0.6 + 3.8 * len(targets) + legend_width(names)
     plot = open_figure(
         curves, name, (width, 1.4 + 2.9 * groups), rows=["group"], cols=["target"],
         styles={
-            "color": (["system"], colors(len(systems))),
-            "linestyle": (["system"], lines(name, len(systems))),
-            "marker": (["system"], markers(name, len(systems))),
+            "color": (["system"], _as_ranked(colors(len(own)), own, systems)),
+            "linestyle": (["system"], _as_ranked(lines(name, len(own)), own, systems)),
+            "marker": (["system"], _as_ranked(markers(name, len(own)), own, systems)),
         },
     )  # fmt: skip
     _draw(plot, curves, name)
@@ -98,6 +99,12 @@ def plot_curve(
     label_axes(plot, "k (trials judged, log scale)", estimand(metrics[0], over_k=True))
     add_legend(plot, "system", dict(zip(systems, names, strict=True)), "system")
     return finish(plot, _headline(metrics[0]), *_details(result, curves))
+
+
+def _as_ranked(styles: list[Any], own: list[Any], ranked: list[Any]) -> list[Any]:
+    """Give every system the style of its place in the result, the same in every curve."""
+    by_system = dict(zip(own, styles, strict=True))
+    return [by_system[each] for each in ranked]
 
 
 def _curves(result: xr.DataTree, metrics: list[Metric], targets: list[str]) -> xr.Dataset:

@@ -17,7 +17,7 @@ from bayesatk.outcomes import Outcomes
 from bayesatk.reporting.claims import claims
 from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
-from bayesatk.results import check_result
+from bayesatk.results import check_result, notes
 from bayesatk.verification.verify import Verification
 
 _MOST_QUESTIONS = 500
@@ -72,7 +72,7 @@ def report(
     ValueError
         If `path` has another ending.
     ImportError
-        If matplotlib is missing: ``pip install 'bayesatk[plots]'``.
+        If matplotlib is missing: ``pip install matplotlib``.
 
     Examples
     --------
@@ -164,6 +164,7 @@ def _methods(result: xr.DataTree) -> dict[str, Any]:
         "targets": TARGETS,
         "prior": json.dumps(json.loads(str(result.attrs["prior"]))),
         "exact": exact,
+        "notes": notes(result),
     }
 
 

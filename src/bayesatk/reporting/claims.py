@@ -6,7 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk.comparison.systems import comparison_table
-from bayesatk.results import notes, table
+from bayesatk.results import table
 from bayesatk.verification.verify import Verification
 
 _MOST = 12  # sentences about pairs of systems; the table has them all
@@ -21,7 +21,7 @@ def claims(result: xr.DataTree, verification: Verification | None) -> list[str]:
         found += _baselines(result)
     if verification is not None:
         found.append(_verdict(verification))
-    return found + notes(result)
+    return found
 
 
 def _levels(result: xr.DataTree) -> list[str]:

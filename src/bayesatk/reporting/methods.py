@@ -75,11 +75,11 @@ def usual_metrics(data: Outcomes, success: str | None = None) -> list[str]:
     --------
     >>> from bayesatk.outcomes import tally
     >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
-    ['pass@1,2,4', 'pass^1,2,4']
+    ['pass@1,2,4', 'pass^2,4']
     """
     trials = data.trials.values
     most = int(trials[trials > 0].min())
     ks = ",".join(str(2**power) for power in range(most.bit_length()))
     if data.binary or success is not None:
-        return [f"pass@{ks}", f"pass^{ks}"]
+        return [f"pass@{ks}", f"pass^{ks.removeprefix('1,')}"] if most > 1 else ["pass@1"]
     return ["bayes", f"max@{ks}"]

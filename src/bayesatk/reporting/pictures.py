@@ -38,7 +38,7 @@ def pictures(
     """Draw every plot that the result has the numbers for."""
     if find_spec("matplotlib") is None:
         raise ImportError(
-            "a report needs matplotlib for its plots. Install it: pip install 'bayesatk[plots]'."
+            "a report needs matplotlib for its plots. Install it: pip install matplotlib."
         )
     return [
         Picture(title, caption, _svg(plot), title.startswith("Ranks"))
@@ -113,6 +113,7 @@ def _curves(result: xr.DataTree) -> list[str]:
 def _svg(plot: Callable[[], Any]) -> str:
     """Draw a plot without a background, its black as the colour of the text around it."""
     import matplotlib
+    from matplotlib import pyplot
 
     target = StringIO()
     # A browser has the fonts that are missing here, and the text stays text.
@@ -123,5 +124,6 @@ def _svg(plot: Callable[[], Any]) -> str:
         collection = plot()
         figure = collection.viz["figure"].item()
         figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+        pyplot.close(figure)
     text = _METADATA.sub("", _PROLOGUE.sub("", target.getvalue()))
     return _INK.sub("currentColor", text).replace("<svg ", '<svg role="img" ', 1)
