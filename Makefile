@@ -30,11 +30,11 @@ docs:  ## the documentation, warnings as errors
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
 
 bench:  ## ratios against peers and floors, in one run
-	@.ci/environment bench
-	$(PYTHON) -m benchmarks
+	@BAYESATK_VENV=.venv-bench .ci/environment bench
+	.venv-bench/bin/python -m benchmarks --write docs/benchmarks.md
 
 wheel:  ## build it, install it in an empty environment, run the quick start of the README
 	@.ci/wheel
 
 clean:
-	rm -rf .venv .venv-lowest .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-lowest .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,16 +1,21 @@
 """Ratios in one run: against the published package, and against floors.
 
-    python -m benchmarks
+    python -m benchmarks [--write docs/benchmarks.md]
 
-Prints one table. Times are medians; a ratio under 1.3 either way is a tie on a shared machine.
+Prints one table, or writes it with the date, the machine and the versions. Times are medians; a
+ratio under 1.3 either way is a tie on a shared machine.
 """
 
+import argparse
 import os
 import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -28,7 +33,7 @@ from bayesatk.core.mixture import States
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.priors import HyperPrior
 from bayesatk.metrics import parse
-from benchmarks import categories, guessing
+from benchmarks import categories, guessing, scaling
 
 Row = tuple[str, str, str, str]
 POINTS = ("pass_at_k", "pass_hat_k", "maj_at_k", "mg_pass_at_k", "auc_at_k")
@@ -137,19 +142,52 @@ def sampling() -> list[Row]:
 
 
 def main() -> None:
-    """Print the table."""
-    table = Table(title="bayesatk benchmarks", title_justify="left", box=None)
-    for heading in ("what", "time", "ratio", "goal"):
-        table.add_column(heading)
-    for row in (
+    """Print the table, and write it if a file is named."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--write", type=Path, help="Markdown file for the table.")
+    target = options.parse_args().write
+    found = [
         *point_metrics(), *moments(), *pooling(), *sampling(), *categories.rows(median_ms),
-        *guessing.rows(median_ms),
-    ):  # fmt: skip
+        *guessing.rows(median_ms), *scaling.rows(median_ms),
+    ]  # fmt: skip
+    table = Table(title="bayesatk benchmarks", title_justify="left", box=None)
+    for heading in HEADINGS:
+        table.add_column(heading)
+    for row in found:
         table.add_row(*(escape(cell) for cell in row))
-    console = Console(width=110)
+    console = Console(width=140)
     console.print(table)
-    versions = f"Python {platform.python_version()}, numpy {np.__version__}"
-    console.print(f"{platform.processor() or platform.machine()}, one thread, {versions}")
+    console.print(_machine())
+    if target is not None:
+        target.write_text(_markdown(found), encoding="utf-8")
+
+
+HEADINGS = ("what", "time", "ratio", "goal")
+
+
+def _machine() -> str:
+    names = ("bayesatk", "numpy", "scipy", "pymc", "nutpie", "scorio", "fast-poibin")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    machine = platform.processor() or platform.machine()
+    python = f"Python {platform.python_version()}"
+    return f"{machine}, {os.cpu_count()} cores, one thread; {python}, {versions}"
+
+
+def _markdown(rows: list[Row]) -> str:
+    """Return the page: what was measured, when, on what."""
+    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
+    return "\n".join(
+        [
+            "# Benchmarks", "",
+            "Written by `make bench`, which installs the peers in an environment of their own.",
+            "Times are medians in one run on one thread of a small shared machine: a ratio under",
+            "1.3 either way is a tie. Goals are ratios or bounds that were set beforehand; a row",
+            "that misses its goal stays in the table.", "",
+            f"{datetime.now(UTC):%Y-%m-%d}; {_machine()}.", "",
+            "| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS),
+            *(f"| {line} |" for line in lines), "",
+        ]
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
