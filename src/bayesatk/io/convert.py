@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from bayesatk.columns import Columns
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
-from bayesatk.io.rows import LogOptions, QuestionKey, to_columns
+from bayesatk.io.rows import LogOptions, QuestionKey
+from bayesatk.io.run_checks import to_columns
 from bayesatk.outcomes import BINARY
 from bayesatk.validation import OutcomeError
 

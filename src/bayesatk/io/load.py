@@ -8,7 +8,8 @@ from bayesatk import outcomes
 from bayesatk.answers import AnswerRules, check_rules
 from bayesatk.columns import Columns
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options
-from bayesatk.io.rows import CORRECT_INCORRECT, LogOptions, QuestionKey, count
+from bayesatk.io.rows import LogOptions, QuestionKey
+from bayesatk.io.run_checks import CORRECT_INCORRECT, count
 from bayesatk.io.sources import is_source
 from bayesatk.outcomes import MissingPolicy, Outcomes, tally
 from bayesatk.tables import count_rows

@@ -24,7 +24,7 @@ _MARKERS = {
     "bokeh": ("circle", "square", "triangle", "diamond", "inverted_triangle"),
 }
 _REMEDY = {
-    "matplotlib": "pip install 'bayesatk[plots]'",
+    "matplotlib": "pip install matplotlib",
     "plotly": "pip install plotly webcolors",
     "bokeh": "pip install bokeh",
 }

@@ -1,0 +1,266 @@
+"""From the trials of all logs to counts: the checks that hold for every format.
+
+Ids that do not identify a question, a system evaluated twice, marks on several scales, calls that
+failed: what can go wrong in any log is found here, when all have been read.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bayesatk.answers import AnswerRules
+from bayesatk.columns import Columns
+from bayesatk.encoding import Table
+from bayesatk.io.rows import Rows, Trial
+from bayesatk.outcomes import BINARY, MissingPolicy
+from bayesatk.tables import count_rows
+from bayesatk.validation import (
+    OutcomeError,
+    OutcomeWarning,
+    Scores,
+    check_scores,
+    is_missing,
+    shown,
+)
+
+CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
+
+
+@dataclass(frozen=True)
+class _LogColumns(Columns):
+    """Columns whose rows have their place in a log."""
+
+    source: Rows | None = None
+
+    def place(self, row: int) -> str:
+        return "" if self.source is None else self.source.place(row)
+
+
+def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
+    """Return the trials of all logs as a long table with one label for every question."""
+    if not rows.trials and rows.tasks:
+        raise OutcomeError(
+            f"task must be one of {', '.join(map(shown, rows.tasks))}; got "
+            f"{shown(rows.options.task)}."
+        )
+    if not rows.trials:
+        raise OutcomeError("the logs must hold trials; got none. Did the evaluation finish?")
+    questions = _question_labels(rows)
+    trials = _trial_labels(rows, questions)
+    _check_empty(rows, scale)
+    _note_marks(rows)
+    for one in rows.trials:
+        if is_missing(one.outcome) and not one.reason:
+            one.reason = "no mark"
+    values: dict[str, Sequence[object]] = {
+        "system": [one.system for one in rows.trials], "question": questions, "trial": trials,
+        "outcome": [one.outcome for one in rows.trials],
+    }  # fmt: skip
+    if rows.options.answers:
+        values["answer"] = [one.answer for one in rows.trials]
+    return _LogColumns({role: role for role in values}, values, source=rows)
+
+
+def count(
+    rows: Rows, scores: Mapping[Any, float] | None, missing: MissingPolicy, rules: AnswerRules
+) -> tuple[Table, Scores]:
+    """Return the counts of all logs, and the scores of their outcomes."""
+    scale = check_scores(scores) if scores is not None else _usual_scores(rows)
+    columns = to_columns(rows, scale)
+    _check_missing(rows, missing)
+    table = count_rows(columns, scale, rules)
+    notes = (*rows.notes, *table.notes[1:], *_uneven(table))
+    return replace(table, notes=notes), scale
+
+
+def _question_labels(rows: Rows) -> list[Any]:
+    """Return one label for every trial; an id must stand for one content."""
+    tasks = list(dict.fromkeys(one.task for one in rows.trials))
+    first: dict[tuple[str, str], int] = {}
+    key, several = rows.options.question_key, len(tasks) > 1
+    for row, one in enumerate(rows.trials):
+        if not one.content:
+            continue  # the log does not say what was asked
+        seen = first.setdefault((one.task, str(one.question)), row)
+        if key == "id" and rows.trials[seen].content != one.content:
+            raise OutcomeError(
+                f"an id must stand for one question with one right answer; {rows.place(seen)} and "
+                f"{rows.place(row)} differ in what was asked or in the target. To tell questions "
+                "by content use question_key='content'; if they are one question in other words, "
+                "question_key='unchecked'."
+            )
+    if several and key != "content":
+        _check_labels(rows)
+    if tasks != [""]:
+        rows.note(f"task{'s' * several}: {', '.join(tasks)}" + "; questions TASK/ID" * several)
+    plain = not several and all(type(one.question) is int for one in rows.trials)
+    if key == "content":
+        rows.note("questions told apart by id and content: labels ID#DIGEST")
+        return [_label(one, several) + f"#{one.content}" for one in rows.trials]
+    if plain:
+        return [one.question for one in rows.trials]
+    return [_label(one, several) for one in rows.trials]
+
+
+def _check_labels(rows: Rows) -> None:
+    """Refuse tasks and ids whose joint labels are the same, as of a/b + c and a + b/c."""
+    first: dict[str, int] = {}
+    for row, one in enumerate(rows.trials):
+        other = rows.trials[first.setdefault(_label(one, True), row)]
+        if (other.task, str(other.question)) != (one.task, str(one.question)):
+            raise OutcomeError(
+                f"TASK/ID must name one question; {rows.place(row)} and "
+                f"{rows.place(first[_label(one, True)])} are both {_label(one, True)!r}. Read the "
+                "tasks one by one, or use question_key='content'."
+            )
+
+
+def _label(one: Trial, several: bool) -> str:
+    return f"{one.task}/{one.question}" if several else str(one.question)
+
+
+def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
+    """Return a number for every trial within its question; a trial may not come twice."""
+    _check_copies(rows)
+    seen: dict[tuple[str, Any, int, Any], int] = {}
+    first: dict[tuple[str, Any], int] = {}
+    numbers: dict[tuple[str, Any], int] = {}
+    labels, repeated = [], set()
+    for row, (one, question, log) in enumerate(zip(rows.trials, questions, rows.logs, strict=True)):
+        cell = one.system, question
+        if seen.setdefault((*cell, log, one.trial), row) != row:
+            raise OutcomeError(
+                f"every trial must come once; {rows.place(row)} occurs twice there. Remove one, or "
+                "number the trials."
+            )
+        earlier = first.setdefault(cell, row)
+        if rows.logs[earlier] != log:
+            _check_twice(rows, earlier, row)
+            repeated.add(one.system)
+        numbers[cell] = numbers.get(cell, 0) + 1
+        labels.append(numbers[cell])
+    for system in repeated:
+        rows.note(f"several logs of {shown(system)}: each holds further trials")
+    return labels
+
+
+def _check_copies(rows: Rows) -> None:
+    """Refuse one and the same trial in two logs."""
+    named: dict[str, int] = {}
+    for row, one in enumerate(rows.trials):
+        if one.identity and named.setdefault(one.identity, row) != row:
+            raise OutcomeError(
+                f"every trial must come once; {rows.place(named[one.identity])} is, by its own "
+                f"identifier, {rows.place(row)} again. One log repeats or continues the other: "
+                "leave the superseded one out."
+            )
+
+
+def _check_twice(rows: Rows, earlier: int, row: int) -> None:
+    """Refuse a second log of a system and question, unless it holds further trials."""
+    if rows.options.same_system == "error":
+        raise OutcomeError(
+            f"a system must be evaluated once; {shown(rows.trials[row].system)} has "
+            f"{rows.place(earlier)} and again {rows.place(row)}. If each log holds further trials, "
+            "use same_system='trials'; if they are different systems, name them: "
+            "load({'a': 'first.log', 'b': 'second.log'})."
+        )
+
+
+def _note_marks(rows: Rows) -> None:
+    """Say what the marks are; systems marked in different ways are hard to compare."""
+    if len(rows.marks) == 1:
+        rows.note(f"marks are {next(iter(rows.marks))}")
+    elif rows.marks:
+        told = "; ".join(f"{marker} ({log})" for marker, log in rows.marks.items())
+        rows.note(f"CHECK: marks are of several kinds: {told}")
+
+
+def _check_empty(rows: Rows, scale: Scores | None) -> None:
+    """Warn of trials that returned nothing and yet have the lowest mark."""
+    scores = {**CORRECT_INCORRECT, **BINARY} if scale is None else scale
+    lowest = min(scores.values())
+    empty = [
+        row
+        for row, one in enumerate(rows.trials)
+        if one.empty
+        and isinstance(one.outcome, str | int | float)
+        and scores.get(one.outcome) == lowest
+    ]
+    if not empty:
+        return
+    many = f"{len(empty)} of {len(rows.trials)} trials have an empty output"
+    if rows.options.empty_output == "missing":
+        for row in empty:
+            rows.trials[row].outcome, rows.trials[row].reason = None, "empty output"
+        rows.note(f"{many}: read as missing")
+        return
+    text = f"{many} and are marked wrong (first: {rows.place(empty[0])}); were the calls failed?"
+    rows.note(f"CHECK: {text}")
+    warnings.warn(
+        f"{text} empty_output='missing' reads them as missing.", OutcomeWarning, stacklevel=5
+    )
+
+
+def _usual_scores(rows: Rows) -> Scores:
+    """Return the scores of the marks where none are given: right and wrong only."""
+    seen: dict[Any, int] = {}
+    for row, one in enumerate(rows.trials):
+        if not is_missing(one.outcome) and isinstance(one.outcome, str | int | float):
+            seen.setdefault(one.outcome, row)
+    texts = [mark for mark in seen if isinstance(mark, str)]
+    if not texts:
+        return BINARY
+    if len(texts) < len(seen):
+        other = next(mark for mark in seen if not isinstance(mark, str))
+        raise OutcomeError(
+            f"marks must be on one scale; {rows.place(seen[texts[0]])} has {shown(texts[0])}, "
+            f"{rows.place(seen[other])} has {shown(other)}. Evaluate the logs one by one, or score "
+            "every mark: scores={'I': 0, 'C': 1, ...}."
+        )
+    if set(texts) <= set(CORRECT_INCORRECT):
+        rows.note("C is right, I is wrong")
+        return CORRECT_INCORRECT
+    unknown = next(mark for mark in texts if mark not in CORRECT_INCORRECT)
+    example = {"C": 1, "P": 0.5, "I": 0, "N": 0}
+    told = shown({mark[:20]: example.get(mark, "...") for mark in sorted(texts)}, 200)
+    raise OutcomeError(
+        f"marks other than C and I must be given scores; got {shown(unknown)} at "
+        f"{rows.place(seen[unknown])}. For instance scores={told} (partial credit P, no answer N: "
+        "what they are worth is yours to say)."
+    )
+
+
+def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
+    """Note the trials without an outcome by reason, or refuse them."""
+    gaps = [row for row, one in enumerate(rows.trials) if is_missing(one.outcome)]
+    if not gaps:
+        return
+    reasons = Counter(rows.trials[row].reason for row in gaps).most_common()
+    told = "; ".join(f"{number} {reason}" for reason, number in reasons)
+    if missing == "error":
+        raise OutcomeError(
+            f"missing: {len(gaps)} of {len(rows.trials)} trials have no outcome ({told}); the "
+            f"first is {rows.place(gaps[0])}. Say what they mean: missing='ignore' leaves them "
+            "out, missing='wrong' counts them as the lowest score."
+        )
+    rows.note(f"without outcome: {told}")
+
+
+def _uneven(table: Table) -> list[str]:
+    """Say where single trials stand beside repeated ones: a run that was broken off, perhaps."""
+    trials = table.count.sum(-1) + table.missing
+    found = []
+    for system, own in zip(table.systems, trials, strict=True):
+        single = int((own == 1).sum())
+        if single and own.max() > 1:
+            first = table.questions[int(np.argmax(own == 1))]
+            found.append(
+                f"CHECK: {single} of {len(own)} questions of {shown(system)} have a single trial, "
+                f"others up to {own.max()} (first: {shown(first)}); was the run broken off?"
+            )
+    return found
