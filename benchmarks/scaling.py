@@ -124,10 +124,11 @@ def _log() -> dict[str, object]:
 
 
 def _peak(code: str) -> int:
-    """Largest resident memory of a process that runs the code, in bytes."""
+    """Largest resident memory of a process that runs the code, in bytes (Linux)."""
     script = (
-        f"import bayesatk, resource; {code}; "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        f"import bayesatk; {code}; "
+        "lines = open('/proc/self/status').read().splitlines(); "
+        "print(next(line.split()[1] for line in lines if line.startswith('VmHWM')))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     return 1024 * int(done.stdout)
