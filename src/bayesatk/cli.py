@@ -1,6 +1,8 @@
 """The ``bayesatk`` command: parse, call, print or save."""
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -65,6 +67,27 @@ def options(
     """Exact Bayesian statistics of repeated-trial evaluation, verified by sampling."""
 
 
+def _deliver(
+    result: Any,
+    output: Path | None,
+    as_json: bool,
+    show: Callable[[Any, Any], None],
+    data: Any = None,
+) -> None:
+    """Save a result and print it: as JSON, or as tables below the card of its data."""
+    from bayesatk.exports import as_json as tabulated
+
+    if as_json:
+        write(result, output)
+        print_json(tabulated(result))
+        return
+    console = terminal()
+    if data is not None:
+        console.print(data.card(), highlight=False, markup=False)
+    show(console, result)
+    write(result, output, console)
+
+
 @app.command(epilog="Example: bayesatk evaluate runs.csv -m pass@1,4 -m pass^4")
 @reads_data()
 def evaluate(
@@ -81,22 +104,13 @@ def evaluate(
 ) -> None:
     """Exact posterior of metrics."""
     from bayesatk.closed_form.evaluate import evaluate as run
-    from bayesatk.exports import as_json as tabulated
 
     with working("Evaluating ...", quiet or as_json):
         fit = run(
             data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind,
             rng=seed,
         )  # fmt: skip
-    if as_json:
-        write(fit, output)
-        print_json(tabulated(fit))
-        return
-    console = terminal()
-    if not quiet:
-        console.print(data.card(), highlight=False, markup=False)
-    print_result(console, fit)
-    write(fit, output, console)
+    _deliver(fit, output, as_json, print_result, None if quiet else data)
 
 
 @app.command(epilog="Example: bayesatk verify runs.csv -m pass@1,4 --seed 1")
@@ -133,7 +147,6 @@ def compare(
     """Hold every pair of systems against each other, and rank them."""
     from bayesatk.closed_form.evaluate import evaluate as run
     from bayesatk.comparison.systems import compare as hold
-    from bayesatk.exports import as_json as tabulated
 
     refuse_gaps(data)
     with working("Comparing ...", quiet or as_json):
@@ -142,15 +155,7 @@ def compare(
             rng=seed,
         )  # fmt: skip
         result = hold(fit, rope=rope, rng=seed)
-    if as_json:
-        write(result, output)
-        print_json(tabulated(result))
-        return
-    console = terminal()
-    if not quiet:
-        console.print(data.card(), highlight=False, markup=False)
-    print_comparison(console, result)
-    write(result, output, console)
+    _deliver(result, output, as_json, print_comparison, None if quiet else data)
 
 
 @app.command(
@@ -181,7 +186,6 @@ def plan(
     """Questions and trials that an evaluation needs, from a pilot or a stated difficulty."""
     from bayesatk.closed_form.evaluate import evaluate as run
     from bayesatk.comparison.planning import plan as draw_up
-    from bayesatk.exports import as_json as tabulated
 
     if (data is None) == (difficulty is None):
         raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
@@ -196,13 +200,7 @@ def plan(
             source, metric, width=width, prob_correct=prob_correct, target=target,
             trials=[int(part) for part in trials.split(",")],
         )  # fmt: skip
-    if as_json:
-        write(table, output)
-        print_json(tabulated(table))
-        return
-    console = terminal()
-    print_plan(console, table, metric)
-    write(table, output, console)
+    _deliver(table, output, as_json, partial(print_plan, metric=metric))
 
 
 @app.command(
@@ -245,7 +243,6 @@ def baseline(
         raise ValueError("--n, --accuracy and --decimals go without a FILE, which has them.")
     from bayesatk.baseline import random_baseline
     from bayesatk.closed_form.evaluate import evaluate as run
-    from bayesatk.exports import as_json as tabulated
 
     with working("Comparing with random guessers ...", quiet or as_json):
         fit = run(
@@ -255,13 +252,7 @@ def baseline(
         result = random_baseline(
             fit, p, configurations, correlation=correlation, alpha=alpha, rng=seed
         )
-    if as_json:
-        write(result, output)
-        print_json(tabulated(result))
-        return
-    console = terminal()
-    print_baseline(console, result)
-    write(result, output, console)
+    _deliver(result, output, as_json, print_baseline)
 
 
 def _chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:
