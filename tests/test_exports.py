@@ -162,3 +162,12 @@ def test_converted_logs_keep_what_is_missing_and_why(tmp_path) -> None:
     assert back.dataset.identical(straight.dataset)
     with pytest.raises(bk.OutcomeError, match=r"must end in \.csv"):
         bk.convert(path, tmp_path / "runs.xlsx")
+
+
+def test_the_added_tests_of_evalplus_count_only_with_the_base_tests(tmp_path) -> None:
+    judged = [("pass", "pass"), ("fail", "pass"), ("pass", "fail"), ("fail", "fail")]
+    path = tmp_path / "m_eval_results.json"
+    solutions = [{"base_status": base, "plus_status": plus} for base, plus in judged]
+    path.write_text(json.dumps({"date": "d", "eval": {"Task/0": solutions}}))
+    assert bk.load(path, scorer="plus").successes.item() == 1
+    assert bk.load(path, scorer="base").successes.item() == 2

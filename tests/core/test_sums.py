@@ -222,3 +222,17 @@ def test_stated_error_holds_next_to_an_atom() -> None:
         total += metric.latent(rng.beta(nodes.alpha + c, nodes.beta + 64 - c))
     assert found.method == "lattice"
     _assert_quantiles(found, total / 30)
+
+
+@pytest.mark.parametrize(
+    ("scale", "successes", "trials"), [(1.0, 0, 3), (0.02, 1, 2), (40.0, 500, 1000)]
+)
+def test_a_tabulated_mixture_of_betas_is_the_mixture(scale, successes, trials) -> None:
+    rng = np.random.default_rng(8)
+    total, mean = scale * rng.lognormal(0.0, 1.5, 300), rng.beta(2, 2, 300)
+    a, b = total * mean + successes, total * (1 - mean) + trials - successes
+    weight = rng.dirichlet(np.ones(300))
+    mixture = BetaMixture(a, b, weight)
+    p = np.concatenate([[1e-12, 1e-6], np.linspace(0.001, 0.999, 400), [1 - 1e-6]])
+    exact = weight @ beta_distribution.cdf(p, a[:, None], b[:, None])
+    np.testing.assert_allclose(mixture.cdf(np.log(p) - np.log1p(-p)), exact, atol=2e-7)
