@@ -307,17 +307,35 @@ def test_remedies_are_options_of_the_command_line() -> None:
     assert "NAME=FILE" in twice.stderr
 
 
-def test_systems_with_gaps_are_refused_before_anything_is_computed(tmp_path) -> None:
+def test_systems_with_gaps_are_compared_on_what_they_share(tmp_path) -> None:
     path = tmp_path / "gaps.csv"
     path.write_text("system,task,passed\na,x,1\na,y,0\na,z,1\nb,x,1\nb,y,1\n")
-    for command in ("compare", "report"):
-        output = ("-m", "pass@1") if command == "compare" else ("-o", tmp_path / "r.html")
-        done = run(command, path, *output, "--missing", "ignore")
-        assert done.exit_code == 2
-        assert "'b' has no trial of question 'z' (1 of 3 questions lack a system)" in done.stderr
-    done = run("compare", path, "-m", "pass@1", "--missing", "ignore", "--shared", "--seed", 1)
+    options = ("-m", "pass@1", "--missing", "ignore", "--seed", 1)
+    done = run("compare", path, *options)
     assert done.exit_code == 0, done.stderr
+    assert "Of the 2 questions that both tried." in done.output.replace("\n", " ")
+    page = tmp_path / "r.html"
+    assert run("report", path, *options, "-o", page).exit_code == 0
+    assert "Of the 2 questions that both tried." in page.read_text()
+    done = run("compare", path, *options, "--shared")
     assert "questions that every system tried: 2 of 3" in done.output
+
+
+def test_systems_without_a_common_question_have_no_tiers(tmp_path) -> None:
+    path = tmp_path / "apart.csv"
+    rows = "a,x,1\na,y,0\nb,x,1\nb,y,1\nc,z,1\n"
+    path.write_text("system,task,passed\n" + rows)
+    options = ("-m", "pass@1", "--missing", "ignore", "--seed", 1)
+    done = run("compare", path, *options)
+    assert done.exit_code == 0, done.stderr
+    assert "No tiers: no question was tried by all systems." in done.output
+    found = json.loads(run("compare", path, *options, "--json").stdout)["tables"]
+    assert {row["system"] for row in found["comparison"]} <= {"a", "b"}
+    assert "ranks" not in found
+    page = tmp_path / "r.html"
+    done = run("report", path, *options, "-o", page)
+    assert done.exit_code == 0, done.stderr
+    assert ">nan" not in page.read_text().lower()
 
 
 def test_one_task_of_several_can_be_read() -> None:

@@ -10,12 +10,13 @@ import bayesatk as bk
 
 PUBLIC = [
     "AnswerPrior", "AnswerRules", "BetaPrior", "Calibration", "CategoryCredit", "CompiledModel",
-    "Credit", "DirichletHyperPrior", "DirichletPrior", "Family", "HyperPrior",
+    "Credit", "CrossedPrior", "DirichletHyperPrior", "DirichletPrior", "Family", "HyperPrior",
     "LargestPoissonBinomial", "MaxOrderStatisticPoissonBinomial", "Metric", "OutcomeError",
     "OutcomeWarning", "Outcomes", "PValueRange", "PoissonBinomial", "SelectedSkill", "Verification",
     "auc_at_k", "auc_at_k_ci", "avg", "avg_ci", "baseline_table", "bayes", "bayes_ci",
-    "build_answers", "build_beta_binomial", "build_dirichlet_multinomial", "build_logit_normal",
-    "build_random_guessers", "calibrate", "category_table", "cite", "compare", "compare_models",
+    "build_answers", "build_beta_binomial", "build_crossed", "build_dirichlet_multinomial",
+    "build_logit_normal", "build_random_guessers", "calibrate", "category_table", "cite", "compare",
+    "compare_models",
     "comparison_table", "compile_beta_binomial", "convert", "criticise", "datasets", "evaluate",
     "exact_loo", "export", "g_pass_at_k", "g_pass_at_k_ci", "g_pass_at_k_tau", "g_pass_at_k_tau_ci",
     "load", "load_result", "log_bayes_factor_chance", "log_bayes_factor_equal", "log_evidence",

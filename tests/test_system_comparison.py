@@ -6,9 +6,13 @@ import xarray as xr
 from scipy.stats import beta as beta_distribution
 
 import bayesatk as bk
-from bayesatk.comparison.systems import CONTRASTS
+from bayesatk.comparison.contest import paired_draws
+from bayesatk.comparison.contrasts import CONTRASTS, Drawn
+from bayesatk.comparison.joint import tiers
+from bayesatk.comparison.question_values import Part
 from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
 from bayesatk.core.distribution import BetaMixture, MonotoneImage
+from bayesatk.results import metric_grid
 
 
 def _data(seed: int, questions: int = 25, shifts: tuple[float, ...] = (0.0, 0.7, 1.0)):
@@ -121,22 +125,36 @@ def test_pairing_tells_hard_questions_from_bad_systems() -> None:
         assert abs(gap) < 5 * sd / np.sqrt(4000)
 
 
+def joint_draws(template: xr.DataTree, successes, trials, seed: int) -> tuple[Drawn, Drawn]:
+    """Draws for these questions and for questions like these, of other data of the same shape."""
+    fit = template.copy()
+    observed = fit["observed_data"].to_dataset()
+    values = np.asarray(successes)
+    dims = ("system", "question")
+    fit["observed_data"] = xr.DataTree(observed.assign(successes=(dims, values)))
+    constant = fit["constant_data"].to_dataset()
+    full = np.broadcast_to(trials, values.shape)
+    fit["constant_data"] = xr.DataTree(constant.assign(trials=(dims, full)))
+    return paired_draws(fit, metric_grid(fit), Part.whole(fit), np.random.default_rng(seed))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shift", [0.0, 0.5])
-def test_intervals_and_probabilities_are_calibrated(shift) -> None:
+def test_intervals_and_probabilities_are_calibrated() -> None:
     """Two systems on redrawn questions: 95% intervals hold the true difference about that often."""
+    shift = 0.5
     rng = np.random.default_rng(9)
     grid = np.random.default_rng(0).normal(0.0, 1.5, 400_000)
     inverse = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
     truth = float((inverse(grid + shift) - inverse(grid)).mean())
-    held, replications = 0, 32
+    template = bk.evaluate(np.tile([0, 1], (2, 60, 2)), "bayes", draws=250, rng=1)
+    held, replications = 0, 40
     for seed in range(replications):
         z = rng.normal(0.0, 1.5, 60)
         p = inverse(np.stack([z + shift, z]))
-        fit = bk.evaluate(bk.tally((rng.binomial(4, p), 4)), "bayes", draws=500, rng=seed)
-        one = bk.compare(fit, rng=seed)["comparison"]["bayes"].sel(target="population")[0, 1]
-        held += float(one.sel(contrast="ci_lower")) <= truth <= float(one.sel(contrast="ci_upper"))
-    assert 0.86 <= held / replications <= 1.0
+        drawn = joint_draws(template, rng.binomial(4, p), 4, seed)[1].values[:, 0]
+        low, high = np.quantile(drawn[:, 0] - drawn[:, 1], [0.025, 0.975])
+        held += low <= truth <= high
+    assert held >= 34  # of 40: fewer has probability .0014 at 95%
 
 
 @pytest.mark.slow
@@ -151,8 +169,10 @@ def test_sampled_and_exact_comparisons_agree() -> None:
     for name in ("mean", "ci_lower", "ci_upper"):
         assert bool((gap.sel(contrast=name) < 0.2 * sd).all()), name
     assert bool((gap.sel(contrast="prob_greater") < 0.02).all())
-    with pytest.raises(ValueError, match=r"keep=\['p'\]"):
-        bk.compare(bk.sample(data, "pass@2", rng=1, draws=300, tune=300, progressbar=False))
+    lean = bk.sample(data, "pass@2", rng=2, progressbar=False)  # p drawn given hyperparameters
+    without = bk.compare(lean, rng=1)["comparison"]["pass_at_k"]
+    gap = np.abs(without - theirs).sel(**pair, contrast=["mean", "ci_lower", "ci_upper"])
+    assert bool((gap < 0.2 * sd).all())
 
 
 def test_table_speaks(tmp_path) -> None:
@@ -178,9 +198,73 @@ def test_what_cannot_be_compared_is_refused() -> None:
         bk.compare(fit, rope=-0.1)
     with pytest.raises(ValueError, match="must have the group 'comparison'"):
         bk.comparison_table(fit)
-    holes = bk.tally({"a": [[1], [0]], "b": [[1], [None]]}, questions=["x", "y"], missing="ignore")
-    with pytest.raises(ValueError, match="'b' has no trial of question 'y'"):
-        bk.compare(bk.evaluate(holes, "bayes", rng=1))
+
+
+def test_pairs_are_compared_on_the_questions_that_both_tried() -> None:
+    """As if no other question had been asked; what all tried decides ranks and tiers."""
+    full = _data(8, questions=16)
+    counts = full.dataset["count"].values.copy()
+    counts[0, :2], counts[1, 14:] = 0, 0
+    holes = bk.tally((counts[..., 1], counts.sum(axis=-1)), systems=list("abc"), missing="ignore")
+    fit = bk.evaluate(holes, "pass@2", pooling="none", rng=1)
+    result = bk.compare(fit, rng=1)
+    shared = result["comparison"]["shared_questions"]
+    assert shared.values.tolist() == [[14, 12, 14], [12, 14, 14], [14, 14, 16]]
+    for pair, kept in (("ab", slice(2, 14)), ("ac", slice(2, 16)), ("bc", slice(0, 14))):
+        chosen = ["abc".index(name) for name in pair]
+        own = counts[chosen][:, kept]
+        alone = bk.tally((own[..., 1], own.sum(axis=-1)), systems=list(pair))
+        one = bk.evaluate(alone, "pass@2", pooling="none", rng=1)
+        expected = bk.compare(one, rng=1)["comparison"]["pass_at_k"]
+        found = result["comparison"]["pass_at_k"].sel(expected.coords)
+        exact = {"target": "questions", "contrast": list(CONTRASTS[:12])}
+        xr.testing.assert_allclose(found.sel(exact), expected.sel(exact))
+        moments = {"target": "population", "contrast": ["mean", "sd", "ci_lower", "ci_upper"]}
+        np.testing.assert_allclose(found.sel(moments), expected.sel(moments), atol=0.02)
+    common = bk.evaluate(holes.shared(), "pass@2", pooling="none", rng=1)
+    ranks = bk.compare(common, rng=1)["ranks"]["pass_at_k"]
+    np.testing.assert_allclose(
+        result["ranks"]["pass_at_k"].sel(target="questions"), ranks.sel(target="questions")
+    )
+    frame = bk.comparison_table(result).set_index(["system", "other"])
+    assert sorted(set(frame["questions"])) == [12, 14]
+    assert frame["sentence"].str.contains("questions that both tried").all()
+
+
+def test_pairs_without_a_common_question_are_not_compared() -> None:
+    runs = {"a": [[1], [0], [None]], "b": [[1], [None], [None]], "c": [[None], [None], [1]]}
+    fit = bk.evaluate(bk.tally(runs, missing="ignore"), "bayes", pooling="none", rng=1)
+    result = bk.compare(fit, rng=1)
+    found = result["comparison"]["bayes"].sel(contrast="mean", target="questions")
+    assert float(found.sel(system="a", other="b")) == pytest.approx(0.0)
+    assert bool(found.sel(system=["a", "b"], other="c").isnull().all())
+    assert bool(result["ranks"]["bayes"].isnull().all())
+    assert not result["tiers"]["bayes"].any()
+    assert set(bk.comparison_table(result)["system"]) <= {"a", "b"}
+
+
+def test_votes_are_compared_on_the_same_questions() -> None:
+    """Two systems whose answers are the same differ by nothing; one that is always right wins."""
+    rng = np.random.default_rng(3)
+    given = rng.choice(["x", "y", "z"], (30, 5), p=[0.5, 0.3, 0.2])
+    answers = {"a": given, "b": given, "sure": np.full((30, 5), "x")}
+    data = bk.tally(None, answers=answers, reference=["x"] * 30)
+    fit = bk.evaluate(data, "bayes plurality@3", pooling="none", rng=1)
+    result = bk.compare(fit, rng=1)
+    found = result["comparison"]["plurality_at_k"].sel(k=3)
+    for target in ("questions", "population"):
+        same = found.sel(system="a", other="b", target=target)
+        sd = float(same.sel(contrast="sd"))
+        assert abs(float(same.sel(contrast="mean"))) < 0.1 * sd
+        assert float(same.sel(contrast="prob_greater")) == pytest.approx(0.5, abs=0.05)
+        ahead = found.sel(system="sure", other="a", target=target, contrast="prob_greater")
+        assert float(ahead) > 0.999
+    draws = fit["posterior"]["plurality_at_k"].sel(k=3, target="questions")
+    gap = draws.sel(system="sure") - draws.sel(system="a")
+    exact = found.sel(system="sure", other="a", target="questions", contrast="mean")
+    assert float(exact) == pytest.approx(float(gap.mean()), abs=1e-9)
+    marks = result["comparison"]["bayes"].sel(system="sure", other="a", target="questions")
+    assert float(marks.sel(contrast="monte_carlo_error")) == 0.0
 
 
 def test_beta_images_are_the_scipy_ones() -> None:
@@ -199,15 +283,15 @@ def test_tiers_separate_what_is_apart_and_nothing_else() -> None:
 
 @pytest.mark.slow
 def test_identical_systems_are_rarely_put_into_different_tiers() -> None:
-    """At most the stated share, 0.1: six of 15 or more would have probability .002."""
+    """At most the stated share, 0.1: eleven of 50 or more would have probability .009."""
+    template = bk.evaluate(np.tile([0, 1], (2, 40, 2)), "bayes", draws=250, rng=1)
     apart = np.zeros(2)
-    for seed in range(15):
+    for seed in range(50):
         rng = np.random.default_rng(seed)
-        marks = (rng.random((2, 40, 4)) < rng.beta(2, 2, (1, 40, 1))).astype(int)
-        fit = bk.evaluate(marks, "bayes", draws=250, rng=1)
-        tier = bk.compare(fit, alpha=0.1, rng=1)["tiers"]["bayes"]
-        apart += (tier.max("system") > 1).values
-    assert (apart <= 5).all()
+        counts = rng.binomial(4, rng.beta(2, 2, (1, 40)), (2, 40))
+        both = joint_draws(template, counts, 4, seed)
+        apart += [tiers(each.values[:, 0], 0.1).max() > 1 for each in both]
+    assert (apart <= 10).all()
 
 
 def test_bands_hold_whole_curves() -> None:

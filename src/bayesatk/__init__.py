@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bayesatk.core.credit import Credit as Credit
     from bayesatk.core.priors import AnswerPrior as AnswerPrior
     from bayesatk.core.priors import BetaPrior as BetaPrior
+    from bayesatk.core.priors import CrossedPrior as CrossedPrior
     from bayesatk.core.priors import DirichletHyperPrior as DirichletHyperPrior
     from bayesatk.core.priors import DirichletPrior as DirichletPrior
     from bayesatk.core.priors import HyperPrior as HyperPrior
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     )
     from bayesatk.models.compiled import CompiledModel as CompiledModel
     from bayesatk.models.compiled import compile_beta_binomial as compile_beta_binomial
+    from bayesatk.models.crossed import build_crossed as build_crossed
     from bayesatk.models.derived import metrics_from_draws as metrics_from_draws
     from bayesatk.models.guessers import build_random_guessers as build_random_guessers
     from bayesatk.models.guessers import sample_random_baseline as sample_random_baseline
@@ -110,6 +112,8 @@ _HOME = {
     "AnswerRules": "answers",
     "BetaPrior": "core.priors",
     "CategoryCredit": "core.category_credit",
+    "CrossedPrior": "core.priors",
+    "build_crossed": "models.crossed",
     "DirichletHyperPrior": "core.priors",
     "DirichletPrior": "core.priors",
     "plurality_at_k": "plurality",

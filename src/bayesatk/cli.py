@@ -25,7 +25,6 @@ from bayesatk.cli_options import (
     pairs,
     print_json,
     reads_data,
-    refuse_gaps,
     working,
     write,
 )
@@ -148,7 +147,6 @@ def compare(
     from bayesatk.closed_form.evaluate import evaluate as run
     from bayesatk.comparison.systems import compare as hold
 
-    refuse_gaps(data)
     with working("Comparing ...", quiet or as_json):
         fit = run(
             data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind,
@@ -335,8 +333,6 @@ def report(
     console = terminal()
     if not quiet:
         console.print(data.card(), highlight=False, markup=False)
-    if len(data.systems) > 1:
-        refuse_gaps(data)
     chosen = metric or usual_metrics(data, success)
     with working("Evaluating ...", quiet):
         fit = run(

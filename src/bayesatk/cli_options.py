@@ -87,20 +87,6 @@ def _as_options(message: str) -> str:
     return message
 
 
-def refuse_gaps(data: Any) -> None:
-    """Refuse, before anything is computed, systems that did not try the same questions."""
-    gaps = data.trials.values == 0
-    if gaps.any():
-        system, question = (data.trials[name].values for name in ("system", "question"))
-        i, j = (int(place[0]) for place in gaps.nonzero())
-        raise ValueError(
-            f"systems must have tried the same questions to be compared; {system[i]!r} has no "
-            f"trial of question {question[j]!r} ({int(gaps.any(axis=0).sum())} of "
-            f"{len(question)} questions lack a system). Compare them on the questions they share: "
-            "--shared; or read one task: --task."
-        )
-
-
 def read_options(
     files: Annotated[
         list[str],

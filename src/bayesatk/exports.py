@@ -56,8 +56,9 @@ def tables_of(result: xr.DataTree | Verification | pd.DataFrame) -> dict[str, pd
         found["categories"] = category_table(tree)
     if "comparison" in tree.children:
         found["comparison"] = comparison_table(tree)
-        found["ranks"] = _by_system(tree, "ranks")
-        found["tiers"] = _by_system(tree, "tiers")
+        if tree["ranks"].attrs["ranked_on"]:
+            found["ranks"] = _by_system(tree, "ranks")
+            found["tiers"] = _by_system(tree, "tiers")
     if "random_baseline" in tree.children:
         found["baseline"] = baseline_table(tree)
     return found

@@ -12,13 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlog1py, xlogy
 
-from bayesatk.core.priors import (
-    CategoryPrior,
-    DirichletHyperPrior,
-    DirichletPrior,
-    HyperPrior,
-    Prior,
-)
+from bayesatk.core.priors import AnyPrior, DirichletHyperPrior, DirichletPrior, HyperPrior
 from bayesatk.outcomes import Outcomes
 
 Array = NDArray[np.float64]
@@ -27,7 +21,7 @@ _BLOCK = 4_000_000
 
 
 def log_likelihood_groups(
-    outcomes: Outcomes, posterior: xr.Dataset, prior: Prior | CategoryPrior, keep: Sequence[str]
+    outcomes: Outcomes, posterior: xr.Dataset, prior: AnyPrior, keep: Sequence[str]
 ) -> dict[str, xr.Dataset]:
     """Return the group ``log_likelihood``: ``successes(chain, draw, system, question)``.
 
@@ -122,7 +116,7 @@ def _dirichlet_multinomial(states: NDArray[np.int64], mean: Array, ratio: Array)
 
 
 def _log_pmf(
-    c: NDArray[np.int64], n: NDArray[np.int64], draws: dict[str, Array], prior: Prior
+    c: NDArray[np.int64], n: NDArray[np.int64], draws: dict[str, Array], prior: AnyPrior
 ) -> Array:
     """Log probability of every state's count in every draw; shape (draws, states)."""
     ways = gammaln(n + 1.0) - gammaln(c + 1.0) - gammaln(n - c + 1.0)

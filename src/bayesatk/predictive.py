@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import betaln, xlog1py, xlogy
 
-from bayesatk.core.priors import BetaPrior, CategoryPrior, HyperPrior, Prior
+from bayesatk.core.priors import AnyPrior, BetaPrior, HyperPrior
 from bayesatk.outcomes import Outcomes
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ _PRIOR_DRAWS = 500
 def predictive_groups(
     outcomes: Outcomes,
     posterior: xr.Dataset,
-    prior: Prior | CategoryPrior,
+    prior: AnyPrior,
     keep: Sequence[str],
     rng: np.random.Generator,
 ) -> dict[str, xr.Dataset]:

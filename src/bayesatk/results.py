@@ -17,6 +17,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.answers import AnswerRules, Answers
 from bayesatk.core.priors import prior_from
 from bayesatk.metrics import Metric, MetricGrid, parse
 from bayesatk.outcomes import Outcomes
@@ -137,7 +138,8 @@ def data_groups(
         }
         observed = observed.assign({name: ("answer", v) for name, v in columns.items()})
         observed = observed.assign_coords(answer=entries.label)
-        constant = constant.assign(unanswered=(("system", "question"), entries.unanswered))
+        rule = {"rule": entries.rules.unanswered}
+        constant = constant.assign(unanswered=(("system", "question"), entries.unanswered, rule))
     return {"observed_data": observed, "constant_data": constant}
 
 
@@ -182,9 +184,21 @@ def metric_values(variables: xr.Dataset, metric: Metric) -> xr.DataArray:
     return values if metric.tau is None else values.sel(tau=metric.tau)
 
 
-def stored_prior(result: xr.DataTree) -> Any:
-    """Return the prior that a result was made with."""
-    return prior_from(json.loads(result.attrs["prior"]))
+def stored_prior(result: xr.DataTree, name: str = "prior") -> Any:
+    """Return the prior, or the ``answer_prior``, that a result was made with."""
+    return prior_from(json.loads(result.attrs[name]))
+
+
+def stored_answers(result: xr.DataTree) -> Answers:
+    """Return the answers of a result of votes."""
+    observed = result["observed_data"].to_dataset()
+    constant = result["constant_data"].to_dataset()
+    columns = [observed[f"answer_{name}"].values for name in ("system", "question", "count")]
+    return Answers(
+        columns[0], columns[1], observed["answer"].values.tolist(), columns[2],
+        observed["answer_correct"].values.astype(bool), constant["unanswered"].values,
+        AnswerRules(unanswered=constant["unanswered"].attrs["rule"]),
+    )  # fmt: skip
 
 
 def stored_counts(result: xr.DataTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -196,13 +196,21 @@ def _print_tiers(console: Console, result: Any) -> None:
     names = found["system"].values.tolist()
     if len(names) < 3:
         return
+    asked = result["constant_data"].sizes["question"]
+    ranked = int(result["tiers"].attrs["ranked_on"])
+    if not ranked:
+        console.print("No tiers: no question was tried by all systems.")
+        return
+    where = "questions like these"
+    if ranked < asked:
+        where += f", from the {ranked} of {asked} that all systems tried"
     for metric in parse(str(result.attrs["metrics"])):
         tier = metric_values(found, metric).values
         groups = [
             ", ".join(str(name) for name, own in zip(names, tier, strict=True) if own == level)
             for level in range(1, int(tier.max()) + 1)
         ]
-        line = f"Tiers in {metric.label} on questions like these: " + " > ".join(groups)
+        line = f"Tiers in {metric.label} on {where}: " + " > ".join(groups)
         console.print(line, highlight=False, markup=False)
 
 

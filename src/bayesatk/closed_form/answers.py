@@ -101,6 +101,28 @@ def answer_posterior(
     )
 
 
+def answer_draws(
+    ballots: Sequence[Ballots],
+    ks: Sequence[int],
+    prior: AnswerPrior,
+    size: int,
+    rng: np.random.Generator,
+) -> Array:
+    """Draws of every question's plurality votes of k, (draws, questions, ks).
+
+    Where exact values at drawn probabilities would cost too much they are normal with the exact
+    mean and the variance of simulated votes: right for a mean over many questions.
+    """
+    found = _moments([possible(one, prior) for one in ballots], ks, prior, size, rng)
+    if found.pool is None:
+        z = rng.standard_normal((size, *found.mean.shape))
+        return np.asarray(found.mean + np.sqrt(found.variance) * z)
+    if found.pool.shape[1] == size:
+        return np.swapaxes(found.pool, 0, 1)
+    chosen = [pool[rng.integers(len(pool), size=size)] for pool in found.pool]
+    return np.stack(chosen, axis=1)
+
+
 def _key(
     count: NDArray[np.int64], correct: NDArray[np.bool_], nobody: int | None
 ) -> tuple[object, ...]:

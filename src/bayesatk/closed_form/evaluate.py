@@ -143,11 +143,12 @@ def evaluate(
     0.839286
     """
     generator, seed = resolve_rng(rng)
-    outcomes, request, remarks = read_request(
+    asked, request = read_request(
         data, metrics, pooling=pooling, prior=prior, success=success, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
         draws=draws, keep=keep,
     )  # fmt: skip
+    outcomes, remarks = asked.outcomes, list(asked.notes)
     unasked = _unasked(request)
     rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)

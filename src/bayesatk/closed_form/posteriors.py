@@ -5,8 +5,8 @@ distributions where they exist, and a function that draws.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,18 +50,52 @@ def system_posterior(
     Under partial pooling the distribution of a mean over these questions is costly: it is worked
     out for the metrics that were asked for.
     """
+    asked = None if asked is None else frozenset(asked)
+    return _remembered(_Case(pooling, states, tuple(metrics), prior, asked))
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A posterior to work out, equal to another of the same content."""
+
+    pooling: Pooling
+    states: States
+    metrics: tuple[Metric, ...]
+    prior: Prior
+    asked: frozenset[Metric] | None
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        own = self.states
+        arrays = (own.successes, own.trials, own.count, own.which)
+        bytes_of = tuple(np.ascontiguousarray(each).tobytes() for each in arrays)
+        return (self.pooling, self.metrics, self.prior, self.asked, bytes_of)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Case) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+
+@lru_cache(maxsize=8)
+def _remembered(case: _Case) -> SystemPosterior:
+    """Return the posterior; comparing systems asks for what evaluating them has worked out."""
+    states, metrics, asked = case.states, case.metrics, case.asked
     first: dict[Credit, int] = {}
     for metric in metrics:
         first.setdefault(Credit.of(metric.credit.values), len(first))
     index = np.array([first[Credit.of(metric.credit.values)] for metric in metrics])
     distinct = [metrics[int(np.argmax(index == i))] for i in range(len(first))]
-    if isinstance(prior, HyperPrior):
+    if isinstance(case.prior, HyperPrior):
         wanted = (
             None if asked is None else {index[i] for i, one in enumerate(metrics) if one in asked}
         )
-        posterior = partial_pooling(states, distinct, prior, wanted)
+        posterior = partial_pooling(states, distinct, case.prior, wanted)
     else:
-        posterior = (_complete if pooling == "complete" else _none)(states, distinct, prior)
+        posterior = (_complete if case.pooling == "complete" else _none)(
+            states, distinct, case.prior
+        )
     return _repeat(posterior, index)
 
 
@@ -78,10 +112,10 @@ def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPoster
 
     return replace(
         posterior,
+        distributions=cache(distributions),
         mean=posterior.mean[index],
         variance_trial=posterior.variance_trial[index],
         variance_question=posterior.variance_question[index],
-        distributions=distributions,
         draw=draw,
     )
 

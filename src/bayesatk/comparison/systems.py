@@ -1,5 +1,6 @@
 """Which system is better, by how much, how surely: on these questions, on questions like these."""
 
+from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
@@ -7,21 +8,23 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.comparison.joint import band_width, over_k, tiers
-from bayesatk.comparison.sources import (
-    CONTRASTS,
-    Settings,
-    check_comparable,
-    exact_questions,
-    on_categories,
-    paired_population,
-    sampled_questions,
-)
+from bayesatk.comparison.contest import Contest, joint
+from bayesatk.comparison.contrasts import CONTRASTS, Settings
+from bayesatk.comparison.question_values import Part
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.metrics import parse
 from bayesatk.results import TARGETS, check_result, metric_grid, metric_values
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Contrasts of pairs, probabilities of ranks, and tiers; as `Contest` returns them."""
+
+    table: Array
+    ranks: Array
+    tiers: NDArray[np.int64]
 
 
 def compare(
@@ -36,8 +39,8 @@ def compare(
     Parameters
     ----------
     fit : xarray.DataTree
-        With two systems or more, from `bayesatk.evaluate`, or from `bayesatk.sample` with
-        ``keep=["p"]`` (draws of every question's p are needed to pair questions).
+        With two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`. A sampled result
+        without hyperparameters (pooling none) needs ``keep=["p"]`` to pair questions.
     rope : float
         Half-width of the region of practical equivalence: differences within ``[-rope, rope]``
         count as none.
@@ -55,7 +58,7 @@ def compare(
         the ROPE, expected loss of choosing ``system``, quantiles of the ratio, the Monte Carlo
         standard error of probabilities (0: exact), the sd had the questions not been paired, and
         the ends of a band that holds the whole curve of differences over k with the interval's
-        probability (from joint draws).
+        probability (from joint draws); and ``shared_questions(system, other)``.
         ``ranks`` holds the probability of every rank (1 is best), dims ``(system, rank, ...,
         target)``; ``tiers`` the tier of every system (1 is best): between tiers every system above
         is ahead of every one below with probability 1 - alpha/2 or more.
@@ -63,17 +66,24 @@ def compare(
     Raises
     ------
     ValueError
-        If there are fewer than two systems, or some system lacks a question.
+        If there are fewer than two systems, or a sampled result lacks the draws that it takes.
 
     Notes
     -----
     *These questions*: given the data, systems are independent; differences, ratios and ranks are
     integrals over the exact posteriors (of the draws, for a sampled result or scored categories).
-    *Questions like
-    these*: the systems answer the same questions, so the questions are redrawn together: the
-    Bayesian bootstrap (Rubin 1981) with the same weights for all systems, on draws of every
-    question's p under the pooling of the result. Where questions hard for one system are hard for
-    the other, that makes differences more certain than the difference of two intervals.
+    *Questions like these*: every system's own posterior is the Bayesian bootstrap (Rubin 1981) over
+    its questions, on draws of their p under the pooling of the result. The systems answer the same
+    questions, so what is hard for one is hard for another: their draws are put in the order
+    (Iman and Conover 1982) of draws that share the difficulty, as far as the covariance of the
+    observed rates, corrected for the noise of trials (Spearman 1904), says they do. That makes
+    differences more certain than the difference of two intervals.
+
+    Where systems lack questions, every pair is held against each other on the questions that both
+    tried, their posteriors worked out from these alone (``shared_questions`` counts them; a pair
+    that shares none is NaN), and ranks and tiers are on the questions that all tried (NaN, and tier
+    0, if there is none). A result sampled with ``form="crossed"`` needs none of this: its draws are
+    joint, and its systems inform each other on what one of them lacks.
 
     Examples
     --------
@@ -92,79 +102,74 @@ def compare(
         raise ValueError(f"rope must be 0 or more (the half-width of no difference); got {rope}.")
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
-    check_comparable(fit)
-    grid = metric_grid(fit)
     generator, seed = resolve_rng(rng)
     settings = Settings(float(fit.attrs["ci_prob"]), fit.attrs["ci_kind"], float(rope))
-    drawn = (sampled_questions(fit, grid), paired_population(fit, grid, generator))
-    inexact = fit.attrs["method"] == "nuts" or on_categories(fit)
-    sources = (drawn[0] if inexact else exact_questions(fit, grid, drawn[0]), drawn[1])
-    systems = fit["posterior"].to_dataset()["system"].values
-    size, cells = len(systems), len(list(grid))
-    table = np.zeros((size, size, cells, len(TARGETS), len(CONTRASTS)))
-    ranks = np.empty((size, size, cells, len(TARGETS)))
-    separated = np.empty((size, cells, len(TARGETS)))
-    for (target, source), cell in product(enumerate(sources), range(cells)):
-        ranks[:, :, cell, target] = source.ranks(cell)
-        separated[:, cell, target] = tiers(drawn[target].values[:, cell], alpha)
-        for i, j in combinations(range(size), 2):
-            table[i, j, cell, target] = found = source.contrast(cell, i, j, settings)
-            table[j, i, cell, target] = _mirrored(found)
-    _add_bands(table, [each.values for each in drawn], over_k(grid), settings.ci_prob)
-    coords = {**grid.coords, "system": systems, "target": list(TARGETS)}
+    trials = fit["constant_data"].to_dataset()["trials"].transpose("system", "question").values
+    if len(trials) < 2:
+        raise ValueError("fit must hold at least two systems to compare; got one.")
+    if joint(fit) or (trials > 0).all():
+        whole = Contest.of(fit, Part.whole(fit), generator)
+        shared = np.full((len(trials), len(trials)), trials.shape[1])
+        found = Findings(whole.table(settings), whole.ranks(), whole.tiers(alpha))
+    else:
+        shared = (trials > 0).astype(int) @ (trials > 0).astype(int).T
+        found = _by_pairs(fit, trials > 0, settings, alpha, generator)
+    attrs = {"rope": float(rope), "seed": seed, "ranked_on": int((trials > 0).all(0).sum())}
     result = fit.copy()
-    attrs = {"rope": float(rope), "seed": seed}
-    result["comparison"] = xr.DataTree(
-        xr.Dataset(
-            grid.split(table, ("system", "other"), ("target", "contrast")),
-            coords={**coords, "other": systems, "contrast": list(CONTRASTS)},
-            attrs=attrs,
-        )
-    )
-    result["ranks"] = xr.DataTree(
-        xr.Dataset(
-            grid.split(ranks, ("system", "rank"), ("target",)),
-            coords={**coords, "rank": np.arange(1, size + 1)},
-            attrs=attrs,
-        )
-    )
-    result["tiers"] = xr.DataTree(
-        xr.Dataset(
-            grid.split(separated, ("system",), ("target",)), coords, {**attrs, "alpha": alpha}
-        ).astype(np.int64)
-    )
+    for name, group in _groups(fit, found, shared, {**attrs, "alpha": alpha}).items():
+        result[name] = xr.DataTree(group)
     return result
 
 
-def _add_bands(
-    table: Array, draws: list[Array], curves: list[list[int]], probability: float
-) -> None:
-    """Fill in bands that hold a whole difference curve over k with this probability."""
-    mean, sd = CONTRASTS.index("mean"), CONTRASTS.index("sd")
-    size = len(table)
-    pairs = [(i, j) for i, j in product(range(size), repeat=2) if i != j]
-    for (i, j), (target, values), cells in product(pairs, enumerate(draws), curves):
-        width = band_width(values[:, cells, i] - values[:, cells, j], probability)
-        own = table[i, j, cells, target]
-        half = width * own[:, sd]
-        table[i, j, cells, target, -2:] = np.stack([own[:, mean] - half, own[:, mean] + half], -1)
+def _by_pairs(
+    fit: xr.DataTree,
+    tried: NDArray[np.bool_],
+    settings: Settings,
+    alpha: float,
+    rng: np.random.Generator,
+) -> Findings:
+    """Hold every pair against each other on its own questions, and rank on those of all."""
+    size, cells = len(tried), len(list(metric_grid(fit)))
+    table = np.full((size, size, cells, len(TARGETS), len(CONTRASTS)), np.nan)
+    for i, j in combinations(range(size), 2):
+        both = tried[i] & tried[j]
+        if both.any():
+            pair = Contest.of(fit, Part([i, j], both), rng)
+            table[np.ix_([i, j], [i, j])] = pair.table(settings)
+    table[range(size), range(size)] = 0.0
+    common = tried.all(axis=0)
+    if not common.any():
+        unknown = np.zeros((size, cells, len(TARGETS)), np.int64)
+        return Findings(table, np.full((size, size, cells, len(TARGETS)), np.nan), unknown)
+    contest = Contest.of(fit, Part(list(range(size)), common), rng)
+    return Findings(table, contest.ranks(), contest.tiers(alpha))
 
 
-def _mirrored(found: Array) -> Array:
-    """Contrasts of the pair the other way round."""
-    one = dict(zip(CONTRASTS, found.tolist(), strict=True))
-    with np.errstate(divide="ignore"):
-        ratio = [
-            float(1.0 / np.float64(one[f"ratio_{end}"])) for end in ("median", "upper", "lower")
-        ]
-    return np.array(
-        [
-            -one["mean"], one["sd"], -one["ci_upper"], -one["ci_lower"], 1.0 - one["prob_greater"],
-            one["prob_above_rope"], one["prob_in_rope"], one["prob_below_rope"],
-            one["expected_loss"] + one["mean"], *ratio, one["monte_carlo_error"],
-            one["sd_unpaired"], np.nan, np.nan,
-        ]
-    )  # fmt: skip
+def _groups(
+    fit: xr.DataTree,
+    found: Findings,
+    shared: NDArray[np.int64],
+    attrs: dict[str, object],
+) -> dict[str, xr.Dataset]:
+    """Return the groups ``comparison``, ``ranks`` and ``tiers``."""
+    grid, systems = metric_grid(fit), fit["posterior"].to_dataset()["system"].values
+    coords = {**grid.coords, "system": systems, "target": list(TARGETS)}
+    pairs = {"other": systems, "contrast": list(CONTRASTS)}
+    compared = xr.Dataset(
+        grid.split(found.table, ("system", "other"), ("target", "contrast")),
+        {**coords, **pairs},
+        attrs,
+    )
+    places = {"rank": np.arange(1, len(systems) + 1)}
+    return {
+        "comparison": compared.assign(shared_questions=(("system", "other"), shared)),
+        "ranks": xr.Dataset(
+            grid.split(found.ranks, ("system", "rank"), ("target",)), {**coords, **places}, attrs
+        ),
+        "tiers": xr.Dataset(
+            grid.split(found.tiers.astype(float), ("system",), ("target",)), coords, attrs
+        ).astype(np.int64),
+    }
 
 
 def comparison_table(result: xr.DataTree) -> pd.DataFrame:
@@ -179,21 +184,27 @@ def comparison_table(result: xr.DataTree) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns ``system``, ``other``, ``metric``, ``target``, the contrasts, and ``sentence``: how
-        sure, by how much, and whether more questions or more trials would help.
+        sure, by how much, and whether more questions or more trials would help. ``questions`` is
+        the number that both tried; pairs that share none have no row.
     """
     check_result(result, "comparison")
     dataset = result["comparison"].to_dataset()
     systems = dataset["system"].values.tolist()
-    rows = []
+    shared = dataset["shared_questions"].values
+    rows: list[dict[str, object]] = []
     ci_prob = float(result.attrs["ci_prob"])
     for metric, (i, j) in product(
         parse(str(result.attrs["metrics"])), combinations(range(len(systems)), 2)
     ):
+        if not shared[i, j]:
+            continue
         chosen = metric_values(dataset, metric)
         if float(chosen.isel(system=i, other=j).sel(target="questions", contrast="mean")) < 0:
             i, j = j, i
         pair = chosen.isel(system=i, other=j)
         names = {"system": systems[i], "other": systems[j], "metric": metric.label}
+        partly = shared[i, j] < shared.max() or shared[i, j] < shared[[i, j], [i, j]].max()
+        where = f" Of the {shared[i, j]} questions that both tried." if partly else ""
         sds = pair.sel(contrast="sd").values
         for target in TARGETS:
             found = pair.sel(target=target).values.tolist()
@@ -201,7 +212,7 @@ def comparison_table(result: xr.DataTree) -> pd.DataFrame:
             sentence = _sentence(row, ci_prob)
             if target == "population" and sds[1] > 0:
                 sentence += _remedy(float(min(1.0, (sds[0] / sds[1]) ** 2)))
-            rows.append({**row, "sentence": sentence})
+            rows.append({**row, "questions": int(shared[i, j]), "sentence": sentence + where})
     return pd.DataFrame(rows)
 
 

@@ -139,6 +139,38 @@ class DirichletHyperPrior:
 
 
 @dataclass(frozen=True)
+class CrossedPrior:
+    """Prior of correlated logit-normal difficulties of several systems.
+
+    ``mu ~ Normal(0, mu_sd)`` and ``sigma ~ HalfNormal(sigma_sd)`` for every system; the correlation
+    of their difficulties is ``LKJ(eta)``.
+
+    Parameters
+    ----------
+    mu_sd, sigma_sd, eta : float
+        1.5 makes the success probability of a question at the mean nearly uniform; ``eta=1`` is
+        uniform over correlation matrices, more prefers weak correlation.
+
+    Examples
+    --------
+    >>> CrossedPrior()
+    CrossedPrior(mu_sd=1.5, sigma_sd=2.5, eta=1.0)
+    """
+
+    mu_sd: float = 1.5
+    sigma_sd: float = 2.5
+    eta: float = 1.0
+
+    def __post_init__(self) -> None:
+        values = (self.mu_sd, self.sigma_sd, self.eta)
+        if not (np.isfinite(values).all() and min(values) > 0):
+            raise ValueError(
+                f"prior: mu_sd, sigma_sd and eta must be finite and > 0; got {values}. "
+                "CrossedPrior() has useful defaults."
+            )
+
+
+@dataclass(frozen=True)
 class AnswerPrior:
     """Prior of the answers to one question: independent ``p ~ Dirichlet`` over its answers.
 
@@ -205,9 +237,17 @@ def _spread(value: float | tuple[float, ...], categories: int, name: str) -> NDA
 
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
+AnyPrior = Prior | CategoryPrior | AnswerPrior | CrossedPrior
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (BetaPrior, HyperPrior, DirichletPrior, DirichletHyperPrior, AnswerPrior)
+    for kind in (
+        BetaPrior,
+        HyperPrior,
+        DirichletPrior,
+        DirichletHyperPrior,
+        AnswerPrior,
+        CrossedPrior,
+    )
 }
 
 
@@ -298,6 +338,6 @@ def prior_from(described: Mapping[str, Any]) -> Any:
     return _KINDS[described["kind"]](**values)
 
 
-def describe_prior(prior: Prior | CategoryPrior | AnswerPrior) -> dict[str, object]:
+def describe_prior(prior: AnyPrior) -> dict[str, object]:
     """Return the prior as plain data, for the attributes of a result."""
     return {"kind": type(prior).__name__, **asdict(prior)}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bayesatk.core.priors import BetaPrior, HyperPrior, Pooling, Prior, resolve_prior
 from bayesatk.outcomes import Outcomes, tally
 
-Form = Literal["full", "marginal", "inflated"]
+Form = Literal["full", "marginal", "inflated", "crossed"]
 COMPONENTS = ("never", "always", "between")
 _INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior: a tenth of the questions each, loosely
 _STATES = ("state_successes", "state_trials", "state_count", "state_system")
@@ -62,21 +62,21 @@ def build_beta_binomial(
             f"form={form!r} needs pooling='partial'; got pooling={pooling!r}, which has no "
             "hyperparameters to keep. Use form='full'."
         )
-    with pm.Model(coords=_coords(outcomes)) as model:
+    with pm.Model(coords=coordinates(outcomes)) as model:
         if isinstance(prior, HyperPrior):
             alpha, beta = _difficulty(prior)
             if form != "full":
                 _marginal_likelihood(outcomes, alpha, beta, form == "inflated")
             else:
                 p = pm.Beta("p", alpha[:, None], beta[:, None], dims=("system", "question"))
-                _observe(outcomes, p)
+                observe(outcomes, p)
         elif pooling == "complete":
             shared = pm.Beta("mean_p", prior.alpha, prior.beta, dims="system")
             everywhere = shared[:, None] + pt.zeros(outcomes.trials.shape)
-            _observe(outcomes, pm.Deterministic("p", everywhere, dims=("system", "question")))
+            observe(outcomes, pm.Deterministic("p", everywhere, dims=("system", "question")))
         else:
             p = pm.Beta("p", prior.alpha, prior.beta, dims=("system", "question"))
-            _observe(outcomes, p)
+            observe(outcomes, p)
     return model
 
 
@@ -108,20 +108,22 @@ def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     dims = ("system", "question")
-    with pm.Model(coords=_coords(outcomes)) as model:
+    with pm.Model(coords=coordinates(outcomes)) as model:
         mu = pm.Normal("mu", 0.0, mu_sd, dims="system")
         sigma = pm.HalfNormal("sigma", sigma_sd, dims="system")
         difficulty = pm.Normal("difficulty", mu[:, None], sigma[:, None], dims=dims)
-        _observe(outcomes, pm.Deterministic("p", pm.math.invlogit(difficulty), dims=dims))
+        observe(outcomes, pm.Deterministic("p", pm.math.invlogit(difficulty), dims=dims))
     return model
 
 
-def _coords(outcomes: Outcomes) -> dict[str, list[object]]:
+def coordinates(outcomes: Outcomes) -> dict[str, list[object]]:
+    """Return the labels of systems and questions."""
     dataset = outcomes.dataset
     return {name: dataset[name].values.tolist() for name in ("system", "question")}
 
 
-def _observe(outcomes: Outcomes, p: pt.TensorVariable) -> None:
+def observe(outcomes: Outcomes, p: pt.TensorVariable) -> None:
+    """Add Binomial successes given p, with their data in containers that can be exchanged."""
     dims = ("system", "question")
     data = model_data(outcomes, "full")
     trials = pm.Data("trials", data["trials"], dims=dims)

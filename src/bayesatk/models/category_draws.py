@@ -48,7 +48,7 @@ def category_draws(
         counts = outcomes.dataset["count"].values[system].astype(float)
         if prior_counts is not None:
             counts = counts + prior_counts[system]
-        p = _stored(own) if "p" in own else _conjugate(own, counts, rng)
+        p = _stored(own) if "p" in own else category_p(own, counts, rng)
         kept.append(p)
         worth = [credit.latent(p, scores) for credit, scores in judged]
         questions = np.stack([one.mean(axis=1) for one in worth], axis=1)
@@ -76,8 +76,8 @@ def _hyper(own: xr.Dataset) -> tuple[Array, Array | None]:
     return flat, (1.0 - icc) / icc
 
 
-def _conjugate(own: xr.Dataset, counts: Array, rng: np.random.Generator) -> Array:
-    """Draws of p given the sampled hyperparameters: Dirichlet, by conjugacy."""
+def category_p(own: xr.Dataset, counts: Array, rng: np.random.Generator) -> Array:
+    """Draws of p (draws, questions, categories) given one system's sampled hyperparameters."""
     mean, concentration = _hyper(own)
     if concentration is None:
         return np.repeat(mean[:, None], len(counts), axis=1)

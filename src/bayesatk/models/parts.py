@@ -43,12 +43,13 @@ def success_part(
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     extra: Variables = {
         name: (_DIMS, posterior[name].transpose(*_DIMS).values)
-        for name in ("mean_p", "icc")
+        for name in ("mean_p", "icc", "mu", "sigma")
         if name in posterior
     }
-    if "inflation" in posterior:
-        dims = (*_DIMS, "component")
-        extra["inflation"] = (dims, posterior["inflation"].transpose(*dims).values)
+    for name, last in (("inflation", "component"), ("correlation", "other")):
+        if name in posterior:
+            dims = (*_DIMS, last)
+            extra[name] = (dims, posterior[name].transpose(*dims).values)
     if p is not None:
         extra["p"] = ((*_DIMS, "question"), p.reshape(*shape, *p.shape[1:]))
     return Part(values.reshape(*shape, *values.shape[1:]), index, extra)
@@ -110,7 +111,8 @@ def _metric_draws(
             own = posterior["p"].isel(system=system).transpose("chain", "draw", "question")
             question_draws = partial(_stored, own.values.reshape(-1, questions))
         else:
-            question_draws = partial(_Conjugate(outcomes, posterior, system).draw, rng=rng)
+            counts = (outcomes.successes.values[system], outcomes.trials.values[system])
+            question_draws = partial(_conditional, posterior.isel(system=system), *counts, rng)
         if keep_p:
             all_p = question_draws(slice(None))
             kept.append(all_p)
@@ -124,31 +126,41 @@ def _stored(values: NDArray[np.float64], part: slice) -> NDArray[np.float64]:
     return values[:, part]
 
 
-class _Conjugate:
-    """Draws of p given the sampled hyperparameters: Beta by conjugacy, or certain if inflated."""
+def _conditional(
+    own: xr.Dataset,
+    successes: NDArray[np.int64],
+    trials: NDArray[np.int64],
+    rng: np.random.Generator,
+    part: slice,
+) -> NDArray[np.float64]:
+    return success_p(own, successes[part], trials[part], rng)
 
-    def __init__(self, outcomes: Outcomes, posterior: xr.Dataset, system: int) -> None:
-        own = posterior.isel(system=system)
-        pair = own[["mean_p", "icc"]].transpose("chain", "draw")
-        mean, icc = pair["mean_p"].values.ravel(), pair["icc"].values.ravel()
-        concentration = (1.0 - icc) / icc
-        self._alpha, self._beta = mean * concentration, (1.0 - mean) * concentration
-        self._successes = outcomes.successes.values[system]
-        self._trials = outcomes.trials.values[system]
-        self._inflation: NDArray[np.float64] | None = None
-        if "inflation" in own:
-            shares = own["inflation"].transpose("chain", "draw", "component").values
-            self._inflation = shares.reshape(-1, len(COMPONENTS))
 
-    def draw(self, part: slice, rng: np.random.Generator) -> NDArray[np.float64]:
-        c, n = self._successes[part], self._trials[part]
-        alpha, beta = self._alpha[:, None], self._beta[:, None]
-        p = np.asarray(rng.beta(alpha + c, beta + (n - c)))
-        if self._inflation is None:
-            return p
-        between = np.exp(betaln(alpha + c, beta + (n - c)) - betaln(alpha, beta))
-        never, always, rest = self._inflation.T[:, :, None]
-        weight = np.stack([never * (c == 0), always * (c == n), rest * between])
-        chosen = rng.random(p.shape) * weight.sum(axis=0)
-        certain = np.where(chosen < weight[0], 0.0, 1.0)
-        return np.where(chosen < weight[0] + weight[1], certain, p)
+def success_p(
+    own: xr.Dataset,
+    successes: NDArray[np.int64],
+    trials: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Draws of p (draws, questions) given one system's sampled hyperparameters, by conjugacy.
+
+    One p for all without ``icc``; else Beta, or certain where the model is inflated.
+    """
+    hyper = own[[name for name in ("mean_p", "icc") if name in own]].transpose("chain", "draw")
+    mean = hyper["mean_p"].values.ravel()[:, None]
+    if "icc" not in hyper:
+        return np.repeat(mean, len(trials), axis=1)
+    icc = hyper["icc"].values.ravel()[:, None]
+    concentration = (1.0 - icc) / icc
+    alpha, beta = mean * concentration, (1.0 - mean) * concentration
+    c, n = successes, trials
+    p = np.asarray(rng.beta(alpha + c, beta + (n - c)))
+    if "inflation" not in own:
+        return p
+    shares = own["inflation"].transpose("component", "chain", "draw").values
+    never, always, rest = shares.reshape(len(COMPONENTS), -1, 1)
+    between = np.exp(betaln(alpha + c, beta + (n - c)) - betaln(alpha, beta))
+    weight = np.stack([never * (c == 0), always * (c == n), rest * between])
+    chosen = rng.random(p.shape) * weight.sum(axis=0)
+    certain = np.where(chosen < weight[0], 0.0, 1.0)
+    return np.where(chosen < weight[0] + weight[1], certain, p)

@@ -10,28 +10,28 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.asked import Asked, read_asked
 from bayesatk.citations import HOFFMAN
 from bayesatk.core.category_credit import reachable
 from bayesatk.core.priors import (
     AnswerPrior,
     CategoryPrior,
+    CrossedPrior,
     DirichletHyperPrior,
     DirichletPrior,
     Pooling,
     Prior,
     describe_prior,
-    resolve_category_prior,
-    resolve_prior,
 )
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.likelihood import log_likelihood_groups
-from bayesatk.metrics import Metric, MetricGrid, MetricSpec, check_judged, parse
+from bayesatk.metrics import Metric, MetricGrid, MetricSpec
 from bayesatk.models.builders import COMPONENTS, Form, build_beta_binomial
 from bayesatk.models.categories import build_answers, build_dirichlet_multinomial
+from bayesatk.models.crossed import build_crossed
 from bayesatk.models.parts import answer_part, category_part, success_part
-from bayesatk.outcomes import Outcomes, tally
+from bayesatk.outcomes import Outcomes
 from bayesatk.predictive import predictive_groups
-from bayesatk.prior_trials import read_prior_trials
 from bayesatk.results import build, data_groups, posterior_group, root_attributes
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
@@ -43,7 +43,7 @@ def sample(
     metrics: MetricSpec,
     *,
     pooling: Pooling = "partial",
-    prior: Prior | CategoryPrior | None = None,
+    prior: Prior | CategoryPrior | CrossedPrior | None = None,
     success: str | None = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
@@ -70,10 +70,12 @@ def sample(
     prior_trials, prior_weight, answer_prior
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
-    form : {"marginal", "full", "inflated"}, optional
+    form : {"marginal", "full", "inflated", "crossed"}, optional
         Partial pooling only: integrate p out while sampling, and draw it afterwards from its
         conjugate conditional (default: minutes become seconds); or sample every p; or the first
-        with questions beside the Beta that are never, or always, solved.
+        with questions beside the Beta that are never, or always, solved; or logit-normal
+        difficulties correlated between systems (`bayesatk.build_crossed`, prior a
+        `bayesatk.CrossedPrior`), whose draws `bayesatk.compare` takes as they are.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
     nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}
@@ -95,14 +97,16 @@ def sample(
     bayesatk.compile_beta_binomial : compile once, sample many data sets.
     bayesatk.metrics_from_draws : metrics of any model that has ``p``.
     """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
-    outcomes = outcomes if success is None else outcomes.with_success(success)
-    requested = parse(metrics)
-    on_categories = check_judged(requested, outcomes.binary, pooling, prior_trials is not None)
-    prior_counts = None
-    if prior_trials is not None:
-        prior_counts, _ = read_prior_trials(outcomes, prior_trials, prior_weight)
     form = form or default_form(pooling)
+    crossed = _crossed_prior(prior) if form == "crossed" else None
+    asked = read_asked(
+        data, metrics, pooling=pooling, prior=None if crossed else prior, success=success,
+        prior_trials=prior_trials, prior_weight=prior_weight, answer_prior=answer_prior,
+        ci_prob=ci_prob, keep=keep,
+    )  # fmt: skip
+    if crossed:
+        _check_crossed(asked, keep)
+    resolved = crossed or asked.prior
     generator, seed = resolve_rng(rng)
     options = {"cores": min(chains, 2), **(sample_kwargs or {})}
 
@@ -114,27 +118,63 @@ def sample(
         )  # fmt: skip
         return trace
 
-    resolved: Prior | CategoryPrior
-    if on_categories:
-        resolved = resolve_category_prior(pooling, prior)
-        model = build_dirichlet_multinomial(
-            outcomes, pooling, prior=resolved, prior_counts=prior_counts, form=form
-        )
-    else:
-        resolved = resolve_prior(pooling, prior)
-        model = build_beta_binomial(outcomes, pooling, prior=resolved, form=form)
     settings = Settings(
         pooling, resolved, form, ci_prob, keep, seed,
         {"draws": draws, "tune": tune, "sampler": nuts_sampler},
-        AnswerPrior() if answer_prior is None else answer_prior, prior_counts,
+        asked.answer_prior, asked.prior_counts,
     )  # fmt: skip
-    judged = any(not one.family.on_answers for one in requested)
-    voted = any(one.family.on_answers for one in requested)
-    traces = {
-        "judged": trace_of(model) if judged else None,
-        "voted": trace_of(build_answers(outcomes, settings.answer_prior)) if voted else None,
-    }
-    return result(outcomes, requested, traces["judged"], settings, generator, traces["voted"])
+    traces = {name: trace_of(model) for name, model in _models(asked, form, resolved).items()}
+    return result(
+        asked.outcomes, asked.requested, traces.get("judged"), settings, generator,
+        traces.get("voted"),
+    )  # fmt: skip
+
+
+def _models(
+    asked: Asked, form: Form, prior: Prior | CategoryPrior | CrossedPrior
+) -> dict[str, pm.Model]:
+    """Return the models of marks or scores, and of votes, where metrics need them."""
+    models = {}
+    if len(asked.voted) < len(asked.requested):
+        models["judged"] = _judged_model(asked, form, prior)
+    if asked.voted:
+        models["voted"] = build_answers(asked.outcomes, asked.answer_prior)
+    return models
+
+
+def _judged_model(
+    asked: Asked, form: Form, prior: Prior | CategoryPrior | CrossedPrior
+) -> pm.Model:
+    outcomes = asked.outcomes
+    if isinstance(prior, CrossedPrior):
+        return build_crossed(outcomes, prior=prior)
+    if isinstance(prior, DirichletPrior | DirichletHyperPrior):
+        return build_dirichlet_multinomial(
+            outcomes, asked.pooling, prior=prior, prior_counts=asked.prior_counts, form=form
+        )
+    return build_beta_binomial(outcomes, asked.pooling, prior=prior, form=form)
+
+
+def _crossed_prior(prior: object) -> CrossedPrior:
+    """Return the prior given, checked, or the default."""
+    if prior is not None and not isinstance(prior, CrossedPrior):
+        raise TypeError(f"prior for form='crossed' must be a CrossedPrior; got {prior!r}.")
+    return prior or CrossedPrior()
+
+
+def _check_crossed(asked: Asked, keep: Sequence[str]) -> None:
+    """Refuse what the crossed model cannot give."""
+    if asked.on_categories or asked.voted or asked.pooling != "partial":
+        raise ValueError(
+            "form='crossed' is a model of right and wrong under pooling='partial'; got "
+            f"{[one.label for one in asked.requested]} with pooling={asked.pooling!r}. Say what a "
+            "success is: success='score >= ...'."
+        )
+    if set(keep) - {"p"}:
+        raise ValueError(
+            "keep must be empty or ['p'] for form='crossed', which has no closed likelihood of a "
+            f"question; got {list(keep)}."
+        )
 
 
 def default_form(pooling: Pooling) -> Form:
@@ -147,7 +187,7 @@ class Settings:
     """What a sampled result records about how it was made."""
 
     pooling: Pooling
-    prior: Prior | CategoryPrior
+    prior: Prior | CategoryPrior | CrossedPrior
     form: Form
     ci_prob: float
     keep: Sequence[str]
@@ -197,6 +237,7 @@ def result(
     used = {dim for part in parts for dims, _ in part.extra.values() for dim in dims}
     labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
     labels["component"] = np.array(COMPONENTS)
+    labels["other"] = outcomes.dataset["system"].values
     labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
     group = group.assign_coords({name: labels[name] for name in labels if name in used})
     statistics = {"sample_stats": main}

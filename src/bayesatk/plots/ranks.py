@@ -64,6 +64,11 @@ def plot_ranks(
     """
     name = backend_name(backend)
     check_result(compared, "ranks")
+    if not compared["ranks"].attrs["ranked_on"]:
+        raise ValueError(
+            "compared must rank its systems, and no question was tried by all of them. Compare "
+            "fewer systems."
+        )
     metrics, (chosen,) = chosen_metrics(compared, metric), chosen_targets(target or "")
     metrics = metrics if metric is not None else metrics[:1]
     table = _rank_table(compared, metrics, chosen)

@@ -66,7 +66,7 @@ def _plots(
         systems = result["posterior"].sizes["system"]
         title = f"Differences in {first} on questions like these"
         yield title, "The first minus the second.", lambda: plots.plot_difference(result, first)
-        if systems > 2:
+        if systems > 2 and result["ranks"].attrs["ranked_on"]:
             title = f"Ranks in {first} on questions like these"
             yield title, "Probability of every rank.", lambda: plots.plot_ranks(result, first)
     yield from _of_questions(result)

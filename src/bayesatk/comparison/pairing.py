@@ -1,0 +1,99 @@
+"""Questions drawn anew for all systems at once: what is hard for one is hard for another.
+
+Every system's own posterior for questions like these is the Bayesian bootstrap of its questions.
+Its draws are put in an order that makes them move together between systems as much as the questions
+do. Posterior draws of p would understate that: given their own counts systems are independent, so
+what trial noise hides of a common difficulty is lost. The covariance of observed success rates has
+no such bias, for trials of different systems are independent given the question.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def difficulty_correlation(rates: Array, spread: Array, weight: Array) -> Array:
+    """Correlation between systems of their questions' success probabilities, corrected for noise.
+
+    The covariance of observed rates over the spread of the probabilities themselves: Spearman's
+    correction for attenuation (1904), one value for each set of bootstrap weights.
+
+    Parameters
+    ----------
+    rates : ndarray, shape (systems, questions)
+        Observed success rates (or mean scores).
+    spread : ndarray, shape (draws, systems)
+        Standard deviation of the probabilities over questions, in posterior draws.
+    weight : ndarray, shape (draws, questions)
+        Bootstrap weights.
+
+    Returns
+    -------
+    ndarray, shape (draws, systems, systems)
+        Correlation matrices, the nearest that are possible.
+
+    Examples
+    --------
+    >>> rates = np.array([[0.0, 1.0, 0.5], [0.1, 0.9, 0.5]])
+    >>> even = np.full((1, 3), 1 / 3)
+    >>> difficulty_correlation(rates, np.array([[0.8, 0.8]]), even).round(3)[0, 0].tolist()
+    [1.0, 0.833]
+    """
+    size, questions = rates.shape
+    centred = rates - rates.mean(axis=1, keepdims=True)
+    products = (centred[:, None] * centred[None]).reshape(size * size, questions)
+    second = (weight @ products.T).reshape(-1, size, size)
+    mean = weight @ centred.T
+    covariance = second - mean[:, :, None] * mean[:, None, :]
+    covariance *= (questions + 1.0) / max(questions - 1.0, 1.0)
+    scale = spread[:, :, None] * spread[:, None, :]
+    found = np.clip(np.divide(covariance, scale, np.zeros_like(scale), where=scale > 0), -1.0, 1.0)
+    found[:, range(size), range(size)] = 1.0
+    return _possible(found)
+
+
+def _possible(matrices: Array) -> Array:
+    """Return correlation matrices near symmetric ones: no negative eigenvalues, a diagonal of 1."""
+    value, vector = np.linalg.eigh(matrices)
+    raised = (vector * np.maximum(value, 0.0)[:, None, :]) @ np.swapaxes(vector, 1, 2)
+    scale = np.sqrt(np.diagonal(raised, axis1=1, axis2=2))
+    return np.asarray(raised / (scale[:, :, None] * scale[:, None, :]))
+
+
+def question_noise(
+    correlation: Array, covariance: Array, questions: int, rng: np.random.Generator
+) -> Array:
+    """Draw what other questions add to every metric of every system, jointly normal.
+
+    Parameters
+    ----------
+    correlation : ndarray, shape (draws, systems, systems)
+    covariance : ndarray, shape (systems, cells, cells)
+        Of the metrics over the questions of each system.
+    questions : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (draws, cells, systems)
+    """
+    draws, systems, cells = len(correlation), *covariance.shape[:2]
+    value, vector = np.linalg.eigh(correlation)
+    root = vector * np.sqrt(np.maximum(value, 0.0))[:, None, :]
+    together = np.einsum("dij,djc->dic", root, rng.standard_normal((draws, systems, cells)))
+    value, vector = np.linalg.eigh(covariance)
+    root = (vector * np.sqrt(np.maximum(value, 0.0))[:, None, :]) @ np.swapaxes(vector, 1, 2)
+    return np.asarray(np.einsum("scx,dsx->dcs", root, together) / np.sqrt(questions + 1.0))
+
+
+def reordered(values: Array, like: Array) -> Array:
+    """Return draws with the ranks of other draws, column by column (Iman and Conover 1982).
+
+    Examples
+    --------
+    >>> reordered(np.array([[10.0], [30.0], [20.0]]), np.array([[0.3], [0.1], [0.2]])).ravel()
+    array([30., 10., 20.])
+    """
+    rank = np.argsort(np.argsort(like, axis=0), axis=0)
+    return np.take_along_axis(np.sort(values, axis=0), rank, axis=0)

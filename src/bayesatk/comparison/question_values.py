@@ -1,0 +1,162 @@
+"""Draws of what every metric is worth on every question, however a result was made."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.answers import Answers
+from bayesatk.closed_form.analysis import sampled_fallback
+from bayesatk.closed_form.answers import answer_draws
+from bayesatk.closed_form.categories import category_posterior
+from bayesatk.closed_form.category_states import CategoryStates, Judged
+from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk.core.category_credit import CategoryCredit
+from bayesatk.core.mixture import States
+from bayesatk.core.priors import DirichletHyperPrior, DirichletPrior
+from bayesatk.metrics import Metric, parse
+from bayesatk.models.category_draws import category_p
+from bayesatk.models.parts import success_p
+from bayesatk.results import metric_grid, stored_answers, stored_counts, stored_prior
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some systems of a result, on some of its questions."""
+
+    systems: list[int]
+    kept: NDArray[np.bool_]
+
+    @classmethod
+    def whole(cls, fit: xr.DataTree) -> "Part":
+        """All systems, on all questions."""
+        systems, questions = fit["constant_data"].to_dataset()["trials"].shape
+        return cls(list(range(systems)), np.ones(questions, bool))
+
+
+def on_categories(fit: xr.DataTree) -> bool:
+    """Whether a result is of scored categories."""
+    return isinstance(stored_prior(fit), DirichletPrior | DirichletHyperPrior)
+
+
+@dataclass(frozen=True)
+class Values:
+    """Draws of one system's metrics on every question.
+
+    Parameters
+    ----------
+    of : callable
+        ``of(metric)`` returns its latent values (draws, questions).
+    rate : ndarray, shape (draws, questions)
+        Success probability, or mean score.
+    """
+
+    of: Callable[[Metric], Array]
+    rate: Array
+
+
+def question_values(
+    fit: xr.DataTree, part: Part, size: int, rng: np.random.Generator
+) -> Iterator[Values]:
+    """Yield draws of metrics on every question, one system after another.
+
+    They are independent between systems, and joint between metrics of marks or of scores.
+    """
+    voted = [one for one in metric_grid(fit) if one.family.on_answers]
+    scores = None
+    if on_categories(fit):
+        scores = fit["constant_data"].to_dataset()["category_score"].values
+    for system in part.systems:
+        votes = _votes(fit, part, system, voted, size, rng) if voted else {}
+        p = _p_draws(fit, part, system, size, rng)
+        yield Values(partial(_worth, p, scores, votes), p if scores is None else p @ scores)
+
+
+def _worth(p: Array, scores: Array | None, votes: dict[str, Array], metric: Metric) -> Array:
+    if metric.family.on_answers:
+        return votes[metric.label]
+    if scores is None:
+        return metric.latent(p)
+    return metric.category_credit.latent(p, scores)
+
+
+def observed_rates(fit: xr.DataTree, part: Part) -> Array:
+    """Return success rates, or mean scores, (systems, questions)."""
+    if on_categories(fit):
+        counts = fit["observed_data"].to_dataset()["count"].values[part.systems][:, part.kept]
+        scores = fit["constant_data"].to_dataset()["category_score"].values
+        return np.asarray(counts @ scores / counts.sum(axis=2))
+    successes, trials = (each[part.systems][:, part.kept] for each in stored_counts(fit))
+    return np.asarray(successes / trials)
+
+
+def _p_draws(
+    fit: xr.DataTree, part: Part, system: int, size: int, rng: np.random.Generator
+) -> Array:
+    """Draws of p, (draws, questions, [categories])."""
+    if fit.attrs["method"] == "nuts":
+        p = _sampled_p(fit, system, rng)
+        return p[rng.permutation(len(p))[:size]][:, part.kept]
+    prior, pooling = stored_prior(fit), fit.attrs["pooling"]
+    if on_categories(fit):
+        constant = fit["constant_data"].to_dataset()
+        judged = [Judged(CategoryCredit(1), constant["category_score"].values)]
+        counts = fit["observed_data"].to_dataset()["count"].values[system, part.kept]
+        before = None
+        if "prior_count" in constant:
+            before = constant["prior_count"].values[system, part.kept]
+        states = CategoryStates.of(counts, before)
+        posterior = category_posterior(pooling, states, judged, prior, sampled_fallback)[0]
+    else:
+        c, n = (counts[system, part.kept] for counts in stored_counts(fit))
+        posterior = system_posterior(pooling, States.of(c, n), parse("pass@1"), prior)
+    drawn = posterior.draw(size, rng, True).p
+    if drawn is None:
+        raise AssertionError("draws of p were asked for")
+    return drawn
+
+
+def _sampled_p(fit: xr.DataTree, system: int, rng: np.random.Generator) -> Array:
+    """All draws of p: as stored, or from the conditional given the sampled hyperparameters."""
+    own = fit["posterior"].to_dataset().isel(system=system)
+    if "p" in own:
+        p = own["p"].transpose("chain", "draw", "question", ...).values
+        return np.asarray(p.reshape(-1, *p.shape[2:]))
+    if "mean_p" not in own:
+        raise ValueError(
+            "a sampled result must hold draws of every question's p to be compared; sample it "
+            "again with keep=['p']."
+        )
+    if on_categories(fit):
+        counts = fit["observed_data"].to_dataset()["count"].values[system].astype(float)
+        constant = fit["constant_data"].to_dataset()
+        if "prior_count" in constant:
+            counts = counts + constant["prior_count"].values[system]
+        return category_p(own, counts, rng)
+    successes, trials = (counts[system] for counts in stored_counts(fit))
+    return success_p(own, successes, trials, rng)
+
+
+def _votes(
+    fit: xr.DataTree,
+    part: Part,
+    system: int,
+    voted: list[Metric],
+    size: int,
+    rng: np.random.Generator,
+) -> dict[str, Array]:
+    """Draws of plurality votes by metric, (draws, questions)."""
+    if fit.attrs["method"] == "nuts":
+        raise ValueError(
+            "a sampled result of votes between answers holds no draws by question, which comparing "
+            "systems needs; evaluate the votes: bayesatk.evaluate draws the same posterior exactly."
+        )
+    answers: Answers = stored_answers(fit).on_questions(part.kept)
+    ks = [one.k for one in voted]
+    draws = answer_draws(answers.of(system), ks, stored_prior(fit, "answer_prior"), size, rng)
+    return {one.label: draws[:, :, i] for i, one in enumerate(voted)}
