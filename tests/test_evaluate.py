@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
+from bayesatk.results import notes
 from tests.conftest import METRICS
 
 
@@ -340,3 +341,12 @@ def test_bootstrap_variance_of_two_questions(data, metric, means, variance, tole
     gap = (means[0] - means[1]) ** 2 + sum(own)
     assert row["mean"] == pytest.approx(np.mean(means), abs=1e-12)
     assert row["sd"] ** 2 == pytest.approx(sum(own) / 4 + gap / 12, rel=tolerance)
+
+
+def test_an_estimate_outside_its_interval_is_told() -> None:
+    runs = bk.datasets.tau_bench_airline()
+    said = notes(bk.evaluate(runs, "pass@1 pass^4", pooling="complete", rng=1))
+    assert any("pass^4, 0.200, lies outside its interval" in one for one in said)
+    assert any("Pool partially" in one for one in said)
+    for pooling in ("none", "partial"):
+        assert not notes(bk.evaluate(runs, "pass@1 pass^4", pooling=pooling, rng=1))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bayesatk.comparison.planning import plan as plan
     from bayesatk.comparison.systems import compare as compare
     from bayesatk.comparison.systems import comparison_table as comparison_table
+    from bayesatk.comparison.trial_order import check_trial_order as check_trial_order
     from bayesatk.core.category_credit import CategoryCredit as CategoryCredit
     from bayesatk.core.credit import Credit as Credit
     from bayesatk.core.priors import AnswerPrior as AnswerPrior
@@ -169,6 +170,7 @@ _HOME = {
     "compare_models": "comparison.models",
     "criticise": "comparison.criticism",
     "plan": "comparison.planning",
+    "check_trial_order": "comparison.trial_order",
     "log_bayes_factor_chance": "comparison.models",
     "log_bayes_factor_equal": "comparison.models",
     "MaxOrderStatisticPoissonBinomial": "max_random",

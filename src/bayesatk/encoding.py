@@ -221,6 +221,26 @@ def _read_rows(rows: list[Any], scores: Scores, within: str) -> Table:
     return Table.from_counts(*cells(owner, codes, (1, len(rows)), len(scores)))
 
 
+def read_rows_of(
+    data: object, scores: Scores
+) -> dict[Any, tuple[NDArray[np.int64], NDArray[np.int16]]]:
+    """Return question and code of every trial in its order, by system; as `read_nested`."""
+    read_nested(data, scores)  # refuses what cannot be read, by name
+    if isinstance(data, Mapping):
+        return {name: next(iter(read_rows_of(own, scores).values())) for name, own in data.items()}
+    if isinstance(data, np.ndarray):
+        codes = encode(data, scores).reshape(-1, *data.shape[-2:])
+        question = np.repeat(np.arange(data.shape[-2]), data.shape[-1])
+        found = {i: (question, own.ravel()) for i, own in enumerate(codes)}
+        return found if len(found) > 1 else {"system": found[0]}
+    assert isinstance(data, Sequence)
+    rows = [_as_row(row) for row in data]
+    if {_depth(row) for row in rows} == {2}:
+        return {i: next(iter(read_rows_of(own, scores).values())) for i, own in enumerate(data)}
+    flat = encode(objects(list(chain.from_iterable(rows))), scores)
+    return {"system": (np.repeat(np.arange(len(rows)), [len(row) for row in rows]), flat)}
+
+
 def objects(values: list[Any]) -> NDArray[Any]:
     """Return a vector of these objects; numpy would unfold the collections among them."""
     return np.fromiter(values, dtype=object, count=len(values))

@@ -106,7 +106,7 @@ def count_rows(table: Columns, scores: Scores, rules: AnswerRules) -> Table:
     notes = [*_check_trials(table, cell)]
     codes, answers = np.zeros(0, np.int16), None
     if "outcome" in table.roles:
-        codes = _outcome_codes(table, scores)
+        codes = outcome_codes(table, scores)
     if "answer" in table.roles:
         given = Given(
             system, question, list(table.values["answer"]), as_marks(codes, scores),
@@ -163,7 +163,8 @@ def _check_trials(table: Columns, cell: NDArray[Any]) -> tuple[str, ...]:
     return ()
 
 
-def _outcome_codes(table: Columns, scores: Scores) -> Codes:
+def outcome_codes(table: Columns, scores: Scores) -> Codes:
+    """Return the code of every row's outcome, or refuse the first that has none."""
     values = table.values["outcome"]
     codes = encode(values if isinstance(values, np.ndarray) else objects(values), scores)
     if (codes == CODE_INVALID).any():

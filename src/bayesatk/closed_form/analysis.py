@@ -14,6 +14,7 @@ from bayesatk.closed_form.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.closed_form.prior_effect import (
     category_sensitivity,
+    outside_note,
     pooling_note,
     prior_sensitivity,
     proxy_note,
@@ -184,6 +185,10 @@ class Analysis:
     def finish(self, statistics: NDArray[np.float64]) -> None:
         """Fill in the prior's share of the intervals, and note what pooling changed."""
         request = self._request
+        note = outside_note(
+            request.pooling, self._name, request.requested, request.grid, self.estimate, statistics
+        )
+        self.remarks.extend(note)
         if not self._metrics:
             return
         own = statistics[request.judged]

@@ -130,3 +130,42 @@ def pooling_note(
         f"from the pooled {mean[worst]:.3f} ± {sd[worst]:.3f}: with few trials and many questions "
         "its bias outgrows its sd."
     ]
+
+
+_WHY = {
+    "none": "the prior of each question weighs on all alike. Trust the estimate, or pool",
+    "partial": "their difficulties are not Beta-distributed; see bayesatk.criticise",
+    "complete": "one success probability for all questions does not fit them. Pool partially",
+}
+
+
+def outside_note(
+    pooling: Pooling,
+    system: object,
+    requested: Sequence[Metric],
+    grid: MetricGrid,
+    estimate: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+) -> list[str]:
+    """Say so when the unbiased estimate lies outside the interval for these questions.
+
+    Returns
+    -------
+    list of str
+        One sentence, for the requested metric furthest outside (in sds); otherwise nothing.
+    """
+    position = {one: i for i, one in enumerate(grid)}
+    index = [position[one] for one in requested]
+    value, own = estimate[index], statistics[index, 0]
+    sd, low, high = own[:, 2], own[:, 3], own[:, 4]
+    with np.errstate(invalid="ignore"):
+        beyond = np.maximum(low - value, value - high) / np.maximum(sd, 1e-300)
+    known = np.isfinite(beyond)
+    if not (known & (beyond > 1e-6)).any():
+        return []
+    worst = int(np.argmax(np.where(known, beyond, -np.inf)))
+    return [
+        f"{system}: the unbiased estimate of {requested[worst].label}, {value[worst]:.3f}, lies "
+        f"outside its interval for these questions, {low[worst]:.3f} to {high[worst]:.3f}: "
+        f"{_WHY[pooling]}."
+    ]

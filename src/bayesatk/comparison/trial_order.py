@@ -1,0 +1,220 @@
+"""Whether the trials of a question are exchangeable: drift over their order, and dependence."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk import tables
+from bayesatk.columns import labels
+from bayesatk.core.trial_order import moments_of, rank_sum_pmf, switches_pmf, two_sided
+from bayesatk.encoding import read_rows_of
+from bayesatk.validation import OutcomeError, Scores, check_scores
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_BINARY = {0: 0.0, 1: 1.0}
+
+
+@dataclass(frozen=True)
+class _Sequences:
+    """Outcomes of one system in their order: question and success of every trial."""
+
+    question: Ints
+    success: NDArray[np.bool_]
+
+    def counts(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Successes, trials, places of the successes (from 0) and switches, by question."""
+        size = int(self.question.max(initial=-1)) + 1
+        trials = np.bincount(self.question, minlength=size)
+        first = np.cumsum(trials) - trials
+        place = np.arange(len(self.question)) - first[self.question]
+        successes = np.bincount(self.question, self.success, size).astype(np.int64)
+        late = np.bincount(self.question, place * self.success, size).astype(np.int64)
+        turn = (self.success[1:] != self.success[:-1]) & (self.question[1:] == self.question[:-1])
+        switches = np.bincount(self.question[1:], turn, size).astype(np.int64)
+        return successes, trials, late, switches
+
+
+def check_trial_order(
+    data: object,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scores: Mapping[Any, float] | None = None,
+    alpha: float = 0.05,
+) -> pd.DataFrame:
+    """Check that the order of the trials does not matter, which every posterior here assumes.
+
+    If the trials of a question are exchangeable, all orders of its c successes among n trials are
+    equally likely, whatever its difficulty: a drift (learning, a cache, an interface that degrades)
+    brings successes early or late; dependence (shared seeds, batches) makes neighbours alike.
+
+    Parameters
+    ----------
+    data : array_like, mapping {system: array or rows}, DataArray or long table
+        Right and wrong in the order of the trials, as for `bayesatk.tally`: (question, trial) or
+        (system, question, trial). A table is taken in the order of its trial column where that
+        holds numbers, else of its rows; `bayesatk.convert` turns any log into such a table.
+    columns, scores
+        As in `bayesatk.tally`; two scores, 0 and 1. Missing outcomes are left out.
+    alpha : float
+        Level at which a check is flagged, over the two of a system together (Bonferroni).
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per system and check: ``questions`` that have both successes and failures, the
+        ``effect`` (of drift: how much more often, of a success and a failure of one question, the
+        success is the later one than the earlier; of dependence: the correlation of neighbours),
+        the exact two-sided ``p_value``, ``flagged``, and a ``sentence``.
+
+    Raises
+    ------
+    OutcomeError
+        If the data hold no order: counts, or no two trials of a question.
+
+    Notes
+    -----
+    Drift: the sum over questions of the places of the successes (Mann and Whitney 1947).
+    Dependence: the number of neighbours that differ (Wald and Wolfowitz 1940). Both distributions
+    are convolved exactly over the questions, given the successes of each.
+
+    Examples
+    --------
+    >>> learns = [[0, 0, 1, 1]] * 10
+    >>> found = check_trial_order(learns).set_index("check")
+    >>> found["flagged"].tolist()
+    [True, True]
+    >>> print(found.loc["drift", "sentence"])
+    drift: successes come late: of a success and a failure of one question the success is the later
+    one in 100% of pairs (p = 3.3e-08).
+    """
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
+    scale = check_scores(_BINARY if scores is None else scores)
+    if sorted(scale.values()) != [0.0, 1.0]:
+        raise OutcomeError(
+            f"scores must be of right and wrong, 0 and 1, for the order of trials; got {scale}."
+        )
+    rows = []
+    for name, own in _sequences(data, dict(columns or {}), scale).items():
+        rows += [{"system": name, **row} for row in _checks(own, alpha)]
+    return pd.DataFrame(rows)
+
+
+def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any, _Sequences]:
+    right = [value == 1.0 for value in scale.values()].index(True)
+    if tables.is_table(data):
+        flat = _from_table(data, columns, scale)
+    else:
+        if isinstance(data, xr.DataArray):
+            dims = [dim for dim in ("system", "question", "trial") if dim in data.dims]
+            if set(data.dims) != set(dims) or "trial" not in dims:
+                raise OutcomeError(
+                    "a DataArray of outcomes must have the dims (question, trial) or (system, "
+                    f"question, trial); got {data.dims}. Rename them with .rename(...)."
+                )
+            data = data.transpose(*dims)
+            names = data["system"].values.tolist() if "system" in data.coords else None
+            flat = read_rows_of(data.values, scale)
+            if names is not None and "system" in dims:
+                flat = dict(zip(names, flat.values(), strict=True))
+        else:
+            flat = read_rows_of(data, scale)
+    found = {}
+    for name, (question, code) in flat.items():
+        there = code >= 0
+        found[name] = _Sequences(question[there], code[there] == right)
+    if all(np.bincount(own.question).max(initial=0) < 2 for own in found.values()):
+        raise OutcomeError(
+            "data must hold the trials of some question in their order; got none with two. Counts "
+            "say nothing about order."
+        )
+    return found
+
+
+def _from_table(
+    data: object, columns: dict[str, str], scale: Scores
+) -> dict[Any, tuple[Ints, NDArray[np.int16]]]:
+    table = tables.read_table(data, columns)
+    if "outcome" not in table.roles or "successes" in table.roles:
+        raise OutcomeError("the table must hold one outcome per row; it holds counts, or none.")
+    question, _ = labels(table, "question")
+    system, names = np.zeros(len(question), np.int64), ["system"]
+    if "system" in table.roles:
+        system, names = labels(table, "system")
+    codes = tables.outcome_codes(table, scale)
+    place = np.arange(len(question), dtype=float)
+    if "trial" in table.roles:
+        numbers = pd.to_numeric(pd.Series(list(table.values["trial"])), errors="coerce")
+        if numbers.notna().all():
+            place = numbers.to_numpy(float)
+    found = {}
+    for index, name in enumerate(names):
+        mine = np.flatnonzero(system == index)
+        mine = mine[np.lexsort((place[mine], question[mine]))]
+        found[name] = question[mine], codes[mine]
+    return found
+
+
+def _checks(own: _Sequences, alpha: float) -> list[dict[str, object]]:
+    successes, trials, late, switches = own.counts()
+    mixed = (successes > 0) & (successes < trials)
+    c, n = successes[mixed], trials[mixed]
+    earliest = c * (c - 1) // 2
+    by = np.unique(np.stack([c, n - c], axis=1), axis=0, return_counts=True)
+    shifted = late[mixed] - earliest
+    drift, gap = _test(shifted, rank_sum_pmf, by)
+    pairs = float((c * (n - c)).sum())
+    later = 2.0 * gap / pairs if pairs else float("nan")
+    dependence, excess = _test(switches[mixed], switches_pmf, by)
+    expected = float((2.0 * c * (n - c) / n).sum())
+    alike = -excess / expected if expected else float("nan")
+    return [
+        _row("drift", later, drift, len(n), alpha, _drift_words),
+        _row("dependence", alike, dependence, len(n), alpha, _dependence_words),
+    ]
+
+
+def _test(
+    values: Ints, pmf: Callable[[int, int], Array], by: tuple[Ints, Ints]
+) -> tuple[float, float]:
+    """Exact p-value of the sum over questions, and its excess over the expectation."""
+    parts = [(pmf(int(c), int(f)), int(times)) for (c, f), times in zip(by[0], by[1], strict=True)]
+    expected = sum(moments_of(law)[0] * times for law, times in parts)
+    total = int(values.sum())
+    return two_sided(total, parts) if parts else 1.0, total - expected
+
+
+def _drift_words(effect: float) -> str:
+    way = "late" if effect > 0 else "early"
+    return (
+        f"successes come {way}: of a success and a failure of one question the success is the "
+        f"later one in {50 * (1 + effect):.0f}% of pairs"
+    )
+
+
+def _dependence_words(effect: float) -> str:
+    way = "alike" if effect > 0 else "unlike each other"
+    return f"neighbouring trials are {way} (correlation {effect:+.2f})"
+
+
+def _row(
+    check: str, effect: float, p_value: float, questions: int, alpha: float,
+    words: Callable[[float], str],
+) -> dict[str, object]:  # fmt: skip
+    flagged = p_value < alpha / 2
+    if not questions:
+        text = "no question has both successes and failures"
+    elif flagged:
+        text = f"{words(effect)} (p = {p_value:.2g})"
+    else:
+        text = f"none to be seen (p = {p_value:.2g})"
+    return {
+        "check": check, "questions": questions, "effect": effect, "p_value": p_value,
+        "flagged": flagged, "sentence": f"{check}: {text}.",
+    }  # fmt: skip
