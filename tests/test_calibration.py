@@ -9,7 +9,7 @@ import xarray as xr
 
 import bayesatk as bk
 from bayesatk.closed_form import posteriors
-from bayesatk.verification import replications
+from bayesatk.verification import worlds
 
 QUIET = {"progressbar": False}
 
@@ -48,7 +48,7 @@ def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
         fewer = np.maximum(states.successes - 1, 0)[states.which]
         return right(pooling, type(states).of(fewer, states.trials[states.which]), metrics, prior)
 
-    monkeypatch.setattr(replications, "system_posterior", wrong)
+    monkeypatch.setattr(worlds, "system_posterior", wrong)
     found = bk.calibrate(8, 2, pooling="none", replications=400, seed=6, **QUIET)
     assert found.verdict == "wrong"
 

@@ -170,7 +170,8 @@ def test_conflict_of_prior_trials_is_said() -> None:
     good = bk.tally([["pass"] * 6] * 20, scores=SCORES)
     bad = bk.tally([["fail"] * 6] * 20, scores=SCORES)
     fit = bk.evaluate(bad, "bayes", pooling="none", prior_trials=good, prior_weight=0.5, rng=1)
-    (note,) = bk.results.notes(fit)
+    note, outside = bk.results.notes(fit)
+    assert "lies outside its interval" in outside
     assert "worth 3 trials per question (weight 0.5)" in note
     assert "the prior trials conflict with the data" in note
     for data in (good, simulated(questions=100)):

@@ -1,6 +1,9 @@
 """Checks of the shape of difficulties, the model with room for extremes, ArviZ's checks."""
 
+import warnings
+
 import arviz as az
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -116,6 +119,57 @@ def test_arviz_checks_work_on_our_trees() -> None:
     assert 0.3 < float(pit.mean()) < 0.7
     az.plot_loo_pit(fit)
     az.plot_ppc_tstat(fit)
+
+
+@pytest.mark.parametrize(
+    "name", ["dist", "rootogram", "pit", "dist_pit", "interval", "pava", "censored", "tstat"]
+)
+def test_every_predictive_plot_takes_one_system(name) -> None:
+    rng = np.random.default_rng(1)
+    counts = rng.binomial(8, rng.beta(2, 2, (2, 20))), np.full((2, 20), 8)
+    data = bk.tally(counts, systems=["a", "b"])
+    fit = bk.evaluate(data, "pass@1", draws=100, keep=["predictive"], rng=1)
+    own = bk.one_system(fit, "b")
+    assert own["observed_data"]["successes"].values.tolist() == counts[0][1].tolist()
+    assert own.attrs == fit.attrs
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ArviZ's own, on small numbers of draws
+        getattr(az, f"plot_ppc_{name}")(own, backend="matplotlib")
+    plt.close("all")
+
+
+def test_one_system_is_chosen_by_its_label() -> None:
+    fit = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "bayes", rng=1)
+    with pytest.raises(ValueError, match="system must be given where there are several"):
+        bk.one_system(fit)
+    with pytest.raises(ValueError, match="system must be one of"):
+        bk.one_system(fit, "c")
+
+
+@pytest.mark.parametrize("pooling", ["partial", "complete"])
+def test_scored_categories_have_predictive_groups(pooling) -> None:
+    """Replicates have the predictive mean and overdispersion; the prior is that of logits."""
+    rng = np.random.default_rng(2)
+    marks = rng.choice(3, p=[0.5, 0.3, 0.2], size=(12, 6))
+    data = bk.tally(marks, scores={0: 0.0, 1: 0.5, 2: 1.0})
+    fit = bk.evaluate(data, "bayes", pooling=pooling, draws=1000, rng=1)
+    replicated = fit["posterior_predictive"]["count"]
+    assert replicated.sizes["category"] == 3
+    assert (replicated.sum("category") == 6).all()
+    mean = fit["posterior"]["mean_p"].mean(("chain", "draw")).values[0]
+    found = replicated.mean(("chain", "draw", "question")).values[0] / 6
+    np.testing.assert_allclose(found, mean, atol=0.01)
+    prior = fit["prior_predictive"]["count"]
+    spread = prior.isel(system=0, question=0, category=0).values.ravel()
+    # Marginally p is Beta(1, 2) without icc; with it, between that and all or none.
+    binomial = 6 * (1 / 3) * (2 / 3)
+    assert spread.mean() == pytest.approx(2.0, abs=0.35)
+    assert spread.var() > 1.5 * binomial
+    log_prior = fit["log_prior"]["mean_p"].values.ravel()
+    p = fit["posterior"]["mean_p"].transpose("chain", "draw", "system", "category").values
+    np.testing.assert_allclose(log_prior, np.log(2.0 * p.prod(axis=-1)).ravel(), rtol=1e-9)
+    sensitivity = az.psense(fit, var_names=["bayes"])
+    assert 0.0 <= float(sensitivity["bayes"].sel(target="population").squeeze()) < 0.5
 
 
 def test_log_prior_is_the_density_of_logits() -> None:

@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from bayesatk.citations import cite as cite
     from bayesatk.closed_form.evaluate import evaluate as evaluate
     from bayesatk.comparison.criticism import criticise as criticise
+    from bayesatk.comparison.growing import simulate_stopping as simulate_stopping
     from bayesatk.comparison.models import compare_models as compare_models
     from bayesatk.comparison.models import exact_loo as exact_loo
     from bayesatk.comparison.models import log_bayes_factor_chance as log_bayes_factor_chance
     from bayesatk.comparison.models import log_bayes_factor_equal as log_bayes_factor_equal
     from bayesatk.comparison.models import log_evidence as log_evidence
     from bayesatk.comparison.planning import plan as plan
+    from bayesatk.comparison.stopping import StoppingRule as StoppingRule
+    from bayesatk.comparison.stopping import StoppingStudy as StoppingStudy
     from bayesatk.comparison.systems import compare as compare
     from bayesatk.comparison.systems import comparison_table as comparison_table
     from bayesatk.comparison.trial_order import check_trial_order as check_trial_order
@@ -61,6 +64,10 @@ if TYPE_CHECKING:
     )
     from bayesatk.models.compiled import CompiledModel as CompiledModel
     from bayesatk.models.compiled import compile_beta_binomial as compile_beta_binomial
+    from bayesatk.models.compiled import compile_crossed as compile_crossed
+    from bayesatk.models.compiled import (
+        compile_dirichlet_multinomial as compile_dirichlet_multinomial,
+    )
     from bayesatk.models.crossed import build_crossed as build_crossed
     from bayesatk.models.derived import metrics_from_draws as metrics_from_draws
     from bayesatk.models.guessers import build_random_guessers as build_random_guessers
@@ -98,6 +105,7 @@ if TYPE_CHECKING:
     from bayesatk.plurality import plurality_at_k as plurality_at_k
     from bayesatk.reporting import report as report
     from bayesatk.results import category_table as category_table
+    from bayesatk.results import one_system as one_system
     from bayesatk.results import table as table
     from bayesatk.validation import OutcomeError as OutcomeError
     from bayesatk.validation import OutcomeWarning as OutcomeWarning
@@ -151,12 +159,15 @@ _HOME = {
     "build_beta_binomial": "models.builders",
     "build_logit_normal": "models.builders",
     "compile_beta_binomial": "models.compiled",
+    "compile_crossed": "models.compiled",
+    "compile_dirichlet_multinomial": "models.compiled",
     "load": "io.load",
     "load_result": "io.saved",
     "metrics_from_draws": "models.derived",
     "save": "io.saved",
     "sample": "models.sampling",
     "OutcomeError": "validation",
+    "one_system": "results",
     "table": "results",
     "verify": "verification.verify",
     "Verification": "verification.verify",
@@ -170,6 +181,9 @@ _HOME = {
     "compare_models": "comparison.models",
     "criticise": "comparison.criticism",
     "plan": "comparison.planning",
+    "StoppingRule": "comparison.stopping",
+    "StoppingStudy": "comparison.stopping",
+    "simulate_stopping": "comparison.growing",
     "check_trial_order": "comparison.trial_order",
     "log_bayes_factor_chance": "comparison.models",
     "log_bayes_factor_equal": "comparison.models",

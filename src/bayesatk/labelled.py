@@ -7,7 +7,14 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.encoding import Table, read_nested
+from bayesatk.encoding import (
+    CODE_INVALID,
+    CODE_MISSING,
+    Table,
+    encode,
+    read_nested,
+    refuse,
+)
 from bayesatk.validation import (
     OutcomeError,
     Scores,
@@ -101,8 +108,30 @@ def read_data_array(data: xr.DataArray, scale: Scores) -> Table:
         as_coordinate(data.indexes["trial"].tolist(), "trials")
     ordered = data.transpose(*(dim for dim in _DIMS if dim in data.dims))
     labels = _labels(data)
-    table = read_nested(ordered.values, scale)
+    table = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
     return table.labelled(labels.get("system"), labels.get("question"))
+
+
+def _lazily(data: xr.DataArray, scale: Scores) -> Table:
+    """Count a dask array block by block: outcomes are never in memory all at once."""
+    if 0 in data.shape:
+        return read_nested(np.empty(data.shape), scale)
+    codes = xr.apply_ufunc(
+        encode, data, kwargs={"scores": scale}, dask="parallelized", output_dtypes=[np.int16]
+    )
+    slots = [CODE_INVALID, CODE_MISSING, *range(len(scale))]
+    counts = xr.Dataset({str(slot): (codes == slot).sum("trial") for slot in slots}).compute()
+    if "system" not in counts.dims:
+        counts = counts.drop_vars("system", errors="ignore").expand_dims("system")
+    invalid, missing, *known = (counts[str(slot)].transpose(*_DIMS[:2]).values for slot in slots)
+    if invalid.any():
+        first = dict(zip(_DIMS, (int(i) for i in np.argwhere(invalid)[0]), strict=False))
+        row = data.isel({dim: first[dim] for dim in _DIMS[:2] if dim in data.dims}).compute()
+        wrong = np.flatnonzero(encode(row.values, scale) == CODE_INVALID)[0]
+        names = [dim for dim in _DIMS[:2] if dim in data.dims]
+        place = ", ".join(f"{dim} {first[dim]}" for dim in names) + f", trial {wrong}"
+        raise refuse(row.values.tolist()[wrong], place, scale)
+    return Table.from_counts(np.stack(known, axis=-1), missing)
 
 
 def read_counts(data: xr.Dataset) -> tuple[Table, Scores]:

@@ -171,6 +171,43 @@ def check_result(result: object, group: str = "posterior") -> xr.DataTree:
     return result
 
 
+def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:
+    """Return a result of one system, without the dimension of systems.
+
+    ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and others) want
+    observations along one dimension, the questions.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+    system : label, optional
+        May be left out where there is only one.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "bayes", rng=1)
+    >>> one_system(fit, "b")["observed_data"]["successes"].values.tolist()
+    [2]
+    """
+    check_result(result)
+    labels = result["posterior"].to_dataset()["system"].values.tolist()
+    if system is None and len(labels) > 1:
+        raise ValueError(f"system must be given where there are several; choose among {labels}.")
+    if system is not None and system not in labels:
+        raise ValueError(f"system must be one of {labels}; got {system!r}.")
+    index = 0 if system is None else labels.index(system)
+    groups = {}
+    for name, node in result.children.items():
+        group = node.to_dataset()
+        groups[f"/{name}"] = (
+            group.isel(system=index, drop=True) if "system" in group.dims else group
+        )
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs.update(result.attrs)
+    return tree
+
+
 def metric_grid(result: xr.DataTree) -> MetricGrid:
     """Return the grid of metrics that a result holds."""
     return MetricGrid.of(str(result.attrs["metrics"]))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.comparison.contrasts import CONTRASTS, Drawn, Exact, Settings, mirrored
 from bayesatk.comparison.joint import band_width, over_k, tiers
-from bayesatk.comparison.pairing import difficulty_correlation, question_noise, reordered
+from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import (
     Part,
     observed_rates,
@@ -27,7 +27,6 @@ Array = NDArray[np.float64]
 _DRAWS = 4000
 _FLOATS = 30_000_000  # draws of p held at once: 240 MB
 _FEWEST = 400
-_COVARIANCE = 100  # draws of every question that the covariance between metrics is taken from
 
 
 @dataclass(frozen=True)
@@ -155,31 +154,12 @@ def paired_draws(
     fit: xr.DataTree, grid: MetricGrid, part: Part, rng: np.random.Generator
 ) -> tuple[Drawn, Drawn]:
     """Means over the questions, and over questions drawn anew for all systems at once."""
-    questions, metrics = int(part.kept.sum()), list(grid)
+    questions = int(part.kept.sum())
     stored = fit["posterior"].sizes["chain"] * fit["posterior"].sizes["draw"]
     wanted = stored if fit.attrs["method"] == "nuts" else _DRAWS
     size = int(min(wanted, max(_FEWEST, _FLOATS // questions)))
-    weight = rng.standard_exponential((size, questions))
-    weight /= weight.sum(axis=1, keepdims=True)
-    shape = (size, len(metrics), len(part.systems))
-    plain, alone = np.empty(shape), np.empty(shape)
-    spread = np.empty((size, len(part.systems)))
-    covariance = np.empty((len(part.systems), len(metrics), len(metrics)))
-    for system, one in enumerate(question_values(fit, part, size, rng)):
-        own = weight[rng.permutation(size)]  # of questions redrawn for this system alone
-        few = np.empty((len(metrics), min(size, _COVARIANCE), questions))
-        for cell, metric in enumerate(metrics):
-            values = one.of(metric)
-            plain[:, cell, system] = values.mean(axis=1)
-            alone[:, cell, system] = np.einsum("dq,dq->d", own, values)
-            few[cell] = values[: few.shape[1]]
-        spread[:, system] = one.rate.std(axis=1)
-        few -= few.mean(axis=2, keepdims=True)
-        covariance[system] = np.einsum("adq,bdq->ab", few, few) / few[0].size
-    correlation = difficulty_correlation(observed_rates(fit, part), spread, weight)
-    moved = plain + question_noise(correlation, covariance, questions, rng)
     effective = float(size)
     if fit.attrs["method"] == "nuts":
         effective = min(effective, _stored_draws(fit, grid, "questions").effective)
-    paired = reordered(alone, moved)
-    return Drawn.of(plain, plain, effective), Drawn.of(paired, paired, effective)
+    values = question_values(fit, part, size, rng)
+    return drawn_together(values, observed_rates(fit, part), list(grid), size, effective, rng)

@@ -7,10 +7,17 @@ what trial noise hides of a common difficulty is lost. The covariance of observe
 no such bias, for trials of different systems are independent given the question.
 """
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.comparison.contrasts import Drawn
+from bayesatk.comparison.question_values import Values
+from bayesatk.metrics import Metric
+
 Array = NDArray[np.float64]
+_COVARIANCE = 100  # draws of every question that the covariance between metrics is taken from
 
 
 def difficulty_correlation(rates: Array, spread: Array, weight: Array) -> Array:
@@ -38,7 +45,7 @@ def difficulty_correlation(rates: Array, spread: Array, weight: Array) -> Array:
     >>> rates = np.array([[0.0, 1.0, 0.5], [0.1, 0.9, 0.5]])
     >>> even = np.full((1, 3), 1 / 3)
     >>> difficulty_correlation(rates, np.array([[0.8, 0.8]]), even).round(3)[0, 0].tolist()
-    [1.0, 0.833]
+    [1.0, 0.417]
     """
     size, questions = rates.shape
     centred = rates - rates.mean(axis=1, keepdims=True)
@@ -97,3 +104,47 @@ def reordered(values: Array, like: Array) -> Array:
     """
     rank = np.argsort(np.argsort(like, axis=0), axis=0)
     return np.take_along_axis(np.sort(values, axis=0), rank, axis=0)
+
+
+def drawn_together(
+    systems: Iterable[Values],
+    rates: Array,
+    metrics: Sequence[Metric],
+    size: int,
+    effective: float,
+    rng: np.random.Generator,
+) -> tuple[Drawn, Drawn]:
+    """Draw means over the questions, and over questions drawn anew for all systems at once.
+
+    Parameters
+    ----------
+    systems : iterable of Values
+        Draws of every metric on every question, independent between systems.
+    rates : ndarray, shape (systems, questions)
+        Observed.
+    metrics : sequence of Metric
+    size, effective
+        Draws, and how many independent ones they are worth.
+    rng : numpy.random.Generator
+    """
+    count, questions = rates.shape
+    weight = rng.standard_exponential((size, questions))
+    weight /= weight.sum(axis=1, keepdims=True)
+    plain = np.empty((size, len(metrics), count))
+    alone, spread = np.empty_like(plain), np.empty((size, count))
+    covariance = np.empty((count, len(metrics), len(metrics)))
+    for system, one in enumerate(systems):
+        own = weight[rng.permutation(size)]  # of questions redrawn for this system alone
+        few = np.empty((len(metrics), min(size, _COVARIANCE), questions))
+        for cell, metric in enumerate(metrics):
+            values = one.of(metric)
+            plain[:, cell, system] = values.mean(axis=1)
+            alone[:, cell, system] = np.einsum("dq,dq->d", own, values)
+            few[cell] = values[: few.shape[1]]
+        spread[:, system] = one.rate.std(axis=1)
+        few -= few.mean(axis=2, keepdims=True)
+        covariance[system] = np.einsum("adq,bdq->ab", few, few) / few[0].size
+    correlation = difficulty_correlation(rates, spread, weight)
+    moved = plain + question_noise(correlation, covariance, questions, rng)
+    paired = reordered(alone, moved)
+    return Drawn.of(plain, plain, effective), Drawn.of(paired, paired, effective)

@@ -146,7 +146,7 @@ def _difficulty(prior: HyperPrior) -> tuple[pt.TensorVariable, pt.TensorVariable
 
 def model_data(outcomes: Outcomes, form: Form) -> dict[str, NDArray[np.generic]]:
     """Return the values of a model's `pymc.Data` containers: all that depends on the data."""
-    if form == "full":
+    if form in ("full", "crossed"):
         return {"trials": outcomes.trials.values, "successes_data": outcomes.successes.values}
     columns: dict[str, list[NDArray[np.generic]]] = {name: [] for name in _STATES}
     for system in range(len(outcomes.systems)):

@@ -21,6 +21,7 @@ from bayesatk.models.builders import Form
 from bayesatk.outcomes import Outcomes, tally
 
 Array = NDArray[np.float64]
+_STATES = ("state_count", "state_repeats", "state_system")
 
 
 def build_dirichlet_multinomial(
@@ -79,7 +80,9 @@ def build_dirichlet_multinomial(
         if isinstance(prior, DirichletHyperPrior):
             alpha = _concentration(prior, size)
             if form == "marginal":
-                pm.Potential("log_likelihood", _marginal(counts + before, alpha))
+                data = category_data(outcomes, "marginal", prior_counts)
+                states, repeats, system = (pm.Data(name, data[name]) for name in _STATES)
+                pm.Potential("log_likelihood", log_marginal(states, repeats, alpha[system]))
                 return model
             p = pm.Dirichlet("p", alpha[:, None, :] * pt.ones((1, counts.shape[1], 1)), dims=dims)
             if before.any():
@@ -92,7 +95,8 @@ def build_dirichlet_multinomial(
         else:
             p = pm.Dirichlet("p", prior.vector(size) + before, dims=dims)
         trials = pm.Data("trials", counts.sum(axis=2), dims=dims[:2])
-        pm.Multinomial("count", n=trials, p=p, observed=counts, dims=dims)
+        observed = pm.Data("count_data", counts, dims=dims)
+        pm.Multinomial("count", n=trials, p=p, observed=observed, dims=dims)
     return model
 
 
@@ -103,20 +107,26 @@ def _concentration(prior: DirichletHyperPrior, size: int) -> pt.TensorVariable:
     return mean * ((1.0 - icc) / icc)[:, None]
 
 
-def _marginal(counts: Array, alpha: pt.TensorVariable) -> pt.TensorVariable:
-    """Dirichlet-multinomial log-likelihood of every system's distinct counts."""
-    total = pt.zeros(())
-    for system, own in enumerate(counts):
-        states, repeats = np.unique(own, axis=0, return_counts=True)
-        total += log_marginal(states, repeats.astype(float), alpha[system])
-    return total
+def category_data(
+    outcomes: Outcomes, form: Form, prior_counts: Array | None = None
+) -> dict[str, NDArray[np.generic]]:
+    """Return the values of a model's `pymc.Data` containers: all that depends on the data."""
+    counts = outcomes.dataset["count"].values
+    if form == "full":
+        return {"trials": counts.sum(axis=2), "count_data": counts}
+    counts = counts if prior_counts is None else counts + prior_counts
+    columns = [np.unique(own, axis=0, return_counts=True) for own in counts]
+    owner = [np.full(len(repeats), system) for system, (_, repeats) in enumerate(columns)]
+    states, repeats = (np.concatenate(each) for each in zip(*columns, strict=True))
+    values = (states.astype(float), repeats.astype(float), np.concatenate(owner))
+    return dict(zip(_STATES, values, strict=True))
 
 
-def log_marginal(states: Array, repeats: Array, alpha: pt.TensorVariable) -> pt.TensorVariable:
+def log_marginal(states: Any, repeats: Any, alpha: pt.TensorVariable) -> pt.TensorVariable:
     """Log probability of trials in their order, of questions with these counts."""
-    rises = (pt.gammaln(alpha + states) - pt.gammaln(alpha)).sum(axis=1)
-    total = alpha.sum()
-    ends = pt.gammaln(total + states.sum(axis=1)) - pt.gammaln(total)
+    rises = (pt.gammaln(alpha + states) - pt.gammaln(alpha)).sum(axis=-1)
+    total = alpha.sum(axis=-1)
+    ends = pt.gammaln(total + states.sum(axis=-1)) - pt.gammaln(total)
     return (repeats * (rises - ends)).sum()
 
 

@@ -5,35 +5,64 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import nutpie
+import pymc as pm
 import xarray as xr
 
-from bayesatk.core.priors import Pooling, Prior, resolve_prior
+from bayesatk.core.priors import (
+    CategoryPrior,
+    CrossedPrior,
+    DirichletHyperPrior,
+    DirichletPrior,
+    Pooling,
+    Prior,
+    resolve_category_prior,
+    resolve_prior,
+)
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.metrics import MetricSpec, parse
 from bayesatk.models.builders import Form, build_beta_binomial, model_data
+from bayesatk.models.categories import build_dirichlet_multinomial, category_data
+from bayesatk.models.crossed import build_crossed
 from bayesatk.models.sampling import Settings, default_form, result
 from bayesatk.outcomes import Outcomes, tally
 
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """A Beta-binomial model compiled by nutpie; made by `bayesatk.compile_beta_binomial`.
+    """A model compiled by nutpie; made by `bayesatk.compile_beta_binomial` and its siblings.
 
     Attributes
     ----------
     pooling, prior, form
         Of the model.
-    systems, questions : int
-        Of the data it was compiled with. New data need as many systems and, where p is sampled
-        (``form="full"``), as many questions.
+    systems, questions, categories : int
+        Of the data it was compiled with. New data need as many systems and categories and, where p
+        is sampled (``form="full"`` or ``"crossed"``), as many questions.
     """
 
     pooling: Pooling
-    prior: Prior
+    prior: Prior | CategoryPrior | CrossedPrior
     form: Form
     systems: int
     questions: int
+    categories: int
     program: Any
+
+    @classmethod
+    def of(
+        cls,
+        model: pm.Model,
+        outcomes: Outcomes,
+        pooling: Pooling,
+        prior: Prior | CategoryPrior | CrossedPrior,
+        form: Form,
+    ) -> "CompiledModel":
+        """Compile a model of these data."""
+        sizes = outcomes.dataset.sizes
+        return cls(
+            pooling, prior, form, sizes["system"], sizes["question"], sizes["category"],
+            nutpie.compile_pymc_model(model),
+        )  # fmt: skip
 
     def sample(
         self,
@@ -68,7 +97,7 @@ class CompiledModel:
         requested = parse(metrics)
         generator, seed = resolve_rng(rng)
         trace = nutpie.sample(
-            self.program.with_data(**model_data(outcomes, self.form)),
+            self.program.with_data(**self._data(outcomes)),
             draws=draws, tune=tune, chains=chains, seed=int(generator.integers(2**31)),
             progress_bar=progressbar, save_warmup=False,
             **{"cores": min(chains, 2), **(sample_kwargs or {})},
@@ -77,14 +106,24 @@ class CompiledModel:
         settings = Settings(self.pooling, self.prior, self.form, ci_prob, keep, seed, options)
         return result(outcomes, requested, trace, settings, generator)
 
+    def _data(self, outcomes: Outcomes) -> dict[str, Any]:
+        if isinstance(self.prior, DirichletPrior | DirichletHyperPrior):
+            return dict(category_data(outcomes, self.form))
+        return dict(model_data(outcomes, self.form))
+
     def _check(self, outcomes: Outcomes) -> None:
         sizes = outcomes.dataset.sizes
+        if sizes["category"] != self.categories:
+            raise ValueError(
+                f"data must have the {self.categories} categories the model was compiled for; got "
+                f"{sizes['category']}."
+            )
         if sizes["system"] != self.systems:
             raise ValueError(
                 f"data must have the {self.systems} system(s) the model was compiled for; got "
                 f"{sizes['system']}. Compile another with compile_beta_binomial."
             )
-        if self.form == "full" and sizes["question"] != self.questions:
+        if self.form in ("full", "crossed") and sizes["question"] != self.questions:
             raise ValueError(
                 f"data must have the {self.questions} question(s) the model was compiled for; got "
                 f"{sizes['question']}. form='marginal' takes any number."
@@ -124,6 +163,59 @@ def compile_beta_binomial(
     prior = resolve_prior(pooling, prior)
     form = form or default_form(pooling)
     model = build_beta_binomial(outcomes, pooling, prior=prior, form=form)
-    sizes = outcomes.dataset.sizes
-    program = nutpie.compile_pymc_model(model)
-    return CompiledModel(pooling, prior, form, sizes["system"], sizes["question"], program)
+    return CompiledModel.of(model, outcomes, pooling, prior, form)
+
+
+def compile_dirichlet_multinomial(
+    data: object,
+    pooling: Pooling = "partial",
+    *,
+    prior: CategoryPrior | None = None,
+    form: Form | None = None,
+) -> CompiledModel:
+    """Compile a Dirichlet-multinomial model once, to sample many data sets of scored categories.
+
+    Parameters
+    ----------
+    data : Outcomes or anything `bayesatk.tally` accepts
+        Sets the number of systems and categories (and, for ``form="full"``, of questions).
+    pooling, prior, form
+        As in `bayesatk.sample`.
+
+    Returns
+    -------
+    CompiledModel
+
+    Examples
+    --------
+    >>> model = compile_dirichlet_multinomial(data)  # doctest: +SKIP
+    >>> fits = [model.sample(runs, "max@2") for runs in simulated]  # doctest: +SKIP
+    """
+    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    prior = resolve_category_prior(pooling, prior)
+    form = form or default_form(pooling)
+    model = build_dirichlet_multinomial(outcomes, pooling, prior=prior, form=form)
+    return CompiledModel.of(model, outcomes, pooling, prior, form)
+
+
+def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> CompiledModel:
+    """Compile the model of systems crossed with questions once, to sample many data sets.
+
+    Parameters
+    ----------
+    data : Outcomes or anything `bayesatk.tally` accepts
+        Sets the number of systems and of questions.
+    prior : CrossedPrior, optional
+
+    Returns
+    -------
+    CompiledModel
+
+    Examples
+    --------
+    >>> model = compile_crossed(data)  # doctest: +SKIP
+    """
+    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    prior = CrossedPrior() if prior is None else prior
+    model = build_crossed(outcomes, prior=prior)
+    return CompiledModel.of(model, outcomes, "partial", prior, "crossed")

@@ -5,28 +5,33 @@ from the model; where the true value falls among independent posterior draws mus
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from rich.progress import track
 from scipy.special import ndtr, ndtri
 from scipy.stats import kstest
 
+from bayesatk.batches import in_batches
 from bayesatk.citations import TALTS
 from bayesatk.core.priors import (
+    CategoryPrior,
+    CrossedPrior,
     HyperPrior,
     Pooling,
     Prior,
     describe_prior,
+    resolve_category_prior,
     resolve_prior,
 )
 from bayesatk.metrics import MetricSpec, parse
 from bayesatk.verification.replications import BATCH, Engine, Study, run_batch
+from bayesatk.verification.worlds import PyMCForm
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,10 @@ def calibrate(
     metrics: MetricSpec = "pass@1",
     *,
     pooling: Pooling = "partial",
-    prior: Prior | None = None,
+    prior: Prior | CategoryPrior | CrossedPrior | None = None,
     engine: Engine = "closed_form",
+    form: PyMCForm | None = None,
+    scores: Sequence[float] | None = None,
     replications: int = 1000,
     seed: int = 0,
     path: str | Path | None = None,
@@ -111,8 +118,13 @@ def calibrate(
     pooling, prior
         The model, which both makes the data and is fitted. The prior must be proper.
     engine : {"closed_form", "pymc"}
-        Whose posterior is tested: the draws of the closed form, or NUTS on the marginal model
-        (compiled once).
+        Whose posterior is tested: the draws of the closed form, or NUTS on a model compiled once.
+    form : {"marginal", "full", "inflated", "crossed"}, optional
+        Which model of `bayesatk.sample` NUTS runs on; default as there. Inflated and crossed
+        difficulties (of two systems) have no closed form.
+    scores : sequence of float, optional
+        Of the categories, from the lowest to the highest: trials are then scored categories, and
+        the metrics those of scores.
     replications : int
         Simulated data sets.
     seed : int
@@ -148,16 +160,17 @@ def calibrate(
     >>> found.verdict, sorted(found.table.index)[:2]
     ('calibrated', ['icc', 'mean_p'])
     """
-    chosen = resolve_prior(pooling, prior)
-    if isinstance(chosen, HyperPrior) and not chosen.proper:
-        raise ValueError("prior must be proper to simulate data from it; HyperPrior.bda3() is not.")
-    if engine not in ("closed_form", "pymc"):
-        raise ValueError(f"engine must be 'closed_form' or 'pymc'; got {engine!r}.")
+    values = None if scores is None else tuple(float(one) for one in scores)
+    chosen = _chosen_prior(pooling, prior, engine, form, values)
     labels = " ".join(metric.label for metric in parse(metrics))
-    study = Study(questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed))
+    study = Study(
+        questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values
+    )
     done = _read(path, study)
     starts = [start for start in range(0, replications, BATCH) if start not in done]
-    for start, batch in _batches(study, starts, client, progressbar):
+    for start, batch in in_batches(
+        partial(run_batch, study), starts, client, "calibration", progressbar
+    ):
         done[start] = batch
         if path is not None:
             with Path(path).open("a") as file:
@@ -165,6 +178,34 @@ def calibrate(
                     json.dumps({"study": asdict(study), "start": start, "pit": batch}) + "\n"
                 )
     return Calibration(_tree(study, done, replications), family_error)
+
+
+def _chosen_prior(
+    pooling: Pooling,
+    prior: object,
+    engine: Engine,
+    form: PyMCForm | None,
+    scores: tuple[float, ...] | None,
+) -> Prior | CategoryPrior | CrossedPrior:
+    """Return the prior given, checked against the model it is of, or the default."""
+    if engine not in ("closed_form", "pymc"):
+        raise ValueError(f"engine must be 'closed_form' or 'pymc'; got {engine!r}.")
+    if form is not None and engine != "pymc":
+        raise ValueError(f"form must be left out for engine='closed_form'; got {form!r}.")
+    if form == "crossed":
+        if scores is not None or pooling != "partial":
+            raise ValueError("form='crossed' is of right and wrong, with pooling='partial'.")
+        if prior is not None and not isinstance(prior, CrossedPrior):
+            raise TypeError(f"prior for form='crossed' must be a CrossedPrior; got {prior!r}.")
+        return prior or CrossedPrior()
+    if scores is not None:
+        if len(scores) < 2 or sorted(set(scores)) != list(scores):
+            raise ValueError(f"scores must be two or more, rising; got {list(scores)}.")
+        return resolve_category_prior(pooling, prior)
+    chosen = resolve_prior(pooling, prior)
+    if isinstance(chosen, HyperPrior) and not chosen.proper:
+        raise ValueError("prior must be proper to simulate data from it; HyperPrior.bda3() is not.")
+    return chosen
 
 
 def _read(path: str | Path | None, study: Study) -> dict[int, dict[str, list[float]]]:
@@ -183,20 +224,6 @@ def _read(path: str | Path | None, study: Study) -> dict[int, dict[str, list[flo
             )
         done[row["start"]] = row["pit"]
     return done
-
-
-def _batches(
-    study: Study, starts: list[int], client: Any, progressbar: bool
-) -> Iterator[tuple[int, dict[str, list[float]]]]:
-    if client is None:
-        for start in track(starts, description="calibration", disable=not progressbar):
-            yield start, run_batch(study, start)
-        return
-    from dask.distributed import as_completed
-
-    futures = {client.submit(run_batch, study, start, pure=False): start for start in starts}
-    for future in as_completed(futures):
-        yield futures[future], future.result()
 
 
 def _tree(study: Study, done: dict[int, dict[str, list[float]]], replications: int) -> xr.DataTree:

@@ -1,0 +1,157 @@
+"""Evaluations of two systems that grow question by question, simulated."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtr
+
+from bayesatk.batches import in_batches
+from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk.comparison.pairing import drawn_together
+from bayesatk.comparison.question_values import Values
+from bayesatk.comparison.stopping import StoppingRule, StoppingStudy, one_metric
+from bayesatk.core.mixture import States
+from bayesatk.core.priors import HyperPrior
+from bayesatk.metrics import Metric
+from bayesatk.results import TARGETS
+
+Array = NDArray[np.float64]
+_DRAWS = 1000
+_BATCH = 20
+
+
+def simulate_stopping(
+    difficulties: Mapping[Any, tuple[float, float]],
+    rule: StoppingRule,
+    looks: Sequence[int],
+    *,
+    trials: int,
+    correlation: float,
+    replications: int = 400,
+    seed: int = 0,
+    client: Any = None,
+    progressbar: bool = True,
+) -> StoppingStudy:
+    """Simulate evaluations of two systems that grow question by question.
+
+    Every simulated evaluation draws difficulties and trials, and works out the posterior of the
+    difference at each look as `bayesatk.compare` does, under partial pooling.
+
+    Parameters
+    ----------
+    difficulties : mapping {system: (mean, icc)}
+        Two systems; Beta distributions of the questions' success probabilities.
+    rule : StoppingRule
+        Its metric and target decide what is worked out; the study can then be asked about any
+        ``prob`` and ``width``.
+    looks : sequence of int
+        Questions asked at every look, rising.
+    trials : int
+        Of every question and system.
+    correlation : float
+        Of the two systems' difficulties (normal scores), in [-1, 1]: 1 is the same order of
+        difficulty. A crossed model of a pilot estimates it (``bayesatk.build_crossed``).
+    replications, seed
+        Replication i depends on (seed, i) and on nothing else.
+    client : dask.distributed.Client, optional
+        Send batches there.
+    progressbar : bool
+
+    Returns
+    -------
+    StoppingStudy
+
+    Examples
+    --------
+    >>> rule = StoppingRule("pass@1", prob=0.95)
+    >>> far = {"a": (0.8, 0.2), "b": (0.4, 0.2)}
+    >>> options = {"trials": 2, "correlation": 0.5, "replications": 20, "progressbar": False}
+    >>> study = simulate_stopping(far, rule, [20, 40], **options)
+    >>> float(study.summary(rule)["right"])
+    1.0
+    """
+    pairs = [(float(mean), float(icc)) for mean, icc in difficulties.values()]
+    if len(pairs) != 2 or not all(0.0 < one < 1.0 for pair in pairs for one in pair):
+        raise ValueError(
+            "difficulties must be {system: (mean, icc)} of two systems, all strictly between 0 and "
+            f"1; got {dict(difficulties)!r:.100}."
+        )
+    chosen = tuple(int(one) for one in looks)
+    if not chosen or chosen[0] < 2 or sorted(set(chosen)) != list(looks):
+        raise ValueError(f"looks must be rising numbers of questions from 2 on; got {looks!r}.")
+    if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 1:
+        raise ValueError(f"trials must be an integer >= 1; got {trials!r}.")
+    if not -1.0 <= correlation <= 1.0:
+        raise ValueError(f"correlation must lie in [-1, 1]; got {correlation}.")
+    if replications < 1:
+        raise ValueError(f"replications must be >= 1; got {replications}.")
+    target = TARGETS.index(rule.target)
+    run = partial(
+        _batch, tuple(pairs), one_metric(rule.metric), target, chosen, int(trials), correlation,
+        int(seed), replications,
+    )  # fmt: skip
+    starts = list(range(0, replications, _BATCH))
+    done = dict(in_batches(run, starts, client, "stopping", progressbar))
+    stacked = np.concatenate([done[start] for start in starts])
+    return StoppingStudy(chosen, *np.moveaxis(stacked, -1, 0))
+
+
+def _batch(
+    pairs: tuple[tuple[float, float], ...],
+    metric: Metric,
+    target: int,
+    looks: tuple[int, ...],
+    trials: int,
+    correlation: float,
+    seed: int,
+    replications: int,
+    start: int,
+) -> Array:
+    """Posterior of the difference and the truth at every look; (batch, looks, 5)."""
+    chosen = range(start, min(start + _BATCH, replications))
+    parameters = [
+        (mean * (1.0 - icc) / icc, (1.0 - mean) * (1.0 - icc) / icc) for mean, icc in pairs
+    ]
+    population = [float(metric.predictive(np.array([a]), np.array([b]))[0]) for a, b in parameters]
+    found = np.empty((len(chosen), len(looks), 5))
+    for row, replication in enumerate(chosen):
+        rng = np.random.default_rng([seed, replication])
+        z = rng.standard_normal((2, looks[-1]))
+        z[1] = correlation * z[0] + np.sqrt(1.0 - correlation**2) * z[1]
+        p = np.stack(
+            [betaincinv(a, b, ndtr(own)) for (a, b), own in zip(parameters, z, strict=True)]
+        )
+        successes = rng.binomial(trials, p)
+        for column, questions in enumerate(looks):
+            gap = _difference(successes[:, :questions], trials, metric, target, rng)
+            truth = population
+            if target == 0:
+                truth = [float(metric.latent(own[:questions]).mean()) for own in p]
+            greater = (gap > 0).mean() + 0.5 * (gap == 0).mean()
+            low, high = np.quantile(gap, [0.025, 0.975])
+            found[row, column] = greater, gap.mean(), low, high, truth[0] - truth[1]
+    return found
+
+
+def _difference(
+    successes: NDArray[np.int64], trials: int, metric: Metric, target: int,
+    rng: np.random.Generator,
+) -> Array:  # fmt: skip
+    """Draws of the difference of two systems, as `bayesatk.compare` makes them."""
+    full = np.full(successes.shape[1], trials)
+    systems = []
+    for own in successes:
+        posterior = system_posterior("partial", States.of(own, full), [metric], HyperPrior())
+        p = posterior.draw(_DRAWS, rng, True).p
+        assert p is not None
+        systems.append(Values(partial(_latent, p), p))
+    both = drawn_together(systems, successes / trials, [metric], _DRAWS, _DRAWS, rng)
+    values = both[target].values[:, 0]
+    return np.asarray(values[:, 0] - values[:, 1])
+
+
+def _latent(p: Array, metric: Metric) -> Array:
+    return metric.latent(p)

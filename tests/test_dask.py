@@ -1,0 +1,113 @@
+"""Work through dask: lazy tallies, two workers, a worker that dies."""
+
+import os
+import signal
+import threading
+import time
+import tracemalloc
+import warnings
+
+import dask.array as da
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayesatk as bk
+
+DIMS = ("system", "question", "trial")
+QUIET = {"progressbar": False}
+
+
+def _marks(kind: str) -> tuple[np.ndarray, dict]:
+    rng = np.random.default_rng(1)
+    marks = rng.integers(0, 2, (2, 30, 8))
+    if kind == "missing":
+        return np.where(rng.random(marks.shape) < 0.2, np.nan, marks), {"missing": "ignore"}
+    if kind == "text":
+        return np.array(["no", "yes"], dtype=object)[marks], {"scores": {"no": 0, "yes": 1}}
+    return marks.astype({"bool": bool, "int8": np.int8}[kind]), {}
+
+
+@pytest.mark.parametrize("kind", ["bool", "int8", "missing", "text"])
+@pytest.mark.parametrize("chunks", [(2, 30, 8), (1, 7, 8), (2, 10, 3), (1, 1, 1)])
+def test_lazy_and_eager_tallies_are_the_same(kind, chunks) -> None:
+    marks, options = _marks(kind)
+    labels = {"system": ["a", "b"], "question": [f"q{i}" for i in range(30)]}
+    eager = xr.DataArray(marks, dims=DIMS, coords=labels)
+    lazy = eager.copy(data=da.from_array(marks, chunks=chunks))
+    xr.testing.assert_identical(
+        bk.tally(lazy, **options).dataset, bk.tally(eager, **options).dataset
+    )
+    turned = lazy.transpose("trial", "question", "system")
+    xr.testing.assert_identical(
+        bk.tally(turned, **options).dataset, bk.tally(eager, **options).dataset
+    )
+    one = {"system": "a"}
+    xr.testing.assert_identical(
+        bk.tally(lazy.sel(one), **options).dataset, bk.tally(eager.sel(one), **options).dataset
+    )
+
+
+def test_a_lazy_array_names_its_wrong_cell_like_any_other() -> None:
+    marks = np.zeros((2, 5, 4), int)
+    marks[1, 3, 2] = 7
+    for data in (marks, da.from_array(marks, chunks=(1, 2, 2))):
+        with pytest.raises(bk.OutcomeError, match="outcome 7 at system 1, question 3, trial 2"):
+            bk.tally(xr.DataArray(data, dims=DIMS))
+    with pytest.raises(bk.OutcomeError, match="missing outcomes"):
+        bk.tally(xr.DataArray(da.full((1, 3, 2), np.nan, chunks=1), dims=DIMS))
+    with pytest.raises(bk.OutcomeError, match="non-empty"):
+        bk.tally(xr.DataArray(da.zeros((2, 0, 3), int), dims=DIMS))
+
+
+def test_an_array_larger_than_its_memory_is_tallied() -> None:
+    """240 MB of outcomes, made as they are asked for, in a quarter of that."""
+    shape, chunks = (2, 30_000, 4_000), (1, 250, 4_000)
+
+    def block(block_info=None) -> np.ndarray:
+        first = block_info[None]["array-location"][1][0]
+        rows = np.arange(first, first + chunks[1])
+        own = (rows[:, None] + np.arange(chunks[2])) % 4 == 0
+        return own[None].astype(np.int8)
+
+    lazy = da.map_blocks(block, chunks=da.core.normalize_chunks(chunks, shape), dtype=np.int8)
+    tracemalloc.start()
+    data = bk.tally(xr.DataArray(lazy, dims=DIMS))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6
+    assert (data.successes.values == 1000).all()
+    assert int(data.trials.sum()) == 240_000_000
+
+
+@pytest.fixture
+def client():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the cluster's own start and end
+        from dask.distributed import Client
+
+        with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as found:
+            yield found
+
+
+@pytest.mark.slow
+def test_a_worker_killed_in_the_middle_loses_nothing(client, tmp_path) -> None:
+    path = tmp_path / "study.jsonl"
+    study = {"metrics": "pass@1,4", "pooling": "none", "seed": 3, **QUIET}
+    pids = list(client.run(os.getpid).values())
+
+    def kill() -> None:
+        while not path.exists():
+            time.sleep(0.01)
+        os.kill(pids[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spread = bk.calibrate(20, 8, replications=3000, path=path, client=client, **study)
+    killer.join()
+    assert pids[0] not in client.run(os.getpid).values()
+    assert len(path.read_text().splitlines()) == 60
+    alone = bk.calibrate(20, 8, replications=3000, **study)
+    xr.testing.assert_identical(spread.tree["prior_sbc"].ds, alone.tree["prior_sbc"].ds)
