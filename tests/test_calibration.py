@@ -12,6 +12,7 @@ from bayesatk.closed_form import posteriors
 from bayesatk.verification import worlds
 
 QUIET = {"progressbar": False}
+SCORES = (0.0, 0.5, 1.0)
 
 
 @pytest.mark.slow
@@ -36,6 +37,40 @@ def test_other_priors_are_calibrated() -> None:
 def test_pymc_is_calibrated() -> None:
     found = bk.calibrate(5, 4, "pass@2", engine="pymc", replications=150, seed=5, **QUIET)
     assert found.verdict == "calibrated", found.table.to_string()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("pooling", "size"), [("none", 400), ("complete", 400), ("partial", 100)])
+def test_scored_categories_are_calibrated(pooling, size) -> None:
+    found = bk.calibrate(
+        5, 4, "bayes max@3", pooling=pooling, scores=SCORES, replications=size, seed=6, **QUIET
+    )
+    assert found.verdict == "calibrated", found.table.to_string()
+    names = set(found.table.index)
+    assert ("mean_p lowest" in names) == (pooling != "none")
+    assert "max@3 questions" in names
+
+
+@pytest.mark.slow
+def test_the_crossed_model_is_calibrated() -> None:
+    found = bk.calibrate(
+        6, 4, "pass@2", engine="pymc", form="crossed", replications=50, seed=7, **QUIET
+    )
+    assert found.verdict == "calibrated", found.table.to_string()
+    assert {"correlation", "pass@2 population difference"} <= set(found.table.index)
+
+
+def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
+    right = worlds.category_posterior
+
+    def wrong(pooling, states, judged, prior, fallback):
+        return right(pooling, states, judged, bk.DirichletPrior((3.0, 1.0, 1.0)), fallback)
+
+    monkeypatch.setattr(worlds, "category_posterior", wrong)
+    found = bk.calibrate(
+        8, 2, "bayes", pooling="none", scores=SCORES, replications=400, seed=6, **QUIET
+    )
+    assert found.verdict == "wrong"
 
 
 @pytest.mark.parametrize("bug", ["prior", "counts"])
@@ -87,3 +122,11 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.calibrate(3, 2, prior=bk.HyperPrior.bda3())
     with pytest.raises(ValueError, match="engine must be"):
         bk.calibrate(3, 2, engine="stan")
+    with pytest.raises(ValueError, match="form must be left out"):
+        bk.calibrate(3, 2, form="full")
+    with pytest.raises(ValueError, match="right and wrong, with pooling='partial'"):
+        bk.calibrate(3, 2, form="crossed", engine="pymc", scores=SCORES)
+    with pytest.raises(TypeError, match="must be a CrossedPrior"):
+        bk.calibrate(3, 2, form="crossed", engine="pymc", prior=bk.HyperPrior())
+    with pytest.raises(ValueError, match="two or more, rising"):
+        bk.calibrate(3, 2, "bayes", scores=(1.0, 0.0))

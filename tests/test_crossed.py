@@ -149,13 +149,15 @@ def test_what_the_crossed_model_cannot_do_is_refused() -> None:
         bk.sample(runs, "bayes", prior_weight=0.5, progressbar=False)
 
 
-@pytest.mark.parametrize("centred", [True, False])
-def test_both_forms_are_one_prior(centred) -> None:
-    """Prior draws of p have the moments of their definition, whichever way they are written."""
-    runs = {"a": [[1, 0]], "b": [[0, 0]]}
+@pytest.mark.parametrize("questions", [2, 5])
+def test_the_model_is_its_definition(questions) -> None:
+    """Prior draws have the moments of the definition, in which nothing is centred."""
+    runs = {"a": [[1, 0]] * questions, "b": [[0, 0]] * questions}
     prior = bk.CrossedPrior(mu_sd=0.5, sigma_sd=1.0, eta=3.0)
-    model = bk.build_crossed(runs, prior=prior, centred=centred)
-    p, correlation = pm.draw([model["p"], model["correlation"]], draws=8000, random_seed=1)
+    model = bk.build_crossed(runs, prior=prior)
+    names = ("p", "correlation", "mu")
+    drawn = pm.draw([model[name] for name in names], draws=8000, random_seed=1)
+    p, correlation, mu = drawn
     rng = np.random.default_rng(2)
     size = 200_000
     rho = 2 * rng.beta(3.0, 3.0, size) - 1  # LKJ(eta) of two is a stretched Beta(eta, eta)
@@ -168,3 +170,10 @@ def test_both_forms_are_one_prior(centred) -> None:
     assert abs(p[:, :, 0].std() / q.std() - 1) < 0.05
     assert abs(correlation[:, 0, 1].var() - rho.var()) < 0.01
     assert abs(np.corrcoef(p[:, :, 0].T)[0, 1] - np.corrcoef(q)[0, 1]) < 0.04
+    assert np.abs(mu.std(axis=0) / 0.5 - 1).max() < 0.05
+    # Of one system: two questions share mu, and sigma; and mu is what p is centred on.
+    level = rng.normal(0.0, 0.5, size)
+    pair = expit(level + np.abs(rng.normal(0.0, 1.0, size)) * rng.normal(size=(2, size)))
+    expected = np.corrcoef(pair)[0, 1], np.corrcoef(pair[0], level)[0, 1]
+    assert abs(np.corrcoef(p[:, 0, :2].T)[0, 1] - expected[0]) < 0.04
+    assert abs(np.corrcoef(p[:, 0, 0], mu[:, 0])[0, 1] - expected[1]) < 0.04

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesatk.metrics import FAMILIES, Family, Metric, MetricGrid, parse
+import bayesatk as bk
+from bayesatk import metrics
+from bayesatk.core.credit import Credit
+from bayesatk.metrics import FAMILIES, Family, Metric, MetricGrid, parse, register
 from tests import witness
 
 NAMES = {"pass@": "pass@", "pass^": "pass^", "maj@": "maj@", "mg-pass@": "mg-pass@", "auc@": "auc"}
@@ -92,3 +95,33 @@ def test_grid_splits_into_named_variables() -> None:
     assert parts["g_pass_at_k"][1].shape == (1, 3, 2)
     assert parts["bayes"][1].tolist() == [float(len(grid) - 1)]
     assert grid.coords == {"k": [1, 2, 4], "tau": [0.5, 1.0]}
+
+
+def test_metrics_of_ones_own_are_known_once_registered(monkeypatch) -> None:
+    monkeypatch.setattr(metrics, "FAMILIES", dict(FAMILIES))
+    own = Family("pair_at_k", "pair@", lambda k: Credit.of(j >= 2 for j in range(k + 1)))
+    with pytest.raises(ValueError, match=r"bayesatk\.register\(family\)"):
+        parse("pair@3")
+    assert register(own) is own
+    assert register(own) is own
+    assert parse("PAIR@3") == (own.at(3),)
+    fit = bk.evaluate([[1, 0, 1]], "pair@2", rng=1)
+    assert bk.table(fit)["metric"].tolist() == ["pair@2", "pair@2"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "symbol", "message"),
+    [
+        ("pass_at_k", "new@", "must be new"),
+        ("new_at_k", "pass@", "must be new"),
+        ("new_at_k", "New@", "lower case"),
+        ("new_at_k", "new", "ending in"),
+        ("new_at_k", "@", "ending in"),
+        ("new_at_k", "new@b@", "no other"),
+        ("new_at_k", "a b@", "no other"),
+    ],
+)
+def test_what_cannot_be_a_name_is_refused(monkeypatch, variable, symbol, message) -> None:
+    monkeypatch.setattr(metrics, "FAMILIES", dict(FAMILIES))
+    with pytest.raises(ValueError, match=message):
+        register(Family(variable, symbol, FAMILIES["pass@"].credit))

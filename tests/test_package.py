@@ -30,8 +30,9 @@ PUBLIC = [
     "pass_at_k_ci", "pass_hat_k", "pass_hat_k_ci", "plan", "plot_baseline", "plot_calibration",
     "plot_curve", "plot_difference", "plot_difficulty", "plot_ranks", "plot_shrinkage",
     "plot_systems", "plot_verification", "plots", "plurality_at_k", "provenance", "random_baseline",
-    "random_baseline_distribution", "report", "sample", "sample_random_baseline", "save",
-    "simulate_stopping", "skill_if_selected", "table", "tables_of", "tally", "verify",
+    "random_baseline_distribution", "register", "report", "sample",
+    "sample_random_baseline", "save", "simulate_stopping", "skill_if_selected", "table",
+    "tables_of", "tally", "verify",
 ]  # fmt: skip
 
 

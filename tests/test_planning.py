@@ -93,6 +93,21 @@ def test_planned_decisions_are_right_as_often_as_planned() -> None:
     assert 0.75 < right / 120 < 0.95  # .85 within three standard errors
 
 
+@pytest.mark.slow
+def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
+    """Width of the paired comparison on questions with difficulties correlated at 0.8."""
+    pairs, options = {"a": (0.6, 0.3), "b": (0.6, 0.3)}, {"width": 0.15, "trials": [4]}
+    unpaired = bk.plan(pairs, "pass@1", **options).iloc[0]
+    row = bk.plan(pairs, "pass@1", correlation=0.8, **options).iloc[0]
+    questions = int(row["questions"])
+    assert questions < 0.6 * unpaired["questions"]
+    study = bk.simulate_stopping(
+        pairs, bk.StoppingRule("pass@1"), [questions], trials=4, correlation=0.8, replications=20,
+        progressbar=False,
+    )  # fmt: skip
+    assert (study.upper - study.lower).mean() == pytest.approx(0.15, rel=0.12)
+
+
 def test_a_pilot_is_averaged_over() -> None:
     rng = np.random.default_rng(2)
     p = rng.beta(MEAN * TOTAL, (1 - MEAN) * TOTAL, 400)
@@ -117,6 +132,7 @@ def test_single_trials_cannot_show_pass_at_k() -> None:
         ({"width": 0.1, "trials": [0]}, "trials must be integers >= 1"),
         ({"width": 0.1, "target": "all"}, "target must be"),
         ({"width": 0.1, "ci_prob": 2.0}, "ci_prob must lie"),
+        ({"width": 0.1, "correlation": 0.5}, "correlation must lie in"),
     ],
 )
 def test_impossible_plans_are_refused(options, message) -> None:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from bayesatk.max_random import max_random_pmf as max_random_pmf
     from bayesatk.metrics import Family as Family
     from bayesatk.metrics import Metric as Metric
+    from bayesatk.metrics import register as register
     from bayesatk.models.builders import build_beta_binomial as build_beta_binomial
     from bayesatk.models.builders import build_logit_normal as build_logit_normal
     from bayesatk.models.categories import build_answers as build_answers
@@ -133,6 +134,7 @@ _HOME = {
     "Family": "metrics",
     "HyperPrior": "core.priors",
     "Metric": "metrics",
+    "register": "metrics",
     "Outcomes": "outcomes",
     "auc_at_k": "parity",
     "auc_at_k_ci": "parity",

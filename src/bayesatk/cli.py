@@ -176,6 +176,9 @@ def plan(
         Literal["population", "questions"], typer.Option(help="Questions like these, or these.")
     ] = "population",
     trials: Annotated[str, typer.Option(help="Trials per question to consider.")] = "1,2,4,8,16",
+    correlation: Annotated[
+        float, typer.Option(help="Between the difficulties of two systems on the same questions.")
+    ] = 0.0,
     success: Success = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -196,7 +199,7 @@ def plan(
     with working("Planning ...", quiet or as_json):
         table = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,
-            trials=[int(part) for part in trials.split(",")],
+            trials=[int(part) for part in trials.split(",")], correlation=correlation,
         )  # fmt: skip
     _deliver(table, output, as_json, partial(print_plan, metric=metric))
 

@@ -321,9 +321,61 @@ def _parse_text(text: str) -> Iterator[Metric]:
         position = max(lowered.find("@"), lowered.find("^")) + 1
         family = FAMILIES.get(lowered[:position])
         if family is None:
-            raise ValueError(f"metrics: {word!r} is not a known metric. {_HELP}")
+            raise ValueError(
+                f"metrics: {word!r} is not a known metric. {_HELP} One of your own is known after "
+                "bayesatk.register(family)."
+            )
         ks, _, taus = lowered[position:].partition(":")
         yield from _members(family, word, ks, taus)
+
+
+def register(family: Family) -> Family:
+    """Make a metric of one's own known by its symbol, as those of the library are.
+
+    Then ``"two@4"`` is a metric wherever one may be named, and tables, comparisons, plots and
+    reports of results that hold it find it, in this process and (registered again) in any other.
+
+    Parameters
+    ----------
+    family : Family
+        Its symbol in lower case, ending in @ or ^; neither the symbol nor the variable of a known
+        metric.
+
+    Returns
+    -------
+    Family
+        The one given. Registering the same again changes nothing.
+
+    Raises
+    ------
+    ValueError
+        If the symbol cannot be one, or symbol or variable are taken.
+
+    Examples
+    --------
+    >>> from bayesatk.core.credit import Credit
+    >>> both = lambda k: Credit.of(j >= 2 for j in range(k + 1))
+    >>> pair = register(Family("pair_at_k", "pair@", both))
+    >>> parse("pair@3")[0].label
+    'pair@3'
+    """
+    symbol, known = family.symbol, FAMILIES.get(family.symbol)
+    if known == family:
+        return family
+    written = symbol == symbol.lower() and symbol[-1:] in ("@", "^") and len(symbol) > 1
+    if not written or any(sign in symbol[:-1] for sign in "@^,: "):
+        raise ValueError(
+            "symbol must be lower case, ending in '@' or '^', with no other @, ^, comma, colon or "
+            f"blank; got {symbol!r}."
+        )
+    taken = {one.variable for one in FAMILIES.values()}
+    if known is not None or family.variable in taken:
+        raise ValueError(
+            f"symbol and variable must be new; {symbol!r} or {family.variable!r} is a metric "
+            "already. Choose others."
+        )
+    FAMILIES[symbol] = family
+    return family
 
 
 def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:

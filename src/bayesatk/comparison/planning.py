@@ -28,13 +28,17 @@ class _Goal:
     prob_correct: float | None
     target: int
     ci_prob: float
+    correlation: float
 
     def reached(self, designs: list[list[Design]], questions: float) -> tuple[float, float]:
         """Return the expected width (of a difference), and the probability of a right call."""
-        variance = np.array(
-            [[one.variance(questions)[self.target] for one in pair] for pair in designs]
-        )
-        sd = np.sqrt(variance.sum(axis=1))
+        variance = np.array([[one.variance(questions) for one in pair] for pair in designs])
+        total = variance[:, :, self.target].sum(axis=1)
+        if variance.shape[1] > 1:
+            # What the draw of questions adds is shared as far as their difficulty is.
+            drawn = np.maximum(variance[:, :, self.target] - variance[:, :, 0], 0.0)
+            total = total - 2.0 * self.correlation * np.sqrt(drawn.prod(axis=1))
+        sd = np.sqrt(total)
         width = float(2.0 * ndtri(0.5 + 0.5 * self.ci_prob) * sd.mean())
         if len(designs[0]) < 2:
             return width, float("nan")
@@ -57,6 +61,7 @@ def plan(
     target: Literal["questions", "population"] = "population",
     trials: Sequence[int] = _TRIALS,
     ci_prob: float = 0.95,
+    correlation: float = 0.0,
 ) -> pd.DataFrame:
     """Questions needed at each number of trials, for a width or for a right decision.
 
@@ -79,6 +84,9 @@ def plan(
         Trials per question to consider.
     ci_prob : float
         Probability of the interval.
+    correlation : float
+        Between the two systems' difficulties, in [0, 1): what the same questions for both are
+        worth. `bayesatk.build_crossed` estimates it from a pilot.
 
     Returns
     -------
@@ -97,8 +105,8 @@ def plan(
     -----
     Preposterior analysis in closed form: expected posterior variances over the Beta-binomial counts
     to come, with the uncertainty of the difficulty distribution from its Fisher information and the
-    uniform prior; the posterior is taken to be normal, and the two systems' difficulties
-    independent, which asks for too much when the same questions are hard for both.
+    uniform prior; the posterior is taken to be normal. With ``correlation=0`` two systems are
+    planned for as if they were asked different questions, which asks for too many.
 
     Examples
     --------
@@ -115,7 +123,7 @@ def plan(
     if target not in TARGETS:
         raise ValueError(f"target must be 'questions' or 'population'; got {target!r}.")
     difficulties = _difficulties(source)
-    goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob)
+    goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
     _check_goal(goal, difficulties.shape[1])
     rows = []
     for n in trials:
@@ -153,6 +161,11 @@ def _check_goal(goal: _Goal, systems: int) -> None:
             raise ValueError(
                 f"prob_correct must lie strictly between 0.5 and 1; got {goal.prob_correct}."
             )
+    if not 0.0 <= goal.correlation < 1.0 or (goal.correlation > 0.0 and systems < 2):
+        raise ValueError(
+            "correlation must lie in [0, 1), and needs two systems to be between; got "
+            f"{goal.correlation} for {systems}."
+        )
     if not 0.0 < goal.ci_prob < 1.0:
         raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {goal.ci_prob}.")
 

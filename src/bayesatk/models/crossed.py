@@ -2,17 +2,14 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
 from bayesatk.core.priors import CrossedPrior
 from bayesatk.models.builders import coordinates, observe
 from bayesatk.outcomes import Outcomes, tally
 
-_MANY = 10.0  # trials of a cell from which its difficulty is known better than its prior
 
-
-def build_crossed(
-    data: object, *, prior: CrossedPrior | None = None, centred: bool | None = None
-) -> pm.Model:
+def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Model:
     """Logit-normal difficulties of all systems together, correlated over questions.
 
     ``logit p[s, q] = mu[s] + sigma[s] z[s, q]``, where the ``z`` of a question are normal with a
@@ -24,9 +21,6 @@ def build_crossed(
     data : Outcomes or anything `bayesatk.tally` accepts
         Binary outcomes of two systems or more; cells may lack trials.
     prior : CrossedPrior, optional
-    centred : bool, optional
-        Sample difficulties themselves, or standard normals that are turned into them. Default:
-        centred when the median cell has ten trials or more. The other form mixes badly.
 
     Returns
     -------
@@ -39,11 +33,17 @@ def build_crossed(
     ValueError
         If there is one system only.
 
+    Notes
+    -----
+    Written so that NUTS moves freely: the mean difficulty of *these* questions, which the trials
+    tell, is sampled (``centre``), with deviations from it that add up to zero, and ``mu`` follows
+    given that mean (Matheron's rule). The joint distribution is the one above.
+
     Examples
     --------
     >>> model = build_crossed({"a": [[1, 0], [1, 1]], "b": [[0, 0], [1, 0]]})
     >>> sorted(variable.name for variable in model.deterministics)
-    ['correlation', 'p', 'sigma']
+    ['correlation', 'mu', 'p', 'sigma']
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = CrossedPrior() if prior is None else prior
@@ -53,22 +53,24 @@ def build_crossed(
             "data must be of at least two systems to be crossed; got one. Use "
             "bayesatk.build_logit_normal."
         )
-    if centred is None:
-        centred = bool(np.median(outcomes.trials.values) >= _MANY)
     coords = coordinates(outcomes)
     with pm.Model(coords={**coords, "other": coords["system"]}) as model:
-        mu = pm.Normal("mu", 0.0, prior.mu_sd, dims="system")
         chol, correlation, sigma = pm.LKJCholeskyCov(
             "covariance", n=size, eta=prior.eta, store_in_trace=False,
             sd_dist=pm.HalfNormal.dist(prior.sigma_sd, shape=size),
         )  # fmt: skip
         pm.Deterministic("sigma", sigma, dims="system")
         pm.Deterministic("correlation", correlation, dims=("system", "other"))
-        if centred:
-            difficulty = pm.MvNormal("difficulty", mu, chol=chol, dims=("question", "system"))
-        else:
-            standard = pm.Normal("standard", dims=("question", "system"))
-            difficulty = mu + standard @ chol.T
-        p = pm.Deterministic("p", pm.math.invlogit(difficulty.T), dims=("system", "question"))
+        questions = outcomes.trials.shape[1]
+        spread = chol / np.sqrt(questions)  # of the mean of so many questions, given mu
+        total = prior.mu_sd**2 * pt.eye(size) + spread @ spread.T
+        centre = pm.MvNormal("centre", pt.zeros(size), cov=total, dims="system")
+        free = prior.mu_sd * pm.Normal("mu_standard", dims="system")
+        drawn = spread @ pm.Normal("centre_standard", dims="system")
+        gain = prior.mu_sd**2 * pt.linalg.solve(total, centre - free - drawn)
+        pm.Deterministic("mu", free + gain, dims="system")
+        standard = pm.ZeroSumNormal("standard", dims=("system", "question"))
+        difficulty = centre[:, None] + chol @ standard
+        p = pm.Deterministic("p", pm.math.invlogit(difficulty), dims=("system", "question"))
         observe(outcomes, p)
     return model
