@@ -1,7 +1,5 @@
 """Systems crossed with questions: the sampled model, and the paired bootstrap held against it."""
 
-import warnings
-
 import numpy as np
 import pymc as pm
 import pytest
@@ -30,8 +28,6 @@ def _data(seed: int, questions: int, trials: int) -> tuple[bk.Outcomes, np.ndarr
 
 @pytest.fixture(scope="module")
 def crossed():
-    # PyTensor says that it has no BLAS; nothing here is large enough to miss it.
-    warnings.filterwarnings("ignore", "PyTensor could not link to a BLAS")
     data, p = _data(3, 120, 4)
     counts = data.successes.values, data.trials.values.copy()
     counts[1][1, 100:] = 0

@@ -7,7 +7,19 @@ from bayesatk.core.credit import Array
 from bayesatk.core.distribution import Distribution
 
 DEAD = 1e-11  # modulus at which a characteristic function counts as zero
+PHASE = 2.0  # largest phase step between quadrature points that they still resolve
 _POINTS = 1024
+
+
+def log_phi(flat: Array, phases: Array, count: Array) -> NDArray[np.complex128]:
+    """Log characteristic function of each node: states' own, times their multiplicities."""
+    cosine, sine = flat @ np.cos(phases), flat @ np.sin(phases)
+    shape = (-1, len(count), phases.shape[1])
+    with np.errstate(divide="ignore"):
+        modulus = np.log(np.hypot(cosine, sine)).reshape(shape)
+    angle = np.arctan2(sine, cosine).reshape(shape)
+    total = np.einsum("gsf,s->gf", modulus, count) + 1j * np.einsum("gsf,s->gf", angle, count)
+    return np.asarray(total, complex)
 
 
 def first_dead(phi: NDArray[np.complex128], level: float = DEAD) -> int | None:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from bayesatk.core.beta_binomial import beta_binomial_moments
 from bayesatk.core.credit import Array
 from bayesatk.core.distribution import Distribution, monotone_slopes
-from bayesatk.core.fourier import first_dead
+from bayesatk.core.fourier import PHASE, first_dead, log_phi
 from bayesatk.core.mixture import StateMixture, deviations, node_offsets
 from bayesatk.core.moments import latent_on_nodes
 
@@ -23,8 +23,11 @@ _CELLS_PER_SD = (32.0, 2048.0)  # resolution, finer where there are few terms to
 _FLOATS = 250_000  # lattice points transformed at once: 2 MB, to stay in cache
 _LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0.9975]])
 _ROUNDING = 1e-9  # smallest error that is stated
-_MIXED = 1e-5  # of a mixture whose nodes stand for a continuum
+_MIXED, _MIXED_SMOOTH = 1e-5, 3e-7  # of a mixture whose nodes stand for a continuum
 _WORK = 1e7  # cells times states times nodes
+_SMOOTH = 80  # frequencies of the window by which a smooth node has died
+_PROBES = np.array([0.85, 0.92, 1.0])  # of the last of them
+_SILENT = 1e-13  # modulus times weight of a node that has
 
 
 def lattice_distribution(
@@ -37,18 +40,63 @@ def lattice_distribution(
     the quadrature points, which both share.
     """
     moments = mixture.moments
-    terms = len(mixture.states) * len(mixture.nodes)
+    edged = _edged(mixture, column, window)
+    terms = max(1, len(mixture.states) * int(edged.sum()))
     per_sd = np.clip(_WORK / 100.0 / terms, *_CELLS_PER_SD) / np.sqrt(moments.variance[column])
     wanted = min(per_sd * (window[1] - window[0]), _WORK / terms)
     cells = 2 ** int(np.clip(np.log2(wanted) + 1.0, *_CELLS))
-    fine, coarse = (_convolved(mixture, column, window, size) for size in (cells, cells // 4))
+    fine, coarse = (
+        _convolved(mixture, column, window, size, edged) for size in (cells, cells // 4)
+    )
     gap = np.abs(fine.quantile(_LEVELS) - coarse.quantile(_LEVELS)).max()
-    floor = _ROUNDING if len(mixture.nodes) == 1 else _MIXED
+    # Of nodes that stand for a continuum: as for a Fourier series, and more where there are edges.
+    floor = _ROUNDING
+    if len(mixture.nodes) > 1:
+        floor = _MIXED_SMOOTH + _MIXED * float(moments.weight[edged].sum())
     return replace(fine, error=float(min(4.0 * gap + floor, max(fine.error, floor))))
 
 
+def _edged(mixture: StateMixture, column: int, window: tuple[float, float]) -> NDArray[np.bool_]:
+    """Whether each node's characteristic function is still alive after so many frequencies.
+
+    What has died is smooth: it needs no lattice, its few frequencies are computed as they are.
+    """
+    moments, questions = mixture.moments, mixture.states.questions
+    mean, rest = moments.mean[column], float(moments.weight @ moments.node_complement[:, column])
+    found = np.ones(len(mixture.nodes), bool)
+    found[mixture.concentrated] = False
+    last = _SMOOTH * 2.0 * np.pi / (window[1] - window[0])
+    for block in mixture.blocks([column]):
+        gap = deviations(block, 0, mean, rest) / questions
+        if float(np.abs(np.diff(gap)).max()) * last <= PHASE:
+            flat = block.weights.reshape(-1, block.weights.shape[-1])
+            logs = log_phi(flat, np.outer(gap, last * _PROBES), mixture.states.count).real
+            weight = moments.weight[block.nodes]
+            found[block.nodes] = weight * np.exp(logs.max(axis=1)) > _SILENT
+    return found
+
+
+def _smooth_phi(
+    mixture: StateMixture, column: int, omega: Array, edged: NDArray[np.bool_]
+) -> NDArray[np.complex128]:
+    """Characteristic functions of the smooth nodes at low frequencies, mixed."""
+    moments, questions = mixture.moments, mixture.states.questions
+    mean, rest = moments.mean[column], float(moments.weight @ moments.node_complement[:, column])
+    phi = np.zeros(len(omega), complex)
+    for block in mixture.blocks([column], only=~edged):
+        gap = deviations(block, 0, mean, rest) / questions
+        flat = block.weights.reshape(-1, block.weights.shape[-1])
+        logs = log_phi(flat, np.outer(gap, omega), mixture.states.count)
+        phi += moments.weight[block.nodes] @ np.exp(logs)
+    return phi
+
+
 def _convolved(
-    mixture: StateMixture, column: int, window: tuple[float, float], cells: int
+    mixture: StateMixture,
+    column: int,
+    window: tuple[float, float],
+    cells: int,
+    edged: NDArray[np.bool_],
 ) -> Distribution:
     """Distribution on so many cells; its error is stated as one of them.
 
@@ -69,7 +117,12 @@ def _convolved(
     for shift, share in shares.items():
         turn = np.exp(logs - 1j * np.outer(lower + shift, omega * cell))
         phi += (moments.weight[mixture.concentrated] * share) @ turn
-    phi += _lattice_phi(mixture, column, cells, cell, top)
+    phi += _lattice_phi(mixture, column, cells, cell, top, edged)
+    low = omega <= _SMOOTH * 2.0 * np.pi / (window[1] - window[0])
+    # The lattice counts from `top`, characteristic functions from the mean; the transform of numpy
+    # turns the other way.
+    turned = np.conj(_smooth_phi(mixture, column, np.asarray(omega[low], float), edged))
+    phi[low] += turned * np.exp(1j * omega[low] * top)
     dead = first_dead(phi)
     if dead is not None:
         phi[dead:] = 0.0
@@ -107,14 +160,19 @@ def _below(mass: Array) -> Array:
 
 
 def _lattice_phi(
-    mixture: StateMixture, column: int, cells: int, cell: float, top: float
+    mixture: StateMixture,
+    column: int,
+    cells: int,
+    cell: float,
+    top: float,
+    edged: NDArray[np.bool_],
 ) -> NDArray[np.complex128]:
-    """Discrete Fourier transform of the lattice distribution, mixed over the resolved nodes."""
+    """Discrete Fourier transform of the lattice distribution, mixed over the nodes with edges."""
     moments, questions = mixture.moments, mixture.states.questions
     mean, rest = moments.mean[column], float(moments.weight @ moments.node_complement[:, column])
     phi = np.zeros(cells // 2 + 1, complex)
     refine, size = _refinement(mixture, column, cell), _FLOATS // (len(mixture.states) * cells)
-    for block in mixture.blocks([column], refine, max(1, size)):
+    for block in mixture.blocks([column], refine, max(1, size), edged):
         place = (deviations(block, 0, mean, rest) - top) / questions / cell
         lower, shares = split(place)
         rows = np.tile(np.arange(len(place)), len(shares))

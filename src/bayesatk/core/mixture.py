@@ -126,9 +126,13 @@ class StateMixture:
         """Nodes whose Beta prior is too narrow for the shared rules."""
         return self._classes[-1]
 
-    def rules(self, refine: float = 1.0) -> Iterator[tuple[NDArray[np.intp], BetaRule]]:
+    def rules(
+        self, refine: float = 1.0, only: NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[NDArray[np.intp], BetaRule]]:
         """Yield node indices with the rule that resolves them, denser by ``refine``."""
         for members in self._classes[:-1]:
+            if only is not None:
+                members = members[only[members]]
             if len(members):
                 alpha, beta = self.nodes.alpha[members], self.nodes.beta[members]
                 widest = (alpha + beta).max() + self._scale
@@ -141,10 +145,11 @@ class StateMixture:
         columns: Sequence[int] | None = None,
         refine: float = 1.0,
         most: int | None = None,
+        only: NDArray[np.bool_] | None = None,
     ) -> Iterator[Block]:
         """Yield posterior weights in blocks of bounded memory, with the credits' values."""
         chosen = self.credits if columns is None else [self.credits[i] for i in columns]
-        for members, rule in self.rules(refine):
+        for members, rule in self.rules(refine, only):
             value, complement = latent_on_nodes(chosen, rule)
             size = max(1, min(most or len(members), _BLOCK // (len(self.states) * len(rule))))
             for start in range(0, len(members), size):

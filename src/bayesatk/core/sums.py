@@ -20,14 +20,13 @@ from scipy.special import logsumexp
 
 from bayesatk.core.credit import Array
 from bayesatk.core.distribution import BetaMixture, Distribution, MonotoneImage, constant
-from bayesatk.core.fourier import DEAD, first_dead, invert
+from bayesatk.core.fourier import DEAD, PHASE, first_dead, invert, log_phi
 from bayesatk.core.lattice import lattice_distribution
 from bayesatk.core.mixture import StateMixture, deviations, node_offsets
 
 _LOST = 1e-11  # probability allowed outside the window, per side
 _FREQUENCIES = 20  # to begin with
 _MOST_FREQUENCIES = 80  # beyond these a lattice is cheaper
-_PHASE = 2.0  # largest phase step between quadrature points that they still resolve
 _MIXED = 1e-7  # error of quantiles of a mixture whose nodes stand for a continuum
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0])
@@ -103,17 +102,6 @@ def _windows(mixture: StateMixture, columns: Sequence[int]) -> dict[int, tuple[f
     return windows
 
 
-def _log_phi(flat: Array, phases: Array, count: Array) -> NDArray[np.complex128]:
-    """Log characteristic function of each node: states' own, times their multiplicities."""
-    cosine, sine = flat @ np.cos(phases), flat @ np.sin(phases)
-    shape = (-1, len(count), phases.shape[1])
-    with np.errstate(divide="ignore"):
-        modulus = np.log(np.hypot(cosine, sine)).reshape(shape)
-    angle = np.arctan2(sine, cosine).reshape(shape)
-    total = np.einsum("gsf,s->gf", modulus, count) + 1j * np.einsum("gsf,s->gf", angle, count)
-    return np.asarray(total, complex)
-
-
 def _try_series(
     mixture: StateMixture,
     columns: list[int],
@@ -165,9 +153,9 @@ def _series(
         for position, i in enumerate(columns):
             gap = deviations(block, position, moments.mean[i], rest[i])
             step = float(np.abs(np.diff(gap)).max()) * omega[i][-1] / questions
-            resolved[i] = resolved[i] and step <= _PHASE
+            resolved[i] = resolved[i] and step <= PHASE
             if resolved[i]:
-                logs = _log_phi(flat, np.outer(gap, omega[i] / questions), mixture.states.count)
+                logs = log_phi(flat, np.outer(gap, omega[i] / questions), mixture.states.count)
                 phi[i] += np.asarray(moments.weight[block.nodes] @ np.exp(logs))
     alive = {}
     for i in columns:

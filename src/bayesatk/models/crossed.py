@@ -55,22 +55,30 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
         )
     coords = coordinates(outcomes)
     with pm.Model(coords={**coords, "other": coords["system"]}) as model:
-        chol, correlation, sigma = pm.LKJCholeskyCov(
-            "covariance", n=size, eta=prior.eta, store_in_trace=False,
+        packed = pm.LKJCholeskyCov(
+            "covariance", n=size, eta=prior.eta, compute_corr=False,
             sd_dist=pm.HalfNormal.dist(prior.sigma_sd, shape=size),
         )  # fmt: skip
-        pm.Deterministic("sigma", sigma, dims="system")
+        chol = pm.expand_packed_triangular(size, packed)
+        covariance = _product(chol, chol.T)
+        sigma = pm.Deterministic("sigma", pt.sqrt(pt.diagonal(covariance)), dims="system")
+        correlation = covariance / (sigma[:, None] * sigma)
         pm.Deterministic("correlation", correlation, dims=("system", "other"))
         questions = outcomes.trials.shape[1]
         spread = chol / np.sqrt(questions)  # of the mean of so many questions, given mu
-        total = prior.mu_sd**2 * pt.eye(size) + spread @ spread.T
+        total = prior.mu_sd**2 * pt.eye(size) + covariance / questions
         centre = pm.MvNormal("centre", pt.zeros(size), cov=total, dims="system")
         free = prior.mu_sd * pm.Normal("mu_standard", dims="system")
-        drawn = spread @ pm.Normal("centre_standard", dims="system")
+        drawn = _product(spread, pm.Normal("centre_standard", dims="system")[:, None])[:, 0]
         gain = prior.mu_sd**2 * pt.linalg.solve(total, centre - free - drawn)
         pm.Deterministic("mu", free + gain, dims="system")
         standard = pm.ZeroSumNormal("standard", dims=("system", "question"))
-        difficulty = centre[:, None] + chol @ standard
+        difficulty = centre[:, None] + _product(chol, standard)
         p = pm.Deterministic("p", pm.math.invlogit(difficulty), dims=("system", "question"))
         observe(outcomes, p)
     return model
+
+
+def _product(a: pt.TensorVariable, b: pt.TensorVariable) -> pt.TensorVariable:
+    """Matrix product written out: PyTensor's own looks for a BLAS, and warns where there is none."""
+    return (a[:, :, None] * b[None]).sum(axis=1)
