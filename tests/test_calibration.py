@@ -51,15 +51,6 @@ def test_scored_categories_are_calibrated(pooling, size) -> None:
     assert "max@3 questions" in names
 
 
-@pytest.mark.slow
-def test_the_crossed_model_is_calibrated() -> None:
-    found = bk.calibrate(
-        6, 4, "pass@2", engine="pymc", form="crossed", replications=50, seed=7, **QUIET
-    )
-    assert found.verdict == "calibrated", found.table.to_string()
-    assert {"correlation", "pass@2 population difference"} <= set(found.table.index)
-
-
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
     right = worlds.category_posterior
 

@@ -5,6 +5,8 @@ import pymc as pm
 import pytest
 from scipy.linalg import sqrtm
 from scipy.special import expit
+from scipy.stats import beta as beta_distribution
+from scipy.stats import kstest
 
 import bayesatk as bk
 from bayesatk.comparison.pairing import difficulty_correlation, question_noise, reordered
@@ -173,3 +175,23 @@ def test_the_model_is_its_definition(questions) -> None:
     expected = np.corrcoef(pair)[0, 1], np.corrcoef(pair[0], level)[0, 1]
     assert abs(np.corrcoef(p[:, 0, :2].T)[0, 1] - expected[0]) < 0.04
     assert abs(np.corrcoef(p[:, 0, 0], mu[:, 0])[0, 1] - expected[1]) < 0.04
+
+
+@pytest.mark.parametrize(("size", "eta"), [(3, 1.0), (4, 2.5)])
+def test_correlation_matrices_are_lkj(size, eta) -> None:
+    """Every correlation is Beta(eta + (size - 2)/2) on (-1, 1), whichever pair."""
+    runs = {name: [[1, 0]] for name in "abcd"[:size]}
+    model = bk.build_crossed(runs, prior=bk.CrossedPrior(eta=eta))
+    drawn = pm.draw(model["correlation"], draws=4000, random_seed=1)
+    np.testing.assert_allclose(np.diagonal(drawn, axis1=1, axis2=2), 1.0)
+    assert np.linalg.eigvalsh(drawn).min() > -1e-9
+    b = eta + (size - 2) / 2
+    for i, j in zip(*np.tril_indices(size, -1), strict=True):
+        assert kstest((drawn[:, i, j] + 1) / 2, beta_distribution(b, b).cdf).pvalue > 1e-4
+    # E log det, from the density det^(eta - 1): the partial correlations are independent.
+    rng = np.random.default_rng(2)
+    shapes = [eta + (size - 2 - k) / 2 for k in range(size - 1) for _ in range(size - 1 - k)]
+    z = [2 * rng.beta(one, one, 50_000) - 1 for one in shapes]
+    expected = sum(np.log1p(-(one**2)).mean() for one in z)
+    found = np.linalg.slogdet(drawn)[1]
+    assert abs(found.mean() - expected) < 5 * found.std() / np.sqrt(4000)

@@ -36,14 +36,14 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
     Notes
     -----
     Written so that NUTS moves freely: the mean difficulty of *these* questions, which the trials
-    tell, is sampled (``centre``), with deviations from it that add up to zero, and ``mu`` follows
+    tell, is sampled, with deviations from it that add up to zero, and ``mu`` follows
     given that mean (Matheron's rule). The joint distribution is the one above.
 
     Examples
     --------
     >>> model = build_crossed({"a": [[1, 0], [1, 1]], "b": [[0, 0], [1, 0]]})
     >>> sorted(variable.name for variable in model.deterministics)
-    ['correlation', 'mu', 'p', 'sigma']
+    ['correlation', 'mu', 'p']
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = CrossedPrior() if prior is None else prior
@@ -55,19 +55,15 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
         )
     coords = coordinates(outcomes)
     with pm.Model(coords={**coords, "other": coords["system"]}) as model:
-        packed = pm.LKJCholeskyCov(
-            "covariance", n=size, eta=prior.eta, compute_corr=False,
-            sd_dist=pm.HalfNormal.dist(prior.sigma_sd, shape=size),
-        )  # fmt: skip
-        chol = pm.expand_packed_triangular(size, packed)
-        covariance = _product(chol, chol.T)
-        sigma = pm.Deterministic("sigma", pt.sqrt(pt.diagonal(covariance)), dims="system")
-        correlation = covariance / (sigma[:, None] * sigma)
-        pm.Deterministic("correlation", correlation, dims=("system", "other"))
+        sigma = pm.HalfNormal("sigma", prior.sigma_sd, dims="system")
+        root = _lkj_root(size, prior.eta)
+        pm.Deterministic("correlation", _product(root, root.T), dims=("system", "other"))
+        chol = sigma[:, None] * root
         questions = outcomes.trials.shape[1]
         spread = chol / np.sqrt(questions)  # of the mean of so many questions, given mu
-        total = prior.mu_sd**2 * pt.eye(size) + covariance / questions
-        centre = pm.MvNormal("centre", pt.zeros(size), cov=total, dims="system")
+        total = prior.mu_sd**2 * pt.eye(size) + _product(spread, spread.T)
+        level = pm.Normal("centre_level", dims="system")
+        centre = _product(pt.linalg.cholesky(total), level[:, None])[:, 0]
         free = prior.mu_sd * pm.Normal("mu_standard", dims="system")
         drawn = _product(spread, pm.Normal("centre_standard", dims="system")[:, None])[:, 0]
         gain = prior.mu_sd**2 * pt.linalg.solve(total, centre - free - drawn)
@@ -79,6 +75,20 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
     return model
 
 
+def _lkj_root(size: int, eta: float) -> pt.TensorVariable:
+    """Cholesky factor of an LKJ correlation matrix, from its partial correlations.
+
+    Those are independent Beta variables on (-1, 1) (Lewandowski, Kurowicka and Joe 2009), which
+    compile in a moment where PyMC's own distribution loops.
+    """
+    rows, columns = np.tril_indices(size, -1)
+    shape = eta + (size - 2 - columns) / 2.0
+    partial = 2.0 * pm.Beta("partial_correlation", shape, shape, shape=len(rows)) - 1.0
+    below = pt.zeros((size, size))[rows, columns].set(partial)
+    left = 0.5 * pt.log1p(-(below**2))
+    return (below + pt.eye(size)) * pt.exp(pt.cumsum(left, axis=1) - left)
+
+
 def _product(a: pt.TensorVariable, b: pt.TensorVariable) -> pt.TensorVariable:
-    """Matrix product written out: PyTensor's own looks for a BLAS, and warns where there is none."""
+    """Matrix product written out: PyTensor's looks for a BLAS, and warns where there is none."""
     return (a[:, :, None] * b[None]).sum(axis=1)
