@@ -1,6 +1,6 @@
 """Leaderboards with known truth: is P(best) calibrated, are tiers right, are equals kept together.
 
-    python -m benchmarks.leaderboards [--replications 300]
+    python -m benchmarks.leaderboards [--replications 300] [--spread 0.3]
 
 Systems answer the same questions, with logit-normal difficulties correlated at 0.8, four trials
 each; the closed form fits Beta difficulties, as it would fit yours.
@@ -94,9 +94,10 @@ def calibration(found: dict[str, np.ndarray], target: int) -> list[tuple[str, in
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=300)
-    size = parser.parse_args().replications
-    console = Console()
-    found, equal = study(size, 0.3), study(size, 0.0)
+    parser.add_argument("--spread", type=float, default=0.3, help="of the systems, in logits")
+    options = parser.parse_args()
+    size, console = options.replications, Console()
+    found, equal = study(size, options.spread), study(size, 0.0)
     for target, name in enumerate(("these questions", "questions like these")):
         table = Table("P(best)", "systems", "claimed", "were best", title=name)
         for label, count, claim, was in calibration(found, target):

@@ -119,5 +119,11 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.calibrate(3, 2, form="crossed", engine="pymc", scores=SCORES)
     with pytest.raises(TypeError, match="must be a CrossedPrior"):
         bk.calibrate(3, 2, form="crossed", engine="pymc", prior=bk.HyperPrior())
-    with pytest.raises(ValueError, match="two or more, rising"):
-        bk.calibrate(3, 2, "bayes", scores=(1.0, 0.0))
+    for scores in ((1.0, 0.0), (0.0, float("nan")), (0.0, float("inf")), "ab", 3):
+        with pytest.raises(ValueError, match="two or more finite numbers, rising"):
+            bk.calibrate(3, 2, "bayes", scores=scores)
+    for size in ((0, 2), (3, 0), (3.5, 2)):
+        with pytest.raises(ValueError, match="must be an integer >= 1"):
+            bk.calibrate(*size)
+    with pytest.raises(ValueError, match="replications must be an integer >= 1"):
+        bk.calibrate(3, 2, replications=0)

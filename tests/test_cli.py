@@ -338,6 +338,18 @@ def test_systems_without_a_common_question_have_no_tiers(tmp_path) -> None:
     assert ">nan" not in page.read_text().lower()
 
 
+def test_systems_that_share_nothing_are_told_so(tmp_path) -> None:
+    path, page = tmp_path / "none.csv", tmp_path / "r.html"
+    path.write_text("system,task,passed\na,x,1\nb,y,1\n")
+    options = ("-m", "pass@1", "--missing", "ignore", "--seed", 1)
+    done = run("compare", path, *options)
+    assert done.exit_code == 0, done.stderr
+    assert "no two systems tried the same question" in done.output
+    done = run("report", path, *options, "-o", page)
+    assert done.exit_code == 0, done.stderr
+    assert "nothing can be compared" in page.read_text()
+
+
 def test_one_task_of_several_can_be_read() -> None:
     logs = [LOGS / "inspect/arithmetic_a.eval", LOGS / "inspect/shuffled.eval"]
     done = run("evaluate", *logs, "-m", "pass@1", "--task", "arithmetic", "--seed", 1)

@@ -28,20 +28,21 @@ def _data(seed: int, questions: int, trials: int) -> tuple[bk.Outcomes, np.ndarr
     return bk.tally(counts, systems=["a", "b"]), p
 
 
-@pytest.fixture(scope="module")
-def crossed():
+@pytest.mark.slow
+def test_the_crossed_model_and_what_it_is_compared_with(tmp_path) -> None:
+    """One sampling, three questions to it."""
     data, p = _data(3, 120, 4)
     counts = data.successes.values, data.trials.values.copy()
     counts[1][1, 100:] = 0
     counts[0][1, 100:] = 0
     holes = bk.tally(counts, systems=["a", "b"], missing="ignore")
     fit = bk.sample(holes, "pass@1,2", form="crossed", keep=["p"], rng=1, progressbar=False)
-    return holes, p, fit
+    _finds_the_correlation_and_fills_gaps(p, fit)
+    _says_what_it_cannot_give(fit, tmp_path)
+    _tells_the_story_of_the_bootstrap(holes, fit)
 
 
-@pytest.mark.slow
-def test_the_crossed_model_finds_the_correlation_and_fills_gaps(crossed) -> None:
-    _, p, fit = crossed
+def _finds_the_correlation_and_fills_gaps(p, fit) -> None:
     posterior = fit["posterior"].to_dataset()
     rho = posterior["correlation"].sel(system="a", other="b")
     assert abs(float(rho.mean()) - RHO) < 3 * float(rho.std())
@@ -54,9 +55,22 @@ def test_the_crossed_model_finds_the_correlation_and_fills_gaps(crossed) -> None
     assert ((p[1, 100:] - centre) ** 2).mean() < 0.7 * p[1, 100:].var()
 
 
-@pytest.mark.slow
-def test_bootstrap_and_crossed_model_tell_the_same_story(crossed) -> None:
-    holes, _, sampled = crossed
+def _says_what_it_cannot_give(fit, tmp_path) -> None:
+    for refused in (
+        bk.exact_loo, bk.log_evidence, bk.log_bayes_factor_equal,
+        lambda one: bk.log_bayes_factor_chance(one, 0.5),
+        lambda one: bk.random_baseline(one, 0.5, rng=1), bk.criticise,
+        lambda one: bk.plan(one, "pass@1", width=0.1), bk.plot_difficulty,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="crossed"):
+            refused(fit)
+    compared = bk.compare(fit, rng=1)
+    assert compared["ranks"].attrs["ranked_on"] == 120
+    bk.report(compared, tmp_path / "report.html")
+    assert bk.load_result(bk.save(compared, tmp_path / "fit.nc")).identical(compared)
+
+
+def _tells_the_story_of_the_bootstrap(holes, sampled) -> None:
     full = bk.compare(bk.evaluate(holes, "pass@1,2", rng=1), rng=1)["comparison"]["pass_at_k"]
     theirs = bk.compare(sampled, rng=1)["comparison"]
     assert theirs["shared_questions"].values.tolist() == [[120, 120], [120, 120]]

@@ -184,6 +184,20 @@ def test_ragged_and_textual_statistics_can_be_saved(tmp_path) -> None:
     assert again["message"].values.tolist() == ["", "diverged"]
 
 
+@pytest.mark.parametrize("name", ["fit.nc", "fit.zarr"])
+def test_what_cannot_be_saved_leaves_the_old_file_alone(tmp_path, name) -> None:
+    fit = bk.evaluate([[1, 0]], "bayes", draws=5, rng=1)
+    path = bk.save(fit, tmp_path / name)
+    odd = fit.copy()
+    mixed = np.array([1, "a", None], object)
+    odd["odd"] = xr.DataTree(xr.Dataset({"v": ("x", mixed)}))
+    with pytest.raises(ValueError, match=r"numbers and text to be saved.*Nothing was written"):
+        bk.save(odd, path)
+    assert bk.load_result(path).identical(fit)
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+    assert bk.load_result(bk.save(fit, path)).identical(fit)
+
+
 def test_point_nulls() -> None:
     c, n = (np.array(values) for values in DATA["ragged"])
     for pooling in POOLINGS:

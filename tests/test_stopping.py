@@ -16,7 +16,9 @@ def _by_hand() -> bk.StoppingStudy:
     half = np.array([[0.3, 0.2, 0.1]] * 4)
     truth = np.full((4, 3), 0.1)
     truth[3] = 0.0
-    return bk.StoppingStudy((10, 20, 40), prob, mean, mean - half, mean + half, truth)
+    return bk.StoppingStudy(
+        "pass@1", "population", (10, 20, 40), prob, mean, mean - half, mean + half, truth
+    )
 
 
 def test_a_rule_by_hand() -> None:
@@ -94,6 +96,7 @@ def test_replications_do_not_depend_on_each_other() -> None:
         ({"correlation": 2}, r"correlation must lie in \[-1, 1\]"),
         ({"replications": 0}, "replications must be >= 1"),
         ({"difficulties": {"a": (0.5, 0.5)}}, "of two systems"),
+        ({"looks": 10}, "looks must be rising"),
         ({"difficulties": {"a": (0.5, 0.5), "b": (1.0, 0.5)}}, "strictly between 0 and"),
     ],
 )
@@ -107,6 +110,12 @@ def test_what_cannot_be_simulated_is_refused(change, message) -> None:
 
 
 def test_rules_must_be_possible() -> None:
+    for rule in (bk.StoppingRule("pass^4"), bk.StoppingRule("pass@1", target="questions")):
+        with pytest.raises(ValueError, match="rule must be about pass@1 on target 'population'"):
+            _by_hand().summary(rule)
+    compared = bk.compare(bk.evaluate({"a": [[1]], "b": [[0]]}, "bayes", rng=1), rng=1)
+    with pytest.raises(ValueError, match="compared must have pass@1"):
+        bk.StoppingRule("pass@1").decide(compared)
     with pytest.raises(ValueError, match="prob must lie strictly"):
         bk.StoppingRule("pass@1", prob=0.4)
     with pytest.raises(ValueError, match="width must be > 0"):

@@ -231,6 +231,34 @@ def test_pairs_are_compared_on_the_questions_that_both_tried() -> None:
     assert frame["sentence"].str.contains("questions that both tried").all()
 
 
+@pytest.mark.parametrize("pooling", ["partial", "complete"])
+def test_few_questions_leave_the_population_as_open_as_evaluating_does(pooling) -> None:
+    runs = {"a": [[1, 1, 1, 0]] * 3, "b": [[1, 1, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]]}
+    fit = bk.evaluate(runs, "pass@2 pass^2", pooling=pooling, rng=1)
+    table = bk.table(fit).query("target == 'population'").set_index(["metric", "system"])
+    pairs = bk.comparison_table(bk.compare(fit, rng=1)).query("target == 'population'")
+    for row in pairs.to_dict("records"):
+        one, other = (table.loc[(row["metric"], row[name])] for name in ("system", "other"))
+        sd = np.hypot(one["sd"], other["sd"])
+        assert row["mean"] == pytest.approx(one["mean"] - other["mean"], abs=5 * sd / 60)
+        assert row["sd_unpaired"] == pytest.approx(sd, rel=0.06)
+        assert row["sd"] == pytest.approx(sd, rel=0.6)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_intervals_hold_with_few_questions(seed) -> None:
+    """Five questions, difficulties nothing to do with each other: 95% intervals are no shorter."""
+    rng = np.random.default_rng(seed)
+    template = bk.evaluate(np.tile([0, 1], (2, 5, 2)), "bayes", draws=50, rng=1)
+    held = 0
+    for replication in range(40):
+        counts = rng.binomial(4, rng.beta(0.5, 0.5, (2, 5)))
+        drawn = joint_draws(template, counts, 4, replication)[1].values[:, 0]
+        low, high = np.quantile(drawn[:, 0] - drawn[:, 1], [0.025, 0.975])
+        held += low <= 0.0 <= high
+    assert held >= 34  # of 40: fewer has probability .0014 at 95%
+
+
 def test_pairs_without_a_common_question_are_not_compared() -> None:
     runs = {"a": [[1], [0], [None]], "b": [[1], [None], [None]], "c": [[None], [None], [1]]}
     fit = bk.evaluate(bk.tally(runs, missing="ignore"), "bayes", pooling="none", rng=1)
@@ -241,6 +269,10 @@ def test_pairs_without_a_common_question_are_not_compared() -> None:
     assert bool(result["ranks"]["bayes"].isnull().all())
     assert not result["tiers"]["bayes"].any()
     assert set(bk.comparison_table(result)["system"]) <= {"a", "b"}
+    apart = bk.tally({"a": [[1], [None]], "b": [[None], [1]]}, missing="ignore")
+    none = bk.compare(bk.evaluate(apart, "bayes", pooling="none", rng=1), rng=1)
+    assert bk.comparison_table(none).empty
+    assert {"metric", "sentence", "questions"} <= set(bk.comparison_table(none).columns)
 
 
 def test_votes_are_compared_on_the_same_questions() -> None:

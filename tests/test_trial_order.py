@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.stats import mannwhitneyu, norm
 
 import bayesatk as bk
-from bayesatk.core.trial_order import moments_of, rank_sum_pmf, switches_pmf, two_sided
+from bayesatk.core.trial_order import RANK_SUM, SWITCHES, rank_sum_pmf, switches_pmf, two_sided
 
 
 @pytest.mark.parametrize(("c", "f"), [(0, 3), (3, 0), (1, 1), (2, 3), (4, 4), (5, 2)])
@@ -29,16 +29,14 @@ def test_laws_by_enumeration(c, f) -> None:
         assert max(counts) < len(law)
 
 
-def test_large_laws_keep_their_moments() -> None:
-    """Mean cf/2 and variance cf(n+1)/12 (Mann and Whitney); 2cf/n and its variance (runs)."""
-    c, f = 60, 45
-    n = c + f
-    mean, variance = moments_of(rank_sum_pmf(c, f))
-    assert mean == pytest.approx(c * f / 2)
-    assert variance == pytest.approx(c * f * (n + 1) / 12, rel=1e-9)
-    mean, variance = moments_of(switches_pmf(c, f))
-    assert mean == pytest.approx(2 * c * f / n)
-    assert variance == pytest.approx(2 * c * f * (2 * c * f - n) / (n**2 * (n - 1)), rel=1e-9)
+@pytest.mark.parametrize("pair", [(60, 45), (3, 2), (1, 1), (90, 100)])
+@pytest.mark.parametrize("law", [RANK_SUM, SWITCHES])
+def test_moments_are_those_of_the_law(law, pair) -> None:
+    pmf = law.pmf(*pair)
+    x = np.arange(len(pmf))
+    mean = pmf @ x
+    assert law.mean(*pair) == pytest.approx(mean, rel=1e-9)
+    assert law.variance(*pair) == pytest.approx(pmf @ (x - mean) ** 2, rel=1e-8)
 
 
 def test_one_question_is_the_test_of_mann_and_whitney() -> None:
@@ -51,24 +49,34 @@ def test_one_question_is_the_test_of_mann_and_whitney() -> None:
 
 
 def test_sums_over_questions_by_enumeration() -> None:
-    laws = [(rank_sum_pmf(2, 1), 2), (rank_sum_pmf(1, 3), 1)]
+    two, one = rank_sum_pmf(2, 1), rank_sum_pmf(1, 3)
     exact = {}
     for a, b, c in product(range(3), range(3), range(4)):
-        p = laws[0][0][a] * laws[0][0][b] * laws[1][0][c]
-        exact[a + b + c] = exact.get(a + b + c, 0.0) + p
+        exact[a + b + c] = exact.get(a + b + c, 0.0) + two[a] * two[b] * one[c]
     for seen in exact:
         low = sum(p for x, p in exact.items() if x <= seen)
         high = sum(p for x, p in exact.items() if x >= seen)
-        assert two_sided(seen, laws) == pytest.approx(min(1.0, 2 * min(low, high)))
+        found = two_sided(seen, RANK_SUM, [(2, 1, 2), (1, 3, 1)])
+        assert found == pytest.approx(min(1.0, 2 * min(low, high)))
 
 
-def test_many_questions_are_normal() -> None:
-    law = rank_sum_pmf(50, 50)
-    _, variance = moments_of(law)
-    times = 4000  # a support of ten million
-    sd = np.sqrt(times * variance)
-    seen = int(times * 1250 + 2.5 * sd)
-    assert two_sided(seen, [(law, times)]) == pytest.approx(2 * norm.sf(2.5), rel=1e-3)
+def test_many_or_long_questions_are_normal() -> None:
+    for c, f, times in ((50, 50, 4000), (10_000, 10_000, 1)):
+        sd = np.sqrt(times * RANK_SUM.variance(c, f))
+        seen = int(times * c * f / 2 + 2.5 * sd)
+        assert two_sided(seen, RANK_SUM, [(c, f, times)]) == pytest.approx(
+            2 * norm.sf(2.5), rel=2e-3
+        )
+    exact = two_sided(6_000, RANK_SUM, [(100, 100, 1)])
+    near = 2 * norm.sf((6_000 - 5_000 - 0.5) / np.sqrt(RANK_SUM.variance(100, 100)))
+    assert exact == pytest.approx(near, rel=0.02)
+
+
+@pytest.mark.parametrize("pair", [(100, 100), (500, 20), (20, 500), (1, 4000)])
+def test_large_laws_add_up_and_mirror(pair) -> None:
+    law = rank_sum_pmf(*pair)
+    assert law.sum() == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(law, law[::-1], atol=1e-15, rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -115,6 +123,12 @@ def test_all_forms_of_data_give_one_answer() -> None:
         found = found.sort_values("system", kind="stable").reset_index(drop=True)
         pd.testing.assert_frame_equal(found.drop(columns="system"), expected.drop(columns="system"))
     assert bk.check_trial_order(named)["system"].tolist() == ["a", "a", "b", "b"]
+    order = np.random.default_rng(5).permutation(6)
+    shuffled = cube.assign_coords(trial=np.arange(6)).isel(trial=order)
+    times = pd.to_datetime("2026-01-01") + pd.to_timedelta(frame["trial"], unit="h")
+    for data in (shuffled, frame.assign(trial=times)):
+        found = bk.check_trial_order(data).sort_values("system", kind="stable")
+        pd.testing.assert_frame_equal(found.reset_index(drop=True), expected)
     holes = marks.astype(float)
     holes[0, 0] = [np.nan, 1, np.nan, 0, 1, np.nan]
     short = [[1, 0, 1], *marks[0, 1:].tolist()]
@@ -132,5 +146,11 @@ def test_what_has_no_order_is_refused() -> None:
         bk.check_trial_order([[0, 2]])
     with pytest.raises(ValueError, match="alpha must lie strictly"):
         bk.check_trial_order([[0, 1]], alpha=1.0)
+    rows = {"question": ["x"] * 3, "outcome": [0, 1, 1]}
+    for trial in (["t0", "t1", "t2"], ["0", "1", "b"]):
+        with pytest.raises(bk.OutcomeError, match="trials must be numbers or times"):
+            bk.check_trial_order(pd.DataFrame({**rows, "trial": trial}))
+    with pytest.raises(bk.OutcomeError, match="must occur once"):
+        bk.check_trial_order(pd.DataFrame({**rows, "trial": [0, 0, 1]}))
     with pytest.raises(bk.OutcomeError, match="must have the dims"):
         bk.check_trial_order(xr.DataArray([[0, 1]], dims=("question", "run")))

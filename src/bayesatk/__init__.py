@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from bayesatk.exports import export as export
     from bayesatk.exports import provenance as provenance
     from bayesatk.exports import tables_of as tables_of
+    from bayesatk.families import Family as Family
+    from bayesatk.families import Metric as Metric
     from bayesatk.guesser_distribution import (
         random_baseline_distribution as random_baseline_distribution,
     )
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
     from bayesatk.max_random import max_random_F as max_random_F
     from bayesatk.max_random import max_random_p_value as max_random_p_value
     from bayesatk.max_random import max_random_pmf as max_random_pmf
-    from bayesatk.metrics import Family as Family
-    from bayesatk.metrics import Metric as Metric
     from bayesatk.metrics import register as register
     from bayesatk.models.builders import build_beta_binomial as build_beta_binomial
     from bayesatk.models.builders import build_logit_normal as build_logit_normal
@@ -105,9 +105,9 @@ if TYPE_CHECKING:
     from bayesatk.plots import plot_verification as plot_verification
     from bayesatk.plurality import plurality_at_k as plurality_at_k
     from bayesatk.reporting import report as report
-    from bayesatk.results import category_table as category_table
+    from bayesatk.result_tables import category_table as category_table
+    from bayesatk.result_tables import table as table
     from bayesatk.results import one_system as one_system
-    from bayesatk.results import table as table
     from bayesatk.validation import OutcomeError as OutcomeError
     from bayesatk.validation import OutcomeWarning as OutcomeWarning
     from bayesatk.verification.calibration import Calibration as Calibration
@@ -127,13 +127,13 @@ _HOME = {
     "DirichletHyperPrior": "core.priors",
     "DirichletPrior": "core.priors",
     "plurality_at_k": "plurality",
-    "category_table": "results",
+    "category_table": "result_tables",
     "build_answers": "models.categories",
     "build_dirichlet_multinomial": "models.categories",
     "Credit": "core.credit",
-    "Family": "metrics",
+    "Family": "families",
     "HyperPrior": "core.priors",
-    "Metric": "metrics",
+    "Metric": "families",
     "register": "metrics",
     "Outcomes": "outcomes",
     "auc_at_k": "parity",
@@ -170,7 +170,7 @@ _HOME = {
     "sample": "models.sampling",
     "OutcomeError": "validation",
     "one_system": "results",
-    "table": "results",
+    "table": "result_tables",
     "verify": "verification.verify",
     "Verification": "verification.verify",
     "Calibration": "verification.calibration",

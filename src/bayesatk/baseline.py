@@ -14,7 +14,7 @@ from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.distribution import interval
 from bayesatk.core.mixture import States
-from bayesatk.core.priors import HyperPrior, Prior
+from bayesatk.core.priors import CrossedPrior, HyperPrior, Prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.core.selection import selected_skill
 from bayesatk.distributions import LargestPoissonBinomial
@@ -198,7 +198,13 @@ class _System:
     @classmethod
     def of(cls, fit: xr.DataTree, index: int) -> "_System":
         successes, trials = stored_counts(fit)
-        return cls(successes[index], trials[index], fit, index, stored_prior(fit))
+        prior = stored_prior(fit)
+        if isinstance(prior, CrossedPrior):
+            raise ValueError(
+                "fit must have Beta difficulties to be held against guessing; it was sampled with "
+                "form='crossed'. Evaluate the same data."
+            )
+        return cls(successes[index], trials[index], fit, index, prior)
 
     def draws(self, name: str) -> Array:
         """Draws of a hyperparameter."""

@@ -16,7 +16,8 @@ from bayesatk.baseline import baseline_table
 from bayesatk.citations import citations
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.metrics import parse
-from bayesatk.results import TARGETS, category_table, check_result, metric_values, notes, table
+from bayesatk.result_tables import category_table, table
+from bayesatk.results import TARGETS, check_result, metric_values, notes
 from bayesatk.verification.verify import Verification
 
 TABLES_SCHEMA = "bayesatk-tables/1"

@@ -103,7 +103,7 @@ def count_rows(table: Columns, scores: Scores, rules: AnswerRules) -> Table:
             "systems, or split the table."
         )
     cell, shape = system * len(questions) + question, (len(systems), len(questions))
-    notes = [*_check_trials(table, cell)]
+    notes = [*check_trials(table, cell)]
     codes, answers = np.zeros(0, np.int16), None
     if "outcome" in table.roles:
         codes = outcome_codes(table, scores)
@@ -141,7 +141,7 @@ def _references(
     return [among or set() for among in found]
 
 
-def _check_trials(table: Columns, cell: NDArray[Any]) -> tuple[str, ...]:
+def check_trials(table: Columns, cell: NDArray[Any]) -> tuple[str, ...]:
     """Refuse a (system, question, trial) that occurs twice."""
     if "trial" not in table.roles:
         return ("no trial column: the rows of one (system, question) are its trials",)

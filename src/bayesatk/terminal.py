@@ -17,7 +17,8 @@ def terminal() -> Console:
 
 def print_result(console: Console, fit: Any) -> None:
     """Print one row per system, metric and target."""
-    from bayesatk.results import notes, table
+    from bayesatk.result_tables import table
+    from bayesatk.results import notes
 
     frame = table(fit)
     many, beyond = frame["system"].nunique() > 1, frame["prior_sensitivity"].notna().any()
@@ -56,7 +57,7 @@ def print_result(console: Console, fit: Any) -> None:
 
 def _print_categories(console: Console, fit: Any, percent: str) -> None:
     """Print the probability to reach each category but the lowest."""
-    from bayesatk.results import category_table
+    from bayesatk.result_tables import category_table
 
     frame = category_table(fit)
     frame = frame[frame["score"] > frame["score"].min()]
@@ -163,6 +164,9 @@ def print_comparison(console: Console, result: Any) -> None:
     from bayesatk.comparison.systems import comparison_table
 
     frame = comparison_table(result)
+    if frame.empty:
+        console.print("Nothing to compare: no two systems tried the same question.")
+        return
     percent = f"{100 * result.attrs['ci_prob']:g}% {str(result.attrs['ci_kind']).upper()}"
     grid = _grid("Differences between systems (the first minus the second)")
     grid.add_column("pair", overflow="fold")

@@ -116,8 +116,8 @@ def criticise(fit: xr.DataTree, *, alpha: float = 0.05, rng: RandomSource = None
     if "mean_p" not in posterior or "category" in posterior["mean_p"].dims:
         raise ValueError(
             "fit must be of right and wrong with pooling partial or complete, which say how "
-            f"difficult questions are; got pooling={fit.attrs['pooling']!r}. Evaluate with "
-            "pooling='partial'."
+            f"difficult questions are; got pooling={fit.attrs['pooling']!r}, form="
+            f"{fit.attrs.get('model_form', 'closed')!r}. Evaluate with pooling='partial'."
         )
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")

@@ -73,12 +73,19 @@ def simulate_stopping(
     >>> float(study.summary(rule)["right"])
     1.0
     """
+    if not isinstance(rule, StoppingRule) or not isinstance(difficulties, Mapping):
+        raise TypeError(
+            "difficulties must be {system: (mean, icc)} and rule a StoppingRule; got "
+            f"{type(difficulties).__name__} and {type(rule).__name__}."
+        )
     pairs = [(float(mean), float(icc)) for mean, icc in difficulties.values()]
     if len(pairs) != 2 or not all(0.0 < one < 1.0 for pair in pairs for one in pair):
         raise ValueError(
             "difficulties must be {system: (mean, icc)} of two systems, all strictly between 0 and "
             f"1; got {dict(difficulties)!r:.100}."
         )
+    if isinstance(looks, int | float):
+        raise ValueError(f"looks must be rising numbers of questions from 2 on; got {looks!r}.")
     chosen = tuple(int(one) for one in looks)
     if not chosen or chosen[0] < 2 or sorted(set(chosen)) != list(looks):
         raise ValueError(f"looks must be rising numbers of questions from 2 on; got {looks!r}.")
@@ -96,7 +103,8 @@ def simulate_stopping(
     starts = list(range(0, replications, _BATCH))
     done = dict(in_batches(run, starts, client, "stopping", progressbar))
     stacked = np.concatenate([done[start] for start in starts])
-    return StoppingStudy(chosen, *np.moveaxis(stacked, -1, 0))
+    label = one_metric(rule.metric).label
+    return StoppingStudy(label, rule.target, chosen, *np.moveaxis(stacked, -1, 0))
 
 
 def _batch(
@@ -145,9 +153,10 @@ def _difference(
     systems = []
     for own in successes:
         posterior = system_posterior("partial", States.of(own, full), [metric], HyperPrior())
-        p = posterior.draw(_DRAWS, rng, True).p
-        assert p is not None
-        systems.append(Values(partial(_latent, p), p))
+        drawn = posterior.draw(_DRAWS, rng, True)
+        assert drawn.p is not None
+        found = {metric: drawn.metrics[:, 0, 1]}
+        systems.append(Values(partial(_latent, drawn.p), drawn.p, found.__getitem__))
     both = drawn_together(systems, successes / trials, [metric], _DRAWS, _DRAWS, rng)
     values = both[target].values[:, 0]
     return np.asarray(values[:, 0] - values[:, 1])

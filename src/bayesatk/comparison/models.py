@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesatk.closed_form.category_states import CategoryStates
 from bayesatk.core import category_leave_one_out, leave_one_out
 from bayesatk.core.mixture import States
-from bayesatk.core.priors import DirichletHyperPrior, DirichletPrior, HyperPrior
+from bayesatk.core.priors import CrossedPrior, DirichletHyperPrior, DirichletPrior, HyperPrior
 from bayesatk.guessing import success_probabilities
 from bayesatk.results import check_result, stored_counts, stored_prior
 
@@ -117,6 +117,11 @@ def _states(fit: xr.DataTree) -> list[States]:
 
 def _predictive(states: States, fit: xr.DataTree) -> leave_one_out.Predictive:
     prior = stored_prior(fit)
+    if isinstance(prior, CrossedPrior):
+        raise ValueError(
+            "fit must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
+            "sampled with form='crossed'. Evaluate the same data."
+        )
     if isinstance(prior, HyperPrior):
         return leave_one_out.partial(states, prior)
     if fit.attrs["pooling"] == "complete":

@@ -1,10 +1,11 @@
 """Questions drawn anew for all systems at once: what is hard for one is hard for another.
 
-Every system's own posterior for questions like these is the Bayesian bootstrap of its questions.
-Its draws are put in an order that makes them move together between systems as much as the questions
-do. Posterior draws of p would understate that: given their own counts systems are independent, so
-what trial noise hides of a common difficulty is lost. The covariance of observed success rates has
-no such bias, for trials of different systems are independent given the question.
+Every system's own posterior for questions like these is that of its model; without pooling, the
+Bayesian bootstrap of its questions. Its draws are put in an order that makes them move together
+between systems as much as the questions do. Posterior draws of p would understate that: given their
+own counts systems are independent, so what trial noise hides of a common difficulty is lost. The
+covariance of observed success rates has no such bias, for trials of different systems are
+independent given the question.
 """
 
 from collections.abc import Iterable, Sequence
@@ -139,12 +140,29 @@ def drawn_together(
         for cell, metric in enumerate(metrics):
             values = one.of(metric)
             plain[:, cell, system] = values.mean(axis=1)
-            alone[:, cell, system] = np.einsum("dq,dq->d", own, values)
+            alone[:, cell, system] = (
+                np.einsum("dq,dq->d", own, values)
+                if one.population is None or metric.family.on_answers
+                else one.population(metric)
+            )
             few[cell] = values[: few.shape[1]]
         spread[:, system] = one.rate.std(axis=1)
         few -= few.mean(axis=2, keepdims=True)
-        covariance[system] = np.einsum("adq,bdq->ab", few, few) / few[0].size
+        spread_of = np.einsum("adq,bdq->ab", few, few) / few[0].size
+        covariance[system] = spread_of * _added(plain, alone, spread_of, questions, system)
     correlation = difficulty_correlation(rates, spread, weight)
     moved = plain + question_noise(correlation, covariance, questions, rng)
     paired = reordered(alone, moved)
     return Drawn.of(plain, plain, effective), Drawn.of(paired, paired, effective)
+
+
+def _added(plain: Array, alone: Array, covariance: Array, questions: int, system: int) -> Array:
+    """Return the factor of a covariance that adds as much as one system's own draws have.
+
+    Where questions are few, drawing others adds more than their own spread over M + 1: the
+    distribution of difficulties is hardly known.
+    """
+    more = alone[:, :, system].var(axis=0) - plain[:, :, system].var(axis=0)
+    own = np.diagonal(covariance) / (questions + 1.0)
+    ratio = np.sqrt(np.maximum(more / np.where(own > 0.0, own, np.inf), 1.0))
+    return np.asarray(np.outer(ratio, ratio))

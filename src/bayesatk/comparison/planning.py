@@ -177,7 +177,8 @@ def _difficulties(source: object) -> Array:
         if "icc" not in posterior or "category" in posterior["mean_p"].dims:
             raise ValueError(
                 "source must be right and wrong evaluated with pooling='partial', which says how "
-                f"difficult questions are; got pooling={source.attrs['pooling']!r}."
+                f"difficult questions are; got pooling={source.attrs['pooling']!r}, form="
+                f"{source.attrs.get('model_form', 'closed')!r}. Evaluate the pilot with it."
             )
         order = ("chain", "draw", "system")
         pairs = np.stack(

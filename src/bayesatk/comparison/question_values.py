@@ -14,13 +14,12 @@ from bayesatk.closed_form.answers import answer_draws
 from bayesatk.closed_form.categories import category_posterior
 from bayesatk.closed_form.category_states import CategoryStates, Judged
 from bayesatk.closed_form.posteriors import system_posterior
-from bayesatk.core.category_credit import CategoryCredit
 from bayesatk.core.mixture import States
 from bayesatk.core.priors import DirichletHyperPrior, DirichletPrior
 from bayesatk.metrics import Metric, parse
 from bayesatk.models.category_draws import category_p
 from bayesatk.models.parts import success_p
-from bayesatk.results import metric_grid, stored_answers, stored_counts, stored_prior
+from bayesatk.results import metric_grid, metric_values, stored_answers, stored_counts, stored_prior
 
 Array = NDArray[np.float64]
 
@@ -54,10 +53,14 @@ class Values:
         ``of(metric)`` returns its latent values (draws, questions).
     rate : ndarray, shape (draws, questions)
         Success probability, or mean score.
+    population : callable, optional
+        ``population(metric)`` returns draws of its mean over questions like these, where the model
+        has a distribution of difficulties; else the questions are bootstrapped.
     """
 
     of: Callable[[Metric], Array]
     rate: Array
+    population: Callable[[Metric], Array] | None = None
 
 
 def question_values(
@@ -73,8 +76,9 @@ def question_values(
         scores = fit["constant_data"].to_dataset()["category_score"].values
     for system in part.systems:
         votes = _votes(fit, part, system, voted, size, rng) if voted else {}
-        p = _p_draws(fit, part, system, size, rng)
-        yield Values(partial(_worth, p, scores, votes), p if scores is None else p @ scores)
+        p, population = _p_draws(fit, part, system, size, rng)
+        rate = p if scores is None else p @ scores
+        yield Values(partial(_worth, p, scores, votes), rate, population)
 
 
 def _worth(p: Array, scores: Array | None, votes: dict[str, Array], metric: Metric) -> Array:
@@ -97,15 +101,25 @@ def observed_rates(fit: xr.DataTree, part: Part) -> Array:
 
 def _p_draws(
     fit: xr.DataTree, part: Part, system: int, size: int, rng: np.random.Generator
-) -> Array:
-    """Draws of p, (draws, questions, [categories])."""
+) -> tuple[Array, Callable[[Metric], Array] | None]:
+    """Draws of p, (draws, questions, [categories]), and of metrics on questions like these."""
+    metrics = [one for one in metric_grid(fit) if not one.family.on_answers]
     if fit.attrs["method"] == "nuts":
         p = _sampled_p(fit, system, rng)
-        return p[rng.permutation(len(p))[:size]][:, part.kept]
+        chosen = rng.permutation(len(p))[:size]
+        own = fit["posterior"].to_dataset().isel(system=system).sel(target="population")
+        stored = {
+            one: metric_values(own, one).transpose("chain", "draw").values.ravel()[chosen]
+            for one in metrics
+        }
+        pooled = fit.attrs["pooling"] != "none"
+        return p[chosen][:, part.kept], stored.__getitem__ if pooled else None
     prior, pooling = stored_prior(fit), fit.attrs["pooling"]
+    metrics = metrics or list(parse("pass@1"))
     if on_categories(fit):
         constant = fit["constant_data"].to_dataset()
-        judged = [Judged(CategoryCredit(1), constant["category_score"].values)]
+        scores = constant["category_score"].values
+        judged = [Judged(one.category_credit, scores) for one in metrics]
         counts = fit["observed_data"].to_dataset()["count"].values[system, part.kept]
         before = None
         if "prior_count" in constant:
@@ -114,11 +128,12 @@ def _p_draws(
         posterior = category_posterior(pooling, states, judged, prior, sampled_fallback)[0]
     else:
         c, n = (counts[system, part.kept] for counts in stored_counts(fit))
-        posterior = system_posterior(pooling, States.of(c, n), parse("pass@1"), prior)
-    drawn = posterior.draw(size, rng, True).p
-    if drawn is None:
+        posterior = system_posterior(pooling, States.of(c, n), metrics, prior)
+    drawn = posterior.draw(size, rng, True)
+    if drawn.p is None:
         raise AssertionError("draws of p were asked for")
-    return drawn
+    found = {one: drawn.metrics[:, i, 1] for i, one in enumerate(metrics)}
+    return drawn.p, found.__getitem__ if pooling != "none" else None
 
 
 def _sampled_p(fit: xr.DataTree, system: int, rng: np.random.Generator) -> Array:

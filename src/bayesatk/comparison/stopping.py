@@ -67,6 +67,11 @@ class StoppingRule:
             enough" or "go on".
         """
         check_result(compared, "comparison")
+        if one_metric(self.metric) not in parse(str(compared.attrs["metrics"])):
+            raise ValueError(
+                f"compared must have {self.metric}, which the rule is about; it has "
+                f"{compared.attrs['metrics']}. Evaluate it."
+            )
         values = metric_values(compared["comparison"].to_dataset(), one_metric(self.metric))
         values = values.sel(target=self.target)
         systems = values["system"].values.tolist()
@@ -94,12 +99,16 @@ class StoppingStudy:
 
     Parameters
     ----------
+    metric, target : str
+        What was simulated; a rule about anything else is refused.
     looks : tuple of int
         Questions at every look.
     prob_greater, mean, lower, upper, truth : ndarray, shape (replications, looks)
         Posterior of the difference (the first system minus the second) and its true value.
     """
 
+    metric: str
+    target: str
     looks: tuple[int, ...]
     prob_greater: Array
     mean: Array
@@ -177,6 +186,11 @@ class StoppingStudy:
 
     def _calls(self, rule: StoppingRule) -> NDArray[np.int64]:
         """1 where the first is ahead, -1 where the second is, 0 else; (replications, looks)."""
+        if (one_metric(rule.metric).label, rule.target) != (self.metric, self.target):
+            raise ValueError(
+                f"rule must be about {self.metric} on target {self.target!r}, which this study "
+                f"simulated; got {rule.metric!r} on {rule.target!r}. Simulate it anew."
+            )
         ahead = self.prob_greater >= rule.prob
         return ahead.astype(np.int64) - (self.prob_greater <= 1.0 - rule.prob)
 

@@ -72,12 +72,12 @@ def compare(
     -----
     *These questions*: given the data, systems are independent; differences, ratios and ranks are
     integrals over the exact posteriors (of the draws, for a sampled result or scored categories).
-    *Questions like these*: every system's own posterior is the Bayesian bootstrap (Rubin 1981) over
-    its questions, on draws of their p under the pooling of the result. The systems answer the same
-    questions, so what is hard for one is hard for another: their draws are put in the order
-    (Iman and Conover 1982) of draws that share the difficulty, as far as the covariance of the
-    observed rates, corrected for the noise of trials (Spearman 1904), says they do. That makes
-    differences more certain than the difference of two intervals.
+    *Questions like these*: every system's own posterior is that of the result; without pooling, the
+    Bayesian bootstrap (Rubin 1981) over its questions. The systems answer the same questions, so
+    what is hard for one is hard for another: their draws are put in the order (Iman and Conover
+    1982) of draws that share the difficulty, as far as the covariance of the observed rates,
+    corrected for the noise of trials (Spearman 1904), says they do. That makes differences more
+    certain than the difference of two intervals.
 
     Where systems lack questions, every pair is held against each other on the questions that both
     tried, their posteriors worked out from these alone (``shared_questions`` counts them; a pair
@@ -114,7 +114,8 @@ def compare(
     else:
         shared = (trials > 0).astype(int) @ (trials > 0).astype(int).T
         found = _by_pairs(fit, trials > 0, settings, alpha, generator)
-    attrs = {"rope": float(rope), "seed": seed, "ranked_on": int((trials > 0).all(0).sum())}
+    ranked = trials.shape[1] if joint(fit) else int((trials > 0).all(axis=0).sum())
+    attrs = {"rope": float(rope), "seed": seed, "ranked_on": ranked}
     result = fit.copy()
     for name, group in _groups(fit, found, shared, {**attrs, "alpha": alpha}).items():
         result[name] = xr.DataTree(group)
@@ -204,7 +205,8 @@ def comparison_table(result: xr.DataTree) -> pd.DataFrame:
         pair = chosen.isel(system=i, other=j)
         names = {"system": systems[i], "other": systems[j], "metric": metric.label}
         partly = shared[i, j] < shared.max() or shared[i, j] < shared[[i, j], [i, j]].max()
-        where = f" Of the {shared[i, j]} questions that both tried." if partly else ""
+        many = "question" if shared[i, j] == 1 else "questions"
+        where = f" Of the {shared[i, j]} {many} that both tried." if partly else ""
         sds = pair.sel(contrast="sd").values
         for target in TARGETS:
             found = pair.sel(target=target).values.tolist()
@@ -213,7 +215,8 @@ def comparison_table(result: xr.DataTree) -> pd.DataFrame:
             if target == "population" and sds[1] > 0:
                 sentence += _remedy(float(min(1.0, (sds[0] / sds[1]) ** 2)))
             rows.append({**row, "questions": int(shared[i, j]), "sentence": sentence + where})
-    return pd.DataFrame(rows)
+    columns = ["system", "other", "metric", "target", *CONTRASTS, "questions", "sentence"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _remedy(trial_share: float) -> str:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from bayesatk import tables
 from bayesatk.columns import labels
-from bayesatk.core.trial_order import moments_of, rank_sum_pmf, switches_pmf, two_sided
+from bayesatk.core.trial_order import RANK_SUM, SWITCHES, OrderLaw, two_sided
 from bayesatk.encoding import read_rows_of
-from bayesatk.validation import OutcomeError, Scores, check_scores
+from bayesatk.validation import OutcomeError, Scores, check_scores, shown
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,8 +57,9 @@ def check_trial_order(
     ----------
     data : array_like, mapping {system: array or rows}, DataArray or long table
         Right and wrong in the order of the trials, as for `bayesatk.tally`: (question, trial) or
-        (system, question, trial). A table is taken in the order of its trial column where that
-        holds numbers, else of its rows; `bayesatk.convert` turns any log into such a table.
+        (system, question, trial). A table is taken in the order of its trial column, which must
+        hold numbers or times, and without one in that of its rows; a DataArray in that of its
+        trial coordinate, if it has one. `bayesatk.convert` turns any log into such a table.
     columns, scores
         As in `bayesatk.tally`; two scores, 0 and 1. Missing outcomes are left out.
     alpha : float
@@ -75,13 +76,15 @@ def check_trial_order(
     Raises
     ------
     OutcomeError
-        If the data hold no order: counts, or no two trials of a question.
+        If the data hold no order: counts, trials that are named and not numbered, or no two trials
+        of a question.
 
     Notes
     -----
     Drift: the sum over questions of the places of the successes (Mann and Whitney 1947).
     Dependence: the number of neighbours that differ (Wald and Wolfowitz 1940). Both distributions
-    are convolved exactly over the questions, given the successes of each.
+    are convolved exactly over the questions, given the successes of each (beyond four million
+    possible sums, or 10,000 pairs of a success and a failure in one question, they are normal).
 
     Examples
     --------
@@ -119,6 +122,9 @@ def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
                     f"question, trial); got {data.dims}. Rename them with .rename(...)."
                 )
             data = data.transpose(*dims)
+            if "trial" in data.indexes:
+                labels_of = data.indexes["trial"].to_series()
+                data = data.isel(trial=np.argsort(_places(labels_of), kind="stable"))
             names = data["system"].values.tolist() if "system" in data.coords else None
             flat = read_rows_of(data.values, scale)
             if names is not None and "system" in dims:
@@ -137,6 +143,20 @@ def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
     return found
 
 
+def _places(trials: "pd.Series[Any]") -> Array:
+    """Return numbers that are in the order of the trials, or refuse labels that have none."""
+    numbers = pd.to_numeric(trials, errors="coerce")
+    if numbers.isna().any():
+        numbers = pd.to_numeric(pd.to_datetime(trials, errors="coerce", format="mixed"))
+        if pd.to_datetime(trials, errors="coerce", format="mixed").isna().any():
+            raise OutcomeError(
+                "trials must be numbers or times to have an order; got "
+                f"{shown(trials.tolist(), 60)}. Number them, or leave the trial column out if the "
+                "rows are in order."
+            )
+    return np.asarray(numbers.to_numpy(float))
+
+
 def _from_table(
     data: object, columns: dict[str, str], scale: Scores
 ) -> dict[Any, tuple[Ints, NDArray[np.int16]]]:
@@ -149,10 +169,9 @@ def _from_table(
         system, names = labels(table, "system")
     codes = tables.outcome_codes(table, scale)
     place = np.arange(len(question), dtype=float)
+    tables.check_trials(table, system * (int(question.max(initial=0)) + 1) + question)
     if "trial" in table.roles:
-        numbers = pd.to_numeric(pd.Series(list(table.values["trial"])), errors="coerce")
-        if numbers.notna().all():
-            place = numbers.to_numpy(float)
+        place = _places(pd.Series(list(table.values["trial"])))
     found = {}
     for index, name in enumerate(names):
         mine = np.flatnonzero(system == index)
@@ -168,10 +187,10 @@ def _checks(own: _Sequences, alpha: float) -> list[dict[str, object]]:
     earliest = c * (c - 1) // 2
     by = np.unique(np.stack([c, n - c], axis=1), axis=0, return_counts=True)
     shifted = late[mixed] - earliest
-    drift, gap = _test(shifted, rank_sum_pmf, by)
+    drift, gap = _test(shifted, RANK_SUM, by)
     pairs = float((c * (n - c)).sum())
     later = 2.0 * gap / pairs if pairs else float("nan")
-    dependence, excess = _test(switches[mixed], switches_pmf, by)
+    dependence, excess = _test(switches[mixed], SWITCHES, by)
     expected = float((2.0 * c * (n - c) / n).sum())
     alike = -excess / expected if expected else float("nan")
     return [
@@ -180,14 +199,12 @@ def _checks(own: _Sequences, alpha: float) -> list[dict[str, object]]:
     ]
 
 
-def _test(
-    values: Ints, pmf: Callable[[int, int], Array], by: tuple[Ints, Ints]
-) -> tuple[float, float]:
-    """Exact p-value of the sum over questions, and its excess over the expectation."""
-    parts = [(pmf(int(c), int(f)), int(times)) for (c, f), times in zip(by[0], by[1], strict=True)]
-    expected = sum(moments_of(law)[0] * times for law, times in parts)
+def _test(values: Ints, law: OrderLaw, by: tuple[Ints, Ints]) -> tuple[float, float]:
+    """P-value of the sum over questions, and its excess over the expectation."""
+    parts = [(int(c), int(f), int(times)) for (c, f), times in zip(by[0], by[1], strict=True)]
+    expected = sum(times * law.mean(c, f) for c, f, times in parts)
     total = int(values.sum())
-    return two_sided(total, parts) if parts else 1.0, total - expected
+    return two_sided(total, law, parts) if parts else 1.0, total - expected
 
 
 def _drift_words(effect: float) -> str:

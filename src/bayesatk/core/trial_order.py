@@ -5,38 +5,41 @@ equally likely, whatever its difficulty. So is then known how late the successes
 success and failure alternate, summed over questions.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 _LARGEST = 2**22  # support on which distributions are convolved; beyond, they are normal
+_LONGEST = 10_000  # successes times failures of one question, likewise
 
 
 @cache
 def rank_sum_pmf(successes: int, failures: int) -> Array:
     """Distribution of the sum of the successes' places, less its smallest value.
 
-    Mann and Whitney (1947): coefficients of a Gaussian binomial.
+    Mann and Whitney (1947), by their recursion; nothing cancels in it.
 
     Examples
     --------
     >>> (rank_sum_pmf(2, 1) * 3).tolist()  # places 1+2, 1+3, 2+3
     [1.0, 1.0, 1.0]
     """
-    found = np.zeros(successes * failures + 1)
-    found[0] = 1.0
-    for i in range(1, successes + 1):
-        # times (1 - q^(failures + i)) / (1 - q^i), as a probability
-        shift = failures + i
-        raised = found.copy()
-        raised[shift:] -= found[:-shift]
-        for start in range(i):
-            raised[start::i] = np.cumsum(raised[start::i])
-        found = np.maximum(raised, 0.0) * (i / shift)
-    return found
+    rows = [np.ones(1)] * (successes + 1)
+    for f in range(1, failures + 1):
+        before = np.ones(1)
+        for c in range(1, successes + 1):
+            # The last trial is a failure, or a success with all f failures before it.
+            found = np.zeros(c * f + 1)
+            found[: len(rows[c])] = rows[c] * (f / (c + f))
+            found[f:] += before * (c / (c + f))
+            rows[c] = before = found
+    return rows[successes] if failures else np.ones(1)
 
 
 @cache
@@ -66,38 +69,60 @@ def switches_pmf(successes: int, failures: int) -> Array:
     return found
 
 
-def moments_of(pmf: Array) -> tuple[float, float]:
-    """Mean and variance."""
-    x = np.arange(len(pmf))
-    mean = float(pmf @ x)
-    return mean, float(pmf @ (x - mean) ** 2)
+@dataclass(frozen=True)
+class OrderLaw:
+    """A statistic of the order of c successes and f failures.
+
+    Parameters
+    ----------
+    pmf : callable
+        ``pmf(c, f)``.
+    mean, variance : callable
+        Of the same.
+    """
+
+    pmf: Callable[[int, int], Array]
+    mean: Callable[[float, float], float]
+    variance: Callable[[float, float], float]
 
 
-def two_sided(observed: int, parts: list[tuple[Array, int]]) -> float:
-    """Twice the smaller tail of a sum of independent counts, at most 1.
+RANK_SUM = OrderLaw(
+    rank_sum_pmf, lambda c, f: c * f / 2.0, lambda c, f: c * f * (c + f + 1.0) / 12.0
+)
+SWITCHES = OrderLaw(
+    switches_pmf,
+    lambda c, f: 2.0 * c * f / (c + f),
+    lambda c, f: 2.0 * c * f * (2.0 * c * f - c - f) / ((c + f) ** 2 * (c + f - 1.0)),
+)
+
+
+def two_sided(observed: int, law: OrderLaw, parts: Sequence[tuple[int, int, int]]) -> float:
+    """Twice the smaller tail of a sum over questions, at most 1.
+
+    Exact, unless the questions are so many or so long that the sum is normal for all purposes.
 
     Parameters
     ----------
     observed : int
-    parts : list of (pmf, multiplicity)
+    law : OrderLaw
+    parts : sequence of (successes, failures, questions)
 
     Examples
     --------
-    >>> two_sided(2, [(np.array([0.5, 0.5]), 2)])  # two heads of two
-    0.5
+    >>> round(two_sided(4, RANK_SUM, [(1, 2, 2)]), 6)  # both successes last: 2 (1/3)^2
+    0.222222
     """
-    from scipy.special import ndtr
-
-    length = 1 + sum((len(pmf) - 1) * times for pmf, times in parts)
-    if length > _LARGEST:
-        known = [moments_of(pmf) for pmf, _ in parts]
-        mean = sum(own[0] * times for own, (_, times) in zip(known, parts, strict=True))
-        variance = sum(own[1] * times for own, (_, times) in zip(known, parts, strict=True))
+    length = 1 + sum(c * f * times for c, f, times in parts)
+    if length > _LARGEST or max((c * f for c, f, _ in parts), default=0) > _LONGEST:
+        mean = sum(times * law.mean(c, f) for c, f, times in parts)
+        variance = sum(times * law.variance(c, f) for c, f, times in parts)
         gap = max(abs(observed - mean) - 0.5, 0.0)
-        return float(2.0 * ndtr(-gap / np.sqrt(variance)))
+        return float(min(1.0, 2.0 * ndtr(-gap / np.sqrt(variance))))
+    pmfs = [(law.pmf(c, f), times) for c, f, times in parts]
+    length = 1 + sum((len(pmf) - 1) * times for pmf, times in pmfs)
     size = 2 ** int(np.ceil(np.log2(length))) if length > 1 else 1
     product = np.ones(size // 2 + 1, complex)
-    for pmf, times in parts:
+    for pmf, times in pmfs:
         product *= np.fft.rfft(pmf, size) ** times
     mass = np.maximum(np.fft.irfft(product, size), 0.0) if size > 1 else np.ones(1)
     below, above = mass[: observed + 1].sum(), mass[observed:length].sum()

@@ -1,5 +1,6 @@
 """Results on disk: netCDF and zarr."""
 
+import shutil
 from numbers import Number
 from pathlib import Path
 
@@ -18,11 +19,17 @@ def save(result: xr.DataTree, path: str | Path) -> Path:
     result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     path : path
-        An existing netCDF file is replaced.
+        What is there is replaced, once everything is written.
 
     Returns
     -------
     pathlib.Path
+
+    Raises
+    ------
+    ValueError
+        If the path ends in something else, or the result holds what cannot be written; the old file
+        is then as it was.
 
     Examples
     --------
@@ -34,13 +41,30 @@ def save(result: xr.DataTree, path: str | Path) -> Path:
     """
     path = Path(path)
     tree = check_result(result).map_over_datasets(_writable)
-    if path.suffix == ".nc":
-        tree.to_netcdf(path, engine="h5netcdf")
-    elif path.suffix == ".zarr":
-        tree.to_zarr(path, mode="w", consolidated=False)
-    else:
+    if path.suffix not in (".nc", ".zarr"):
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
+    beside = path.with_name(f".{path.stem}-unfinished{path.suffix}")
+    try:
+        if path.suffix == ".nc":
+            tree.to_netcdf(beside, engine="h5netcdf")
+        else:
+            tree.to_zarr(beside, mode="w", consolidated=False)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        _remove(beside)
+        raise ValueError(
+            f"result must be made of numbers and text to be saved; {error}. Nothing was written."
+        ) from error
+    if path.is_dir():
+        _remove(path)
+    beside.replace(path)
     return path
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _writable(group: xr.Dataset) -> xr.Dataset:
@@ -68,6 +92,9 @@ def _plain(variable: xr.Variable) -> xr.Variable:
             row[: len(own)] = own
         dims = (*variable.dims, "stage")
         return xr.Variable(dims, padded.reshape(*variable.shape, -1), variable.attrs)
+    known = [one for one in values if not pd.isna(one)]
+    if not all(isinstance(one, str) for one in known):
+        return variable  # refused by name when it is written
     text = np.array(["" if pd.isna(one) else str(one) for one in values], dtype=object)
     return xr.Variable(variable.dims, text.reshape(variable.shape), variable.attrs)
 

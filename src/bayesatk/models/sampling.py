@@ -98,6 +98,8 @@ def sample(
     bayesatk.metrics_from_draws : metrics of any model that has ``p``.
     """
     form = form or default_form(pooling)
+    if form not in ("marginal", "full", "inflated", "crossed"):
+        raise ValueError(f"form must be 'marginal', 'full', 'inflated' or 'crossed'; got {form!r}.")
     crossed = _crossed_prior(prior) if form == "crossed" else None
     asked = read_asked(
         data, metrics, pooling=pooling, prior=None if crossed else prior, success=success,
@@ -167,8 +169,8 @@ def _check_crossed(asked: Asked, keep: Sequence[str]) -> None:
     if asked.on_categories or asked.voted or asked.pooling != "partial":
         raise ValueError(
             "form='crossed' is a model of right and wrong under pooling='partial'; got "
-            f"{[one.label for one in asked.requested]} with pooling={asked.pooling!r}. Say what a "
-            "success is: success='score >= ...'."
+            f"{[one.label for one in asked.requested]} with pooling={asked.pooling!r}. Leave "
+            "pooling as it is; for scores, say what a success is: success='score >= ...'."
         )
     if set(keep) - {"p"}:
         raise ValueError(

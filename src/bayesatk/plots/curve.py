@@ -23,7 +23,8 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
 from bayesatk.plots.request import chosen_curve, chosen_targets
-from bayesatk.results import check_result, statistics_of
+from bayesatk.result_tables import statistics_of
+from bayesatk.results import check_result
 
 _PER_PANEL = 4  # curves with bands that can be told apart
 _CLOSE = 0.3  # of tick labels, in powers of two

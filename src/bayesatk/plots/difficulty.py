@@ -95,7 +95,11 @@ def _check_partial(result: xr.DataTree) -> None:
     posterior = result["posterior"].to_dataset()
     pooling = result.attrs["pooling"]
     if pooling != "partial" or "icc" not in posterior or "category" in posterior["mean_p"].dims:
-        what = f"pooling={pooling!r}" if pooling != "partial" else "another difficulty distribution"
+        what = (
+            f"pooling={pooling!r}"
+            if pooling != "partial"
+            else f"form={result.attrs.get('model_form')!r}"
+        )
         raise ValueError(
             "result must have a Beta distribution of difficulties over questions; got "
             f"{what}. Pass pooling='partial' and outcomes of right and wrong."

@@ -27,7 +27,8 @@ from bayesatk.plots.labels import (
     shortened,
 )
 from bayesatk.plots.request import chosen_metrics
-from bayesatk.results import TARGETS, check_result, metric_values, statistics_of
+from bayesatk.result_tables import statistics_of
+from bayesatk.results import TARGETS, check_result, metric_values
 
 _WRAP = 3
 _HALF = [0.25, 0.75]

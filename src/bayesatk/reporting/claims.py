@@ -6,7 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk.comparison.systems import comparison_table
-from bayesatk.results import table
+from bayesatk.result_tables import table
 from bayesatk.verification.verify import Verification
 
 _MOST = 12  # sentences about pairs of systems; the table has them all
@@ -58,6 +58,8 @@ def _limits(row: "pd.Series[Any]") -> str:
 
 def _differences(result: xr.DataTree) -> list[str]:
     frame = comparison_table(result)
+    if frame.empty:
+        return ["No two systems tried the same question: nothing can be compared."]
     first = frame["metric"].iloc[0]
     rows = frame[(frame["metric"] == first) & (frame["target"] == "population")]
     rows = rows.sort_values("prob_greater", ascending=False)

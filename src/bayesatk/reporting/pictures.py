@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from bayesatk.metrics import parse
@@ -62,7 +63,7 @@ def _plots(
             partial(plots.plot_curve, result, symbol),
         )
     yield "Systems", "Posterior mean and intervals.", lambda: plots.plot_systems(result)
-    if "comparison" in result.children:
+    if "comparison" in result.children and _shared(result):
         systems = result["posterior"].sizes["system"]
         title = f"Differences in {first} on questions like these"
         yield title, "The first minus the second.", lambda: plots.plot_difference(result, first)
@@ -92,13 +93,19 @@ def _of_questions(result: xr.DataTree) -> Iterator[_Plot]:
             "Posterior mean of every question's success probability against its raw rate.",
             lambda: plots.plot_shrinkage(result, systems),
         )
-    if result.attrs["pooling"] == "partial":
+    if result.attrs["pooling"] == "partial" and "icc" in result["posterior"]:
         yield (
             "How difficult the questions are",
             "Distribution of success probabilities over questions, with its uncertainty; steps: "
             "the raw rates, which trials spread out.",
             lambda: plots.plot_difficulty(result, systems),
         )
+
+
+def _shared(result: xr.DataTree) -> bool:
+    """Whether any two systems tried the same question."""
+    shared = result["comparison"].to_dataset()["shared_questions"].values
+    return bool((np.triu(shared, 1) > 0).any())
 
 
 def _curves(result: xr.DataTree) -> list[str]:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -160,7 +161,12 @@ def calibrate(
     >>> found.verdict, sorted(found.table.index)[:2]
     ('calibrated', ['icc', 'mean_p'])
     """
-    values = None if scores is None else tuple(float(one) for one in scores)
+    for name, number in (
+        ("questions", questions), ("trials", trials), ("replications", replications)
+    ):  # fmt: skip
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+            raise ValueError(f"{name} must be an integer >= 1; got {number!r}.")
+    values = _score_values(scores)
     chosen = _chosen_prior(pooling, prior, engine, form, values)
     labels = " ".join(metric.label for metric in parse(metrics))
     study = Study(
@@ -178,6 +184,20 @@ def calibrate(
                     json.dumps({"study": asdict(study), "start": start, "pit": batch}) + "\n"
                 )
     return Calibration(_tree(study, done, replications), family_error)
+
+
+def _score_values(scores: object) -> tuple[float, ...] | None:
+    """Return the scores of the categories, checked."""
+    if scores is None:
+        return None
+    try:
+        values = tuple(float(one) for one in scores)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        values = ()
+    rising = all(low < high for low, high in pairwise(values))
+    if len(values) < 2 or not rising or not np.isfinite(values).all():
+        raise ValueError(f"scores must be two or more finite numbers, rising; got {scores!r:.80}.")
+    return values
 
 
 def _chosen_prior(
@@ -199,8 +219,8 @@ def _chosen_prior(
             raise TypeError(f"prior for form='crossed' must be a CrossedPrior; got {prior!r}.")
         return prior or CrossedPrior()
     if scores is not None:
-        if len(scores) < 2 or sorted(set(scores)) != list(scores):
-            raise ValueError(f"scores must be two or more, rising; got {list(scores)}.")
+        if form == "inflated":
+            raise ValueError("form='inflated' is of right and wrong; leave out scores.")
         return resolve_category_prior(pooling, prior)
     chosen = resolve_prior(pooling, prior)
     if isinstance(chosen, HyperPrior) and not chosen.proper:
