@@ -133,7 +133,7 @@ class Metric:
 
         Examples
         --------
-        >>> parse("pass@2")[0].predictive(1.0, 1.0).round(12).item()  # 1 - 1/3
+        >>> FAMILIES["pass@"].at(2).predictive(1.0, 1.0).round(12).item()  # 1 - 1/3
         0.666666666667
         """
         alpha, beta = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(beta, float))

@@ -157,6 +157,7 @@ def register(family: Family) -> Family:
     >>> pair = register(Family("pair_at_k", "pair@", both))
     >>> parse("pair@3")[0].label
     'pair@3'
+    >>> _ = FAMILIES.pop("pair@")  # forgotten again
     """
     symbol, known = family.symbol, FAMILIES.get(family.symbol)
     if known == family:

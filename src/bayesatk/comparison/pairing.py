@@ -136,33 +136,58 @@ def drawn_together(
     covariance = np.empty((count, len(metrics), len(metrics)))
     for system, one in enumerate(systems):
         own = weight[rng.permutation(size)]  # of questions redrawn for this system alone
-        few = np.empty((len(metrics), min(size, _COVARIANCE), questions))
+        few = np.zeros((len(metrics), min(size, _COVARIANCE), questions))
         for cell, metric in enumerate(metrics):
-            values = one.of(metric)
-            plain[:, cell, system] = values.mean(axis=1)
-            alone[:, cell, system] = (
-                np.einsum("dq,dq->d", own, values)
-                if one.population is None or metric.family.on_answers
-                else one.population(metric)
-            )
-            few[cell] = values[: few.shape[1]]
-        spread[:, system] = one.rate.std(axis=1)
+            found = _means(one, metric, own)
+            plain[:, cell, system], alone[:, cell, system], values = found
+            if values is not None:
+                few[cell] = values[: few.shape[1]]
+        # Without draws of p the noise of trials stays in: less is then shared, never more.
+        spread[:, system] = rates[system].std() if one.rate is None else one.rate.std(axis=1)
         few -= few.mean(axis=2, keepdims=True)
         spread_of = np.einsum("adq,bdq->ab", few, few) / few[0].size
-        covariance[system] = spread_of * _added(plain, alone, spread_of, questions, system)
+        covariance[system] = _with_added(plain, alone, spread_of, questions, system)
     correlation = difficulty_correlation(rates, spread, weight)
     moved = plain + question_noise(correlation, covariance, questions, rng)
-    paired = reordered(alone, moved)
+    paired = reordered(alone, moved) - _shared_shift(plain, alone, correlation)
     return Drawn.of(plain, plain, effective), Drawn.of(paired, paired, effective)
 
 
-def _added(plain: Array, alone: Array, covariance: Array, questions: int, system: int) -> Array:
-    """Return the factor of a covariance that adds as much as one system's own draws have.
+def _means(one: Values, metric: Metric, weight: Array) -> tuple[Array, Array, Array | None]:
+    """Draws of a mean over these questions, over questions like these, and values where known."""
+    values = one.of(metric)
+    if values is None:
+        assert one.mean is not None
+        assert one.population is not None
+        return one.mean(metric), one.population(metric), None
+    if one.population is None or metric.family.on_answers:
+        return values.mean(axis=1), np.einsum("dq,dq->d", weight, values), values
+    return values.mean(axis=1), one.population(metric), values
+
+
+def _shared_shift(plain: Array, alone: Array, correlation: Array) -> Array:
+    """Return what of the systems' shifts from these questions to others they cannot differ in.
+
+    A model moves every system's mean a little, by its prior and its shape. As far as the questions
+    are hard for the systems alike, other questions move them alike.
+    """
+    shift = alone.mean(axis=0) - plain.mean(axis=0)  # (cells, systems)
+    size = shift.shape[1]
+    alike = (correlation.mean(axis=0).sum(axis=1) - 1.0) / max(size - 1, 1)
+    return np.asarray(np.clip(alike, 0.0, 1.0) * (shift - shift.mean(axis=1, keepdims=True)))
+
+
+def _with_added(
+    plain: Array, alone: Array, covariance: Array, questions: int, system: int
+) -> Array:
+    """Return the covariance that adds as much as one system's own draws have.
 
     Where questions are few, drawing others adds more than their own spread over M + 1: the
-    distribution of difficulties is hardly known.
+    distribution of difficulties is hardly known. Metrics without values by question have no
+    covariance to begin with, and get a variance.
     """
     more = alone[:, :, system].var(axis=0) - plain[:, :, system].var(axis=0)
     own = np.diagonal(covariance) / (questions + 1.0)
     ratio = np.sqrt(np.maximum(more / np.where(own > 0.0, own, np.inf), 1.0))
-    return np.asarray(np.outer(ratio, ratio))
+    bare = np.where(own > 0.0, 0.0, np.maximum(more, 0.0)) * (questions + 1.0)
+    return np.asarray(covariance * np.outer(ratio, ratio) + np.diag(bare))

@@ -50,17 +50,21 @@ class Values:
     Parameters
     ----------
     of : callable
-        ``of(metric)`` returns its latent values (draws, questions).
-    rate : ndarray, shape (draws, questions)
+        ``of(metric)`` returns its latent values (draws, questions); None where only draws of their
+        mean are known.
+    rate : ndarray, shape (draws, questions), optional
         Success probability, or mean score.
     population : callable, optional
-        ``population(metric)`` returns draws of its mean over questions like these, where the model
-        has a distribution of difficulties; else the questions are bootstrapped.
+        ``population(metric)`` returns draws of its mean over questions like these, where they are
+        known; else the questions are bootstrapped.
+    mean : callable, optional
+        ``mean(metric)`` returns draws of the mean over these questions, where values are not known.
     """
 
-    of: Callable[[Metric], Array]
-    rate: Array
+    of: Callable[[Metric], Array | None]
+    rate: Array | None
     population: Callable[[Metric], Array] | None = None
+    mean: Callable[[Metric], Array] | None = None
 
 
 def question_values(
@@ -75,10 +79,39 @@ def question_values(
     if on_categories(fit):
         scores = fit["constant_data"].to_dataset()["category_score"].values
     for system in part.systems:
+        if fit.attrs["method"] == "nuts" and (voted or not _has_p(fit)):
+            yield _stored_means(fit, part, system, size, rng)
+            continue
         votes = _votes(fit, part, system, voted, size, rng) if voted else {}
         p, population = _p_draws(fit, part, system, size, rng)
         rate = p if scores is None else p @ scores
         yield Values(partial(_worth, p, scores, votes), rate, population)
+
+
+def _has_p(fit: xr.DataTree) -> bool:
+    """Whether draws of p are stored, or can be drawn given hyperparameters that are."""
+    return bool({"p", "mean_p"} & set(fit["posterior"].data_vars))
+
+
+def _stored_means(
+    fit: xr.DataTree, part: Part, system: int, size: int, rng: np.random.Generator
+) -> Values:
+    """Draws of means over all questions, all that some sampled results hold."""
+    if not part.kept.all():
+        raise ValueError(
+            "a sampled result without draws of every question's p can be compared only where all "
+            "systems tried all questions. Sample it again with keep=['p'], or evaluate it."
+        )
+    own = fit["posterior"].to_dataset().isel(system=system)
+    chosen = rng.permutation(own.sizes["chain"] * own.sizes["draw"])[:size]
+
+    def draws(target: str, metric: Metric) -> Array:
+        values = metric_values(own.sel(target=target), metric)
+        return np.asarray(values.transpose("chain", "draw").values.ravel()[chosen])
+
+    return Values(
+        lambda metric: None, None, partial(draws, "population"), partial(draws, "questions")
+    )
 
 
 def _worth(p: Array, scores: Array | None, votes: dict[str, Array], metric: Metric) -> Array:
@@ -142,11 +175,6 @@ def _sampled_p(fit: xr.DataTree, system: int, rng: np.random.Generator) -> Array
     if "p" in own:
         p = own["p"].transpose("chain", "draw", "question", ...).values
         return np.asarray(p.reshape(-1, *p.shape[2:]))
-    if "mean_p" not in own:
-        raise ValueError(
-            "a sampled result must hold draws of every question's p to be compared; sample it "
-            "again with keep=['p']."
-        )
     if on_categories(fit):
         counts = fit["observed_data"].to_dataset()["count"].values[system].astype(float)
         constant = fit["constant_data"].to_dataset()
@@ -166,11 +194,6 @@ def _votes(
     rng: np.random.Generator,
 ) -> dict[str, Array]:
     """Draws of plurality votes by metric, (draws, questions)."""
-    if fit.attrs["method"] == "nuts":
-        raise ValueError(
-            "a sampled result of votes between answers holds no draws by question, which comparing "
-            "systems needs; evaluate the votes: bayesatk.evaluate draws the same posterior exactly."
-        )
     answers: Answers = stored_answers(fit).on_questions(part.kept)
     ks = [one.k for one in voted]
     draws = answer_draws(answers.of(system), ks, stored_prior(fit, "answer_prior"), size, rng)

@@ -40,7 +40,8 @@ def compare(
     ----------
     fit : xarray.DataTree
         With two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`. A sampled result
-        without hyperparameters (pooling none) needs ``keep=["p"]`` to pair questions.
+        of votes, or of pooling none without ``keep=["p"]``, has no draws by question: its systems
+        must have tried all questions.
     rope : float
         Half-width of the region of practical equivalence: differences within ``[-rope, rope]``
         count as none.
