@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from bayesatk.core.priors import (
     AnswerPrior,
     CategoryPrior,
-    DirichletHyperPrior,
-    DirichletPrior,
     Pooling,
     Prior,
     resolve_category_prior,
@@ -51,10 +49,10 @@ class Asked:
     @property
     def on_categories(self) -> bool:
         """Whether metrics judge scored categories."""
-        return isinstance(self.prior, DirichletPrior | DirichletHyperPrior)
+        return isinstance(self.prior, CategoryPrior)
 
     @property
-    def voted(self) -> list[Metric]:
+    def votes(self) -> list[Metric]:
         """Votes between answers."""
         return [one for one in self.requested if one.family.on_answers]
 

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlog1py, xlogy
 
-from bayesatk.core.priors import AnyPrior, DirichletHyperPrior, DirichletPrior, HyperPrior
+from bayesatk.core.priors import AnyPrior, CategoryPrior, HyperPrior
 from bayesatk.outcomes import Outcomes
 
 Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ def log_likelihood_groups(
     large = sizes[0] * sizes[1] * outcomes.trials.size > _AUTOMATIC
     if "mean_p" not in posterior or (large and "log_likelihood" not in keep):
         return {}
-    if isinstance(prior, DirichletPrior | DirichletHyperPrior):
+    if isinstance(prior, CategoryPrior):
         return {"log_likelihood": _category_group(outcomes, posterior)}
     values = np.empty((*outcomes.trials.shape[:1], sizes[0] * sizes[1], outcomes.trials.shape[1]))
     for system in range(len(values)):

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.asked import Asked
 from bayesatk.closed_form.answers import answer_posterior, finite_estimates
 from bayesatk.closed_form.categories import category_posterior, sampled_hyper
 from bayesatk.closed_form.category_states import CategoryStates, Judged
@@ -25,51 +26,32 @@ from bayesatk.core.dirichlet import DirichletHyper
 from bayesatk.core.laws import finite
 from bayesatk.core.mixture import States
 from bayesatk.core.priors import (
-    AnswerPrior,
     CategoryPrior,
     DirichletHyperPrior,
-    DirichletPrior,
-    Pooling,
     Prior,
 )
-from bayesatk.metrics import Metric, MetricGrid
+from bayesatk.metrics import MetricGrid
 from bayesatk.outcomes import Outcomes
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(Asked):
     """What is asked of every system.
 
     Parameters
     ----------
-    requested : tuple of Metric
     grid : MetricGrid
-    pooling : Pooling
-    prior : Prior or CategoryPrior
-        The latter where metrics judge scored categories.
-    answer_prior : AnswerPrior
-    prior_counts : ndarray, shape (system, question, category), optional
-        Prior trials, discounted.
+        Of the requested metrics.
     ci_prob, ci_kind
         Of credible intervals.
     draws : int
         In all.
     """
 
-    requested: tuple[Metric, ...]
     grid: MetricGrid
-    pooling: Pooling
-    prior: Prior | CategoryPrior
-    answer_prior: AnswerPrior
-    prior_counts: NDArray[np.float64] | None
     ci_prob: float
     ci_kind: str
     draws: int
-
-    @property
-    def on_categories(self) -> bool:
-        """Whether metrics judge scored categories."""
-        return isinstance(self.prior, DirichletPrior | DirichletHyperPrior)
 
     @property
     def judged(self) -> list[int]:

@@ -143,12 +143,12 @@ def evaluate(
     0.839286
     """
     generator, seed = resolve_rng(rng)
-    asked, request = read_request(
+    request = read_request(
         data, metrics, pooling=pooling, prior=prior, success=success, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
         draws=draws, keep=keep,
     )  # fmt: skip
-    outcomes, remarks = asked.outcomes, list(asked.notes)
+    outcomes, remarks = request.outcomes, list(request.notes)
     unasked = _unasked(request)
     rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)

@@ -1,10 +1,11 @@
 """What `evaluate` was asked, as its systems are analysed by it."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from bayesatk.asked import Asked, read_asked
+from bayesatk.asked import read_asked
 from bayesatk.closed_form.analysis import Request
 from bayesatk.closed_form.assembly import CHAINS
 from bayesatk.metrics import MetricGrid, MetricSpec
@@ -12,14 +13,15 @@ from bayesatk.metrics import MetricGrid, MetricSpec
 
 def read_request(
     data: object, metrics: MetricSpec, *, ci_prob: float, ci_kind: str, draws: int, **options: Any
-) -> tuple[Asked, Request]:
-    """Return what was asked, and what is asked of every system; parameters of `evaluate`."""
+) -> Request:
+    """Return what is asked of every system; parameters of `evaluate`."""
     if ci_kind not in ("eti", "hdi"):
         raise ValueError(f"ci_kind must be 'eti' or 'hdi'; got {ci_kind!r}.")
     if not isinstance(draws, int | np.integer) or draws < 2:
         raise ValueError(f"draws must be an integer >= 2 (per chain); got {draws!r}.")
     asked = read_asked(data, metrics, ci_prob=ci_prob, **options)
-    return asked, Request(
-        asked.requested, MetricGrid.of(asked.requested), asked.pooling, asked.prior,
-        asked.answer_prior, asked.prior_counts, ci_prob, ci_kind, CHAINS * draws,
+    known = {each.name: getattr(asked, each.name) for each in fields(asked)}
+    return Request(
+        **known, grid=MetricGrid.of(asked.requested), ci_prob=ci_prob, ci_kind=ci_kind,
+        draws=CHAINS * draws,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesatk.closed_form.category_states import CategoryStates
 from bayesatk.core import category_leave_one_out, leave_one_out
 from bayesatk.core.mixture import States
-from bayesatk.core.priors import CrossedPrior, DirichletHyperPrior, DirichletPrior, HyperPrior
+from bayesatk.core.priors import CategoryPrior, CrossedPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.guessing import success_probabilities
 from bayesatk.results import check_result, stored_counts, stored_prior
 
@@ -58,7 +58,7 @@ _Predictions = list[tuple[NDArray[np.intp], leave_one_out.Predictive]]
 
 def _predictions(fit: xr.DataTree) -> _Predictions:
     """State of every question, and what the model predicts of the states, by system."""
-    if isinstance(stored_prior(fit), DirichletPrior | DirichletHyperPrior):
+    if isinstance(stored_prior(fit), CategoryPrior):
         return _category_predictions(fit)
     return [(states.which, _predictive(states, fit)) for states in _states(fit)]
 

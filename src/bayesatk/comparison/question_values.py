@@ -15,7 +15,7 @@ from bayesatk.closed_form.categories import category_posterior
 from bayesatk.closed_form.category_states import CategoryStates, Judged
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.mixture import States
-from bayesatk.core.priors import DirichletHyperPrior, DirichletPrior
+from bayesatk.core.priors import CategoryPrior
 from bayesatk.metrics import Metric, parse
 from bayesatk.models.category_draws import category_p
 from bayesatk.models.parts import success_p
@@ -40,7 +40,7 @@ class Part:
 
 def on_categories(fit: xr.DataTree) -> bool:
     """Whether a result is of scored categories."""
-    return isinstance(stored_prior(fit), DirichletPrior | DirichletHyperPrior)
+    return isinstance(stored_prior(fit), CategoryPrior)
 
 
 @dataclass(frozen=True)

@@ -108,14 +108,15 @@ def compare(
     trials = fit["constant_data"].to_dataset()["trials"].transpose("system", "question").values
     if len(trials) < 2:
         raise ValueError("fit must hold at least two systems to compare; got one.")
-    if joint(fit) or (trials > 0).all():
+    tried = trials > 0
+    if joint(fit) or tried.all():
         whole = Contest.of(fit, Part.whole(fit), generator)
         shared = np.full((len(trials), len(trials)), trials.shape[1])
         found = Findings(whole.table(settings), whole.ranks(), whole.tiers(alpha))
     else:
-        shared = (trials > 0).astype(int) @ (trials > 0).astype(int).T
-        found = _by_pairs(fit, trials > 0, settings, alpha, generator)
-    ranked = trials.shape[1] if joint(fit) else int((trials > 0).all(axis=0).sum())
+        shared = tried.astype(int) @ tried.astype(int).T
+        found = _by_pairs(fit, tried, settings, alpha, generator)
+    ranked = trials.shape[1] if joint(fit) else int(tried.all(axis=0).sum())
     attrs = {"rope": float(rope), "seed": seed, "ranked_on": ranked}
     result = fit.copy()
     for name, group in _groups(fit, found, shared, {**attrs, "alpha": alpha}).items():

@@ -147,13 +147,14 @@ def _places(trials: "pd.Series[Any]") -> Array:
     """Return numbers that are in the order of the trials, or refuse labels that have none."""
     numbers = pd.to_numeric(trials, errors="coerce")
     if numbers.isna().any():
-        numbers = pd.to_numeric(pd.to_datetime(trials, errors="coerce", format="mixed"))
-        if pd.to_datetime(trials, errors="coerce", format="mixed").isna().any():
+        times = pd.to_datetime(trials, errors="coerce", format="mixed")
+        if times.isna().any():
             raise OutcomeError(
                 "trials must be numbers or times to have an order; got "
                 f"{shown(trials.tolist(), 60)}. Number them, or leave the trial column out if the "
                 "rows are in order."
             )
+        numbers = pd.to_numeric(times)
     return np.asarray(numbers.to_numpy(float))
 
 
@@ -187,24 +188,26 @@ def _checks(own: _Sequences, alpha: float) -> list[dict[str, object]]:
     earliest = c * (c - 1) // 2
     by = np.unique(np.stack([c, n - c], axis=1), axis=0, return_counts=True)
     shifted = late[mixed] - earliest
-    drift, gap = _test(shifted, RANK_SUM, by)
-    pairs = float((c * (n - c)).sum())
-    later = 2.0 * gap / pairs if pairs else float("nan")
-    dependence, excess = _test(switches[mixed], SWITCHES, by)
-    expected = float((2.0 * c * (n - c) / n).sum())
-    alike = -excess / expected if expected else float("nan")
+    drift, later = _test(shifted, RANK_SUM, by)
+    dependence, more = _test(switches[mixed], SWITCHES, by)
     return [
         _row("drift", later, drift, len(n), alpha, _drift_words),
-        _row("dependence", alike, dependence, len(n), alpha, _dependence_words),
+        _row("dependence", -more, dependence, len(n), alpha, _dependence_words),
     ]
 
 
 def _test(values: Ints, law: OrderLaw, by: tuple[Ints, Ints]) -> tuple[float, float]:
-    """P-value of the sum over questions, and its excess over the expectation."""
+    """P-value of the sum over questions, and its excess as a share of the expectation.
+
+    Of the places of successes that is how much more often they come second than first in a pair
+    with a failure; of switches, minus the correlation of neighbours.
+    """
+    if not len(values):
+        return 1.0, float("nan")
     parts = [(int(c), int(f), int(times)) for (c, f), times in zip(by[0], by[1], strict=True)]
     expected = sum(times * law.mean(c, f) for c, f, times in parts)
     total = int(values.sum())
-    return two_sided(total, law, parts) if parts else 1.0, total - expected
+    return two_sided(total, law, parts), total / expected - 1.0
 
 
 def _drift_words(effect: float) -> str:

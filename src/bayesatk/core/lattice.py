@@ -62,7 +62,7 @@ def _edged(mixture: StateMixture, column: int, window: tuple[float, float]) -> N
     What has died is smooth: it needs no lattice, its few frequencies are computed as they are.
     """
     moments, questions = mixture.moments, mixture.states.questions
-    mean, rest = moments.mean[column], float(moments.weight @ moments.node_complement[:, column])
+    mean, rest = moments.mean[column], float(moments.complement[column])
     found = np.ones(len(mixture.nodes), bool)
     found[mixture.concentrated] = False
     last = _SMOOTH * 2.0 * np.pi / (window[1] - window[0])
@@ -81,7 +81,7 @@ def _smooth_phi(
 ) -> NDArray[np.complex128]:
     """Characteristic functions of the smooth nodes at low frequencies, mixed."""
     moments, questions = mixture.moments, mixture.states.questions
-    mean, rest = moments.mean[column], float(moments.weight @ moments.node_complement[:, column])
+    mean, rest = moments.mean[column], float(moments.complement[column])
     phi = np.zeros(len(omega), complex)
     for block in mixture.blocks([column], only=~edged):
         gap = deviations(block, 0, mean, rest) / questions
@@ -107,7 +107,7 @@ def _convolved(
     margin = min(cells // 8, 16 + 4 * int(np.sqrt(mixture.states.questions)))
     vector, questions = mixture.credits[column].vector, mixture.states.questions
     cell = _aligned((window[1] - window[0]) / (cells - 2 * margin), np.ptp(vector) / questions)
-    top = float(moments.weight @ moments.node_complement[:, column]) - (1.0 - vector.max())
+    top = float(moments.complement[column]) - (1.0 - vector.max())
     omega = 2.0 * np.pi / (cells * cell) * np.arange(cells // 2 + 1)
     offset, variance = node_offsets(mixture, column)
     phi = np.zeros(len(omega), complex)
@@ -169,7 +169,7 @@ def _lattice_phi(
 ) -> NDArray[np.complex128]:
     """Discrete Fourier transform of the lattice distribution, mixed over the nodes with edges."""
     moments, questions = mixture.moments, mixture.states.questions
-    mean, rest = moments.mean[column], float(moments.weight @ moments.node_complement[:, column])
+    mean, rest = moments.mean[column], float(moments.complement[column])
     phi = np.zeros(cells // 2 + 1, complex)
     refine, size = _refinement(mixture, column, cell), _FLOATS // (len(mixture.states) * cells)
     for block in mixture.blocks([column], refine, max(1, size), edged):

@@ -224,6 +224,11 @@ class MixtureMoments:
         return self.weight @ self.node_mean
 
     @property
+    def complement(self) -> Array:
+        """One less the posterior mean, without cancellation; shape (credits,)."""
+        return self.weight @ self.node_complement
+
+    @property
     def variance(self) -> Array:
         """Posterior variance: within nodes plus between nodes."""
         smaller = np.where(self.mean <= 0.5, self.node_mean, self.node_complement)
@@ -257,7 +262,7 @@ def deviations(block: Block, position: int, mean: float, rest: float) -> Array:
 def node_offsets(mixture: StateMixture, column: int) -> tuple[Array, Array]:
     """Mean relative to the overall mean, and variance, of the concentrated nodes."""
     moments, nodes = mixture.moments, mixture.concentrated
-    mean, rest = moments.mean[column], moments.weight @ moments.node_complement[:, column]
+    mean, rest = moments.mean[column], moments.complement[column]
     low = moments.node_mean[nodes, column] - mean
     high = rest - moments.node_complement[nodes, column]
     return np.where(mean <= 0.5, low, high), moments.node_variance[nodes, column]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Pooling = Literal["none", "partial", "complete"]
+INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
 _MOST = 1e12  # of a Dirichlet parameter
 
 
@@ -237,7 +238,8 @@ def _spread(value: float | tuple[float, ...], categories: int, name: str) -> NDA
 
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
-AnyPrior = Prior | CategoryPrior | AnswerPrior | CrossedPrior
+ModelPrior = Prior | CategoryPrior | CrossedPrior
+AnyPrior = ModelPrior | AnswerPrior
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -320,6 +322,19 @@ def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior:
     DirichletPrior(concentration=1.0)
     """
     return _fitting(pooling, prior, DirichletHyperPrior, DirichletPrior, "categories under ")
+
+
+def resolve_crossed_prior(prior: object) -> CrossedPrior:
+    """Return the prior of a crossed model: the one given, checked, or the default.
+
+    Examples
+    --------
+    >>> resolve_crossed_prior(None).eta
+    1.0
+    """
+    if prior is not None and not isinstance(prior, CrossedPrior):
+        raise TypeError(f"prior for form='crossed' must be a CrossedPrior; got {prior!r}.")
+    return prior or CrossedPrior()
 
 
 def prior_from(described: Mapping[str, Any]) -> Any:

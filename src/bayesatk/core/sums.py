@@ -73,7 +73,7 @@ def _only_question(mixture: StateMixture) -> BetaMixture:
 def _windows(mixture: StateMixture, columns: Sequence[int]) -> dict[int, tuple[float, float]]:
     """Range of ``S - mean`` that holds all but _LOST on either side, by Chernoff's bound."""
     moments, questions = mixture.moments, mixture.states.questions
-    rest = moments.weight @ moments.node_complement
+    rest = moments.complement
     sd = np.sqrt(moments.variance)
     signed = np.concatenate([_TILTS, -_TILTS])
     logs = np.full((len(columns), len(mixture.nodes), len(signed)), -np.inf)
@@ -138,7 +138,7 @@ def _series(
         Its modulus at the highest frequency, for the columns where it does not.
     """
     moments, questions = mixture.moments, mixture.states.questions
-    rest = moments.weight @ moments.node_complement
+    rest = moments.complement
     omega: dict[int, Array] = {}
     phi: dict[int, NDArray[np.complex128]] = {}
     resolved = dict.fromkeys(columns, True)

@@ -7,12 +7,11 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.core.priors import BetaPrior, HyperPrior, Pooling, Prior, resolve_prior
+from bayesatk.core.priors import INFLATION, BetaPrior, HyperPrior, Pooling, Prior, resolve_prior
 from bayesatk.outcomes import Outcomes, tally
 
 Form = Literal["full", "marginal", "inflated", "crossed"]
 COMPONENTS = ("never", "always", "between")
-_INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior: a tenth of the questions each, loosely
 _STATES = ("state_successes", "state_trials", "state_count", "state_system")
 
 
@@ -175,7 +174,7 @@ def _marginal_likelihood(
     )  # fmt: skip
     if inflated:
         pm.modelcontext(None).add_coord("component", COMPONENTS)
-        share = pm.Dirichlet("inflation", np.array(_INFLATION), dims=("system", "component"))
+        share = pm.Dirichlet("inflation", np.array(INFLATION), dims=("system", "component"))
         never, always, between = (share[:, i][system] for i in range(3))
         certain = never * pt.eq(c, 0) + always * pt.eq(c, n)
         log_ratio = pt.log(certain + between * pt.exp(log_ratio))

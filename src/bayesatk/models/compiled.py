@@ -11,11 +11,11 @@ import xarray as xr
 from bayesatk.core.priors import (
     CategoryPrior,
     CrossedPrior,
-    DirichletHyperPrior,
-    DirichletPrior,
+    ModelPrior,
     Pooling,
     Prior,
     resolve_category_prior,
+    resolve_crossed_prior,
     resolve_prior,
 )
 from bayesatk.core.seeding import RandomSource, resolve_rng
@@ -41,7 +41,7 @@ class CompiledModel:
     """
 
     pooling: Pooling
-    prior: Prior | CategoryPrior | CrossedPrior
+    prior: ModelPrior
     form: Form
     systems: int
     questions: int
@@ -54,7 +54,7 @@ class CompiledModel:
         model: pm.Model,
         outcomes: Outcomes,
         pooling: Pooling,
-        prior: Prior | CategoryPrior | CrossedPrior,
+        prior: ModelPrior,
         form: Form,
     ) -> "CompiledModel":
         """Compile a model of these data."""
@@ -107,7 +107,7 @@ class CompiledModel:
         return result(outcomes, requested, trace, settings, generator)
 
     def _data(self, outcomes: Outcomes) -> dict[str, Any]:
-        if isinstance(self.prior, DirichletPrior | DirichletHyperPrior):
+        if isinstance(self.prior, CategoryPrior):
             return dict(category_data(outcomes, self.form))
         return dict(model_data(outcomes, self.form))
 
@@ -216,6 +216,6 @@ def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> Compi
     >>> model = compile_crossed(data)  # doctest: +SKIP
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
-    prior = CrossedPrior() if prior is None else prior
+    prior = resolve_crossed_prior(prior)
     model = build_crossed(outcomes, prior=prior)
     return CompiledModel.of(model, outcomes, "partial", prior, "crossed")

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesatk.core.priors import CrossedPrior
+from bayesatk.core.priors import CrossedPrior, resolve_crossed_prior
 from bayesatk.models.builders import coordinates, observe
 from bayesatk.outcomes import Outcomes, tally
 
@@ -46,7 +46,7 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
     ['correlation', 'mu', 'p']
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
-    prior = CrossedPrior() if prior is None else prior
+    prior = resolve_crossed_prior(prior)
     size = len(outcomes.systems)
     if size < 2:
         raise ValueError(

@@ -17,11 +17,10 @@ from bayesatk.core.priors import (
     AnswerPrior,
     CategoryPrior,
     CrossedPrior,
-    DirichletHyperPrior,
-    DirichletPrior,
+    ModelPrior,
     Pooling,
-    Prior,
     describe_prior,
+    resolve_crossed_prior,
 )
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.likelihood import log_likelihood_groups
@@ -43,7 +42,7 @@ def sample(
     metrics: MetricSpec,
     *,
     pooling: Pooling = "partial",
-    prior: Prior | CategoryPrior | CrossedPrior | None = None,
+    prior: ModelPrior | None = None,
     success: str | None = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
@@ -100,7 +99,7 @@ def sample(
     form = form or default_form(pooling)
     if form not in ("marginal", "full", "inflated", "crossed"):
         raise ValueError(f"form must be 'marginal', 'full', 'inflated' or 'crossed'; got {form!r}.")
-    crossed = _crossed_prior(prior) if form == "crossed" else None
+    crossed = resolve_crossed_prior(prior) if form == "crossed" else None
     asked = read_asked(
         data, metrics, pooling=pooling, prior=None if crossed else prior, success=success,
         prior_trials=prior_trials, prior_weight=prior_weight, answer_prior=answer_prior,
@@ -132,41 +131,30 @@ def sample(
     )  # fmt: skip
 
 
-def _models(
-    asked: Asked, form: Form, prior: Prior | CategoryPrior | CrossedPrior
-) -> dict[str, pm.Model]:
+def _models(asked: Asked, form: Form, prior: ModelPrior) -> dict[str, pm.Model]:
     """Return the models of marks or scores, and of votes, where metrics need them."""
     models = {}
-    if len(asked.voted) < len(asked.requested):
+    if len(asked.votes) < len(asked.requested):
         models["judged"] = _judged_model(asked, form, prior)
-    if asked.voted:
+    if asked.votes:
         models["voted"] = build_answers(asked.outcomes, asked.answer_prior)
     return models
 
 
-def _judged_model(
-    asked: Asked, form: Form, prior: Prior | CategoryPrior | CrossedPrior
-) -> pm.Model:
+def _judged_model(asked: Asked, form: Form, prior: ModelPrior) -> pm.Model:
     outcomes = asked.outcomes
     if isinstance(prior, CrossedPrior):
         return build_crossed(outcomes, prior=prior)
-    if isinstance(prior, DirichletPrior | DirichletHyperPrior):
+    if isinstance(prior, CategoryPrior):
         return build_dirichlet_multinomial(
             outcomes, asked.pooling, prior=prior, prior_counts=asked.prior_counts, form=form
         )
     return build_beta_binomial(outcomes, asked.pooling, prior=prior, form=form)
 
 
-def _crossed_prior(prior: object) -> CrossedPrior:
-    """Return the prior given, checked, or the default."""
-    if prior is not None and not isinstance(prior, CrossedPrior):
-        raise TypeError(f"prior for form='crossed' must be a CrossedPrior; got {prior!r}.")
-    return prior or CrossedPrior()
-
-
 def _check_crossed(asked: Asked, keep: Sequence[str]) -> None:
     """Refuse what the crossed model cannot give."""
-    if asked.on_categories or asked.voted or asked.pooling != "partial":
+    if asked.on_categories or asked.votes or asked.pooling != "partial":
         raise ValueError(
             "form='crossed' is a model of right and wrong under pooling='partial'; got "
             f"{[one.label for one in asked.requested]} with pooling={asked.pooling!r}. Leave "
@@ -189,7 +177,7 @@ class Settings:
     """What a sampled result records about how it was made."""
 
     pooling: Pooling
-    prior: Prior | CategoryPrior | CrossedPrior
+    prior: ModelPrior
     form: Form
     ci_prob: float
     keep: Sequence[str]
@@ -212,7 +200,7 @@ def result(
     Coordinates are those of `outcomes`: a compiled model keeps those it was compiled with.
     """
     grid = MetricGrid.of(metrics)
-    on_categories = isinstance(settings.prior, DirichletPrior | DirichletHyperPrior)
+    on_categories = isinstance(settings.prior, CategoryPrior)
     parts = []
     if trace is not None:
         source = trace["posterior"].to_dataset()

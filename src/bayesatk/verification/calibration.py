@@ -21,13 +21,12 @@ from scipy.stats import kstest
 from bayesatk.batches import in_batches
 from bayesatk.citations import TALTS
 from bayesatk.core.priors import (
-    CategoryPrior,
-    CrossedPrior,
     HyperPrior,
+    ModelPrior,
     Pooling,
-    Prior,
     describe_prior,
     resolve_category_prior,
+    resolve_crossed_prior,
     resolve_prior,
 )
 from bayesatk.metrics import MetricSpec, parse
@@ -97,7 +96,7 @@ def calibrate(
     metrics: MetricSpec = "pass@1",
     *,
     pooling: Pooling = "partial",
-    prior: Prior | CategoryPrior | CrossedPrior | None = None,
+    prior: ModelPrior | None = None,
     engine: Engine = "closed_form",
     form: PyMCForm | None = None,
     scores: Sequence[float] | None = None,
@@ -206,7 +205,7 @@ def _chosen_prior(
     engine: Engine,
     form: PyMCForm | None,
     scores: tuple[float, ...] | None,
-) -> Prior | CategoryPrior | CrossedPrior:
+) -> ModelPrior:
     """Return the prior given, checked against the model it is of, or the default."""
     if engine not in ("closed_form", "pymc"):
         raise ValueError(f"engine must be 'closed_form' or 'pymc'; got {engine!r}.")
@@ -215,9 +214,7 @@ def _chosen_prior(
     if form == "crossed":
         if scores is not None or pooling != "partial":
             raise ValueError("form='crossed' is of right and wrong, with pooling='partial'.")
-        if prior is not None and not isinstance(prior, CrossedPrior):
-            raise TypeError(f"prior for form='crossed' must be a CrossedPrior; got {prior!r}.")
-        return prior or CrossedPrior()
+        return resolve_crossed_prior(prior)
     if scores is not None:
         if form == "inflated":
             raise ValueError("form='inflated' is of right and wrong; leave out scores.")

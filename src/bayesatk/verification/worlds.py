@@ -17,6 +17,7 @@ from bayesatk.closed_form.posterior import Draws
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.mixture import States
 from bayesatk.core.priors import (
+    INFLATION,
     CategoryPrior,
     CrossedPrior,
     DirichletHyperPrior,
@@ -32,7 +33,6 @@ Metrics = Sequence[Metric]
 Quantities = dict[str, Array]
 PyMCForm = Literal["marginal", "full", "inflated", "crossed"]
 DRAWS = 199
-_INFLATION = (1.0, 1.0, 8.0)  # of `bayesatk.sample(form="inflated")`
 
 
 class World(Protocol):
@@ -74,7 +74,7 @@ class SuccessWorld:
             p = rng.beta(mean * total, (1.0 - mean) * total, self.questions)
             truth |= {"mean_p": mean, "icc": icc}
             if self.form == "inflated":
-                certain = rng.dirichlet(_INFLATION)
+                certain = rng.dirichlet(INFLATION)
                 kind = rng.choice(3, self.questions, p=certain)
                 p = np.where(kind == 0, 0.0, np.where(kind == 1, 1.0, p))
                 truth |= {"never": certain[0], "always": certain[1]}
