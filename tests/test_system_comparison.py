@@ -167,12 +167,12 @@ def test_sampled_and_exact_comparisons_agree() -> None:
     gap = np.abs(ours - theirs).sel(**pair)
     sd = ours.sel(**pair, contrast="sd")
     for name in ("mean", "ci_lower", "ci_upper"):
-        assert bool((gap.sel(contrast=name) < 0.2 * sd).all()), name
-    assert bool((gap.sel(contrast="prob_greater") < 0.02).all())
+        assert bool((gap.sel(contrast=name) < 0.3 * sd).all()), name
+    assert bool((gap.sel(contrast="prob_greater") < 0.03).all())
     lean = bk.sample(data, "pass@2", rng=2, progressbar=False)  # p drawn given hyperparameters
     without = bk.compare(lean, rng=1)["comparison"]["pass_at_k"]
     gap = np.abs(without - theirs).sel(**pair, contrast=["mean", "ci_lower", "ci_upper"])
-    assert bool((gap < 0.2 * sd).all())
+    assert bool((gap < 0.3 * sd).all())
 
 
 def test_table_speaks(tmp_path) -> None:

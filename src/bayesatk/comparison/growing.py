@@ -1,14 +1,16 @@
 """Evaluations of two systems that grow question by question, simulated."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
-from bayesatk.batches import in_batches
+from bayesatk.batches import all_batches
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import Values
@@ -32,6 +34,7 @@ def simulate_stopping(
     correlation: float,
     replications: int = 400,
     seed: int = 0,
+    path: str | Path | None = None,
     client: Any = None,
     progressbar: bool = True,
 ) -> StoppingStudy:
@@ -56,6 +59,8 @@ def simulate_stopping(
         difficulty. A crossed model of a pilot estimates it (``bayesatk.build_crossed``).
     replications, seed
         Replication i depends on (seed, i) and on nothing else.
+    path : path, optional
+        JSON Lines file that every finished batch is added to; what is there is not done again.
     client : dask.distributed.Client, optional
         Send batches there.
     progressbar : bool
@@ -73,6 +78,39 @@ def simulate_stopping(
     >>> float(study.summary(rule)["right"])
     1.0
     """
+    study, metric = _checked(difficulties, rule, looks, trials, correlation, seed)
+    if replications < 1:
+        raise ValueError(f"replications must be >= 1; got {replications}.")
+    done = all_batches(
+        partial(_batch, study, metric), range(0, replications, _BATCH), asdict(study), path=path,
+        client=client, description="stopping", progressbar=progressbar,
+    )  # fmt: skip
+    stacked = np.concatenate(list(done.values()))[:replications]
+    return StoppingStudy(study.metric, study.target, study.looks, *np.moveaxis(stacked, -1, 0))
+
+
+@dataclass(frozen=True)
+class _Study:
+    """Everything that a replication depends on, bar its number."""
+
+    pairs: tuple[tuple[float, float], ...]
+    metric: str
+    target: str
+    looks: tuple[int, ...]
+    trials: int
+    correlation: float
+    seed: int
+
+
+def _checked(
+    difficulties: Mapping[Any, tuple[float, float]],
+    rule: StoppingRule,
+    looks: Sequence[int],
+    trials: int,
+    correlation: float,
+    seed: int,
+) -> tuple[_Study, Metric]:
+    """Return what is to be simulated, or refuse."""
     if not isinstance(rule, StoppingRule) or not isinstance(difficulties, Mapping):
         raise TypeError(
             "difficulties must be {system: (mean, icc)} and rule a StoppingRule; got "
@@ -93,47 +131,28 @@ def simulate_stopping(
         raise ValueError(f"trials must be an integer >= 1; got {trials!r}.")
     if not -1.0 <= correlation <= 1.0:
         raise ValueError(f"correlation must lie in [-1, 1]; got {correlation}.")
-    if replications < 1:
-        raise ValueError(f"replications must be >= 1; got {replications}.")
-    target = TARGETS.index(rule.target)
-    run = partial(
-        _batch, tuple(pairs), one_metric(rule.metric), target, chosen, int(trials), correlation,
-        int(seed), replications,
-    )  # fmt: skip
-    starts = list(range(0, replications, _BATCH))
-    done = dict(in_batches(run, starts, client, "stopping", progressbar))
-    stacked = np.concatenate([done[start] for start in starts])
-    label = one_metric(rule.metric).label
-    return StoppingStudy(label, rule.target, chosen, *np.moveaxis(stacked, -1, 0))
+    metric = one_metric(rule.metric)
+    size = tuple(pairs), metric.label, rule.target, chosen
+    return _Study(*size, int(trials), float(correlation), int(seed)), metric
 
 
-def _batch(
-    pairs: tuple[tuple[float, float], ...],
-    metric: Metric,
-    target: int,
-    looks: tuple[int, ...],
-    trials: int,
-    correlation: float,
-    seed: int,
-    replications: int,
-    start: int,
-) -> Array:
+def _batch(study: _Study, metric: Metric, start: int) -> list[list[list[float]]]:
     """Posterior of the difference and the truth at every look; (batch, looks, 5)."""
-    chosen = range(start, min(start + _BATCH, replications))
+    target, trials = TARGETS.index(study.target), study.trials
     parameters = [
-        (mean * (1.0 - icc) / icc, (1.0 - mean) * (1.0 - icc) / icc) for mean, icc in pairs
+        (mean * (1.0 - icc) / icc, (1.0 - mean) * (1.0 - icc) / icc) for mean, icc in study.pairs
     ]
     population = [float(metric.predictive(np.array([a]), np.array([b]))[0]) for a, b in parameters]
-    found = np.empty((len(chosen), len(looks), 5))
-    for row, replication in enumerate(chosen):
-        rng = np.random.default_rng([seed, replication])
-        z = rng.standard_normal((2, looks[-1]))
-        z[1] = correlation * z[0] + np.sqrt(1.0 - correlation**2) * z[1]
+    found = np.empty((_BATCH, len(study.looks), 5))
+    for row in range(_BATCH):
+        rng = np.random.default_rng([study.seed, start + row])
+        z = rng.standard_normal((2, study.looks[-1]))
+        z[1] = study.correlation * z[0] + np.sqrt(1.0 - study.correlation**2) * z[1]
         p = np.stack(
             [betaincinv(a, b, ndtr(own)) for (a, b), own in zip(parameters, z, strict=True)]
         )
         successes = rng.binomial(trials, p)
-        for column, questions in enumerate(looks):
+        for column, questions in enumerate(study.looks):
             gap = _difference(successes[:, :questions], trials, metric, target, rng)
             truth = population
             if target == 0:
@@ -141,7 +160,7 @@ def _batch(
             greater = (gap > 0).mean() + 0.5 * (gap == 0).mean()
             low, high = np.quantile(gap, [0.025, 0.975])
             found[row, column] = greater, gap.mean(), low, high, truth[0] - truth[1]
-    return found
+    return found.tolist()
 
 
 def _difference(

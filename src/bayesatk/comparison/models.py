@@ -39,7 +39,7 @@ def exact_loo(fit: xr.DataTree) -> az.ELPDDataLOO:
     Without pooling ``p(c_a)`` is the prior predictive; with one p for all it is Beta-binomial with
     the other questions' counts; under partial pooling ``1 / E[1 / p(c_a | m, r)]`` over the exact
     posterior of the hyperparameters, integrated afresh where leaving the question out moves it far.
-    Agrees with true refits to 1e-7; for three scored categories or more to the error of the points
+    Agrees with true refits to 1e-8; for three scored categories or more to the error of the points
     that the hyperparameters are integrated on, about 1e-3.
 
     Examples

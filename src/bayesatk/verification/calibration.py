@@ -18,7 +18,7 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 from scipy.stats import kstest
 
-from bayesatk.batches import in_batches
+from bayesatk.batches import all_batches
 from bayesatk.citations import TALTS
 from bayesatk.core.priors import (
     HyperPrior,
@@ -171,18 +171,11 @@ def calibrate(
     study = Study(
         questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values
     )
-    done = _read(path, study)
-    starts = [start for start in range(0, replications, BATCH) if start not in done]
-    for start, batch in in_batches(
-        partial(run_batch, study), starts, client, "calibration", progressbar
-    ):
-        done[start] = batch
-        if path is not None:
-            with Path(path).open("a") as file:
-                file.write(
-                    json.dumps({"study": asdict(study), "start": start, "pit": batch}) + "\n"
-                )
-    return Calibration(_tree(study, done, replications), family_error)
+    done = all_batches(
+        partial(run_batch, study), range(0, replications, BATCH), asdict(study), path=path,
+        client=client, description="calibration", progressbar=progressbar,
+    )  # fmt: skip
+    return Calibration(_tree(study, list(done.values()), replications), family_error)
 
 
 def _score_values(scores: object) -> tuple[float, ...] | None:
@@ -225,30 +218,10 @@ def _chosen_prior(
     return chosen
 
 
-def _read(path: str | Path | None, study: Study) -> dict[int, dict[str, list[float]]]:
-    """Batches of this study that a file already holds; a torn last line is done again."""
-    done: dict[int, dict[str, list[float]]] = {}
-    if path is None or not Path(path).exists():
-        return done
-    for line in Path(path).read_text().splitlines():
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if row["study"] != json.loads(json.dumps(asdict(study))):
-            raise ValueError(
-                f"path must be the file of this study; {path} is of {row['study']}. Use another."
-            )
-        done[row["start"]] = row["pit"]
-    return done
-
-
-def _tree(study: Study, done: dict[int, dict[str, list[float]]], replications: int) -> xr.DataTree:
-    order = sorted(start for start in done if start < replications)
-    names = list(done[order[0]])
+def _tree(study: Study, batches: list[dict[str, list[float]]], replications: int) -> xr.DataTree:
+    names = list(batches[0])
     values = {
-        name: np.concatenate([done[start][name] for start in order])[:replications]
-        for name in names
+        name: np.concatenate([batch[name] for batch in batches])[:replications] for name in names
     }
     group = xr.Dataset(
         {name: (("chain", "draw"), value[None]) for name, value in values.items()},
