@@ -20,6 +20,7 @@ import bayesatk as bk
 
 RESULTS = Path(__file__).parent / "results" / "calibration"
 SCORES = (0.0, 0.5, 1.0)
+VOTES = {"pooling": "none", "prior": bk.AnswerPrior(choices=4)}
 MODERATE = bk.HyperPrior((2.0, 2.0), (2.0, 6.0))
 
 
@@ -51,6 +52,7 @@ CLOSED = [
         "categories-complete", "three categories, complete", (6, 3), "bayes max@3", 10_000,
         {"pooling": "complete", "scores": SCORES},
     ),
+    Run("votes", "votes, four choices", (6, 5), "plurality@1,3", 10_000, VOTES),
 ]  # fmt: skip
 SAMPLED = [
     Run("pymc-none", "pooling none", (6, 3), "pass@2", 200, {"pooling": "none"}),
@@ -70,6 +72,8 @@ SAMPLED = [
         "pymc-categories-none", "three categories, none", (6, 3), "bayes", 200,
         {"pooling": "none", "scores": SCORES},
     ),
+    Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),
+    Run("pymc-normal", "logit-normal", (6, 4), "pass@1,3", 200, {"form": "logit_normal"}),
 ]  # fmt: skip
 HEAD = """# Calibration of everything
 
@@ -90,8 +94,8 @@ per question, is calibrated where difficulties are moderate; with the uniform pr
 questions it is called wrong (p = 0.0005 for the icc at 100 replications): NUTS does not reach an
 icc near 0 or 1 through the funnel of the latent p. That is why the marginal form is the default.
 
-Votes between answers are not in the table: which answers can come is part of their posterior, not
-of a prior that data could be drawn from. They are verified against PyMC and simulated votes.
+Votes between answers need to know how many answers there are (`AnswerPrior(choices=4)`): otherwise
+which answers can come is part of the posterior, not of a prior that data could be drawn from.
 """
 
 

@@ -1,5 +1,7 @@
 """Answers on the way in, and votes between them through evaluate, sample and verify."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -239,6 +241,23 @@ def test_an_unseen_right_answer_may_yet_come() -> None:
         fit = bk.evaluate(data, "plurality@1", pooling="none", answer_prior=prior, rng=1)
         found[possible] = float(bk.table(fit)["mean"][0])
     assert found == pytest.approx({True: 1 / 5, False: 0.0})
+
+
+def test_a_known_number_of_choices() -> None:
+    """Four answers, all but one given once: (1 + 1)/(3 + 4), or 1/7 for the one not given."""
+    prior, options = bk.AnswerPrior(choices=4), {"pooling": "none", "rng": 1}
+    for reference, expected in (("a", 2 / 7), ("d", 1 / 7)):
+        data = bk.tally(None, answers=[list("abc")], reference=[reference])
+        fit = bk.evaluate(data, "plurality@1", answer_prior=prior, **options)
+        assert float(bk.table(fit)["mean"][0]) == pytest.approx(expected)
+    assert json.loads(fit.attrs["answer_prior"])["choices"] == 4
+    for row, message in ((list("abcde"), "5 distinct"), (list("abce"), "none of them right")):
+        crowded = bk.tally(None, answers=[row], reference=["d"])
+        with pytest.raises(ValueError, match=message):
+            bk.evaluate(crowded, "plurality@1", answer_prior=prior, **options)
+    for bad in ({"choices": 1}, {"choices": 2.0}, {"choices": 4, "unseen": 2}):
+        with pytest.raises(ValueError, match="answer_prior: "):
+            bk.AnswerPrior(**bad)
 
 
 def test_spellings_of_a_reference_that_nobody_gave_add_nothing() -> None:

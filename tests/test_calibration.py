@@ -9,7 +9,7 @@ import xarray as xr
 
 import bayesatk as bk
 from bayesatk.closed_form import posteriors
-from bayesatk.verification import worlds
+from bayesatk.verification import answer_world, category_world, success_world
 from tests.conftest import FALSE_ALARM
 
 QUIET = {"progressbar": False}
@@ -53,13 +53,45 @@ def test_scored_categories_are_calibrated(pooling, size) -> None:
     assert "max@3 questions" in names
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["closed_form", "pymc"])
+def test_votes_of_known_choices_are_calibrated(engine) -> None:
+    options = NUTS | {"engine": engine, "replications": 300 if engine == "closed_form" else 100}
+    prior = bk.AnswerPrior(0.8, choices=4)
+    found = bk.calibrate(5, 4, "plurality@1,3", pooling="none", prior=prior, seed=3, **options)
+    assert found.verdict == "calibrated", found.table.to_string()
+    assert {"plurality@3 questions", "plurality@3 first"} <= set(found.table.index)
+
+
+def test_votes_under_another_prior_are_not(monkeypatch) -> None:
+    right = answer_world.answer_posterior
+
+    def wrong(ballots, ks, prior, draws, rng):
+        return right(ballots, ks, bk.AnswerPrior(3.0, choices=4), draws, rng)
+
+    monkeypatch.setattr(answer_world, "answer_posterior", wrong)
+    prior = bk.AnswerPrior(choices=4)
+    found = bk.calibrate(
+        8, 2, "plurality@1", pooling="none", prior=prior, replications=300, seed=3, **QUIET
+    )
+    assert found.verdict == "wrong"
+
+
+@pytest.mark.slow
+def test_logit_normal_difficulties_are_calibrated() -> None:
+    options = NUTS | {"form": "logit_normal", "replications": 100}
+    found = bk.calibrate(6, 4, "pass@2", seed=5, **options)
+    assert found.verdict == "calibrated", found.table.to_string()
+    assert {"mu", "sigma", "p_first", "pass@2 population"} <= set(found.table.index)
+
+
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
-    right = worlds.category_posterior
+    right = category_world.category_posterior
 
     def wrong(pooling, states, judged, prior, fallback):
         return right(pooling, states, judged, bk.DirichletPrior((3.0, 1.0, 1.0)), fallback)
 
-    monkeypatch.setattr(worlds, "category_posterior", wrong)
+    monkeypatch.setattr(category_world, "category_posterior", wrong)
     found = bk.calibrate(
         8, 2, "bayes", pooling="none", scores=SCORES, replications=400, seed=6, **QUIET
     )
@@ -76,7 +108,7 @@ def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
         fewer = np.maximum(states.successes - 1, 0)[states.which]
         return right(pooling, type(states).of(fewer, states.trials[states.which]), metrics, prior)
 
-    monkeypatch.setattr(worlds, "system_posterior", wrong)
+    monkeypatch.setattr(success_world, "system_posterior", wrong)
     found = bk.calibrate(8, 2, pooling="none", replications=400, seed=6, **QUIET)
     assert found.verdict == "wrong"
 
@@ -121,6 +153,11 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.calibrate(3, 2, form="crossed", engine="pymc", scores=SCORES)
     with pytest.raises(TypeError, match="must be a CrossedPrior"):
         bk.calibrate(3, 2, form="crossed", engine="pymc", prior=bk.HyperPrior())
+    with pytest.raises(ValueError, match="form must be left out"):
+        bk.calibrate(3, 2, form="logit_normal")
+    for votes in ({}, {"prior": bk.AnswerPrior()}, {"prior": bk.AnswerPrior(choices=3)}):
+        with pytest.raises(ValueError, match=r"prior=AnswerPrior\(choices=\)"):
+            bk.calibrate(3, 2, "plurality@1", **votes)
     for scores in ((1.0, 0.0), (0.0, float("nan")), (0.0, float("inf")), "ab", 3):
         with pytest.raises(ValueError, match="two or more finite numbers, rising"):
             bk.calibrate(3, 2, "bayes", scores=scores)

@@ -10,12 +10,16 @@ from typer.testing import CliRunner
 import bayesatk as bk
 from bayesatk.cli import app
 from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk.core import category_planning
+from bayesatk.core.category_credit import CategoryCredit
+from bayesatk.core.category_planning import category_design
 from bayesatk.core.credit import pass_at, pass_hat
 from bayesatk.core.mixture import States
 from bayesatk.core.planning import design
 from bayesatk.metrics import parse
 
 MEAN, ICC = 0.6, 0.3
+SCORES, SHARES = (0.0, 0.4, 1.0), np.array([0.3, 0.3, 0.4])
 TOTAL = (1 - ICC) / ICC
 
 
@@ -106,6 +110,117 @@ def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
         progressbar=False,
     )  # fmt: skip
     assert (study.upper - study.lower).mean() == pytest.approx(0.15, rel=0.12)
+
+
+def test_two_categories_are_right_and_wrong() -> None:
+    for metric, credit in (("bayes", CategoryCredit(1)), ("pass@3", CategoryCredit(3))):
+        (one,) = parse(metric)
+        binary = design(one.credit, MEAN, ICC, 5)
+        found = category_design(credit, [0.0, 1.0], [1 - MEAN, MEAN], ICC, 5)
+        assert found.value == pytest.approx(binary.value, rel=1e-10)
+        assert found.trial == pytest.approx(binary.trial, rel=1e-9)
+        # The coordinate of the mean is the logit of the share of wrong.
+        for mine, theirs in (
+            (found.slopes, binary.slopes),
+            (found.information, binary.information),
+        ):
+            np.testing.assert_allclose(np.abs(mine), np.abs(theirs), rtol=1e-5, atol=1e-8)
+        np.testing.assert_allclose(found.prior, binary.prior, rtol=1e-12)
+        for questions in (3, 200):
+            np.testing.assert_allclose(
+                found.variance(questions), binary.variance(questions), rtol=1e-5
+            )
+
+
+def test_drawn_counts_say_what_all_counts_say(monkeypatch) -> None:
+    arguments = CategoryCredit(2), SCORES, SHARES, ICC, 20
+    listed = category_design(*arguments).variance(100)
+    monkeypatch.setattr(category_planning, "_LISTED", 10)
+    np.testing.assert_allclose(category_design(*arguments).variance(100), listed, rtol=0.05)
+
+
+def _widths(data, metric, target, runs=6, **options):
+    """Mean width of the interval over evaluations of simulated data."""
+    found = []
+    for seed in range(runs):
+        fit = bk.evaluate(data(np.random.default_rng(seed)), metric, draws=1000, rng=1, **options)
+        rows = bk.table(fit).query(f"target == '{target}'").set_index("metric")
+        found.append(rows.loc[metric, "ci_upper"] - rows.loc[metric, "ci_lower"])
+    return np.mean(found)
+
+
+def _graded(rng, questions, trials):
+    total = (1 - ICC) / ICC
+    p = rng.dirichlet(SHARES * total, questions)
+    rows = [np.repeat(np.arange(3), rng.multinomial(trials, own)).tolist() for own in p]
+    return bk.tally(rows, scores=dict(enumerate(SCORES)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["questions", "population"])
+@pytest.mark.parametrize("metric", ["bayes", "max@3"])
+def test_planned_widths_of_scores_are_those_of_evaluations(metric, target) -> None:
+    row = bk.plan((SHARES, ICC), metric, width=0.1, target=target, trials=[4], scores=SCORES).iloc[
+        0
+    ]
+    questions = int(row["questions"])
+    found = _widths(lambda rng: _graded(rng, questions, 4), metric, target)
+    assert found == pytest.approx(0.1, rel=0.08)
+    pilot = bk.evaluate(_graded(np.random.default_rng(1), 300, 4), metric, rng=1)
+    again = bk.plan(pilot, metric, width=0.1, target=target, trials=[4]).iloc[0]
+    assert again["questions"] == pytest.approx(questions, rel=0.2)
+
+
+def _answered(rng, questions, trials):
+    rows = [
+        rng.choice(list("abcd"), trials, p=rng.dirichlet([2, 1, 1, 0.5])).tolist()
+        for _ in range(questions)
+    ]
+    return bk.tally(None, answers=rows, reference=["a"] * questions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["questions", "population"])
+@pytest.mark.parametrize("trials", [3, 10])
+def test_planned_widths_of_votes_are_those_of_evaluations(trials, target) -> None:
+    """From a pilot of six trials: fewer of them, and more than there were."""
+    pilot = bk.evaluate(
+        _answered(np.random.default_rng(9), 600, 6), "plurality@3", pooling="none", rng=1
+    )
+    row = bk.plan(pilot, "plurality@3", width=0.1, target=target, trials=[trials]).iloc[0]
+    questions = int(row["questions"])
+    found = _widths(
+        lambda rng: _answered(rng, questions, trials), "plurality@3", target, pooling="none"
+    )
+    assert found == pytest.approx(0.1, rel=0.08)
+
+
+def test_votes_are_planned_from_a_pilot_of_two_systems() -> None:
+    rows = {
+        "weak": [list("abb")] * 6 + [list("aab")] * 4,
+        "strong": [list("aab")] * 9 + [list("abb")],
+    }
+    data = bk.tally(None, answers=rows, reference=["a"] * 10)
+    pilot = bk.evaluate(data, "plurality@3", pooling="none", rng=1)
+    table = bk.plan(pilot, "plurality@3", prob_correct=0.8, trials=[3, 6])
+    assert (table["prob_correct"] >= 0.8).all()
+    assert table["questions"].between(2, 10**4).all()
+    with pytest.raises(ValueError, match="source must be a pilot of plurality@3"):
+        bk.plan((0.5, 0.3), "plurality@3", width=0.1)
+
+
+def test_stated_categories_need_shares_and_scores() -> None:
+    for source, scores in (
+        ((0.5, 0.3), SCORES),
+        ((SHARES, 0.3), None),
+        (([0.5, 0.2, 0.2], 0.3), SCORES),
+    ):
+        with pytest.raises(ValueError, match="source must be a result"):
+            bk.plan(source, "bayes", width=0.1, scores=scores)
+    with pytest.raises(ValueError, match="judges right and wrong"):
+        bk.plan((SHARES, 0.3), "pass@2", width=0.1, scores=SCORES)
+    with pytest.raises(ValueError, match="scores must be left out"):
+        bk.plan(bk.evaluate([[1, 0]], "bayes", rng=1), "bayes", width=0.1, scores=SCORES)
 
 
 def test_a_pilot_is_averaged_over() -> None:

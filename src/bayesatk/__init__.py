@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from bayesatk.max_random import max_random_pmf as max_random_pmf
     from bayesatk.metrics import register as register
     from bayesatk.models.builders import build_beta_binomial as build_beta_binomial
-    from bayesatk.models.builders import build_logit_normal as build_logit_normal
     from bayesatk.models.categories import build_answers as build_answers
     from bayesatk.models.categories import (
         build_dirichlet_multinomial as build_dirichlet_multinomial,
@@ -69,10 +68,11 @@ if TYPE_CHECKING:
     from bayesatk.models.compiled import (
         compile_dirichlet_multinomial as compile_dirichlet_multinomial,
     )
-    from bayesatk.models.crossed import build_crossed as build_crossed
     from bayesatk.models.derived import metrics_from_draws as metrics_from_draws
     from bayesatk.models.guessers import build_random_guessers as build_random_guessers
     from bayesatk.models.guessers import sample_random_baseline as sample_random_baseline
+    from bayesatk.models.logit_normal import build_crossed as build_crossed
+    from bayesatk.models.logit_normal import build_logit_normal as build_logit_normal
     from bayesatk.models.sampling import sample as sample
     from bayesatk.outcomes import Outcomes as Outcomes
     from bayesatk.outcomes import tally as tally
@@ -123,7 +123,7 @@ _HOME = {
     "BetaPrior": "core.priors",
     "CategoryCredit": "core.category_credit",
     "CrossedPrior": "core.priors",
-    "build_crossed": "models.crossed",
+    "build_crossed": "models.logit_normal",
     "DirichletHyperPrior": "core.priors",
     "DirichletPrior": "core.priors",
     "plurality_at_k": "plurality",
@@ -159,7 +159,7 @@ _HOME = {
     "pass_hat_k_ci": "parity",
     "CompiledModel": "models.compiled",
     "build_beta_binomial": "models.builders",
-    "build_logit_normal": "models.builders",
+    "build_logit_normal": "models.logit_normal",
     "compile_beta_binomial": "models.compiled",
     "compile_crossed": "models.compiled",
     "compile_dirichlet_multinomial": "models.compiled",

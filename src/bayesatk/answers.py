@@ -216,9 +216,22 @@ def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
     >>> one = Ballots(np.array([2]), np.array([False]), None)
     >>> possible(one, AnswerPrior()).correct.tolist()
     [False, False, True]
+    >>> possible(one, AnswerPrior(choices=4)).correct.tolist()
+    [False, False, False, True]
     """
     lacking = prior.unseen_correct and not ballots.correct.any()
-    more = np.array([False] * prior.unseen + [True] * lacking, bool)
+    wrong = prior.unseen
+    if prior.choices is not None:
+        given = len(ballots.count)
+        wrong = prior.choices - given - lacking
+        if wrong < 0:
+            raise OutcomeError(
+                f"answer_prior: choices must be at least the answers of every question; got "
+                f"{prior.choices}, and a question with {given} distinct answers"
+                f"{', none of them right' if lacking else ''}. Compare answers otherwise "
+                "(AnswerRules(normalise=)), or leave out choices."
+            )
+    more = np.array([False] * wrong + [True] * lacking, bool)
     return Ballots(
         np.concatenate([ballots.count, np.zeros(len(more), np.int64)]),
         np.concatenate([ballots.correct, more]),

@@ -187,6 +187,7 @@ def plan(
     """Questions and trials that an evaluation needs, from a pilot or a stated difficulty."""
     from bayesatk.closed_form.evaluate import evaluate as run
     from bayesatk.comparison.planning import plan as draw_up
+    from bayesatk.metrics import parse
 
     if (data is None) == (difficulty is None):
         raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
@@ -195,7 +196,8 @@ def plan(
         stated = pairs(difficulty, "--difficulty")
         source = {name: [float(part) for part in text.split(",")] for name, text in stated.items()}
     else:
-        source = run(data, metric, success=success, rng=0)
+        voted = any(one.family.on_answers for one in parse(metric))
+        source = run(data, metric, pooling="none" if voted else "partial", success=success, rng=0)
     with working("Planning ...", quiet or as_json):
         table = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,

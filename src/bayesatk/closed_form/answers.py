@@ -70,7 +70,7 @@ def answer_posterior(
         Most draws per question for variances and quantiles; fewer where they would be costly.
     rng : numpy.random.Generator
     """
-    found = _moments([possible(one, prior) for one in ballots], ks, prior, draws, rng)
+    found = answer_moments([possible(one, prior) for one in ballots], ks, prior, draws, rng)
     questions = len(ballots)
     share = np.full(questions, 1.0 / questions)
     mean, trial, question = bootstrap_moments(found.mean, found.variance, share, questions)
@@ -113,7 +113,7 @@ def answer_draws(
     Where exact values at drawn probabilities would cost too much they are normal with the exact
     mean and the variance of simulated votes: right for a mean over many questions.
     """
-    found = _moments([possible(one, prior) for one in ballots], ks, prior, size, rng)
+    found = answer_moments([possible(one, prior) for one in ballots], ks, prior, size, rng)
     if found.pool is None:
         z = rng.standard_normal((size, *found.mean.shape))
         return np.asarray(found.mean + np.sqrt(found.variance) * z)
@@ -130,13 +130,14 @@ def _key(
     return count[order].tobytes(), correct[order].tobytes(), nobody
 
 
-def _moments(
+def answer_moments(
     ballots: Sequence[Ballots],
     ks: Sequence[int],
     prior: AnswerPrior,
     draws: int,
     rng: np.random.Generator,
 ) -> AnswerMoments:
+    """Posterior of every question, given what may come to each (`bayesatk.answers.possible`)."""
     affordable = int(_BUDGET / sum(_work(len(one.count), max(ks)) for one in ballots))
     exact = affordable >= min(_FEWEST, draws)
     size = min(draws, affordable) if exact else _VOTES

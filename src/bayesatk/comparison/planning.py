@@ -1,22 +1,20 @@
 """How many questions and trials an evaluation needs, before it is run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from bayesatk.core.planning import Design, design
+from bayesatk.comparison.designs import Learning, designs_of
 from bayesatk.metrics import Metric, parse
-from bayesatk.results import TARGETS, check_result
+from bayesatk.results import TARGETS
 
 Array = NDArray[np.float64]
 _TRIALS = (1, 2, 4, 8, 16, 32)
-_DRAWS = 60  # of the pilot's hyperparameters
 _MOST = 10**7  # questions beyond which a design is out of reach
 
 
@@ -30,7 +28,7 @@ class _Goal:
     ci_prob: float
     correlation: float
 
-    def reached(self, designs: list[list[Design]], questions: float) -> tuple[float, float]:
+    def reached(self, designs: list[list[Learning]], questions: float) -> tuple[float, float]:
         """Return the expected width (of a difference), and the probability of a right call."""
         variance = np.array([[one.variance(questions) for one in pair] for pair in designs])
         total = variance[:, :, self.target].sum(axis=1)
@@ -45,7 +43,7 @@ class _Goal:
         gap = np.array([pair[0].value - pair[1].value for pair in designs])
         return width, float(ndtr(np.abs(gap) / np.maximum(sd, 1e-300)).mean())
 
-    def met(self, designs: list[list[Design]], questions: float) -> bool:
+    def met(self, designs: list[list[Learning]], questions: float) -> bool:
         width, correct = self.reached(designs, questions)
         if self.prob_correct is not None:
             return correct >= self.prob_correct
@@ -62,6 +60,7 @@ def plan(
     trials: Sequence[int] = _TRIALS,
     ci_prob: float = 0.95,
     correlation: float = 0.0,
+    scores: Sequence[float] | None = None,
 ) -> pd.DataFrame:
     """Questions needed at each number of trials, for a width or for a right decision.
 
@@ -70,9 +69,10 @@ def plan(
     source : result, pair or mapping
         Where difficulties come from: a pilot evaluated with pooling="partial" (its posterior is
         averaged over); ``(mean, icc)`` stated; or ``{system: (mean, icc)}`` of one or two systems.
-        With two systems the plan is for their difference.
+        With two systems the plan is for their difference. Votes between answers need a pilot of
+        answers, with pooling="none".
     metric : str or Metric
-        One metric of right and wrong, at one k.
+        One metric at one k.
     width : float, optional
         Width that the credible interval should have.
     prob_correct : float, optional
@@ -87,6 +87,8 @@ def plan(
     correlation : float
         Between the two systems' difficulties, in [0, 1): what the same questions for both are
         worth. `bayesatk.build_crossed` estimates it from a pilot.
+    scores : sequence of float, optional
+        Of stated categories: the mean of ``(mean, icc)`` is then one probability for each.
 
     Returns
     -------
@@ -105,8 +107,10 @@ def plan(
     -----
     Preposterior analysis in closed form: expected posterior variances over the Beta-binomial counts
     to come, with the uncertainty of the difficulty distribution from its Fisher information and the
-    uniform prior; the posterior is taken to be normal. With ``correlation=0`` two systems are
-    planned for as if they were asked different questions, which asks for too many.
+    uniform prior; the posterior is taken to be normal. Counts of categories are drawn where there
+    are over 2000 of them, and votes are held on 200 simulated questions like the pilot's: a plan is
+    still a function of its arguments, good to a few per cent. With ``correlation=0`` two systems
+    are planned for as if they were asked different questions, which asks for too many.
 
     Examples
     --------
@@ -115,30 +119,27 @@ def plan(
     [[1.0, 367.0, 367.0], [4.0, 174.0, 696.0]]
     """
     (chosen, *others) = parse(metric)
-    if others or chosen.family.on_answers:
+    if others:
         raise ValueError(
-            f"metric must be one metric of right and wrong at one k; got {metric!r}. Plan for the "
-            "one that matters most."
+            f"metric must be one metric at one k; got {metric!r}. Plan for the one that matters "
+            "most."
         )
     if target not in TARGETS:
         raise ValueError(f"target must be 'questions' or 'population'; got {target!r}.")
-    difficulties = _difficulties(source)
+    expected, systems = designs_of(source, chosen, scores)
     goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
-    _check_goal(goal, difficulties.shape[1])
+    _check_goal(goal, systems)
     rows = []
     for n in trials:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ValueError(f"trials must be integers >= 1; got {n!r}.")
-        designs = [
-            [design(chosen.credit, float(m), float(r), int(n)) for m, r in pair]
-            for pair in difficulties
-        ]
+        designs = expected(int(n))
         questions = _fewest(goal, designs)
-        expected, correct = goal.reached(designs, min(questions, _MOST))
+        reached, correct = goal.reached(designs, min(questions, _MOST))
         rows.append(
             {
                 "trials": int(n), "questions": questions, "total": questions * n,
-                "width": expected, "prob_correct": correct,
+                "width": reached, "prob_correct": correct,
             }
         )  # fmt: skip
     table = pd.DataFrame(rows)
@@ -170,41 +171,7 @@ def _check_goal(goal: _Goal, systems: int) -> None:
         raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {goal.ci_prob}.")
 
 
-def _difficulties(source: object) -> Array:
-    """Mean and correlation of difficulties; shape (draws, systems, 2)."""
-    if isinstance(source, xr.DataTree):
-        posterior = check_result(source)["posterior"].to_dataset()
-        if "icc" not in posterior or "category" in posterior["mean_p"].dims:
-            raise ValueError(
-                "source must be right and wrong evaluated with pooling='partial', which says how "
-                f"difficult questions are; got pooling={source.attrs['pooling']!r}, form="
-                f"{source.attrs.get('model_form', 'closed')!r}. Evaluate the pilot with it."
-            )
-        order = ("chain", "draw", "system")
-        pairs = np.stack(
-            [posterior[name].transpose(*order).values for name in ("mean_p", "icc")], axis=-1
-        )
-        flat = pairs.reshape(-1, *pairs.shape[2:])
-        chosen = flat[np.linspace(0, len(flat) - 1, min(_DRAWS, len(flat))).astype(int)]
-    else:
-        stated = list(source.values()) if isinstance(source, Mapping) else [source]
-        try:
-            chosen = np.array([stated], float)
-        except (TypeError, ValueError):
-            chosen = np.zeros(0)
-        if chosen.ndim != 3 or chosen.shape[2] != 2 or not ((chosen > 0) & (chosen < 1)).all():
-            raise ValueError(
-                "source must be a result, (mean, icc) or {system: (mean, icc)}, both strictly "
-                f"between 0 and 1; got {source!r:.80}."
-            )
-    if chosen.shape[1] > 2:
-        raise ValueError(
-            f"source must be of one system or two; got {chosen.shape[1]}. Select them."
-        )
-    return np.asarray(np.clip(chosen, 1e-6, 1.0 - 1e-6), float)
-
-
-def _fewest(goal: _Goal, designs: list[list[Design]]) -> float:
+def _fewest(goal: _Goal, designs: list[list[Learning]]) -> float:
     """Smallest number of questions that meets the goal; infinite when none does."""
     if not goal.met(designs, _MOST):
         return float("inf")

@@ -185,16 +185,20 @@ class AnswerPrior:
     unseen_correct : bool
         Where no correct answer was ever given, let one come: without it such a question is lost
         for certain.
+    choices : int, optional
+        Answers that a question has, where that is known, as in multiple choice; those that were
+        never given may all come, in place of `unseen`.
 
     Examples
     --------
-    >>> AnswerPrior()
-    AnswerPrior(concentration=1.0, unseen=1, unseen_correct=True)
+    >>> AnswerPrior(choices=4)
+    AnswerPrior(concentration=1.0, unseen=1, unseen_correct=True, choices=4)
     """
 
     concentration: float = 1.0
     unseen: int = 1
     unseen_correct: bool = True
+    choices: int | None = None
 
     def __post_init__(self) -> None:
         value = _concentration(self.concentration, "concentration")
@@ -209,6 +213,20 @@ class AnswerPrior:
             raise ValueError(
                 f"answer_prior: unseen_correct must be true or false; got {self.unseen_correct!r}."
             )
+        self._check_choices()
+
+    def _check_choices(self) -> None:
+        choices = self.choices
+        if choices is None:
+            return
+        if isinstance(choices, bool) or not isinstance(choices, int | np.integer) or choices < 2:
+            raise ValueError(f"answer_prior: choices must be an integer >= 2; got {choices!r}.")
+        if self.unseen != 1:
+            raise ValueError(
+                "answer_prior: unseen must be left out where choices says how many answers there "
+                f"are; got unseen={self.unseen}."
+            )
+        object.__setattr__(self, "choices", int(choices))
 
 
 def _concentration(value: object, name: str) -> float | tuple[float, ...]:

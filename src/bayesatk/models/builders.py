@@ -79,42 +79,6 @@ def build_beta_binomial(
     return model
 
 
-def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.5) -> pm.Model:
-    """Partial pooling with logit-normal difficulties: ``logit p ~ Normal(mu, sigma)``.
-
-    No closed form exists; against `build_beta_binomial` it shows how much rests on the Beta shape.
-    Difficulties are centred: with several trials per question that mixes far better than the
-    non-centred form.
-
-    Parameters
-    ----------
-    data : Outcomes or anything `bayesatk.tally` accepts
-    mu_sd : float
-        Prior ``mu ~ Normal(0, mu_sd)``; 1.5 is nearly uniform on the probability scale.
-    sigma_sd : float
-        Prior ``sigma ~ HalfNormal(sigma_sd)``.
-
-    Returns
-    -------
-    pymc.Model
-        Variables ``mu(system)``, ``sigma(system)``, ``difficulty`` and ``p`` (system, question).
-
-    Examples
-    --------
-    >>> model = build_logit_normal([[1, 0], [1, 1]])
-    >>> [variable.name for variable in model.free_RVs]
-    ['mu', 'sigma', 'difficulty']
-    """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
-    dims = ("system", "question")
-    with pm.Model(coords=coordinates(outcomes)) as model:
-        mu = pm.Normal("mu", 0.0, mu_sd, dims="system")
-        sigma = pm.HalfNormal("sigma", sigma_sd, dims="system")
-        difficulty = pm.Normal("difficulty", mu[:, None], sigma[:, None], dims=dims)
-        observe(outcomes, pm.Deterministic("p", pm.math.invlogit(difficulty), dims=dims))
-    return model
-
-
 def coordinates(outcomes: Outcomes) -> dict[str, list[object]]:
     """Return the labels of systems and questions."""
     dataset = outcomes.dataset
@@ -181,4 +145,4 @@ def _marginal_likelihood(
     pm.Potential("log_likelihood", (count * log_ratio).sum())
 
 
-__all__ = ["BetaPrior", "HyperPrior", "build_beta_binomial", "build_logit_normal"]
+__all__ = ["BetaPrior", "HyperPrior", "build_beta_binomial"]

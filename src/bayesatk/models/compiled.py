@@ -22,7 +22,7 @@ from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.metrics import MetricSpec, parse
 from bayesatk.models.builders import Form, build_beta_binomial, model_data
 from bayesatk.models.categories import build_dirichlet_multinomial, category_data
-from bayesatk.models.crossed import build_crossed
+from bayesatk.models.logit_normal import build_crossed
 from bayesatk.models.sampling import Settings, default_form, result
 from bayesatk.outcomes import Outcomes, tally
 

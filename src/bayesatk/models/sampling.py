@@ -27,7 +27,7 @@ from bayesatk.likelihood import log_likelihood_groups
 from bayesatk.metrics import Metric, MetricGrid, MetricSpec
 from bayesatk.models.builders import COMPONENTS, Form, build_beta_binomial
 from bayesatk.models.categories import build_answers, build_dirichlet_multinomial
-from bayesatk.models.crossed import build_crossed
+from bayesatk.models.logit_normal import build_crossed
 from bayesatk.models.parts import answer_part, category_part, success_part
 from bayesatk.outcomes import Outcomes
 from bayesatk.predictive import predictive_groups

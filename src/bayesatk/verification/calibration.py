@@ -21,15 +21,16 @@ from scipy.stats import kstest
 from bayesatk.batches import all_batches
 from bayesatk.citations import TALTS
 from bayesatk.core.priors import (
+    AnswerPrior,
+    AnyPrior,
     HyperPrior,
-    ModelPrior,
     Pooling,
     describe_prior,
     resolve_category_prior,
     resolve_crossed_prior,
     resolve_prior,
 )
-from bayesatk.metrics import MetricSpec, parse
+from bayesatk.metrics import Metric, MetricSpec, parse
 from bayesatk.verification.replications import BATCH, Engine, Study, run_batch
 from bayesatk.verification.worlds import PyMCForm
 
@@ -96,7 +97,7 @@ def calibrate(
     metrics: MetricSpec = "pass@1",
     *,
     pooling: Pooling = "partial",
-    prior: ModelPrior | None = None,
+    prior: AnyPrior | None = None,
     engine: Engine = "closed_form",
     form: PyMCForm | None = None,
     scores: Sequence[float] | None = None,
@@ -116,12 +117,15 @@ def calibrate(
     metrics : str, Metric, or iterable of them
         As in `bayesatk.evaluate`.
     pooling, prior
-        The model, which both makes the data and is fitted. The prior must be proper.
+        The model, which both makes the data and is fitted. The prior must be proper. Votes between
+        answers need ``pooling="none"`` and an `AnswerPrior` that says how many `choices` there are,
+        of which the first is right.
     engine : {"closed_form", "pymc"}
         Whose posterior is tested: the draws of the closed form, or NUTS on a model compiled once.
-    form : {"marginal", "full", "inflated", "crossed"}, optional
-        Which model of `bayesatk.sample` NUTS runs on; default as there. Inflated and crossed
-        difficulties (of two systems) have no closed form.
+    form : {"marginal", "full", "inflated", "crossed", "logit_normal"}, optional
+        Which model of `bayesatk.sample` NUTS runs on; default as there. Inflated, crossed (of two
+        systems) and logit-normal difficulties (`build_logit_normal`, with the levels of a
+        `CrossedPrior`) have no closed form.
     scores : sequence of float, optional
         Of the categories, from the lowest to the highest: trials are then scored categories, and
         the metrics those of scores.
@@ -153,6 +157,7 @@ def calibrate(
     Quantities: ``p_first`` (the first question's success probability), ``mean_p`` and ``icc`` where
     the model has them, every metric for these questions, and for questions like these under partial
     and complete pooling (the Bayesian bootstrap of pooling none is not the posterior of a model).
+    Of votes, every metric for these questions and for the first.
 
     Examples
     --------
@@ -167,7 +172,9 @@ def calibrate(
             raise ValueError(f"{name} must be an integer >= 1; got {number!r}.")
     values = _score_values(scores)
     chosen = _chosen_prior(pooling, prior, engine, form, values)
-    labels = " ".join(metric.label for metric in parse(metrics))
+    requested = parse(metrics)
+    _check_votes(requested, pooling, chosen, form, values)
+    labels = " ".join(metric.label for metric in requested)
     study = Study(
         questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values
     )
@@ -198,16 +205,18 @@ def _chosen_prior(
     engine: Engine,
     form: PyMCForm | None,
     scores: tuple[float, ...] | None,
-) -> ModelPrior:
+) -> AnyPrior:
     """Return the prior given, checked against the model it is of, or the default."""
     if engine not in ("closed_form", "pymc"):
         raise ValueError(f"engine must be 'closed_form' or 'pymc'; got {engine!r}.")
     if form is not None and engine != "pymc":
         raise ValueError(f"form must be left out for engine='closed_form'; got {form!r}.")
-    if form == "crossed":
+    if form in ("crossed", "logit_normal"):
         if scores is not None or pooling != "partial":
-            raise ValueError("form='crossed' is of right and wrong, with pooling='partial'.")
+            raise ValueError(f"form={form!r} is of right and wrong, with pooling='partial'.")
         return resolve_crossed_prior(prior)
+    if isinstance(prior, AnswerPrior):
+        return prior
     if scores is not None:
         if form == "inflated":
             raise ValueError("form='inflated' is of right and wrong; leave out scores.")
@@ -216,6 +225,27 @@ def _chosen_prior(
     if isinstance(chosen, HyperPrior) and not chosen.proper:
         raise ValueError("prior must be proper to simulate data from it; HyperPrior.bda3() is not.")
     return chosen
+
+
+def _check_votes(
+    requested: Sequence[Metric],
+    pooling: Pooling,
+    prior: AnyPrior,
+    form: PyMCForm | None,
+    scores: tuple[float, ...] | None,
+) -> None:
+    """Refuse votes without an `AnswerPrior` of a known number of answers, and the reverse."""
+    voted = [one.label for one in requested if one.family.on_answers]
+    if not isinstance(prior, AnswerPrior) and not voted:
+        return
+    known = isinstance(prior, AnswerPrior) and prior.choices is not None
+    right = pooling == "none" and form is None and scores is None and len(voted) == len(requested)
+    if not (known and right):
+        raise ValueError(
+            "votes between answers are calibrated on their own, with pooling='none' and "
+            "prior=AnswerPrior(choices=), without form or scores; got metrics "
+            f"{' '.join(one.label for one in requested)}, pooling={pooling!r} and {prior}."
+        )
 
 
 def _tree(study: Study, batches: list[dict[str, list[float]]], replications: int) -> xr.DataTree:

@@ -5,16 +5,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesatk.core.priors import CrossedPrior, Pooling, prior_from
+from bayesatk.core.priors import AnswerPrior, CrossedPrior, Pooling, prior_from
 from bayesatk.metrics import parse
-from bayesatk.verification.worlds import (
-    Array,
-    CategoryWorld,
-    CrossedWorld,
-    PyMCForm,
-    SuccessWorld,
-    World,
-)
+from bayesatk.verification.answer_world import AnswerWorld
+from bayesatk.verification.category_world import CategoryWorld
+from bayesatk.verification.normal_worlds import CrossedWorld, LogitNormalWorld
+from bayesatk.verification.success_world import SuccessWorld
+from bayesatk.verification.worlds import Array, PyMCForm, World
 
 Engine = Literal["closed_form", "pymc"]
 BATCH = 50
@@ -41,10 +38,16 @@ class Study:
     def world(self) -> World:
         """Return the model that is drawn from and fitted."""
         prior, metrics = prior_from(self.prior), parse(self.metrics)
+        size = self.questions, self.trials, metrics
+        if isinstance(prior, AnswerPrior):
+            return AnswerWorld(*size, prior)
+        if self.form == "logit_normal":
+            return LogitNormalWorld(*size, prior)
         if isinstance(prior, CrossedPrior):
-            return CrossedWorld(self.questions, self.trials, metrics, prior)
-        size = (self.questions, self.trials, metrics, self.pooling, prior, self.form)
-        return SuccessWorld(*size) if self.scores is None else CategoryWorld(*size, self.scores)
+            return CrossedWorld(*size, prior)
+        if self.scores is None:
+            return SuccessWorld(*size, self.pooling, prior, self.form)
+        return CategoryWorld(*size, self.pooling, prior, self.form, self.scores)
 
 
 def run_batch(study: Study, start: int) -> dict[str, list[float]]:
