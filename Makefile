@@ -1,4 +1,4 @@
-.PHONY: demo test test-fast test-lowest lint docs bench wheel clean
+.PHONY: demo test test-fast test-lowest lint docs docs-check bench wheel clean
 
 PYTHON := .venv/bin/python
 
@@ -28,6 +28,10 @@ lint:  ## format, style, types, layers
 docs:  ## the documentation, warnings as errors
 	@.ci/environment docs
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+docs-check:  ## the same without running the code in it, which the tests do
+	@.ci/environment docs
+	$(PYTHON) -m sphinx -q -W --keep-going -D nb_execution_mode=off -b html docs docs/_build/check
 
 bench:  ## ratios against peers and floors, in one run
 	@BAYESATK_VENV=.venv-bench .ci/environment bench

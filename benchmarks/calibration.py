@@ -72,6 +72,15 @@ SAMPLED = [
         "pymc-categories-none", "three categories, none", (6, 3), "bayes", 200,
         {"pooling": "none", "scores": SCORES},
     ),
+    Run(
+        "pymc-categories-complete", "three categories, complete", (6, 3), "bayes", 200,
+        {"pooling": "complete", "scores": SCORES},
+    ),
+    Run(
+        "pymc-categories-full", "three categories, partial, full; icc ~ Beta(2, 6)", (12, 8),
+        "bayes max@2", 200,
+        {"form": "full", "scores": SCORES, "prior": bk.DirichletHyperPrior(icc=(2.0, 6.0))},
+    ),
     Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),
     Run("pymc-normal", "logit-normal", (6, 4), "pass@1,3", 200, {"form": "logit_normal"}),
 ]  # fmt: skip

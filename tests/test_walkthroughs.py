@@ -20,6 +20,8 @@ OTHERS = (
     "how_to/more_trials_than_run", "how_to/prior_data", "how_to/from_the_published_package",
     "how_to/from_the_random_baseline_tool", "how_to/add_a_reader", "citing",
 )  # fmt: skip
+SHOWING = ("logs", "plots")  # pictures and files, checked elsewhere
+EXECUTED = {*SAMPLING, *OTHERS, *SHOWING, "choosing_a_metric"}
 
 
 def cells(page: str) -> list[tuple[str, int, str]]:
@@ -65,6 +67,13 @@ def test_page(page: str) -> None:
     run(page)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SHOWING)
+def test_page_that_shows(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(DOCS)
+    run(page)
+
+
 def test_walkthrough_of_a_metric_leaves_nothing_behind() -> None:
     assert "two@" not in FAMILIES
     with pytest.raises(ValueError, match="not a known metric"):
@@ -84,6 +93,17 @@ def test_every_page_checks_its_numbers(page: str) -> None:
     assert sum(code.count("assert ") for code in hidden) >= 3, page
     shown = [code for options, _, code in cells(page) if "remove-cell" not in options]
     assert not any("assert " in code for code in shown)
+
+
+def test_every_page_with_code_is_executed() -> None:
+    """The pages are built without running them in CI; these tests run them."""
+    pages = {
+        str(path.relative_to(DOCS).with_suffix(""))
+        for path in DOCS.rglob("*.md")
+        if not {"_build", "case_studies", "estimands"} & set(path.relative_to(DOCS).parts)
+        and CELL.search(path.read_text())
+    }
+    assert pages == EXECUTED
 
 
 def test_no_page_samples_unless_marked_slow() -> None:

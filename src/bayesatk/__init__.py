@@ -78,10 +78,6 @@ if TYPE_CHECKING:
     from bayesatk.outcomes import tally as tally
     from bayesatk.parity import auc_at_k as auc_at_k
     from bayesatk.parity import auc_at_k_ci as auc_at_k_ci
-    from bayesatk.parity import avg as avg
-    from bayesatk.parity import avg_ci as avg_ci
-    from bayesatk.parity import bayes as bayes
-    from bayesatk.parity import bayes_ci as bayes_ci
     from bayesatk.parity import g_pass_at_k as g_pass_at_k
     from bayesatk.parity import g_pass_at_k_ci as g_pass_at_k_ci
     from bayesatk.parity import g_pass_at_k_tau as g_pass_at_k_tau
@@ -94,6 +90,10 @@ if TYPE_CHECKING:
     from bayesatk.parity import pass_at_k_ci as pass_at_k_ci
     from bayesatk.parity import pass_hat_k as pass_hat_k
     from bayesatk.parity import pass_hat_k_ci as pass_hat_k_ci
+    from bayesatk.parity_scores import avg as avg
+    from bayesatk.parity_scores import avg_ci as avg_ci
+    from bayesatk.parity_scores import bayes as bayes
+    from bayesatk.parity_scores import bayes_ci as bayes_ci
     from bayesatk.plots import plot_baseline as plot_baseline
     from bayesatk.plots import plot_calibration as plot_calibration
     from bayesatk.plots import plot_curve as plot_curve
@@ -138,10 +138,10 @@ _HOME = {
     "Outcomes": "outcomes",
     "auc_at_k": "parity",
     "auc_at_k_ci": "parity",
-    "avg": "parity",
-    "avg_ci": "parity",
-    "bayes": "parity",
-    "bayes_ci": "parity",
+    "avg": "parity_scores",
+    "avg_ci": "parity_scores",
+    "bayes": "parity_scores",
+    "bayes_ci": "parity_scores",
     "datasets": "",
     "plots": "",
     "evaluate": "closed_form.evaluate",

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesatk.answers import AnswerRules, Given, as_codes, as_marks, group, right_answers
+from bayesatk.answer_groups import Given, as_codes, as_marks, group, right_answers
+from bayesatk.answers import AnswerRules
 from bayesatk.encoding import CODE_INVALID, Table, cells, encode, objects, refuse
 from bayesatk.validation import OutcomeError, Scores, check_labels, shown
 

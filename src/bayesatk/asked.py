@@ -6,14 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.priors import (
-    AnswerPrior,
-    CategoryPrior,
-    Pooling,
-    Prior,
-    resolve_category_prior,
-    resolve_prior,
-)
+from bayesatk.core.prior_choice import resolve_category_prior, resolve_prior
+from bayesatk.core.priors import AnswerPrior, CategoryPrior, Pooling, Prior
 from bayesatk.metrics import Metric, MetricSpec, check_judged, parse
 from bayesatk.outcomes import Outcomes, tally
 from bayesatk.prior_trials import read_prior_trials

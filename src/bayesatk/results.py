@@ -17,7 +17,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.answers import AnswerRules, Answers
-from bayesatk.core.priors import prior_from
+from bayesatk.core.prior_choice import prior_from
 from bayesatk.metrics import Metric, MetricGrid
 from bayesatk.outcomes import Outcomes
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayesatk.answers import AnswerRules, Given, as_codes, as_marks, group, right_answers
+from bayesatk.answer_groups import Given, as_codes, as_marks, group, right_answers
+from bayesatk.answers import AnswerRules
 from bayesatk.columns import ROLES, Columns, find_columns, labels
 from bayesatk.count_tables import count_successes
 from bayesatk.encoding import CODE_INVALID, Codes, Table, cells, encode, objects, refuse

@@ -21,7 +21,8 @@ from bayesatk.closed_form.assembly import (
 from bayesatk.closed_form.posterior import SystemPosterior
 from bayesatk.closed_form.request import read_request
 from bayesatk.core.category_credit import reachable
-from bayesatk.core.priors import AnswerPrior, CategoryPrior, Pooling, Prior, describe_prior
+from bayesatk.core.prior_choice import describe_prior
+from bayesatk.core.priors import AnswerPrior, CategoryPrior, Pooling, Prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.likelihood import log_likelihood_groups
 from bayesatk.metrics import MetricGrid, MetricSpec

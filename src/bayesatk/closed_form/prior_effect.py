@@ -13,7 +13,8 @@ from bayesatk.core.distribution import interval
 from bayesatk.core.laws import finite
 from bayesatk.core.mixture import States
 from bayesatk.core.moments import posterior_moments
-from bayesatk.core.priors import CategoryPrior, Pooling, Prior, power_scaled, weaker_categories
+from bayesatk.core.prior_choice import power_scaled, weaker_categories
+from bayesatk.core.priors import CategoryPrior, Pooling, Prior
 from bayesatk.metrics import Metric, MetricGrid
 
 _POWER = 0.5

@@ -7,7 +7,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.core.priors import INFLATION, BetaPrior, HyperPrior, Pooling, Prior, resolve_prior
+from bayesatk.core.prior_choice import resolve_prior
+from bayesatk.core.priors import INFLATION, BetaPrior, HyperPrior, Pooling, Prior
 from bayesatk.outcomes import Outcomes, tally
 
 Form = Literal["full", "marginal", "inflated", "crossed"]

@@ -10,13 +10,8 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from bayesatk.answers import possible
-from bayesatk.core.priors import (
-    AnswerPrior,
-    CategoryPrior,
-    DirichletHyperPrior,
-    Pooling,
-    resolve_category_prior,
-)
+from bayesatk.core.prior_choice import resolve_category_prior
+from bayesatk.core.priors import AnswerPrior, CategoryPrior, DirichletHyperPrior, Pooling
 from bayesatk.models.builders import Form
 from bayesatk.outcomes import Outcomes, tally
 

@@ -8,16 +8,8 @@ import nutpie
 import pymc as pm
 import xarray as xr
 
-from bayesatk.core.priors import (
-    CategoryPrior,
-    CrossedPrior,
-    ModelPrior,
-    Pooling,
-    Prior,
-    resolve_category_prior,
-    resolve_crossed_prior,
-    resolve_prior,
-)
+from bayesatk.core.prior_choice import resolve_category_prior, resolve_crossed_prior, resolve_prior
+from bayesatk.core.priors import CategoryPrior, CrossedPrior, ModelPrior, Pooling, Prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.metrics import MetricSpec, parse
 from bayesatk.models.builders import Form, build_beta_binomial, model_data

@@ -10,7 +10,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesatk.core.priors import CrossedPrior, resolve_crossed_prior
+from bayesatk.core.prior_choice import resolve_crossed_prior
+from bayesatk.core.priors import CrossedPrior
 from bayesatk.models.builders import coordinates, observe
 from bayesatk.outcomes import Outcomes, tally
 

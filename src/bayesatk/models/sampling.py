@@ -13,15 +13,8 @@ from numpy.typing import NDArray
 from bayesatk.asked import Asked, read_asked
 from bayesatk.citations import HOFFMAN
 from bayesatk.core.category_credit import reachable
-from bayesatk.core.priors import (
-    AnswerPrior,
-    CategoryPrior,
-    CrossedPrior,
-    ModelPrior,
-    Pooling,
-    describe_prior,
-    resolve_crossed_prior,
-)
+from bayesatk.core.prior_choice import describe_prior, resolve_crossed_prior
+from bayesatk.core.priors import AnswerPrior, CategoryPrior, CrossedPrior, ModelPrior, Pooling
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.likelihood import log_likelihood_groups
 from bayesatk.metrics import Metric, MetricGrid, MetricSpec

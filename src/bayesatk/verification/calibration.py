@@ -20,16 +20,13 @@ from scipy.stats import kstest
 
 from bayesatk.batches import all_batches
 from bayesatk.citations import TALTS
-from bayesatk.core.priors import (
-    AnswerPrior,
-    AnyPrior,
-    HyperPrior,
-    Pooling,
+from bayesatk.core.prior_choice import (
     describe_prior,
     resolve_category_prior,
     resolve_crossed_prior,
     resolve_prior,
 )
+from bayesatk.core.priors import AnswerPrior, AnyPrior, HyperPrior, Pooling
 from bayesatk.metrics import Metric, MetricSpec, parse
 from bayesatk.verification.replications import BATCH, Engine, Study, run_batch
 from bayesatk.verification.worlds import PyMCForm

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesatk.core.priors import AnswerPrior, CrossedPrior, Pooling, prior_from
+from bayesatk.core.prior_choice import prior_from
+from bayesatk.core.priors import AnswerPrior, CrossedPrior, Pooling
 from bayesatk.metrics import parse
 from bayesatk.verification.answer_world import AnswerWorld
 from bayesatk.verification.category_world import CategoryWorld
