@@ -1,7 +1,6 @@
 """Evaluated systems against the best of t random guessers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -9,22 +8,16 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.baseline_systems import System, variable
 from bayesatk.citations import YAUNEY
-from bayesatk.closed_form.posteriors import system_posterior
-from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.distribution import interval
-from bayesatk.core.mixture import States
-from bayesatk.core.priors import CrossedPrior, HyperPrior, Prior
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.core.selection import selected_skill
-from bayesatk.distributions import LargestPoissonBinomial
 from bayesatk.guessing import check_times, correct_counts, success_probabilities
 from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
-from bayesatk.metrics import parse
-from bayesatk.results import STATISTICS, TARGETS, check_result, stored_counts, stored_prior
+from bayesatk.results import STATISTICS, TARGETS, check_result, stored_counts
 
 Array = NDArray[np.float64]
-_DRAWS = 4000
 
 
 class SelectedSkill(NamedTuple):
@@ -157,14 +150,14 @@ def random_baseline(
     generator, seed = resolve_rng(rng)
     chance = _per_question(fit, p)
     columns = [
-        _one_system(_System.of(fit, i), chance, t, correlation, alpha, generator)
+        _one_system(System.of(fit, i), chance, t, correlation, alpha, generator)
         for i in range(fit["observed_data"].sizes["system"])
     ]
     values = {name: np.stack([column[name] for column in columns]) for name in columns[0]}
     group = xr.Dataset(
         {name: (("system", *_DIMS.get(name, ())), array) for name, array in values.items()},
         coords={
-            "system": _variable(fit, "observed_data", "system").values,
+            "system": variable(fit, "observed_data", "system").values,
             "target": list(TARGETS),
             "statistic": list(STATISTICS),
         },
@@ -185,40 +178,9 @@ _DIMS = {
 }
 
 
-@dataclass(frozen=True)
-class _System:
-    """Counts and posterior draws of one system."""
-
-    successes: NDArray[np.int64]
-    trials: NDArray[np.int64]
-    fit: xr.DataTree
-    index: int
-    prior: Prior
-
-    @classmethod
-    def of(cls, fit: xr.DataTree, index: int) -> "_System":
-        successes, trials = stored_counts(fit)
-        prior = stored_prior(fit)
-        if isinstance(prior, CrossedPrior):
-            raise ValueError(
-                "fit must have Beta difficulties to be held against guessing; it was sampled with "
-                "form='crossed'. Evaluate the same data."
-            )
-        return cls(successes[index], trials[index], fit, index, prior)
-
-    def draws(self, name: str) -> Array:
-        """Draws of a hyperparameter."""
-        chosen = _variable(self.fit, "posterior", name).isel(system=self.index)
-        return np.asarray(chosen.transpose("chain", "draw").values.ravel())
-
-
-def _variable(fit: xr.DataTree, group: str, name: str) -> xr.DataArray:
-    return fit[group].to_dataset()[name]
-
-
 def _per_question(fit: xr.DataTree, p: object) -> Array:
     """Chance of guessing each question, in the order of the result."""
-    labels = _variable(fit, "observed_data", "question").values
+    labels = variable(fit, "observed_data", "question").values
     if isinstance(p, xr.DataArray) and "question" in p.coords:
         absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
         if absent:
@@ -237,7 +199,7 @@ def _per_question(fit: xr.DataTree, p: object) -> Array:
 
 
 def _one_system(
-    system: _System,
+    system: System,
     chance: Array,
     t: float,
     correlation: float,
@@ -249,8 +211,8 @@ def _one_system(
     best = baseline.at(t, correlation=correlation)
     correct, marks = int(system.successes.sum()), len(every)
     expected = best.mean() / marks
-    exceeds, error = _prob_exceeds(system, expected, rng)
-    beats, ties, beats_error = _prob_beats(system, best, rng)
+    exceeds, error = system.prob_exceeds(expected, rng)
+    beats, ties, beats_error = system.prob_beats(best, rng)
     attrs = system.fit.attrs
     kind: Any = attrs["ci_kind"]
     statistics = np.full(len(STATISTICS), np.nan)
@@ -274,82 +236,6 @@ def _one_system(
         "prob_beats_error": beats_error,
         "skill_if_selected": statistics,
     }
-
-
-def _prob_exceeds(system: _System, value: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Posterior probability that the mean exceeds a value, by target, with its error."""
-    fit = system.fit
-    if fit.attrs["method"] == "nuts":
-        name = next((name for name in ("bayes", "pass_at_k") if name in fit["posterior"]), None)
-        if name is None:
-            raise ValueError(
-                "a sampled result must hold the metric 'bayes' for the random baseline; it has "
-                f"{sorted(fit['posterior'].data_vars)}. Sample it again with 'bayes' among them."
-            )
-        draws = _variable(fit, "posterior", name).isel(system=system.index)
-        if "k" in draws.dims:
-            draws = draws.sel(k=1)
-        above = (draws > value).astype(float).transpose("target", "chain", "draw")
-        shares = above.values.reshape(len(TARGETS), -1)
-        return shares.mean(axis=1), _standard_error(shares)
-    states = States.of(system.successes, system.trials)
-    posterior = system_posterior(fit.attrs["pooling"], states, parse("bayes"), system.prior)
-    questions, population = posterior.distributions()
-    found, error = np.zeros(2), np.zeros(2)
-    for target, exact in enumerate((questions[0], population[0])):
-        if exact is not None:
-            found[target] = 1.0 - float(exact.cdf(value))
-        else:
-            drawn = posterior.draw(_DRAWS, rng, False).metrics[None, :, 0, target]
-            shares = (drawn > value).astype(float)
-            found[target], error[target] = shares.mean(), _standard_error(shares)[0]
-    return found, error
-
-
-def _standard_error(shares: Array) -> Array:
-    """Return standard errors of shares (rows), never below that of one draw in doubt."""
-    size = shares.shape[1]
-    mean = np.clip(shares.mean(axis=1), 0.5 / size, 1.0 - 0.5 / size)
-    return np.asarray(np.sqrt(mean * (1.0 - mean) / size))
-
-
-def _prob_beats(
-    system: _System, best: LargestPoissonBinomial, rng: np.random.Generator
-) -> tuple[float, float, float]:
-    """Probabilities that a new run beats, and ties with, a new best of the guessers."""
-    runs = _new_runs(system, rng)
-    counts, which = np.unique(runs, return_inverse=True)
-    below, same = best.cdf(counts - 1)[which], best.pmf(counts)[which]
-    error = float(below.std() / np.sqrt(len(below)))
-    return float(below.mean()), float(same.mean()), error
-
-
-def _new_runs(system: _System, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Posterior predictive number correct of a new run, as many trials of each question."""
-    states = States.of(system.successes, system.trials)
-    if isinstance(system.prior, HyperPrior):
-        mean, icc = system.draws("mean_p"), system.draws("icc")
-        total = (1.0 - icc) / icc
-        alpha, beta = mean * total, (1.0 - mean) * total
-    elif system.fit.attrs["pooling"] == "complete":
-        return rng.binomial(int(system.trials.sum()), system.draws("mean_p"))
-    else:
-        posterior = system.fit["posterior"]
-        size = posterior.sizes["chain"] * posterior.sizes["draw"]
-        alpha, beta = np.full(size, system.prior.alpha), np.full(size, system.prior.beta)
-    runs = np.zeros(len(alpha), np.int64)
-    for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
-        a, b = alpha + c, beta + (n - c)
-        if n == 1:
-            runs += rng.binomial(int(count), a / (a + b))
-        elif count <= n:
-            p = rng.beta(a[:, None], b[:, None], (len(a), int(count)))
-            runs += rng.binomial(n, p).sum(axis=1)
-        else:  # how many of these questions have 0, 1, ... right
-            pmf = np.maximum(beta_binomial_pmf(int(n), a, b), 0.0)
-            drawn = rng.multinomial(int(count), pmf / pmf.sum(axis=1, keepdims=True))
-            runs += drawn @ np.arange(n + 1)
-    return runs
 
 
 def baseline_table(result: xr.DataTree) -> pd.DataFrame:

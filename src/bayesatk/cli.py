@@ -1,20 +1,26 @@
 """The ``bayesatk`` command: parse, call, print or save."""
 
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from bayesatk.cli_actions import (
+    DISAGREE,
+    chances,
+    convert_logs,
+    deliver,
+    hold_against_sampler,
+    published_baseline,
+    sampled,
+)
 from bayesatk.cli_options import (
     AsJson,
     Configurations,
     Kind,
     Metrics,
     Output,
-    Pooling,
     PoolingOption,
     Probability,
     Quiet,
@@ -23,22 +29,17 @@ from bayesatk.cli_options import (
     Success,
     one_line_errors,
     pairs,
-    print_json,
     reads_data,
     working,
-    write,
 )
 from bayesatk.terminal import (
     print_baseline,
     print_comparison,
     print_plan,
-    print_published_baseline,
     print_result,
-    print_verification,
     terminal,
 )
 
-_DISAGREE = 1
 _DEMO_METRICS = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
 
 app = typer.Typer(
@@ -66,27 +67,6 @@ def options(
     """Exact Bayesian statistics of repeated-trial evaluation, verified by sampling."""
 
 
-def _deliver(
-    result: Any,
-    output: Path | None,
-    as_json: bool,
-    show: Callable[[Any, Any], None],
-    data: Any = None,
-) -> None:
-    """Save a result and print it: as JSON, or as tables below the card of its data."""
-    from bayesatk.exports import as_json as tabulated
-
-    if as_json:
-        write(result, output)
-        print_json(tabulated(result))
-        return
-    console = terminal()
-    if data is not None:
-        console.print(data.card(), highlight=False, markup=False)
-    show(console, result)
-    write(result, output, console)
-
-
 @app.command(epilog="Example: bayesatk evaluate runs.csv -m pass@1,4 -m pass^4")
 @reads_data()
 def evaluate(
@@ -109,7 +89,7 @@ def evaluate(
             data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind,
             rng=seed,
         )  # fmt: skip
-    _deliver(fit, output, as_json, print_result, None if quiet else data)
+    deliver(fit, output, as_json, print_result, None if quiet else data)
 
 
 @app.command(epilog="Example: bayesatk verify runs.csv -m pass@1,4 --seed 1")
@@ -125,7 +105,7 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Hold the closed form against PyMC; exit code 1 if they disagree."""
-    _verify(data, metric, pooling, success, seed, as_json, output, quiet)
+    hold_against_sampler(data, metric, pooling, success, seed, as_json, output, quiet)
 
 
 @app.command(epilog="Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
@@ -153,7 +133,7 @@ def compare(
             rng=seed,
         )  # fmt: skip
         result = hold(fit, rope=rope, rng=seed)
-    _deliver(result, output, as_json, print_comparison, None if quiet else data)
+    deliver(result, output, as_json, print_comparison, None if quiet else data)
 
 
 @app.command(
@@ -203,7 +183,7 @@ def plan(
             source, metric, width=width, prob_correct=prob_correct, target=target,
             trials=[int(part) for part in trials.split(",")], correlation=correlation,
         )  # fmt: skip
-    _deliver(table, output, as_json, partial(print_plan, metric=metric))
+    deliver(table, output, as_json, partial(print_plan, metric=metric))
 
 
 @app.command(
@@ -235,12 +215,12 @@ def baseline(
     quiet: Quiet = False,
 ) -> None:
     """Hold systems, or a published accuracy, against the best of t random guessers."""
-    p = _chances(guess, labels)
+    p = chances(guess, labels)
     if data is None:
         if output is not None:
             raise ValueError("--output goes with a FILE; without one use --json.")
         options = {"decimals": decimals, "correlation": correlation}
-        _published_baseline(p, questions, configurations, accuracy, alpha, as_json, options)
+        published_baseline(p, questions, configurations, accuracy, alpha, as_json, options)
         return
     if questions is not None or accuracy is not None or decimals is not None:
         raise ValueError("--n, --accuracy and --decimals go without a FILE, which has them.")
@@ -255,52 +235,7 @@ def baseline(
         result = random_baseline(
             fit, p, configurations, correlation=correlation, alpha=alpha, rng=seed
         )
-    _deliver(result, output, as_json, print_baseline)
-
-
-def _chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:
-    """Return the probability of guessing, from one of the two ways to say it."""
-    if (guess is None) == (labels is None):
-        raise ValueError("give either --guess PROBABILITY or --labels LABELS=QUESTIONS.")
-    if guess is not None:
-        return guess
-    told = pairs(labels, "--labels")
-    if not all(text.isdecimal() for pair in told.items() for text in pair):
-        raise ValueError(f"--labels must be LABELS=QUESTIONS, whole numbers; got {told}.")
-    return {int(name): int(value) for name, value in told.items()}
-
-
-def _published_baseline(
-    p: float | dict[int, int],
-    questions: int | None,
-    t: float,
-    accuracy: float | None,
-    alpha: float,
-    as_json: bool,
-    options: dict[str, Any],
-) -> None:
-    """Print the expected best, and the p-value of an accuracy, from numbers alone."""
-    from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
-
-    if questions is None:
-        if not isinstance(p, dict):
-            raise ValueError("give a FILE, or --n QUESTIONS with --guess.")
-        questions = sum(p.values())
-    law = MaxOrderStatisticPoissonBinomial(questions, p)
-    shared = {"correlation": options["correlation"]}
-    needed = law.smallest_significant(t, alpha=alpha, **shared)
-    answer: dict[str, Any] = {
-        "n": questions,
-        "t": t,
-        "expected_best": law.max_random_baseline(t, **shared),
-        "smallest_significant": None if needed != needed else needed,
-    }
-    if accuracy is not None:
-        answer |= {"accuracy": accuracy, "p_value": law.p_value(accuracy, t, **options)}
-    if as_json:
-        print_json(answer)
-    else:
-        print_published_baseline(answer, alpha)
+    deliver(result, output, as_json, print_baseline)
 
 
 @app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")
@@ -348,23 +283,19 @@ def report(
             fit = hold(fit, rope=rope, rng=seed)
         if guess is not None:
             fit = random_baseline(fit, guess, configurations, rng=seed)
-    found = _sampled(data, chosen, pooling, success, seed, quiet, fit) if with_pymc else None
+    found = sampled(data, chosen, pooling, success, seed, quiet, fit) if with_pymc else None
     with working("Drawing ...", quiet):
         write_page(fit, output, data=data, verification=found, guess=guess, title=title)
     console.print(f"Saved {output}", highlight=False, markup=False)
     if found is not None and found.verdict == "disagree":
-        raise typer.Exit(_DISAGREE)
-
-
-def _convert(*args: Any, **options: Any) -> Path:
-    from bayesatk.io.convert import convert as turn
-
-    return turn(*args, **options)
+        raise typer.Exit(DISAGREE)
 
 
 @app.command(epilog="Example: bayesatk convert logs/ -o runs.csv --answers")
 @reads_data(
-    read=_convert, without=("missing", "score", "shared"), endings=(".csv", ".jsonl", ".parquet")
+    read=convert_logs,
+    without=("missing", "score", "shared"),
+    endings=(".csv", ".jsonl", ".parquet"),
 )
 def convert(
     data: Any,
@@ -405,57 +336,6 @@ def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -
             ".200\n",
             highlight=False,
         )
-    _verify(tau_bench_airline(), _DEMO_METRICS, "partial", None, seed, as_json, None, quiet)
-
-
-def _verify(
-    data: Any,
-    metric: list[str],
-    pooling: Pooling,
-    success: str | None,
-    seed: int | None,
-    as_json: bool,
-    output: Path | None,
-    quiet: bool,
-) -> None:
-    from bayesatk.closed_form.evaluate import evaluate as run
-    from bayesatk.exports import as_json as tabulated
-
-    show = terminal()
-    fit = run(data, metric, pooling=pooling, success=success, rng=seed)
-    if not as_json:
-        if not quiet:
-            show.print(data.card(), highlight=False, markup=False)
-        print_result(show, fit)
-    if not as_json and not quiet:
-        show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
-    found = _sampled(data, metric, pooling, success, seed, quiet or as_json, fit, output)
-    if as_json:
-        both = tabulated(fit)
-        checked = tabulated(found)
-        both["tables"] |= checked["tables"]
-        print_json(both | {name: checked[name] for name in ("verdict", "family_error")})
-    else:
-        print_verification(show, found, str(fit.attrs["metrics"]).split())
-    if found.verdict == "disagree":
-        raise typer.Exit(_DISAGREE)
-
-
-def _sampled(
-    data: Any,
-    metric: Any,
-    pooling: Pooling,
-    success: str | None,
-    seed: int | None,
-    quiet: bool,
-    fit: Any,
-    output: Path | None = None,
-) -> Any:
-    """Sample the model of a closed form and hold one against the other."""
-    from bayesatk.models.sampling import sample
-    from bayesatk.verification.verify import verify as hold
-
-    progress = not quiet and sys.stderr.isatty()
-    sampled = sample(data, metric, pooling=pooling, success=success, rng=seed, progressbar=progress)
-    write(sampled, output)
-    return hold(fit, sampled)
+    hold_against_sampler(
+        tau_bench_airline(), _DEMO_METRICS, "partial", None, seed, as_json, None, quiet
+    )
