@@ -39,6 +39,7 @@ from bayesatk.core.priors import HyperPrior
 from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import Metric
 
+_LEFT_OUT, _ROUGHLY = 1e-7, 1e-4  # probability of nodes that a distribution does without
 _SMALL = 2500  # nodes of a grid that is coarse enough to need, and to afford, refining
 _ONE_QUESTION = 1e-6  # error of quantiles of one question on such a grid
 _MANY = 1000  # questions from which a conditional mean is close enough to normal
@@ -49,6 +50,7 @@ def partial_pooling(
     metrics: Sequence[Metric],
     prior: HyperPrior,
     wanted: Collection[int] | None = None,
+    rough: bool = False,
 ) -> SystemPosterior:
     """Hyperparameters integrated on a grid; questions independent given them."""
     credits = tuple(metric.credit for metric in metrics)
@@ -77,7 +79,7 @@ def partial_pooling(
         by_target(questions.variance, population.variance - question),
         by_target(np.zeros_like(question), question),
         lambda: (
-            _chosen(hyper, states, credits, wanted),
+            _chosen(hyper, states, credits, wanted, rough),
             population_distributions(hyper, credits),
         ),
         partial(_draw_partial, hyper, mixture, metrics),
@@ -97,10 +99,11 @@ def _chosen(
     states: States,
     credits: tuple[Credit, ...],
     wanted: Collection[int] | None,
+    rough: bool,
 ) -> list[ExactDistribution | None]:
     """Exact distributions of the wanted means over these questions; None for the others."""
     chosen = [i for i in range(len(credits)) if wanted is None or i in wanted]
-    found = question_distributions(hyper, states, tuple(credits[i] for i in chosen))
+    found = question_distributions(hyper, states, tuple(credits[i] for i in chosen), rough)
     every: list[ExactDistribution | None] = [None] * len(credits)
     for i, each in zip(chosen, found, strict=True):
         every[i] = each
@@ -108,13 +111,14 @@ def _chosen(
 
 
 def question_distributions(
-    hyper: HyperPosterior, states: States, credits: tuple[Credit, ...]
+    hyper: HyperPosterior, states: States, credits: tuple[Credit, ...], rough: bool = False
 ) -> list[ExactDistribution]:
     """Exact distributions of the means over these questions.
 
     Where a mean moves more from row to row of the hyperparameter grid than it varies within one,
     the rows are refined; with very many questions, when it is normal given the hyperparameters
-    for all practical purposes, it is integrated over their continuum instead.
+    for all practical purposes, it is integrated over their continuum instead. Where widths of
+    intervals to about 1e-3 will do, ask for them roughly.
     """
     everywhere = Nodes.of(hyper.x.ravel(), hyper.y.ravel(), hyper.weight)
     moments = StateMixture(everywhere, states, credits).moments
@@ -132,8 +136,9 @@ def question_distributions(
     if one and hyper.x.size < _SMALL:
         grid = hyper.refined(1, 3)
     rest = [i for i in range(len(credits)) if i not in smooth]
-    mixture = StateMixture(grid.resolving(states.mean_p), states, tuple(credits[i] for i in rest))
-    found = dict(zip(rest, mean_distributions(mixture), strict=True)) if rest else {}
+    nodes = grid.resolving(states.mean_p, _ROUGHLY if rough else _LEFT_OUT)
+    mixture = StateMixture(nodes, states, tuple(credits[i] for i in rest))
+    found = dict(zip(rest, mean_distributions(mixture, rough), strict=True)) if rest else {}
     if one:
         found = {i: _with_error(each, _ONE_QUESTION) for i, each in found.items()}
     return [smooth[i] if i in smooth else found[i] for i in range(len(credits))]

@@ -44,14 +44,15 @@ def system_posterior(
     metrics: Sequence[Metric],
     prior: Prior,
     asked: Collection[Metric] | None = None,
+    rough: bool = False,
 ) -> SystemPosterior:
     """Return the closed-form posterior of one system; metrics that coincide are done once.
 
     Under partial pooling the distribution of a mean over these questions is costly: it is worked
-    out for the metrics that were asked for.
+    out for the metrics that were asked for, and roughly where widths to about 1e-3 will do.
     """
     asked = None if asked is None else frozenset(asked)
-    return _remembered(_Case(pooling, states, tuple(metrics), prior, asked))
+    return _remembered(_Case(pooling, states, tuple(metrics), prior, asked, rough))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +64,14 @@ class _Case:
     metrics: tuple[Metric, ...]
     prior: Prior
     asked: frozenset[Metric] | None
+    rough: bool
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
         own = self.states
         arrays = (own.successes, own.trials, own.count, own.which)
         bytes_of = tuple(np.ascontiguousarray(each).tobytes() for each in arrays)
-        return (self.pooling, self.metrics, self.prior, self.asked, bytes_of)
+        return (self.pooling, self.metrics, self.prior, self.asked, self.rough, bytes_of)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Case) and self._content == other._content
@@ -91,7 +93,7 @@ def _remembered(case: _Case) -> SystemPosterior:
         wanted = (
             None if asked is None else {index[i] for i, one in enumerate(metrics) if one in asked}
         )
-        posterior = partial_pooling(states, distinct, case.prior, wanted)
+        posterior = partial_pooling(states, distinct, case.prior, wanted, case.rough)
     else:
         posterior = (_complete if case.pooling == "complete" else _none)(
             states, distinct, case.prior

@@ -8,18 +8,47 @@ from bayesatk.core.distribution import Distribution
 
 DEAD = 1e-11  # modulus at which a characteristic function counts as zero
 PHASE = 2.0  # largest phase step between quadrature points that they still resolve
+SAME = 1e-11  # difference of phases below which two points are one
 _POINTS = 1024
 
 
-def log_phi(flat: Array, phases: Array, count: Array) -> NDArray[np.complex128]:
-    """Log characteristic function of each node: states' own, times their multiplicities."""
-    cosine, sine = flat @ np.cos(phases), flat @ np.sin(phases)
-    shape = (-1, len(count), phases.shape[1])
-    with np.errstate(divide="ignore"):
-        modulus = np.log(np.hypot(cosine, sine)).reshape(shape)
-    angle = np.arctan2(sine, cosine).reshape(shape)
-    total = np.einsum("gsf,s->gf", modulus, count) + 1j * np.einsum("gsf,s->gf", angle, count)
-    return np.asarray(total, complex)
+def sum_phi(flat: Array, phases: Array, count: Array) -> NDArray[np.complex128]:
+    """Characteristic function of each node's sum: the states' own, to their multiplicities.
+
+    Parameters
+    ----------
+    flat : ndarray, shape (nodes * states, points)
+        Probabilities of the points.
+    phases : ndarray, shape (points, frequencies)
+    count : ndarray, shape (states,)
+
+    Returns
+    -------
+    ndarray of complex, shape (nodes, frequencies)
+    """
+    own = np.empty((len(flat), phases.shape[1]), complex)
+    own.real, own.imag = flat @ np.cos(phases), flat @ np.sin(phases)
+    return power_product(own.reshape(-1, len(count), phases.shape[1]), count)
+
+
+def power_product(transform: NDArray[np.complex128], count: Array) -> NDArray[np.complex128]:
+    """Product over states (axis 1), each to its whole-number multiplicity, by squaring.
+
+    Examples
+    --------
+    >>> power_product(np.array([[[2.0 + 0j], [1j]]]), np.array([3.0, 2.0])).tolist()
+    [[(-8+0j)]]
+    """
+    product = np.ones(transform.shape[::2], complex)
+    left = count.astype(np.int64)
+    while left.any():
+        odd = left % 2 == 1
+        if odd.any():
+            product *= transform[:, odd].prod(axis=1)
+        left = left // 2
+        keep = left > 0
+        transform, left = transform[:, keep] ** 2, left[keep]
+    return product
 
 
 def first_dead(phi: NDArray[np.complex128], level: float = DEAD) -> int | None:

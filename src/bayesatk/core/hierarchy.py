@@ -82,7 +82,7 @@ class HyperPosterior:
         """Nodes that carry all but ``tolerance`` of the probability, renormalised."""
         return _heaviest(self.x.ravel(), self.y.ravel(), self.weight, tolerance)
 
-    def resolving(self, narrow: Callable[[Nodes], Array], tolerance: float = 1e-7) -> Nodes:
+    def resolving(self, narrow: Callable[[Nodes], Array], tolerance: float) -> Nodes:
         """Nodes for the distribution of a quantity, not only its moments.
 
         Given a node the quantity has some spread. Where that is smaller than its step from node

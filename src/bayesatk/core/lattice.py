@@ -5,7 +5,7 @@ sum is a product of discrete Fourier transforms. Terms whose density is singular
 trials right, all wrong) are no harder than others.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,11 @@ from scipy.sparse import csr_array
 from bayesatk.core.beta_binomial import beta_binomial_moments
 from bayesatk.core.credit import Array
 from bayesatk.core.distribution import Distribution, monotone_slopes
-from bayesatk.core.fourier import PHASE, first_dead, log_phi
-from bayesatk.core.mixture import StateMixture, deviations, node_offsets
+from bayesatk.core.fourier import PHASE, SAME, first_dead, power_product, sum_phi
+from bayesatk.core.mixture import StateMixture, deviations, merged, node_offsets
 from bayesatk.core.moments import latent_on_nodes
 
+_ROUGH = 512
 _CELLS = (9, 16)  # log2 of the fewest and most cells
 _CELLS_PER_SD = (32.0, 2048.0)  # resolution, finer where there are few terms to transform
 _FLOATS = 250_000  # lattice points transformed at once: 2 MB, to stay in cache
@@ -28,6 +29,49 @@ _WORK = 1e7  # cells times states times nodes
 _SMOOTH = 80  # frequencies of the window by which a smooth node has died
 _PROBES = np.array([0.85, 0.92, 1.0])  # of the last of them
 _SILENT = 1e-13  # modulus times weight of a node that has
+
+
+@dataclass(frozen=True)
+class _Lattice:
+    """A lattice, one a fourth as coarse with the same period, and what the two have in common."""
+
+    window: tuple[float, float]
+    cells: int
+    cell: float
+    margin: int
+    edged: NDArray[np.bool_]
+    smooth: NDArray[np.complex128]
+
+    @classmethod
+    def of(
+        cls, mixture: StateMixture, column: int, window: tuple[float, float], cells: int,
+        edged: NDArray[np.bool_],
+    ) -> "_Lattice":  # fmt: skip
+        """Lay out the coarse one of so many cells; smooth nodes are transformed once for both."""
+        questions = mixture.states.questions
+        margin = min(cells // 8, 16 + 4 * int(np.sqrt(questions)))
+        width = window[1] - window[0]
+        span = float(np.ptp(mixture.credits[column].vector)) / questions
+        cell = _aligned(width / (cells - 2 * margin), span)
+        unit = 2.0 * np.pi / (cells * cell)
+        low = unit * np.arange(int(_SMOOTH * 2.0 * np.pi / width / unit) + 1)
+        omega = np.asarray(low[: cells // 2 + 1], float)
+        smooth = _smooth_phi(mixture, column, omega, edged)
+        return cls(window, cells, cell, margin, edged, smooth)
+
+    def finer(self) -> "_Lattice":
+        """Return the one with four times as many cells."""
+        cells, margin = 4 * self.cells, 4 * self.margin
+        return replace(self, cells=cells, margin=margin, cell=self.cell / 4.0)
+
+
+def rough_distribution(
+    mixture: StateMixture, column: int, window: tuple[float, float]
+) -> Distribution:
+    """Convolve on one lattice of 512 cells: widths of intervals to about 1e-3 of themselves."""
+    edged = np.ones(len(mixture.nodes), bool)
+    edged[mixture.concentrated] = False
+    return _convolved(mixture, column, _Lattice.of(mixture, column, window, _ROUGH, edged))
 
 
 def lattice_distribution(
@@ -45,9 +89,8 @@ def lattice_distribution(
     per_sd = np.clip(_WORK / 100.0 / terms, *_CELLS_PER_SD) / np.sqrt(moments.variance[column])
     wanted = min(per_sd * (window[1] - window[0]), _WORK / terms)
     cells = 2 ** int(np.clip(np.log2(wanted) + 1.0, *_CELLS))
-    fine, coarse = (
-        _convolved(mixture, column, window, size, edged) for size in (cells, cells // 4)
-    )
+    lattice = _Lattice.of(mixture, column, window, cells // 4, edged)
+    fine, coarse = (_convolved(mixture, column, one) for one in (lattice.finer(), lattice))
     gap = np.abs(fine.quantile(_LEVELS) - coarse.quantile(_LEVELS)).max()
     # Of nodes that stand for a continuum: as for a Fourier series, and more where there are edges.
     floor = _ROUNDING
@@ -69,10 +112,9 @@ def _edged(mixture: StateMixture, column: int, window: tuple[float, float]) -> N
     for block in mixture.blocks([column]):
         gap = deviations(block, 0, mean, rest) / questions
         if float(np.abs(np.diff(gap)).max()) * last <= PHASE:
-            flat = block.weights.reshape(-1, block.weights.shape[-1])
-            logs = log_phi(flat, np.outer(gap, last * _PROBES), mixture.states.count).real
-            weight = moments.weight[block.nodes]
-            found[block.nodes] = weight * np.exp(logs.max(axis=1)) > _SILENT
+            flat, gap = merged(block.weights, gap, SAME / last)
+            phi = sum_phi(flat, np.outer(gap, last * _PROBES), mixture.states.count)
+            found[block.nodes] = moments.weight[block.nodes] * np.abs(phi).max(axis=1) > _SILENT
     return found
 
 
@@ -85,29 +127,21 @@ def _smooth_phi(
     phi = np.zeros(len(omega), complex)
     for block in mixture.blocks([column], only=~edged):
         gap = deviations(block, 0, mean, rest) / questions
-        flat = block.weights.reshape(-1, block.weights.shape[-1])
-        logs = log_phi(flat, np.outer(gap, omega), mixture.states.count)
-        phi += moments.weight[block.nodes] @ np.exp(logs)
+        flat, gap = merged(block.weights, gap, SAME / omega[-1])
+        own = sum_phi(flat, np.outer(gap, omega), mixture.states.count)
+        phi += moments.weight[block.nodes] @ own
     return phi
 
 
-def _convolved(
-    mixture: StateMixture,
-    column: int,
-    window: tuple[float, float],
-    cells: int,
-    edged: NDArray[np.bool_],
-) -> Distribution:
-    """Distribution on so many cells; its error is stated as one of them.
+def _convolved(mixture: StateMixture, column: int, lattice: _Lattice) -> Distribution:
+    """Distribution on a lattice; its error is stated as one cell.
 
     Points are split over four cells, keeping their first three moments: splitting over two would
     add up to a quarter of a squared cell to the variance of every term.
     """
-    moments = mixture.moments
-    margin = min(cells // 8, 16 + 4 * int(np.sqrt(mixture.states.questions)))
-    vector, questions = mixture.credits[column].vector, mixture.states.questions
-    cell = _aligned((window[1] - window[0]) / (cells - 2 * margin), np.ptp(vector) / questions)
-    top = float(moments.complement[column]) - (1.0 - vector.max())
+    moments, window = mixture.moments, lattice.window
+    cells, cell = lattice.cells, lattice.cell
+    top = float(moments.complement[column]) - (1.0 - mixture.credits[column].vector.max())
     omega = 2.0 * np.pi / (cells * cell) * np.arange(cells // 2 + 1)
     offset, variance = node_offsets(mixture, column)
     phi = np.zeros(len(omega), complex)
@@ -117,16 +151,15 @@ def _convolved(
     for shift, share in shares.items():
         turn = np.exp(logs - 1j * np.outer(lower + shift, omega * cell))
         phi += (moments.weight[mixture.concentrated] * share) @ turn
-    phi += _lattice_phi(mixture, column, cells, cell, top, edged)
-    low = omega <= _SMOOTH * 2.0 * np.pi / (window[1] - window[0])
+    phi += _lattice_phi(mixture, column, cells, cell, top, lattice.edged)
     # The lattice counts from `top`, characteristic functions from the mean; the transform of numpy
     # turns the other way.
-    turned = np.conj(_smooth_phi(mixture, column, np.asarray(omega[low], float), edged))
-    phi[low] += turned * np.exp(1j * omega[low] * top)
+    low = slice(len(lattice.smooth))
+    phi[low] += np.conj(lattice.smooth) * np.exp(1j * omega[low] * top)
     dead = first_dead(phi)
     if dead is not None:
         phi[dead:] = 0.0
-    first = int(np.floor((window[0] - top) / cell)) - margin
+    first = int(np.floor((window[0] - top) / cell)) - lattice.margin
     mass = np.roll(np.fft.irfft(phi, cells), -first)
     x = top + cell * (first + np.arange(cells))
     cdf = np.maximum.accumulate(np.clip(_below(mass), 0.0, 1.0))
@@ -181,7 +214,7 @@ def _lattice_phi(
         spread = csr_array((values, (rows, points)), shape=(len(place), cells))
         flat = block.weights.reshape(-1, block.weights.shape[-1])
         transform = np.fft.rfft(flat @ spread, axis=1).reshape(*block.weights.shape[:2], -1)
-        phi += moments.weight[block.nodes] @ _power_product(transform, mixture.states.count)
+        phi += moments.weight[block.nodes] @ power_product(transform, mixture.states.count)
     return phi
 
 
@@ -195,20 +228,6 @@ def split(place: Array) -> tuple[NDArray[np.int64], dict[int, Array]]:
         1: -(s + 1) * s * (s - 2) / 2,
         2: (s + 1) * s * (s - 1) / 6,
     }
-
-
-def _power_product(transform: NDArray[np.complex128], count: Array) -> NDArray[np.complex128]:
-    """Product over states (axis 1), each to its whole-number multiplicity, by squaring."""
-    product = np.ones(transform.shape[::2], complex)
-    left = count.astype(np.int64)
-    while left.any():
-        odd = left % 2 == 1
-        if odd.any():
-            product *= transform[:, odd].prod(axis=1)
-        left = left // 2
-        keep = left > 0
-        transform, left = transform[:, keep] ** 2, left[keep]
-    return product
 
 
 def _refinement(mixture: StateMixture, column: int, cell: float) -> float:

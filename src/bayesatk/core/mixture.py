@@ -259,6 +259,24 @@ def deviations(block: Block, position: int, mean: float, rest: float) -> Array:
     return rest - block.complement[:, position]
 
 
+def merged(weights: Array, gap: Array, tolerance: float) -> tuple[Array, Array]:
+    """Points that lie within ``tolerance`` of each other as one; (nodes * states, fewer), (fewer,).
+
+    The quadrature reaches far into both ends, where a credit has all but its last value: most of
+    its points are one and the same to a characteristic function.
+
+    Examples
+    --------
+    >>> found, place = merged(np.array([[[0.5, 0.25, 0.25]]]), np.array([0.0, 0.5, 0.5]), 1e-9)
+    >>> found.tolist(), place.tolist()
+    ([[0.5, 0.5]], [0.0, 0.5])
+    """
+    flat = weights.reshape(-1, weights.shape[-1])
+    bin_of = np.floor(np.cumsum(np.abs(np.diff(gap, prepend=gap[:1]))) / tolerance)
+    starts = np.flatnonzero(np.diff(bin_of, prepend=-1.0))
+    return np.add.reduceat(flat, starts, axis=1), gap[starts]
+
+
 def node_offsets(mixture: StateMixture, column: int) -> tuple[Array, Array]:
     """Mean relative to the overall mean, and variance, of the concentrated nodes."""
     moments, nodes = mixture.moments, mixture.concentrated

@@ -20,9 +20,9 @@ from scipy.special import logsumexp
 
 from bayesatk.core.credit import Array
 from bayesatk.core.distribution import BetaMixture, Distribution, MonotoneImage, constant
-from bayesatk.core.fourier import DEAD, PHASE, first_dead, invert, log_phi
-from bayesatk.core.lattice import lattice_distribution
-from bayesatk.core.mixture import StateMixture, deviations, node_offsets
+from bayesatk.core.fourier import DEAD, PHASE, SAME, first_dead, invert, sum_phi
+from bayesatk.core.lattice import lattice_distribution, rough_distribution
+from bayesatk.core.mixture import StateMixture, deviations, merged, node_offsets
 
 _LOST = 1e-11  # probability allowed outside the window, per side
 _FREQUENCIES = 20  # to begin with
@@ -32,12 +32,16 @@ _KNOWN = 1e-28  # variance below which a mean is a known number
 _TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0])
 
 
-def mean_distributions(mixture: StateMixture) -> list[Distribution | MonotoneImage]:
+def mean_distributions(
+    mixture: StateMixture, rough: bool = False
+) -> list[Distribution | MonotoneImage]:
     """Exact posterior distribution of the mean over questions, one for each credit.
 
     Parameters
     ----------
     mixture : StateMixture
+    rough : bool
+        Widths of intervals to about 1e-3 will do: a lattice is taken once, and not fine.
 
     Returns
     -------
@@ -59,8 +63,9 @@ def mean_distributions(mixture: StateMixture) -> list[Distribution | MonotoneIma
             found[i] = MonotoneImage(credit.vector, only, error)
     todo = [i for i in range(len(mixture.credits)) if i not in found]
     windows = _windows(mixture, todo) if todo else {}
-    todo = _try_series(mixture, todo, windows, found)
-    found.update({i: lattice_distribution(mixture, i, windows[i]) for i in todo})
+    todo = _try_series(mixture, todo, windows, found, tries=1 if rough else 2)
+    on_lattice = rough_distribution if rough else lattice_distribution
+    found.update({i: on_lattice(mixture, i, windows[i]) for i in todo})
     return [found[i] for i in range(len(mixture.credits))]
 
 
@@ -107,14 +112,15 @@ def _try_series(
     columns: list[int],
     windows: dict[int, tuple[float, float]],
     found: dict[int, Distribution | MonotoneImage],
+    tries: int,
 ) -> list[int]:
     """Add what a Fourier series settles to ``found`` and return the columns it does not.
 
-    A column whose characteristic function is still alive gets one more try, with as many
+    A column whose characteristic function is still alive may get one more try, with as many
     frequencies as it would need if its logarithm kept falling quadratically.
     """
     needed = dict.fromkeys(columns, _FREQUENCIES)
-    for _ in range(2):
+    for _ in range(tries):
         trial = [i for i in columns if i not in found and needed[i] <= _MOST_FREQUENCIES]
         ends = _series(mixture, trial, windows, needed, found) if trial else {}
         for i, modulus in ends.items():
@@ -149,14 +155,14 @@ def _series(
         narrow = 1j * np.outer(offset, omega[i]) - np.outer(variance, 0.5 * omega[i] ** 2)
         phi[i] = np.asarray(moments.weight[mixture.concentrated] @ np.exp(narrow), complex)
     for block in mixture.blocks(columns):
-        flat = block.weights.reshape(-1, block.weights.shape[-1])
         for position, i in enumerate(columns):
             gap = deviations(block, position, moments.mean[i], rest[i])
             step = float(np.abs(np.diff(gap)).max()) * omega[i][-1] / questions
             resolved[i] = resolved[i] and step <= PHASE
             if resolved[i]:
-                logs = log_phi(flat, np.outer(gap, omega[i] / questions), mixture.states.count)
-                phi[i] += np.asarray(moments.weight[block.nodes] @ np.exp(logs))
+                flat, gap = merged(block.weights, gap, SAME * questions / omega[i][-1])
+                own = sum_phi(flat, np.outer(gap, omega[i] / questions), mixture.states.count)
+                phi[i] += np.asarray(moments.weight[block.nodes] @ own)
     alive = {}
     for i in columns:
         last = first_dead(phi[i]) if resolved[i] else None
