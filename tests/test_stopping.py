@@ -94,7 +94,7 @@ def test_replications_do_not_depend_on_each_other() -> None:
         ({"looks": [1, 20]}, "looks must be rising"),
         ({"trials": 0}, "trials must be an integer >= 1"),
         ({"correlation": 2}, r"correlation must lie in \[-1, 1\]"),
-        ({"replications": 0}, "replications must be >= 1"),
+        ({"replications": 0}, "replications must be an integer >= 1"),
         ({"difficulties": {"a": (0.5, 0.5)}}, "of two systems"),
         ({"looks": 10}, "looks must be rising"),
         ({"difficulties": {"a": (0.5, 0.5), "b": (1.0, 0.5)}}, "strictly between 0 and"),

@@ -154,3 +154,8 @@ def test_what_has_no_order_is_refused() -> None:
         bk.check_trial_order(pd.DataFrame({**rows, "trial": [0, 0, 1]}))
     with pytest.raises(bk.OutcomeError, match="must have the dims"):
         bk.check_trial_order(xr.DataArray([[0, 1]], dims=("question", "run")))
+
+
+def test_counts_hold_no_order() -> None:
+    with pytest.raises(ValueError, match="got Outcomes, which are counts"):
+        bk.check_trial_order(bk.tally([[1, 0]]))

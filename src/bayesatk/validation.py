@@ -202,9 +202,9 @@ def as_coordinate(labels: list[Any], name: str) -> pd.Index:
                 "Replace it by text."
             )
     if plain or all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in labels):
-        index: pd.Index = pd.Index(labels)
-        if index.dtype.kind not in "iu":  # beyond 64 bits
-            index = pd.Index([str(label) for label in labels])
+        low, high = min(labels, default=0), max(labels, default=0)
+        fits = (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
+        index: pd.Index = pd.Index(labels if fits else list(map(str, labels)))
     else:
         index = pd.Index([str(label) for label in labels])
     if index.has_duplicates:

@@ -15,6 +15,7 @@ from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import Values
 from bayesatk.comparison.stopping import StoppingRule, StoppingStudy, one_metric
+from bayesatk.core.checks import real_number, whole_number
 from bayesatk.core.mixture import States
 from bayesatk.core.priors import HyperPrior
 from bayesatk.metrics import Metric
@@ -79,8 +80,7 @@ def simulate_stopping(
     1.0
     """
     study, metric = _checked(difficulties, rule, looks, trials, correlation, seed)
-    if replications < 1:
-        raise ValueError(f"replications must be >= 1; got {replications}.")
+    whole_number("replications", replications)
     done = all_batches(
         partial(_batch, study, metric), range(0, replications, _BATCH), asdict(study), path=path,
         client=client, description="stopping", progressbar=progressbar,
@@ -127,9 +127,8 @@ def _checked(
     chosen = tuple(int(one) for one in looks)
     if not chosen or chosen[0] < 2 or sorted(set(chosen)) != list(looks):
         raise ValueError(f"looks must be rising numbers of questions from 2 on; got {looks!r}.")
-    if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 1:
-        raise ValueError(f"trials must be an integer >= 1; got {trials!r}.")
-    if not -1.0 <= correlation <= 1.0:
+    whole_number("trials", trials)
+    if not -1.0 <= real_number("correlation", correlation) <= 1.0:
         raise ValueError(f"correlation must lie in [-1, 1]; got {correlation}.")
     metric = one_metric(rule.metric)
     size = tuple(pairs), metric.label, rule.target, chosen

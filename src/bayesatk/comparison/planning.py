@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from bayesatk.comparison.designs import Learning, designs_of
+from bayesatk.core.checks import real_number, whole_number
 from bayesatk.metrics import Metric, parse
 from bayesatk.results import TARGETS
 
@@ -27,6 +28,12 @@ class _Goal:
     target: int
     ci_prob: float
     correlation: float
+
+    def __post_init__(self) -> None:
+        for name in ("width", "prob_correct", "ci_prob", "correlation"):
+            value = getattr(self, name)
+            if value is not None:
+                real_number(name, value)
 
     def reached(self, designs: list[list[Learning]], questions: float) -> tuple[float, float]:
         """Return the expected width (of a difference), and the probability of a right call."""
@@ -129,16 +136,16 @@ def plan(
     expected, systems = designs_of(source, chosen, scores)
     goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
     _check_goal(goal, systems)
+    if not isinstance(trials, Sequence | np.ndarray):
+        raise ValueError(f"trials must be a sequence of integers; got {trials!r}. Try [1, 4, 16].")
     rows = []
-    for n in trials:
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ValueError(f"trials must be integers >= 1; got {n!r}.")
-        designs = expected(int(n))
+    for n in [whole_number("trials", one) for one in trials]:
+        designs = expected(n)
         questions = _fewest(goal, designs)
         reached, correct = goal.reached(designs, min(questions, _MOST))
         rows.append(
             {
-                "trials": int(n), "questions": questions, "total": questions * n,
+                "trials": n, "questions": questions, "total": questions * n,
                 "width": reached, "prob_correct": correct,
             }
         )  # fmt: skip

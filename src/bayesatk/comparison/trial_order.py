@@ -13,6 +13,7 @@ from bayesatk import tables
 from bayesatk.columns import labels
 from bayesatk.core.trial_order import RANK_SUM, SWITCHES, OrderLaw, two_sided
 from bayesatk.encoding import read_rows_of
+from bayesatk.outcomes import Outcomes
 from bayesatk.validation import OutcomeError, Scores, check_scores, shown
 
 Array = NDArray[np.float64]
@@ -98,6 +99,11 @@ def check_trial_order(
     """
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
+    if isinstance(data, Outcomes):
+        raise OutcomeError(
+            "data must hold the order of the trials; got Outcomes, which are counts. Give the "
+            "array or the table that they were tallied from."
+        )
     scale = check_scores(_BINARY if scores is None else scores)
     if sorted(scale.values()) != [0.0, 1.0]:
         raise OutcomeError(

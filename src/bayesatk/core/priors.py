@@ -6,6 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.checks import real_number, whole_number
+
 Pooling = Literal["none", "partial", "complete"]
 INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
 _MOST = 1e12  # of a Dirichlet parameter
@@ -162,7 +164,8 @@ class CrossedPrior:
     eta: float = 1.0
 
     def __post_init__(self) -> None:
-        values = (self.mu_sd, self.sigma_sd, self.eta)
+        names = ("mu_sd", "sigma_sd", "eta")
+        values = [real_number(f"prior: {name}", getattr(self, name)) for name in names]
         if not (np.isfinite(values).all() and min(values) > 0):
             raise ValueError(
                 f"prior: mu_sd, sigma_sd and eta must be finite and > 0; got {values}. "
@@ -205,9 +208,7 @@ class AnswerPrior:
             raise ValueError(f"answer_prior: concentration must be one number; got {value}.")
         object.__setattr__(self, "concentration", value)
         unseen = self.unseen
-        if isinstance(unseen, bool) or not isinstance(unseen, int | np.integer) or unseen < 0:
-            raise ValueError(f"answer_prior: unseen must be an integer >= 0; got {unseen!r}.")
-        object.__setattr__(self, "unseen", int(unseen))
+        object.__setattr__(self, "unseen", whole_number("answer_prior: unseen", unseen, 0))
         if not isinstance(self.unseen_correct, bool):
             raise ValueError(
                 f"answer_prior: unseen_correct must be true or false; got {self.unseen_correct!r}."
@@ -218,8 +219,7 @@ class AnswerPrior:
         choices = self.choices
         if choices is None:
             return
-        if isinstance(choices, bool) or not isinstance(choices, int | np.integer) or choices < 2:
-            raise ValueError(f"answer_prior: choices must be an integer >= 2; got {choices!r}.")
+        whole_number("answer_prior: choices", choices, 2)
         if self.unseen != 1:
             raise ValueError(
                 "answer_prior: unseen must be left out where choices says how many answers there "

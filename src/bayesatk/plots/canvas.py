@@ -82,6 +82,11 @@ def marker_size(backend: str, area: float) -> float:
     return float(np.sqrt(area)) if backend == "bokeh" else float(area)
 
 
+def no_fill(backend: str) -> str:
+    """Return a colour that is not seen, as the backend writes it."""
+    return "rgba(255, 255, 255, 0)" if backend == "plotly" else "#ffffff00"
+
+
 def size_options(backend: str, size: tuple[float, float]) -> dict[str, Any]:
     """Return a figure's size in inches as the backend takes it."""
     if backend == "matplotlib":

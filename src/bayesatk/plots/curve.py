@@ -18,6 +18,7 @@ from bayesatk.plots.canvas import (
     lines,
     marker_size,
     markers,
+    no_fill,
     open_figure,
     set_panels,
 )
@@ -166,16 +167,14 @@ def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
         data = xy(curves["estimate"].where(curves["estimate"].notnull()))
         plot.map(
             _open_points, "estimate", data=data, ignore_aes={"linestyle"},
-            size=marker_size(backend, 60.0),
+            size=marker_size(backend, 60.0), facecolor=no_fill(backend),
         )  # fmt: skip
 
 
 def _open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any:
     """Draw markers without a fill, where there is a value."""
     found = da.dropna("k")
-    return az.visuals.scatter_xy(
-        found, target, facecolor="#ffffff00", edgecolor=color, width=1.3, **kwargs
-    )
+    return az.visuals.scatter_xy(found, target, edgecolor=color, width=1.3, **kwargs)
 
 
 def _limits(curves: xr.Dataset) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from bayesatk.plots.canvas import (
     legend_width,
     marker_size,
     markers,
+    no_fill,
     open_figure,
     set_panels,
 )
@@ -170,7 +171,8 @@ def _draw_z(plot: Any, data: xr.Dataset, threshold: float | None, backend: str) 
     plot.map(_at, "z", data=data["z"].to_dataset(name="value"), y=y, size=size, alpha=0.85)
     plot.map(
         _at, "disagreement", data=data["wrong"].to_dataset(name="value"), y=y,
-        size=marker_size(backend, 170.0), ignore_aes={"color", "marker"}, facecolor="#ffffff00",
+        size=marker_size(backend, 170.0), ignore_aes={"color", "marker"},
+        facecolor=no_fill(backend),
         edgecolor="#000000", width=1.6,
     )  # fmt: skip
     if threshold is not None:

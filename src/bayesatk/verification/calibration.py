@@ -20,6 +20,7 @@ from scipy.stats import kstest
 
 from bayesatk.batches import all_batches
 from bayesatk.citations import TALTS
+from bayesatk.core.checks import whole_number
 from bayesatk.core.prior_choice import (
     describe_prior,
     resolve_category_prior,
@@ -165,8 +166,7 @@ def calibrate(
     for name, number in (
         ("questions", questions), ("trials", trials), ("replications", replications)
     ):  # fmt: skip
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise ValueError(f"{name} must be an integer >= 1; got {number!r}.")
+        whole_number(name, number)
     values = _score_values(scores)
     chosen = _chosen_prior(pooling, prior, engine, form, values)
     requested = parse(metrics)
