@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import bayesatk as bk
+from bayesatk.validation import as_coordinate
 
 CUBE = np.array([[[0, 1, 1], [1, 1, 0]], [[0, 0, 0], [1, 0, 1]]])
 SYSTEMS, QUESTIONS = ["a", "b"], ["x", "y"]
@@ -779,3 +780,20 @@ def test_csv_cells_are_matched_as_they_are_written(cells, scores, tmp_path):
 def test_csv_cells_that_only_round_to_a_category_are_refused(cell, tmp_path):
     path = written(tmp_path, ".csv", f"question,outcome\nx,{cell}\n")
     refused(lambda: bk.load(path), re.escape(cell), "row 2")
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([np.timedelta64(1, "s"), np.timedelta64(2, "s")], "U"),
+        ([np.int64(3), 4], "i"),
+        ([2**63, 5], "u"),
+        ([2**64, 5], "U"),
+        ([-1, 2**63], "U"),
+        ([10**30, 1], "U"),
+    ],
+)
+def test_labels_are_integers_while_they_fit(labels, expected) -> None:
+    index = as_coordinate(labels, "questions")
+    assert index.to_numpy(str if expected == "U" else None).dtype.kind == expected
+    assert len(index) == 2

@@ -191,6 +191,11 @@ def label_fault(label: object) -> str | None:
     return None
 
 
+def _is_whole(label: object) -> bool:
+    """Whether a label is an integer; NumPy counts durations among them."""
+    return isinstance(label, int | np.integer) and not isinstance(label, bool | np.timedelta64)
+
+
 def as_coordinate(labels: list[Any], name: str) -> pd.Index:
     """Return labels as an index of one type: all integers or all text, without repetition."""
     plain = set(map(type, labels)) <= {int}  # the common case, a million times over
@@ -201,8 +206,8 @@ def as_coordinate(labels: list[Any], name: str) -> pd.Index:
                 f"{name} must be labelled by text or numbers; the label {shown(label)} {fault}. "
                 "Replace it by text."
             )
-    if plain or all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in labels):
-        low, high = min(labels, default=0), max(labels, default=0)
+    if plain or all(map(_is_whole, labels)):
+        low, high = int(min(labels, default=0)), int(max(labels, default=0))
         fits = (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
         index: pd.Index = pd.Index(labels if fits else list(map(str, labels)))
     else:
