@@ -125,6 +125,14 @@ def test_a_resumed_run_gives_the_same_answer(tmp_path) -> None:
     assert resumed.tree["prior_sbc"].sizes["draw"] == 250
     with pytest.raises(ValueError, match="file of this study"):
         bk.calibrate(3, 2, replications=50, path=path, pooling="none", seed=8, **QUIET)
+    for content in (b"a,b\n1,2\n", b"\x89PNG\r\n\x1a\n\xff", b'{"other": 1}\n'):
+        path.write_bytes(content)  # of something else, and left as it is
+        with pytest.raises(ValueError, match="file of this study"):
+            bk.calibrate(3, 2, replications=50, path=path, **options)
+        assert path.read_bytes() == content
+    for bad in (tmp_path, tmp_path / "absent" / "study.jsonl", 3):
+        with pytest.raises(ValueError, match="path must be that of a file"):
+            bk.calibrate(3, 2, replications=50, path=bad, **options)
     assert json.loads(whole.tree.attrs["study"])["seed"] == 7
 
 
@@ -155,7 +163,11 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.calibrate(3, 2, form="crossed", engine="pymc", prior=bk.HyperPrior())
     with pytest.raises(ValueError, match="form must be left out"):
         bk.calibrate(3, 2, form="logit_normal")
-    for votes in ({}, {"prior": bk.AnswerPrior()}, {"prior": bk.AnswerPrior(choices=3)}):
+    unfair = bk.AnswerPrior(choices=3, unseen_correct=False)
+    for votes in (
+        {}, {"prior": bk.AnswerPrior()}, {"prior": bk.AnswerPrior(choices=3)},
+        {"prior": unfair, "pooling": "none"},
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=r"prior=AnswerPrior\(choices=\)"):
             bk.calibrate(3, 2, "plurality@1", **votes)
     for scores in ((1.0, 0.0), (0.0, float("nan")), (0.0, float("inf")), "ab", 3):

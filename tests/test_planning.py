@@ -195,6 +195,30 @@ def test_planned_widths_of_votes_are_those_of_evaluations(trials, target) -> Non
     assert found == pytest.approx(0.1, rel=0.08)
 
 
+@pytest.mark.slow
+def test_trials_without_an_answer_are_planned_for() -> None:
+    """Three in five give none, and are never drawn."""
+    rules = bk.AnswerRules(unanswered="exclude")
+
+    def data(rng, questions, trials):
+        rows = [
+            [one if rng.random() < 0.4 else None for one in rng.choice(list("aaabc"), trials)]
+            for _ in range(questions)
+        ]
+        return bk.tally(None, answers=rows, reference=["a"] * questions, answer_rules=rules)
+
+    options = {"pooling": "none", "rng": 1}
+    pilot = bk.evaluate(data(np.random.default_rng(2), 300, 10), "plurality@3", **options)
+    for trials in (6, 20):
+        row = bk.plan(pilot, "plurality@3", width=0.1, target="questions", trials=[trials]).iloc[0]
+        questions = int(row["questions"])
+        found = _widths(
+            lambda rng, q=questions, n=trials: data(rng, q, n), "plurality@3", "questions",
+            pooling="none",
+        )  # fmt: skip
+        assert found == pytest.approx(0.1, rel=0.1)
+
+
 def test_votes_are_planned_from_a_pilot_of_two_systems() -> None:
     rows = {
         "weak": [list("abb")] * 6 + [list("aab")] * 4,
@@ -205,8 +229,12 @@ def test_votes_are_planned_from_a_pilot_of_two_systems() -> None:
     table = bk.plan(pilot, "plurality@3", prob_correct=0.8, trials=[3, 6])
     assert (table["prob_correct"] >= 0.8).all()
     assert table["questions"].between(2, 10**4).all()
-    with pytest.raises(ValueError, match="source must be a pilot of plurality@3"):
-        bk.plan((0.5, 0.3), "plurality@3", width=0.1)
+    pooled = bk.evaluate([[1, 0]], "bayes", rng=1)
+    for source in ((0.5, 0.3), pooled):
+        with pytest.raises(ValueError, match="source must be a pilot evaluated for plurality@3"):
+            bk.plan(source, "plurality@3", width=0.1)
+    with pytest.raises(ValueError, match="scores must be left out for votes"):
+        bk.plan(pilot, "plurality@3", width=0.1, scores=SCORES)
 
 
 def test_stated_categories_need_shares_and_scores() -> None:
@@ -217,6 +245,16 @@ def test_stated_categories_need_shares_and_scores() -> None:
     ):
         with pytest.raises(ValueError, match="source must be a result"):
             bk.plan(source, "bayes", width=0.1, scores=scores)
+    for bad in (
+        {0: 0.0, 1: 1.0},
+        "012",
+        [0, np.nan, 1],
+        ["0", "1", "2"],
+        [1, 1, 1],
+        (0, np.inf, 1),
+    ):
+        with pytest.raises(ValueError, match="scores"):
+            bk.plan((SHARES, 0.3), "bayes", width=0.1, scores=bad)
     with pytest.raises(ValueError, match="judges right and wrong"):
         bk.plan((SHARES, 0.3), "pass@2", width=0.1, scores=SCORES)
     with pytest.raises(ValueError, match="scores must be left out"):
@@ -234,6 +272,8 @@ def test_a_pilot_is_averaged_over() -> None:
 def test_single_trials_cannot_show_pass_at_k() -> None:
     table = bk.plan((MEAN, ICC), "pass@4", width=0.1, trials=[1, 4])
     assert table["questions"].tolist()[0] == np.inf
+    for icc in (1e-4, 0.99):  # no icc makes a single trial say how questions differ
+        assert bk.plan((MEAN, icc), "pass@3", width=0.1, trials=[1])["questions"][0] == np.inf
     assert table["cheapest"].tolist() == [False, True]
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.progress import track
 
+_BEGIN = b'{"study": '  # of every line
+
 
 def all_batches(
     run: Callable[[int], Any],
@@ -46,7 +48,7 @@ def all_batches(
     {0: [1], 5: [6]}
     """
     described = json.loads(json.dumps(dict(study)))
-    done = {} if path is None else _read(Path(path), described)
+    done = {} if path is None else _read(_checked(path), described)
     missing = [start for start in starts if start not in done]
     for start, batch in in_batches(run, missing, client, description, progressbar):
         done[start] = batch
@@ -74,20 +76,34 @@ def in_batches[Result](
         yield futures[future], future.result()
 
 
+def _checked(path: str | Path) -> Path:
+    """Return the path, or refuse what cannot be added to, before any work is done."""
+    if not isinstance(path, str | Path):
+        raise ValueError(f"path must be that of a file; got {path!r:.80}.")
+    found = Path(path)
+    if found.is_dir() or not found.parent.is_dir():
+        what = "is a folder" if found.is_dir() else "lies in a folder that does not exist"
+        raise ValueError(f"path must be that of a file; {found} {what}.")
+    return found
+
+
 def _read(path: Path, study: dict[str, Any]) -> dict[int, Any]:
     """Batches that the file holds; a line torn by a killed run is done again."""
     done: dict[int, Any] = {}
     if not path.exists():
         return done
-    for line in path.read_text().splitlines():
+    for line in path.read_bytes().splitlines():
         try:
             row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
+        except ValueError:  # not JSON, or not text
+            if line.startswith(_BEGIN[: len(line)]):
+                continue
+            row = line[:80]
         if not isinstance(row, dict) or row.get("study") != study:
             found = row.get("study") if isinstance(row, dict) else row
             raise ValueError(
-                f"path must be the file of this study, {study}; {path} is of {found}. Use another."
+                f"path must be the file of this study, {study}; {path} is of {found!r}. Use "
+                "another."
             )
         done[row["start"]] = row["values"]
     return done

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bayesatk.answers import Ballots, possible
 from bayesatk.closed_form.answers import answer_moments, answer_posterior
 from bayesatk.core.category_planning import category_design
+from bayesatk.core.checks import real_number
 from bayesatk.core.planning import design
 from bayesatk.core.priors import AnswerPrior
 from bayesatk.metrics import Metric
@@ -36,7 +37,8 @@ class Learning(Protocol):
         ...
 
 
-# Given a number of trials: by draw of the difficulty distribution, and by system.
+# Given a number of trials: by draw of the difficulty distribution, and by system. None where so few
+# trials cannot tell: a question tried once says nothing of how questions differ.
 Designs = Callable[[int], list[list[Learning]]]
 
 
@@ -61,7 +63,11 @@ def designs_of(
     source: object, metric: Metric, scores: Sequence[float] | None
 ) -> tuple[Designs, int]:
     """Return the designs as a function of the trials, and the number of systems."""
+    if scores is not None:
+        scores = _checked_scores(scores)
     if metric.family.on_answers:
+        if scores is not None:
+            raise ValueError("scores must be left out for votes between answers.")
         return _votes(source, metric)
     if isinstance(source, xr.DataTree):
         if scores is not None:
@@ -73,12 +79,23 @@ def designs_of(
     _check_systems(systems)
 
     def by_draw(trials: int) -> list[list[Learning]]:
+        if trials == 1 and metric.k > 1:
+            return []
         return [
             [_one(metric, scores, m, float(r), trials) for m, r in zip(*pair, strict=True)]
             for pair in zip(means, iccs, strict=True)
         ]
 
     return by_draw, systems
+
+
+def _checked_scores(scores: object) -> list[float]:
+    if not isinstance(scores, Sequence | np.ndarray) or isinstance(scores, str):
+        raise ValueError(f"scores must be a sequence of numbers; got {scores!r:.80}.")
+    values = [real_number("scores: each", one) for one in scores]
+    if len(set(values)) < 2 or not np.isfinite(values).all():
+        raise ValueError(f"scores must be finite and not all the same; got {values}.")
+    return values
 
 
 def _check_systems(systems: int) -> None:
@@ -150,21 +167,30 @@ def _stated(source: Any, scores: Sequence[float] | None) -> tuple[Array, Array]:
 
 def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     """Designs of votes: elections among answers like the pilot's, simulated."""
+    if isinstance(source, xr.DataTree):
+        check_result(source)
     if not isinstance(source, xr.DataTree) or "answer_count" not in source["observed_data"]:
         raise ValueError(
-            f"source must be a pilot of {metric.label}, evaluated with pooling='none': the answers "
-            f"to a question have no distribution to state; got {type(source).__name__}."
+            f"source must be a pilot evaluated for {metric.label}, with pooling='none': the "
+            "answers to a question have no distribution to state; got "
+            f"{source.attrs['metrics'] if isinstance(source, xr.DataTree) else source!r:.80}."
         )
     answers, prior = stored_answers(source), stored_prior(source, "answer_prior")
     systems = source["constant_data"].sizes["system"]
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]
+    silent = np.zeros_like(answers.unanswered)
+    if answers.rules.unanswered == "exclude":
+        silent = answers.unanswered
 
     means = [_population(own, metric.k, prior) for own in pilots]
 
     def by_draw(trials: int) -> list[list[Learning]]:
         rng = np.random.default_rng(0)
-        each = [_elections(own, metric.k, prior, trials, rng) for own in pilots]
+        each = [
+            _elections(own, lost, metric.k, prior, trials, rng)
+            for own, lost in zip(pilots, silent, strict=True)
+        ]
         return [
             [replace(one, value=float(value)) for one, value in zip(each, drawn, strict=True)]
             for drawn in zip(*means, strict=True)
@@ -181,13 +207,33 @@ def _population(pilot: list[Ballots], k: int, prior: AnswerPrior) -> Array:
 
 
 def _elections(
-    pilot: list[Ballots], k: int, prior: AnswerPrior, trials: int, rng: np.random.Generator
+    pilot: list[Ballots],
+    lost: NDArray[np.int64],
+    k: int,
+    prior: AnswerPrior,
+    trials: int,
+    rng: np.random.Generator,
 ) -> Independent:
+    """Elections on questions like the pilot's; ``lost`` counts its trials that gave no answer."""
     rounds = -(-_ELECTIONS // len(pilot))
-    simulated = [_again(one, prior, trials, rng) for one in pilot for _ in range(rounds)]
+    simulated = [
+        _again(one, prior, _answered(one, missed, trials, rng), rng)
+        for one, missed in zip(pilot, lost.tolist(), strict=True)
+        for _ in range(rounds)
+    ]
     found = answer_moments([possible(one, prior) for one in simulated], [k], prior, _VOTES, rng)
     mean, variance = found.mean[:, 0], found.variance[:, 0]
     return Independent(float(mean.mean()), float(variance.mean()), float(mean.var()))
+
+
+def _answered(one: Ballots, lost: int, trials: int, rng: np.random.Generator) -> int:
+    """How many of so many trials give an answer that counts."""
+    if not lost:
+        return trials
+    had = int(one.count.sum())
+    if trials <= had + lost:
+        return int(rng.hypergeometric(had, lost, trials))
+    return had + int(rng.binomial(trials - had - lost, rng.beta(had + 1.0, lost + 1.0)))
 
 
 def _again(one: Ballots, prior: AnswerPrior, trials: int, rng: np.random.Generator) -> Ballots:

@@ -189,7 +189,8 @@ class AnswerPrior:
         for certain.
     choices : int, optional
         Answers that a question has, where that is known, as in multiple choice; those that were
-        never given may all come, in place of `unseen`.
+        never given may all come, in place of `unseen`. At most one of them is right, and answers
+        that are merged because they are all right count as one.
 
     Examples
     --------

@@ -235,12 +235,12 @@ def _check_votes(
     voted = [one.label for one in requested if one.family.on_answers]
     if not isinstance(prior, AnswerPrior) and not voted:
         return
-    known = isinstance(prior, AnswerPrior) and prior.choices is not None
+    known = isinstance(prior, AnswerPrior) and prior.choices is not None and prior.unseen_correct
     right = pooling == "none" and form is None and scores is None and len(voted) == len(requested)
     if not (known and right):
         raise ValueError(
             "votes between answers are calibrated on their own, with pooling='none' and "
-            "prior=AnswerPrior(choices=), without form or scores; got metrics "
+            "prior=AnswerPrior(choices=) (one of them right), without form or scores; got metrics "
             f"{' '.join(one.label for one in requested)}, pooling={pooling!r} and {prior}."
         )
 
