@@ -70,7 +70,7 @@ def answer_posterior(
         Most draws per question for variances and quantiles; fewer where they would be costly.
     rng : numpy.random.Generator
     """
-    found = answer_moments([possible(one, prior) for one in ballots], ks, prior, draws, rng)
+    found = answer_moments(ballots, ks, prior, draws, rng)
     questions = len(ballots)
     share = np.full(questions, 1.0 / questions)
     mean, trial, question = bootstrap_moments(found.mean, found.variance, share, questions)
@@ -113,7 +113,7 @@ def answer_draws(
     Where exact values at drawn probabilities would cost too much they are normal with the exact
     mean and the variance of simulated votes: right for a mean over many questions.
     """
-    found = answer_moments([possible(one, prior) for one in ballots], ks, prior, size, rng)
+    found = answer_moments(ballots, ks, prior, size, rng)
     if found.pool is None:
         z = rng.standard_normal((size, *found.mean.shape))
         return np.asarray(found.mean + np.sqrt(found.variance) * z)
@@ -137,7 +137,8 @@ def answer_moments(
     draws: int,
     rng: np.random.Generator,
 ) -> AnswerMoments:
-    """Posterior of every question, given what may come to each (`bayesatk.answers.possible`)."""
+    """Posterior of every question; parameters as of `answer_posterior`."""
+    ballots = [possible(one, prior) for one in ballots]
     affordable = int(_BUDGET / sum(_work(len(one.count), max(ks)) for one in ballots))
     exact = affordable >= min(_FEWEST, draws)
     size = min(draws, affordable) if exact else _VOTES

@@ -221,7 +221,7 @@ def _elections(
         for one, missed in zip(pilot, lost.tolist(), strict=True)
         for _ in range(rounds)
     ]
-    found = answer_moments([possible(one, prior) for one in simulated], [k], prior, _VOTES, rng)
+    found = answer_moments(simulated, [k], prior, _VOTES, rng)
     mean, variance = found.mean[:, 0], found.variance[:, 0]
     return Independent(float(mean.mean()), float(variance.mean()), float(mean.var()))
 

@@ -54,8 +54,8 @@ class _Lattice:
         span = float(np.ptp(mixture.credits[column].vector)) / questions
         cell = _aligned(width / (cells - 2 * margin), span)
         unit = 2.0 * np.pi / (cells * cell)
-        low = unit * np.arange(int(_SMOOTH * 2.0 * np.pi / width / unit) + 1)
-        omega = np.asarray(low[: cells // 2 + 1], float)
+        size = min(int(_SMOOTH * 2.0 * np.pi / width / unit), cells // 2) + 1
+        omega = unit * np.arange(float(size))
         smooth = _smooth_phi(mixture, column, omega, edged)
         return cls(window, cells, cell, margin, edged, smooth)
 

@@ -26,20 +26,21 @@ from bayesatk.verification.worlds import (
 _GRID, _WEIGHT = np.polynomial.hermite_e.hermegauss(101)
 
 
-class _NoClosedForm:
+@dataclass(frozen=True)
+class _NormalWorld:
+    questions: int
+    trials: int
+    metrics: Metrics
+    prior: CrossedPrior
+
     def exact(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Refuse: there is none."""
         raise ValueError("engine must be 'pymc' for logit-normal difficulties: no closed form.")
 
 
 @dataclass(frozen=True)
-class LogitNormalWorld(_NoClosedForm):
+class LogitNormalWorld(_NormalWorld):
     """One system."""
-
-    questions: int
-    trials: int
-    metrics: Metrics
-    prior: CrossedPrior
 
     def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:
         """Draw hyperparameters, difficulties and counts."""
@@ -61,13 +62,8 @@ class LogitNormalWorld(_NoClosedForm):
 
 
 @dataclass(frozen=True)
-class CrossedWorld(_NoClosedForm):
+class CrossedWorld(_NormalWorld):
     """Two systems."""
-
-    questions: int
-    trials: int
-    metrics: Metrics
-    prior: CrossedPrior
 
     def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:
         """Draw hyperparameters, difficulties and counts."""
