@@ -29,9 +29,9 @@ from rich.table import Table
 import bayesatk as bk
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.mixture import States
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.priors import HyperPrior
+from bayesatk.core.states import States
 from bayesatk.metrics import parse
 from benchmarks import categories, guessing, scaling
 

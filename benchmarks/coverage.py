@@ -26,10 +26,11 @@ from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.hyper_functions import draw_hyperparameters
-from bayesatk.core.mixture import StateMixture, States
+from bayesatk.core.mixture import StateMixture
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.priors import HyperPrior
+from bayesatk.core.states import States
 from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import parse
 

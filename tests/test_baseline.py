@@ -6,7 +6,7 @@ import xarray as xr
 from scipy.stats import beta, binom
 
 import bayesatk as bk
-from bayesatk.core.distribution import interval
+from bayesatk.core.intervals import interval
 from bayesatk.core.selection import selected_skill
 
 SHORT = {"draws": 800, "tune": 800, "progressbar": False}

@@ -12,7 +12,7 @@ from scipy.stats import betabinom, binom
 import bayesatk as bk
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.mixture import States
+from bayesatk.core.states import States
 
 DATA = {
     "ragged": ([3, 0, 5, 1, 2, 2], [4, 2, 5, 6, 2, 7]),

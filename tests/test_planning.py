@@ -14,8 +14,8 @@ from bayesatk.core import category_planning
 from bayesatk.core.category_credit import CategoryCredit
 from bayesatk.core.category_planning import category_design
 from bayesatk.core.credit import pass_at, pass_hat
-from bayesatk.core.mixture import States
 from bayesatk.core.planning import design
+from bayesatk.core.states import States
 from bayesatk.metrics import parse
 
 MEAN, ICC = 0.6, 0.3

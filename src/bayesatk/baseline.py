@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesatk.baseline_systems import System, variable
 from bayesatk.citations import YAUNEY
-from bayesatk.core.distribution import interval
+from bayesatk.core.intervals import interval
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.core.selection import selected_skill
 from bayesatk.guessing import check_times, correct_counts, success_probabilities

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.beta_binomial import beta_binomial_pmf
-from bayesatk.core.mixture import States
 from bayesatk.core.priors import CrossedPrior, HyperPrior, Prior
+from bayesatk.core.states import States
 from bayesatk.distributions import LargestPoissonBinomial
 from bayesatk.metrics import parse
 from bayesatk.results import TARGETS, stored_counts, stored_prior

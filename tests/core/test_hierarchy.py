@@ -11,8 +11,9 @@ from bayesatk.core.credit import maj_at, pass_at, pass_hat
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.hyper_functions import draw_hyperparameters
-from bayesatk.core.mixture import StateMixture, States
+from bayesatk.core.mixture import StateMixture
 from bayesatk.core.priors import HyperPrior
+from bayesatk.core.states import States
 
 EDGES = {
     "one trial": ([1], [1]),

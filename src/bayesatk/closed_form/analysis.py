@@ -24,12 +24,12 @@ from bayesatk.core.categorical import category_finite
 from bayesatk.core.category_credit import CategoryCredit, reachable
 from bayesatk.core.dirichlet import DirichletHyper
 from bayesatk.core.laws import finite
-from bayesatk.core.mixture import States
 from bayesatk.core.priors import (
     CategoryPrior,
     DirichletHyperPrior,
     Prior,
 )
+from bayesatk.core.states import States
 from bayesatk.metrics import MetricGrid
 from bayesatk.outcomes import Outcomes
 

@@ -13,7 +13,7 @@ from bayesatk.closed_form.posterior import (
     Summary,
     SystemPosterior,
 )
-from bayesatk.core.distribution import Empirical, interval
+from bayesatk.core.intervals import Empirical, interval, measured_interval
 from bayesatk.metrics import MetricGrid
 from bayesatk.results import QUANTILE_LEVELS, STATISTICS, TARGETS, metric_dataset, posterior_group
 
@@ -42,7 +42,7 @@ def statistics_table(
     for target, exact in enumerate(distributions):
         for metric, known in enumerate(exact):
             if known is not None:
-                ends, error = interval(known, ci_prob, ci_kind), known.error
+                ends, error = measured_interval(known, ci_prob, ci_kind)
             else:
                 empirical = Empirical(drawn.metrics[:, metric, target])
                 ends = interval(empirical, ci_prob, ci_kind)
@@ -149,8 +149,8 @@ def hyper_statistics(
 
     def row(one: Summary) -> NDArray[np.float64]:
         values = np.full(len(STATISTICS), np.nan)
-        ends = interval(one.distribution, ci_prob, ci_kind)
-        values[1:6] = one.mean, one.sd, *ends, one.distribution.error
+        ends, error = measured_interval(one.distribution, ci_prob, ci_kind)
+        values[1:6] = one.mean, one.sd, *ends, error
         return values
 
     return _by_hyper(posteriors, row, "statistic")

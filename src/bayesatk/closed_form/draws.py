@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.credit import Array
-from bayesatk.core.mixture import StateMixture, States
+from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import States
 from bayesatk.metrics import Metric
 
 EVALUATIONS = 1e7  # of g(p): beyond these, sums over questions are drawn as sums

@@ -24,11 +24,11 @@ from bayesatk.closed_form.posterior import (
 )
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit, pass_at
-from bayesatk.core.distribution import Distribution, MonotoneImage
+from bayesatk.core.distribution import MonotoneImage
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.hyper_functions import draw_hyperparameters, question_variance
-from bayesatk.core.mixture import StateMixture, States
+from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import (
     icc_distribution,
@@ -36,13 +36,15 @@ from bayesatk.core.population import (
     population_distributions,
 )
 from bayesatk.core.priors import HyperPrior
+from bayesatk.core.states import States
 from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import Metric
 
-_LEFT_OUT, _ROUGHLY = 1e-7, 1e-4  # probability of nodes that a distribution does without
-_SMALL = 2500  # nodes of a grid that is coarse enough to need, and to afford, refining
-_ONE_QUESTION = 1e-6  # error of quantiles of one question on such a grid
+_LEFT_OUT, _ROUGHLY = 1e-8, 1e-4  # probability of nodes that a distribution does without
+_STEP, _STEP_OF_ONE = 0.0425, 0.02  # of the grid where means are narrow given a node
+_ONE_QUESTION = 1e-6  # error of quantiles of one question
 _MANY = 1000  # questions from which a conditional mean is close enough to normal
+_SKEW = 0.01  # of the whole, half of it, beyond which that will not do
 
 
 def partial_pooling(
@@ -128,29 +130,35 @@ def question_distributions(
         mean = moments.node_mean[:, i].reshape(hyper.x.shape)
         variance = moments.node_variance[:, i].reshape(hyper.x.shape)
         if _is_staircase(hyper, mean, variance):
-            if states.questions >= _MANY:
+            ends = np.minimum(moments.node_mean[:, i], moments.node_complement[:, i])
+            if states.questions >= _MANY and _is_normal(hyper, ends, variance):
                 smooth[i] = noisy_distribution(hyper, mean, variance)
             else:
                 grid = hyper.refined(3, 1)
     one = states.questions == 1.0
-    if one and hyper.x.size < _SMALL:
-        grid = hyper.refined(1, 3)
     rest = [i for i in range(len(credits)) if i not in smooth]
-    nodes = grid.resolving(states.mean_p, _ROUGHLY if rough else _LEFT_OUT)
+    left_out = _ROUGHLY if rough else _LEFT_OUT
+    nodes = grid.resolving(states.mean_p, left_out, _STEP_OF_ONE if one else _STEP)
     mixture = StateMixture(nodes, states, tuple(credits[i] for i in rest))
     found = dict(zip(rest, mean_distributions(mixture, rough), strict=True)) if rest else {}
     if one:
-        found = {i: _with_error(each, _ONE_QUESTION) for i, each in found.items()}
+        found = {
+            i: replace(each, error=_ONE_QUESTION) if isinstance(each, MonotoneImage) else each
+            for i, each in found.items()
+        }
     return [smooth[i] if i in smooth else found[i] for i in range(len(credits))]
 
 
-def _with_error(
-    distribution: Distribution | MonotoneImage, error: float
-) -> Distribution | MonotoneImage:
-    """State the error of a mixture on a grid known to be fine enough."""
-    if isinstance(distribution, MonotoneImage):
-        return replace(distribution, error=error)
-    return distribution
+def _is_normal(hyper: HyperPosterior, ends: Array, variance: Array) -> bool:
+    """Whether means are normal enough given a node: far from both ends, or hardly uncertain.
+
+    Near an end a mean is about as skewed as twice its sd in distances to it; what skews the whole
+    is that times the cube of its share of the whole's sd.
+    """
+    sd = np.sqrt(variance.ravel())
+    total = hyper.weight @ variance.ravel() + hyper.weight @ (ends - hyper.weight @ ends) ** 2
+    skew = np.minimum(sd / np.maximum(ends, 1e-300), 1.0) * (sd / np.sqrt(total)) ** 3
+    return float(hyper.weight @ skew) < _SKEW
 
 
 def _is_staircase(hyper: HyperPosterior, mean: Array, variance: Array) -> bool:

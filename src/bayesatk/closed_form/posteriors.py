@@ -30,10 +30,11 @@ from bayesatk.closed_form.posterior import (
 from bayesatk.core.beta_binomial import beta_binomial_moments
 from bayesatk.core.credit import Credit, pass_at
 from bayesatk.core.distribution import BetaMixture, MonotoneImage, constant
-from bayesatk.core.mixture import StateMixture, States
+from bayesatk.core.mixture import StateMixture
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.priors import BetaPrior, HyperPrior, Pooling, Prior
+from bayesatk.core.states import States
 from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import Metric
 

@@ -9,12 +9,12 @@ from bayesatk.closed_form.categories import Fallback, category_posterior
 from bayesatk.closed_form.category_states import CategoryStates, Judged
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.credit import maj_at
-from bayesatk.core.distribution import interval
+from bayesatk.core.intervals import interval
 from bayesatk.core.laws import finite
-from bayesatk.core.mixture import States
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.prior_choice import power_scaled, weaker_categories
 from bayesatk.core.priors import CategoryPrior, Pooling, Prior
+from bayesatk.core.states import States
 from bayesatk.metrics import Metric, MetricGrid
 
 _POWER = 0.5

@@ -19,7 +19,7 @@ from bayesatk.comparison.question_values import (
     question_values,
 )
 from bayesatk.core.contrasts import Known
-from bayesatk.core.mixture import States
+from bayesatk.core.states import States
 from bayesatk.metrics import MetricGrid, parse
 from bayesatk.results import TARGETS, metric_grid, metric_values, stored_counts, stored_prior
 

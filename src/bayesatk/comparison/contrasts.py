@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
-from bayesatk.core.distribution import Empirical, interval
+from bayesatk.core.intervals import Empirical, interval
 
 Array = NDArray[np.float64]
 

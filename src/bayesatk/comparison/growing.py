@@ -16,8 +16,8 @@ from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import Values
 from bayesatk.comparison.stopping import StoppingRule, StoppingStudy, one_metric
 from bayesatk.core.checks import real_number, whole_number
-from bayesatk.core.mixture import States
 from bayesatk.core.priors import HyperPrior
+from bayesatk.core.states import States
 from bayesatk.metrics import Metric
 from bayesatk.results import TARGETS
 

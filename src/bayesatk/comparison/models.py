@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bayesatk.closed_form.category_states import CategoryStates
 from bayesatk.core import category_leave_one_out, leave_one_out
-from bayesatk.core.mixture import States
 from bayesatk.core.priors import CategoryPrior, CrossedPrior, DirichletHyperPrior, HyperPrior
+from bayesatk.core.states import States
 from bayesatk.guessing import success_probabilities
 from bayesatk.results import check_result, stored_counts, stored_prior
 

@@ -14,8 +14,8 @@ from bayesatk.closed_form.answers import answer_draws
 from bayesatk.closed_form.categories import category_posterior
 from bayesatk.closed_form.category_states import CategoryStates, Judged
 from bayesatk.closed_form.posteriors import system_posterior
-from bayesatk.core.mixture import States
 from bayesatk.core.priors import CategoryPrior
+from bayesatk.core.states import States
 from bayesatk.metrics import Metric, parse
 from bayesatk.models.category_draws import category_p
 from bayesatk.models.parts import success_p

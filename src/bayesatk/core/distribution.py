@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicHermiteSpline
-from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaln, expit
 
 from bayesatk.core.credit import Array
@@ -26,7 +24,7 @@ class Distribution:
     error : float
         Numerical error of quantiles, absolute.
     method : str
-        ``"series"``, ``"lattice"``, ``"quadrature"`` or ``"constant"``.
+        ``"series"``, ``"table"``, ``"quadrature"`` or ``"constant"``.
 
     Examples
     --------
@@ -183,62 +181,6 @@ def _bisect(function: Callable[[Array], Array], target: Array, steps: int = 60) 
     return np.asarray(0.5 * (low + high))
 
 
-class HasQuantile(Protocol):
-    """Anything with quantiles."""
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Value exceeded with probability ``1 - probability``."""
-        ...
-
-
-def interval(distribution: HasQuantile, probability: float, kind: str) -> tuple[float, float]:
-    """Equal-tailed (``"eti"``) or highest-density (``"hdi"``) interval.
-
-    Examples
-    --------
-    >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2), 0.0, "beta")
-    >>> [round(end, 9) for end in interval(uniform, 0.9, "eti")]
-    [0.05, 0.95]
-    """
-    tail = 1.0 - probability
-    if kind == "eti":
-        low, high = distribution.quantile([0.5 * tail, 1.0 - 0.5 * tail])
-        return float(low), float(high)
-
-    def width(start: ArrayLike) -> Array:
-        start = np.asarray(start)
-        return distribution.quantile(start + probability) - distribution.quantile(start)
-
-    starts = np.linspace(0.0, tail, 101)
-    widths = width(starts)
-    best = int(np.argmin(widths))
-    around = (starts[max(best - 1, 0)], starts[min(best + 1, 100)])
-    found = minimize_scalar(
-        lambda p: float(width(p)), bounds=around, method="bounded", options={"xatol": 1e-9}
-    )
-    start = float(found.x) if found.fun < widths[best] else float(starts[best])
-    return float(distribution.quantile(start)), float(distribution.quantile(start + probability))
-
-
-class Empirical:
-    """Quantiles of draws, with their Monte Carlo error."""
-
-    def __init__(self, values: Array) -> None:
-        self._values = np.sort(values)
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Value exceeded by a share ``1 - probability`` of the draws."""
-        return np.asarray(np.quantile(self._values, np.asarray(probability)))
-
-    def quantile_error(self, tail: float) -> float:
-        """Larger standard error of the two tail quantiles, from binomial order statistics."""
-        width = np.sqrt(tail * (1.0 - tail) / len(self._values))
-        low, high = np.clip([tail - width, tail + width], 0.0, 1.0)
-        lower = self.quantile(high) - self.quantile(low)
-        upper = self.quantile(1.0 - low) - self.quantile(1.0 - high)
-        return float(max(lower, upper) / 2.0)
-
-
 class WeightedPoints:
     """Distribution of a function of hyperparameters known at weighted points.
 
@@ -280,6 +222,26 @@ class WeightedPoints:
 def constant(value: float) -> Distribution:
     """Return the distribution of a known value."""
     return Distribution(np.array([value]), np.ones(1), np.zeros(1), 0.0, "constant")
+
+
+def tabulated(x: Array, cdf: Array, pdf: Array, ends: tuple[float, float]) -> Distribution:
+    """Distribution between two ends from a computed table, which may ring a little.
+
+    Examples
+    --------
+    >>> x = np.array([-0.1, 0.0, 0.5, 1.0, 1.1])
+    >>> table = tabulated(x, np.array([0.0, 0.0, 0.5, 1.0, 1.0]), np.ones(5), (0.0, 1.0))
+    >>> table.x.tolist(), table.quantile(0.25).round(9).item()
+    ([0.0, 0.5, 1.0], 0.25)
+    """
+    inside = (x > ends[0]) & (x < ends[1])
+    first, last = int(np.argmax(inside)), len(x) - int(np.argmax(inside[::-1])) - 1
+    x = np.concatenate([[max(ends[0], x[0])], x[first : last + 1], [min(ends[1], x[-1])]])
+    cdf = np.concatenate([[0.0], np.clip(cdf[first : last + 1], 0.0, 1.0), [1.0]])
+    pdf = np.concatenate([[pdf[first]], pdf[first : last + 1], [pdf[last]]])
+    apart = np.append(np.diff(x) > 0.0, True)
+    x, cdf, pdf = x[apart], np.maximum.accumulate(cdf[apart]), pdf[apart]
+    return Distribution(x, cdf, monotone_slopes(x, cdf, np.maximum(pdf, 0.0)), 0.0, "table")
 
 
 def monotone_slopes(x: Array, cdf: Array, pdf: Array) -> Array:

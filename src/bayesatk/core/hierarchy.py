@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import betaln, expit
 
@@ -27,6 +28,7 @@ _TAIL = 30.0  # log-density drop at which the grid ends: exp(-30) ~ 1e-13
 _STEP = 0.7  # in t, to begin with: 1.4 posterior standard deviations at the mode
 _ROUNDING = 2e-13  # relative error of a summed log-likelihood
 _WIDEST = 9.0  # of t: 2 sinh(9) ~ 8100 standard deviations
+_USUAL = 1e-8  # error of a grid that does not know its own
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,12 @@ class HyperPosterior:
         """Nodes that carry all but ``tolerance`` of the probability, renormalised."""
         return _heaviest(self.x.ravel(), self.y.ravel(), self.weight, tolerance)
 
-    def resolving(self, narrow: Callable[[Nodes], Array], tolerance: float) -> Nodes:
+    def resolving(self, narrow: Callable[[Nodes], Array], tolerance: float, step: float) -> Nodes:
         """Nodes for the distribution of a quantity, not only its moments.
 
-        Given a node the quantity has some spread. Where that is smaller than its step from node
-        to node along a row, the mixture would be a staircase; such rows get three times as many
-        columns.
+        Given a node the quantity has some spread. Where that is not much wider than its step from
+        node to node along a row, the mixture would be a staircase, as high as the trapezoid rule's
+        error; such rows get more columns, and all nodes know how far apart they are.
 
         Parameters
         ----------
@@ -95,27 +97,40 @@ class HyperPosterior:
             ``narrow(nodes)`` is the conditional mean and sd at nodes, shape (2, nodes).
         tolerance : float
             Probability that may be left out.
+        step : float
+            Largest step of t in a row that gets more columns.
         """
         row_weight = self.weight.reshape(self.x.shape).sum(axis=1)
         rows = np.flatnonzero(row_weight > tolerance / len(row_weight))
-        flat = Nodes.of(self.x[rows].ravel(), self.y[rows].ravel(), np.ones(self.x[rows].size))
-        mean, sd = narrow(flat).reshape(2, len(rows), -1)
-        likely = self.log_weight[rows] > self.log_weight[rows].max(axis=1, keepdims=True) - 9.0
-        step = np.where(likely[:, 1:] & likely[:, :-1], np.abs(np.diff(mean, axis=1)), 0.0)
-        tight = step.max(axis=1) > np.where(likely, sd, np.inf).min(axis=1)
-        fine = self.refined(1, 3)
+        # Errors of a rule on a product of Gaussians: their logarithms add up like resistances.
+        own = -np.log(self.error if self.error > 0.0 else _USUAL)
+        alias = np.exp(-1.0 / (1.0 / own + self._gaps(rows, narrow) ** 2 / (2.0 * np.pi**2)))
+        tight = (np.exp(self.log_weight[rows]) * alias).sum(axis=1) > 0.1 * tolerance
+        fine = self.refined(1, int(np.ceil((self.t_column[1] - self.t_column[0]) / step)))
         parts = [(self, rows[~tight]), (fine, rows[tight])]
         x, y, weight = (
             np.concatenate([getattr(grid, name)[chosen].ravel() for grid, chosen in parts])
             for name in ("x", "y", "log_weight")
         )
-        return _heaviest(x, y, np.exp(weight), tolerance)
+        gaps = [grid._gaps(chosen, narrow).ravel() for grid, chosen in parts]
+        return _heaviest(x, y, np.exp(weight), tolerance, np.concatenate(gaps))
+
+    def _gaps(self, rows: NDArray[np.intp], narrow: Callable[[Nodes], Array]) -> Array:
+        """Distances of nodes from the next in their row, in sds there; (rows, columns)."""
+        if not len(rows):
+            return np.empty((0, self.x.shape[1]))
+        flat = Nodes.of(self.x[rows].ravel(), self.y[rows].ravel(), np.ones(self.x[rows].size))
+        mean, sd = narrow(flat).reshape(2, len(rows), -1)
+        return np.asarray(np.abs(np.gradient(mean, axis=1)) / sd)
 
 
-def _heaviest(x: Array, y: Array, weight: Array, tolerance: float) -> Nodes:
+def _heaviest(
+    x: Array, y: Array, weight: Array, tolerance: float, gaps: Array | None = None
+) -> Nodes:
     order = np.argsort(weight)
     keep = np.sort(order[np.cumsum(weight[order]) > tolerance])
-    return Nodes.of(x[keep], y[keep], weight[keep] / weight[keep].sum())
+    kept = weight[keep] / weight[keep].sum()
+    return Nodes.of(x[keep], y[keep], kept, None if gaps is None else gaps[keep])
 
 
 def hyper_posterior(

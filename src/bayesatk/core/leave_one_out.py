@@ -8,8 +8,8 @@ from scipy.special import betaln, gammaln, logsumexp, xlog1py, xlogy
 from bayesatk.core.credit import Array
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms, log_likelihood
-from bayesatk.core.mixture import States
 from bayesatk.core.priors import BetaPrior, HyperPrior
+from bayesatk.core.states import States
 
 
 class Predictive(NamedTuple):

@@ -9,78 +9,26 @@ Nodes are handled in classes of similar concentration, each with its own quadrat
 so concentrated that no rule of reasonable size resolves them use exact Beta-binomial sums.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from scipy.special import betaln
 
 from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.moments import beta_weights, latent_on_nodes
 from bayesatk.core.nodes import Nodes
-from bayesatk.core.quadrature import BetaRule, beta_rule
+from bayesatk.core.quadrature import BetaRule, beta_rule, beta_rule_along
+from bayesatk.core.states import States
 
 _CLASS_RATIO = 8.0
 _CLASSES = 3
 _BLOCK = 4_000_000  # floats in one array of weights: 32 MB
+_APART = 0.45  # sds between nodes up to which their mixture is smooth by itself
 _OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
-
-
-@dataclass(frozen=True)
-class States:
-    """Distinct (successes, trials) with the number of questions in each."""
-
-    successes: NDArray[np.int64]
-    trials: NDArray[np.int64]
-    count: Array
-    which: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, successes: ArrayLike, trials: ArrayLike) -> "States":
-        """Group questions by state; ``which`` maps each question to its state.
-
-        Examples
-        --------
-        >>> states = States.of([1, 1, 0], [2, 2, 2])
-        >>> states.successes.tolist(), states.count.tolist(), states.which.tolist()
-        ([0, 1], [1.0, 2.0], [1, 1, 0])
-        """
-        c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
-        key = c + n * (int(n.max(initial=0)) + 1)
-        _, first, which, count = np.unique(
-            key, return_index=True, return_inverse=True, return_counts=True
-        )
-        return cls(c[first], n[first], count.astype(float), which.reshape(c.shape))
-
-    @property
-    def questions(self) -> float:
-        """Number of questions."""
-        return float(self.count.sum())
-
-    def mean_p(self, nodes: Nodes) -> Array:
-        """Mean and sd of the questions' average success probability given nodes; (2, nodes)."""
-        a = nodes.alpha[:, None] + self.successes
-        b = nodes.beta[:, None] + (self.trials - self.successes)
-        total = a + b
-        mean = (a / total) @ self.count / self.questions
-        variance = (a / total * (b / total) / (total + 1.0)) @ self.count / self.questions**2
-        return np.stack([mean, np.sqrt(variance)])
-
-    def question_p(self, nodes: Nodes) -> tuple[Array, Array]:
-        """Posterior mean and sd of every question's success probability; shape (questions,)."""
-        a = nodes.alpha[:, None] + self.successes
-        b = nodes.beta[:, None] + (self.trials - self.successes)
-        total = a + b
-        means = a / total
-        mean = nodes.weight @ means
-        within = nodes.weight @ (means * (b / total) / (total + 1.0))
-        sd = np.sqrt(within + nodes.weight @ (means - mean) ** 2)
-        return mean[self.which], sd[self.which]
-
-    def __len__(self) -> int:
-        return len(self.count)
 
 
 @dataclass(frozen=True)
@@ -108,8 +56,11 @@ class StateMixture:
     states: States
     credits: tuple[Credit, ...]
 
+    def __len__(self) -> int:
+        return len(self.nodes) * len(self.states)
+
     @cached_property
-    def _classes(self) -> list[NDArray[np.intp]]:
+    def classes(self) -> list[NDArray[np.intp]]:
         """Node indices by concentration; the last class holds those beyond any rule."""
         total = self.nodes.alpha + self.nodes.beta
         limits = self._scale * _CLASS_RATIO ** np.arange(_CLASSES)
@@ -124,32 +75,43 @@ class StateMixture:
     @property
     def concentrated(self) -> NDArray[np.intp]:
         """Nodes whose Beta prior is too narrow for the shared rules."""
-        return self._classes[-1]
+        return self.classes[-1]
 
     def rules(
-        self, refine: float = 1.0, only: NDArray[np.bool_] | None = None
+        self, column: int = 0, spacing: float | None = None
     ) -> Iterator[tuple[NDArray[np.intp], BetaRule]]:
-        """Yield node indices with the rule that resolves them, denser by ``refine``."""
-        for members in self._classes[:-1]:
-            if only is not None:
-                members = members[only[members]]
+        """Yield node indices with the rule that resolves them, and a column's credit if asked."""
+        for members in self.classes[:-1]:
             if len(members):
-                alpha, beta = self.nodes.alpha[members], self.nodes.beta[members]
-                widest = (alpha + beta).max() + self._scale
-                low_a = float(alpha.min() + self.states.successes.min())
-                low_b = float(beta.min() + (self.states.trials - self.states.successes).min())
-                yield members, beta_rule(low_a, low_b, widest * refine**2)
+                family = self.family(members)
+                if spacing is None:
+                    yield members, beta_rule(*family)
+                else:
+                    yield members, beta_rule_along(*family, self.curve(column), spacing)
+
+    def family(self, nodes: NDArray[np.intp]) -> tuple[float, float, float]:
+        """Smallest Beta parameters and largest degree of the states' posteriors at some nodes."""
+        alpha, beta = self.nodes.alpha[nodes], self.nodes.beta[nodes]
+        return (
+            float(alpha.min() + self.states.successes.min()),
+            float(beta.min() + (self.states.trials - self.states.successes).min()),
+            float((alpha + beta).max()) + self._scale,
+        )
+
+    def curve(self, column: int) -> Callable[[BetaRule], Array]:
+        """Return the values of a column's credit as a function of the points of a rule."""
+        return lambda rule: latent_on_nodes([self.credits[column]], rule)[0][:, 0]
 
     def blocks(
         self,
         columns: Sequence[int] | None = None,
-        refine: float = 1.0,
+        spacing: float | None = None,
         most: int | None = None,
-        only: NDArray[np.bool_] | None = None,
     ) -> Iterator[Block]:
         """Yield posterior weights in blocks of bounded memory, with the credits' values."""
-        chosen = self.credits if columns is None else [self.credits[i] for i in columns]
-        for members, rule in self.rules(refine, only):
+        columns = range(len(self.credits)) if columns is None else columns
+        chosen = [self.credits[i] for i in columns]
+        for members, rule in self.rules(columns[0], spacing):
             value, complement = latent_on_nodes(chosen, rule)
             size = max(1, min(most or len(members), _BLOCK // (len(self.states) * len(rule))))
             for start in range(0, len(members), size):
@@ -178,6 +140,46 @@ class StateMixture:
             total[thin] = 1.0
         weights /= total
         return weights
+
+    def masses(self, nodes: NDArray[np.intp], rule: BetaRule) -> Array:
+        """Posterior probabilities of the points of a rule that covers a part of the range."""
+        weights = self._weights(nodes, rule)
+        a = self.nodes.alpha[nodes, None] + self.states.successes
+        b = self.nodes.beta[nodes, None] + (self.states.trials - self.states.successes)
+        largest = weights.argmax(axis=-1)
+        log_p, log_q, log_weight = (
+            part[largest] for part in (rule.log_p, rule.log_q, rule.log_weight)
+        )
+        one = np.exp(a * log_p + b * log_q + log_weight - betaln(a, b))
+        weights *= (one / weights.max(axis=-1))[..., None]
+        return weights
+
+    @cached_property
+    def steps(self) -> Array:
+        """How far means move from node to node, where nodes lie apart; 0 elsewhere.
+
+        As the mean of p moves, times the slope of the credit there; a credit that is skewed given
+        a node would make its standard deviation too large a measure. Shape (nodes, credits).
+        """
+        found = np.zeros((len(self.nodes), len(self.credits)))
+        spacing = self.nodes.spacing
+        if spacing is None:
+            return found
+        apart = np.flatnonzero(spacing > _APART)
+        nodes, states = self.nodes, self.states
+        a = nodes.alpha[apart, None] + states.successes
+        b = nodes.beta[apart, None] + (states.trials - states.successes)
+        rule = beta_rule(1.0, 1.0, self._scale)
+        at, place = rule.log_p - rule.log_q, np.log(a) - np.log(b)
+        sd = spacing[apart] * states.mean_p(nodes)[1][apart]
+        value, _ = latent_on_nodes(self.credits, rule)
+        for column in range(len(self.credits)):
+            slope = np.abs(np.gradient(value[:, column], at))
+            rate = np.interp(place, at, slope) * (a + b) * (1.0 / a + 1.0 / b)
+            linear = sd * (rate @ states.count) / states.questions
+            spread = spacing[apart] * np.sqrt(self.moments.node_variance[apart, column])
+            found[apart, column] = np.minimum(linear, spread)
+        return found
 
     @cached_property
     def moments(self) -> "MixtureMoments":
@@ -271,10 +273,20 @@ def merged(weights: Array, gap: Array, tolerance: float) -> tuple[Array, Array]:
     >>> found.tolist(), place.tolist()
     ([[0.5, 0.5]], [0.0, 0.5])
     """
-    flat = weights.reshape(-1, weights.shape[-1])
+    starts = apart(gap, tolerance)
+    return gathered(weights, starts), gap[starts]
+
+
+def apart(gap: Array, tolerance: float) -> NDArray[np.intp]:
+    """First of all points that lie within ``tolerance`` of each other."""
     bin_of = np.floor(np.cumsum(np.abs(np.diff(gap, prepend=gap[:1]))) / tolerance)
-    starts = np.flatnonzero(np.diff(bin_of, prepend=-1.0))
-    return np.add.reduceat(flat, starts, axis=1), gap[starts]
+    return np.flatnonzero(np.diff(bin_of, prepend=-1.0))
+
+
+def gathered(weights: Array, starts: NDArray[np.intp]) -> Array:
+    """Weights of points from one start to the next; (nodes * states, starts)."""
+    flat = weights.reshape(-1, weights.shape[-1])
+    return flat if len(starts) == flat.shape[1] else np.add.reduceat(flat, starts, axis=1)
 
 
 def node_offsets(mixture: StateMixture, column: int) -> tuple[Array, Array]:

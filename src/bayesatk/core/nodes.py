@@ -10,15 +10,24 @@ from bayesatk.core.credit import Array
 
 @dataclass(frozen=True)
 class Nodes:
-    """Prior Beta(alpha, beta) distributions of p with their probabilities."""
+    """Prior Beta(alpha, beta) distributions of p with their probabilities.
+
+    Parameters
+    ----------
+    alpha, beta, weight : ndarray, shape (nodes,)
+    spacing : ndarray, shape (nodes,), optional
+        How far apart nodes are that stand for a continuum, in standard deviations of what they
+        are a mixture for; by default 0, for nodes that are nothing but themselves.
+    """
 
     alpha: Array
     beta: Array
     weight: Array
+    spacing: Array | None = None
 
     @classmethod
-    def of(cls, x: Array, y: Array, weight: Array) -> "Nodes":
-        """Return nodes from ``logit m``, ``logit r`` and probabilities.
+    def of(cls, x: Array, y: Array, weight: Array, spacing: Array | None = None) -> "Nodes":
+        """Return nodes from ``logit m``, ``logit r``, probabilities and spacings.
 
         Concentrations are kept within [1e-250, 1e15]: beyond either end no probability of any
         number of trials changes in double precision.
@@ -26,7 +35,10 @@ class Nodes:
         total = np.exp(-np.clip(y, -34.5, 575.0))
         smallest = 1e-300
         return cls(
-            np.maximum(expit(x) * total, smallest), np.maximum(expit(-x) * total, smallest), weight
+            np.maximum(expit(x) * total, smallest),
+            np.maximum(expit(-x) * total, smallest),
+            weight,
+            spacing,
         )
 
     @classmethod

@@ -8,9 +8,11 @@ the widest, so one set of nodes serves all counts, all prior shapes and all cred
 converges geometrically. ``log p`` and ``log(1-p)`` are kept apart: neither end loses digits.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 from bayesatk.core.credit import Array
 
@@ -19,6 +21,9 @@ from bayesatk.core.credit import Array
 _SPACING = 0.65
 _SPREAD = 2.0  # s: below pi, so that the strip of analyticity in t stays wide
 _TAIL = 45.0  # exponential decay kept at both ends: exp(-45) ~ 3e-20
+_DENSE = 8  # points per step at which a curve is looked at
+_TURN = 1e-6  # share of the speed of a curve at which going back is no rounding error
+_NEWTON = 3  # steps from linear interpolation between those to full precision
 
 
 @dataclass(frozen=True)
@@ -55,10 +60,66 @@ def beta_rule(lowest_a: float, lowest_b: float, degree: float) -> BetaRule:
     >>> float(np.exp(rule.log_weight + 2 * rule.log_p + 2 * rule.log_q).sum().round(12))  # B(2, 2)
     0.166666666667
     """
+    step, left, right = _reach(lowest_a, lowest_b, degree)
+    return _rule(step * np.arange(-np.ceil(left / step), np.ceil(right / step) + 1), step)
+
+
+def beta_rule_along(
+    lowest_a: float,
+    lowest_b: float,
+    degree: float,
+    curve: Callable[[BetaRule], Array],
+    spacing: float,
+) -> BetaRule:
+    """Return a rule whose points lie at most so far apart on a curve, too.
+
+    The density of points is that of `beta_rule` plus the speed of the curve: a smooth change of
+    variables, under which the trapezoid rule stays as accurate as it was.
+
+    Parameters
+    ----------
+    lowest_a, lowest_b, degree : float
+        As for `beta_rule`.
+    curve : callable
+        ``curve(rule)`` is a smooth function of p at the points of a rule; NaN where it is of no
+        interest, which must be one or both ends.
+    spacing : float
+        Largest distance of neighbouring points on the curve.
+
+    Returns
+    -------
+    BetaRule
+        Points where the curve is of interest.
+    """
+    step, left, right = _reach(lowest_a, lowest_b, degree)
+    t = np.arange(-np.ceil(left / step), np.ceil(right / step), 1.0 / _DENSE) * step
+    value = curve(_rule(t, step))
+    known = np.isfinite(value)
+    t, value = t[known], value[known]
+    if len(t) < 4:
+        return _rule(t[:0], step)
+    slope = CubicSpline(t, value)(t, 1)
+    speed = np.abs(slope)
+    if min(-slope.min(), slope.max()) > _TURN * speed.max():
+        speed[:] = speed.max()  # where it turns its speed is not smooth
+    density = CubicSpline(t, 1.0 / step + speed / spacing)
+    position = density.antiderivative()
+    count = np.arange(float(position(t[-1])) // 1.0 + 1.0)
+    at = np.interp(count, position(t), t)
+    for _ in range(_NEWTON):
+        at -= (position(at) - count) / density(at)
+    return _rule(at, 1.0 / density(at))
+
+
+def _reach(lowest_a: float, lowest_b: float, degree: float) -> tuple[float, float, float]:
+    """Step of t, and how far it must go to either side."""
     step = min(0.2, 2.0 * _SPACING / (_SPREAD * np.sqrt(degree + 1.0)))
     left = np.arcsinh(_TAIL / min(lowest_a, 1.0) / _SPREAD)
     right = np.arcsinh(_TAIL / min(lowest_b, 1.0) / _SPREAD)
-    t = step * np.arange(-np.ceil(left / step), np.ceil(right / step) + 1)
+    return step, left, right
+
+
+def _rule(t: Array, step: float | Array) -> BetaRule:
     x = _SPREAD * np.sinh(t)
     return BetaRule(
         log_p=-np.logaddexp(0.0, -x),

@@ -5,8 +5,8 @@ kinds, so its characteristic function is a product of powers. It is inverted on 
 Chernoff bound proves to hold all but 1e-11 of the probability:
 
 * a Fourier series where the characteristic function, as measured, has died out (density smooth);
-* else a lattice and an FFT (density with edges: few questions carry the variance, or all are
-  saturated).
+* else as much of one as is affordable, and the neighbourhood of edges apart (few questions carry
+  the variance, or all are saturated).
 
 One question needs neither: ``g`` is monotone and the Beta distribution function is at hand.
 """
@@ -20,13 +20,13 @@ from scipy.special import logsumexp
 
 from bayesatk.core.credit import Array
 from bayesatk.core.distribution import BetaMixture, Distribution, MonotoneImage, constant
+from bayesatk.core.edges import EdgedDistribution, edged_distribution
 from bayesatk.core.fourier import DEAD, PHASE, SAME, first_dead, invert, sum_phi
-from bayesatk.core.lattice import lattice_distribution, rough_distribution
 from bayesatk.core.mixture import StateMixture, deviations, merged, node_offsets
 
 _LOST = 1e-11  # probability allowed outside the window, per side
 _FREQUENCIES = 20  # to begin with
-_MOST_FREQUENCIES = 80  # beyond these a lattice is cheaper
+_MOST_FREQUENCIES = 80  # beyond these there may be edges
 _MIXED = 1e-7  # error of quantiles of a mixture whose nodes stand for a continuum
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0])
@@ -34,22 +34,22 @@ _TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50
 
 def mean_distributions(
     mixture: StateMixture, rough: bool = False
-) -> list[Distribution | MonotoneImage]:
+) -> list[Distribution | MonotoneImage | EdgedDistribution]:
     """Exact posterior distribution of the mean over questions, one for each credit.
 
     Parameters
     ----------
     mixture : StateMixture
     rough : bool
-        Widths of intervals to about 1e-3 will do: a lattice is taken once, and not fine.
+        Widths of intervals to about 1e-3 of themselves will do.
 
     Returns
     -------
-    list of Distribution or MonotoneImage
+    list of Distribution, MonotoneImage or EdgedDistribution
         With ``cdf``, ``quantile`` and the numerical ``error`` of quantiles: 1e-9 (series;
-        1e-7 for several nodes), as measured (lattice), 1e-12 (one question on one node).
+        1e-7 for several nodes), as measured (edges), 1e-12 (one question on one node).
     """
-    found: dict[int, Distribution | MonotoneImage] = {}
+    found: dict[int, Distribution | MonotoneImage | EdgedDistribution] = {}
     variance = mixture.moments.variance
     only = _only_question(mixture) if mixture.states.questions == 1 else None
     # One node is exact; several stand for a continuum of priors.
@@ -64,8 +64,7 @@ def mean_distributions(
     todo = [i for i in range(len(mixture.credits)) if i not in found]
     windows = _windows(mixture, todo) if todo else {}
     todo = _try_series(mixture, todo, windows, found, tries=1 if rough else 2)
-    on_lattice = rough_distribution if rough else lattice_distribution
-    found.update({i: on_lattice(mixture, i, windows[i]) for i in todo})
+    found.update({i: edged_distribution(mixture, i, windows[i], rough) for i in todo})
     return [found[i] for i in range(len(mixture.credits))]
 
 
@@ -111,7 +110,7 @@ def _try_series(
     mixture: StateMixture,
     columns: list[int],
     windows: dict[int, tuple[float, float]],
-    found: dict[int, Distribution | MonotoneImage],
+    found: dict[int, Distribution | MonotoneImage | EdgedDistribution],
     tries: int,
 ) -> list[int]:
     """Add what a Fourier series settles to ``found`` and return the columns it does not.
@@ -134,7 +133,7 @@ def _series(
     columns: Sequence[int],
     windows: dict[int, tuple[float, float]],
     needed: dict[int, int],
-    found: dict[int, Distribution | MonotoneImage],
+    found: dict[int, Distribution | MonotoneImage | EdgedDistribution],
 ) -> dict[int, float]:
     """Fourier series on the window where the characteristic function dies out.
 

@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.closed_form.posteriors import system_posterior
-from bayesatk.core.mixture import States
+from bayesatk.core.states import States
 from bayesatk.metrics import parse
 from bayesatk.plots.canvas import (
     COLORS,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from bayesatk.closed_form.posteriors import system_posterior
-from bayesatk.core.mixture import States
 from bayesatk.core.priors import INFLATION, HyperPrior, Pooling, Prior
+from bayesatk.core.states import States
 from bayesatk.models.builders import Form
 from bayesatk.verification.worlds import (
     DRAWS,
