@@ -16,7 +16,7 @@ from scipy.special import expit, logit, logsumexp
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.distribution import Distribution, constant, monotone_slopes
-from bayesatk.core.fourier import PointTransform, first_dead, invert
+from bayesatk.core.fourier import first_dead, invert
 from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.nodes import Nodes
 
@@ -84,7 +84,7 @@ def _pushforward(posterior: HyperPosterior, position: Array) -> Distribution:
     centre = float(weight @ value)
     low, high = float(value.min() - centre), float(value.max() - centre)
     low, high = low - 0.02 * (high - low), high + 0.02 * (high - low)
-    phi = _phi_of(weight, value - centre, (low, high))
+    phi = _lattice_phi(weight, value - centre, (low, high))
     return invert(phi[: _cut(phi)], (low, high), centre, 1e-6)
 
 
@@ -122,7 +122,7 @@ def noisy_distribution(posterior: HyperPosterior, mean: Array, variance: Array) 
         share += weight * np.where(rung == step - 1, upper, 0.0)
         used = share > 0
         if used.any():
-            part = _phi_of(share[used], value[used] - centre, window)
+            part = _lattice_phi(share[used], value[used] - centre, window)
             phi += part * np.exp(-0.5 * omega**2 * ladder[step])
     total = float(np.sqrt(weight @ ((value - centre) ** 2 + spread)))
     return invert(phi[: _cut(phi)], window, centre, 1e-4 * total)
@@ -139,12 +139,17 @@ def _refine(posterior: HyperPosterior, values: Array) -> tuple[Array, Array]:
     return weight[keep] / weight[keep].sum(), value[keep]
 
 
-def _phi_of(weight: Array, value: Array, window: tuple[float, float]) -> NDArray[np.complex128]:
-    """Characteristic function of weighted points at the window's own frequencies."""
+def _lattice_phi(
+    weight: Array, value: Array, window: tuple[float, float]
+) -> NDArray[np.complex128]:
+    """Characteristic function of weighted points at the window's frequencies, by a lattice."""
     low, high = window
+    lower, shares = _split((value - low) / ((high - low) / _CELLS))
+    mass = np.zeros(_CELLS + 4)
+    for shift, share in shares.items():
+        mass += np.bincount(lower + shift + 1, weights=weight * share, minlength=_CELLS + 4)
     omega = 2.0 * np.pi / (high - low) * np.arange(1.0, _CELLS // 2 + 1.0)
-    own = PointTransform((value - low) / (high - low), _CELLS // 2)(weight[None, :])[0, 1:]
-    return np.asarray(own * np.exp(1j * omega * low))
+    return np.asarray(np.conj(np.fft.rfft(mass[1 : _CELLS + 1]))[1:] * np.exp(1j * omega * low))
 
 
 def _cut(phi: NDArray[np.complex128]) -> int:
@@ -177,3 +182,15 @@ def _along(t: Array, density: Array, x: Array) -> Distribution:
     slope = density / CubicSpline(t, x)(t, 1) / cdf[-1]
     cdf = np.maximum.accumulate(cdf / cdf[-1])
     return Distribution(x, cdf, monotone_slopes(x, cdf, slope), 1e-6, "quadrature")
+
+
+def _split(place: Array) -> tuple[NDArray[np.int64], dict[int, Array]]:
+    """Cubic Lagrange shares of the four lattice points around each place."""
+    lower = np.floor(place).astype(np.int64)
+    s = place - lower
+    return lower, {
+        -1: -s * (s - 1) * (s - 2) / 6,
+        0: (s + 1) * (s - 1) * (s - 2) / 2,
+        1: -(s + 1) * s * (s - 2) / 2,
+        2: (s + 1) * s * (s - 1) / 6,
+    }
