@@ -208,12 +208,12 @@ def test_evaluate_states_the_error_of_its_intervals() -> None:
 
 @pytest.mark.slow
 def test_many_questions_all_right_stay_on_the_scale() -> None:
-    """Their mean is anything but normal, given the hyperparameters too."""
+    """Their mean is anything but normal given the hyperparameters, and its error says so."""
     states = States(np.array([16]), np.array([16]), np.array([2000.0]), np.zeros(2000, int))
     hyper = hyper_posterior(
         CountHistograms.of(states.successes, states.trials, states.count), HyperPrior()
     )
-    (found,) = partial_pooling.question_distributions(hyper, states, (pass_at(1),))
+    (found,) = partial_pooling.question_distributions(hyper, states, (pass_at(8),))
     (low, high), error = measured_interval(found, 0.95, "eti")
-    assert 0.9998 < low < high <= 1.0
-    assert error < 1e-6
+    assert 0.9 < low < high <= 1.0
+    assert error >= 0.9 * (high - low)  # it is not known to more than its order of magnitude

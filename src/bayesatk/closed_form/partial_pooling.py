@@ -24,7 +24,7 @@ from bayesatk.closed_form.posterior import (
 )
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit, pass_at
-from bayesatk.core.distribution import MonotoneImage
+from bayesatk.core.distribution import Distribution, MonotoneImage, tabulated
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.hyper_functions import draw_hyperparameters, question_variance
@@ -119,22 +119,25 @@ def question_distributions(
 
     Where a mean moves more from row to row of the hyperparameter grid than it varies within one,
     the rows are refined; with very many questions, when it is normal given the hyperparameters
-    for all practical purposes, it is integrated over their continuum instead. Where widths of
-    intervals to about 1e-3 will do, ask for them roughly.
+    for all practical purposes, it is integrated over their continuum instead (where it is not, all
+    of them right, the stated error is as wide as the interval). Where widths of intervals to about
+    1e-3 will do, ask for them roughly.
     """
     everywhere = Nodes.of(hyper.x.ravel(), hyper.y.ravel(), hyper.weight)
     moments = StateMixture(everywhere, states, credits).moments
-    smooth: dict[int, ExactDistribution] = {}
+    smooth: dict[int, Distribution] = {}
     grid = hyper
     for i in range(len(credits)):
         mean = moments.node_mean[:, i].reshape(hyper.x.shape)
         variance = moments.node_variance[:, i].reshape(hyper.x.shape)
         if _is_staircase(hyper, mean, variance):
             ends = np.minimum(moments.node_mean[:, i], moments.node_complement[:, i])
-            if states.questions >= _MANY and _is_normal(hyper, ends, variance):
-                smooth[i] = noisy_distribution(hyper, mean, variance)
-            else:
+            if states.questions < _MANY:
                 grid = hyper.refined(3, 1)
+                continue
+            smooth[i] = noisy_distribution(hyper, mean, variance)
+            if not _is_normal(hyper, ends, variance):
+                smooth[i] = _on_the_scale(smooth[i], credits[i])
     one = states.questions == 1.0
     rest = [i for i in range(len(credits)) if i not in smooth]
     left_out = _ROUGHLY if rough else _LEFT_OUT
@@ -147,6 +150,13 @@ def question_distributions(
             for i, each in found.items()
         }
     return [smooth[i] if i in smooth else found[i] for i in range(len(credits))]
+
+
+def _on_the_scale(known: Distribution, credit: Credit) -> Distribution:
+    """Cut a distribution at the ends of its scale; only its order of magnitude is known."""
+    ends = float(credit.vector.min()), float(credit.vector.max())
+    cut = tabulated(known.x, known.cdf_values, known.pdf, ends)
+    return replace(cut, error=float(np.ptp(cut.quantile([0.025, 0.975]))))
 
 
 def _is_normal(hyper: HyperPosterior, ends: Array, variance: Array) -> bool:
