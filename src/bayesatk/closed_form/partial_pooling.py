@@ -131,11 +131,11 @@ def question_distributions(
         mean = moments.node_mean[:, i].reshape(hyper.x.shape)
         variance = moments.node_variance[:, i].reshape(hyper.x.shape)
         if _is_staircase(hyper, mean, variance):
-            ends = np.minimum(moments.node_mean[:, i], moments.node_complement[:, i])
             if states.questions < _MANY:
                 grid = hyper.refined(3, 1)
                 continue
             smooth[i] = noisy_distribution(hyper, mean, variance)
+            ends = np.minimum(moments.node_mean[:, i], moments.node_complement[:, i])
             if not _is_normal(hyper, ends, variance):
                 smooth[i] = _on_the_scale(smooth[i], credits[i])
     one = states.questions == 1.0

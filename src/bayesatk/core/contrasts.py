@@ -2,7 +2,7 @@
 
 With ``b_j`` the quantiles of B at the nodes ``u_j`` of a Gauss rule on (0, 1), any probability
 that involves A and B is a sum: ``P(A - B <= d) = sum_j w_j F_A(d + b_j)``. No draws are needed;
-probabilities are off by 1e-5 where densities have edges, by far less where they are smooth.
+probabilities are off by 1e-4 where densities have edges, by far less where they are smooth.
 """
 
 from collections.abc import Callable, Sequence

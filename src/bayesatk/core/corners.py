@@ -138,7 +138,7 @@ class Corner:
             if alive.any():
                 kept.append(part[alive])
                 near = self._product([end.phi(omega, alive) for end in ends])
-                near *= self._filter(part[alive], omega)
+                near *= between(self.mixture.steps[part[alive], self.column], omega)
                 phi += self.mixture.nodes.weight[part[alive]] @ near
         return omega, phi, np.concatenate(kept)
 
@@ -161,11 +161,6 @@ class Corner:
         for turn in np.exp(2j * np.pi * np.arange(tags) / tags):
             total += turn ** (-self.right) * power_product(turn * top + bottom, count)
         return np.asarray(total / tags, complex)
-
-    def _filter(self, nodes: NDArray[np.intp], omega: Array) -> NDArray[np.float64]:
-        """Leave out what lies beyond the frequency of the nodes' spacing."""
-        step = self.mixture.steps[nodes, self.column]
-        return between(np.outer(step, omega) / (2.0 * np.pi))
 
     def _concentrated(self, omega: Array, half: float) -> NDArray[np.complex128]:
         """Nodes that are all but points: near as they are, at either end of the scale only."""

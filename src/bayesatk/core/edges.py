@@ -101,7 +101,7 @@ class _Whole:
             own = transform(gathered(block.weights, starts))
             total = power_product(own.reshape(*block.weights.shape[:2], -1), mixture.states.count)
             wide = steps[block.nodes] > 0.0
-            total[wide] *= between(np.outer(steps[block.nodes[wide]], omega) / (2.0 * np.pi))
+            total[wide] *= between(steps[block.nodes[wide]], omega)
             phi += moments.weight[block.nodes] @ total
         narrow = mixture.concentrated
         offset, variance = node_offsets(mixture, column)
@@ -181,10 +181,14 @@ class EdgedDistribution:
         if not pairs:
             doubtful = bool((doubt > self.enough).any())
             return self._with_frequencies(2.0 * self.frequencies) if doubtful else None
+
         # A few more frequencies put a quantile out of reach of a corner in the middle of the
         # scale, which costs less than the corner.
-        far = [away for away, one in pairs if one.inner and away > half / _CHEAPER]
-        near = {one.right: one for away, one in pairs if not (one.inner and away > half / _CHEAPER)}
+        def avoidable(away: float, one: Corner) -> bool:
+            return one.inner and away > half / _CHEAPER
+
+        far = [pair[0] for pair in pairs if avoidable(*pair)]
+        near = {pair[1].right: pair[1] for pair in pairs if not avoidable(*pair)}
         settled = half * self.frequencies / min(_SETTLED, _WORK[1] / 6.0 / len(self.whole.mixture))
         wanted = min([settled, *far, *(one.widest for one in near.values())])
         more = self._with_frequencies(self.frequencies * half / wanted)

@@ -128,11 +128,13 @@ def flat_top(share: Array) -> Array:
     )
 
 
-def between(share: Array) -> Array:
-    """Low-pass filter of a frequency as a share of that of a spacing: 1 below 0.2, 0 above 0.7.
+def between(step: Array, omega: Array) -> Array:
+    """Low-pass filter for nodes that lie a step apart, shape (nodes, frequencies).
 
-    Nodes that stand for a continuum say nothing about frequencies near that of their spacing.
+    Nodes that stand for a continuum say nothing about frequencies near that of their spacing: 1
+    below 0.2 of it, 0 above 0.7.
     """
+    share = np.outer(step, omega) / (2.0 * np.pi)
     return np.asarray(0.5 * erfc(np.clip((share - 0.45) * 20.0, -7.0, 7.0)))
 
 
@@ -152,8 +154,7 @@ def normal_phi(
         some, part = (last > above) & (last <= upto), omega[:size]
         if some.any():
             turn = 1j * np.outer(mean[some], part) - np.outer(variance[some], 0.5 * part**2)
-            keep = between(np.outer(step[some], part) / (2.0 * np.pi))
-            phi[:size] += weight[some] @ (np.exp(turn) * keep)
+            phi[:size] += weight[some] @ (np.exp(turn) * between(step[some], part))
     return phi
 
 

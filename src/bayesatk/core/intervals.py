@@ -8,6 +8,8 @@ from scipy.optimize import minimize_scalar
 
 from bayesatk.core.credit import Array
 
+_SEARCHES = 3  # for an interval whose ends move as its distribution is sharpened
+
 
 class HasQuantile(Protocol):
     """Anything with quantiles."""
@@ -79,9 +81,11 @@ def measured_interval(
     if not isinstance(distribution, HasEdges):
         return interval(distribution, probability, kind), distribution.error
     levels = _levels(distribution, probability, kind)
-    for _ in range(1 if kind == "eti" else 3):
-        distribution = distribution.sharpened(levels)
-        levels = _levels(distribution, probability, kind)
+    for _ in range(_SEARCHES):
+        sharp = distribution.sharpened(levels)
+        if sharp is distribution:
+            break
+        distribution, levels = sharp, _levels(sharp, probability, kind)
     coarser = distribution.coarser
     ends = distribution.quantile(levels)
     gap = np.abs(ends - coarser.quantile(_levels(coarser, probability, kind))).max()
