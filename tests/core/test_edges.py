@@ -7,9 +7,9 @@ from scipy.integrate import quad
 from scipy.special import betainc, betaln, comb, expit
 
 import bayesatk as bk
-from bayesatk.closed_form import partial_pooling
+from bayesatk.closed_form.question_distributions import question_distributions
 from bayesatk.core import edges
-from bayesatk.core.corners import Corner
+from bayesatk.core.corners import Corner, Ripple
 from bayesatk.core.credit import maj_at, pass_at, pass_hat
 from bayesatk.core.fourier import PointTransform
 from bayesatk.core.hierarchy import hyper_posterior
@@ -19,6 +19,7 @@ from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.priors import HyperPrior
 from bayesatk.core.quadrature import beta_rule_along
+from bayesatk.core.refined_table import RefinedTable
 from bayesatk.core.states import States
 from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import parse
@@ -148,7 +149,7 @@ def _pooled(name: str, metrics: str) -> list[edges.EdgedDistribution]:
         CountHistograms.of(states.successes, states.trials, states.count), HyperPrior()
     )
     credits = tuple(metric.credit for metric in parse(metrics))
-    return partial_pooling.question_distributions(hyper, states, credits)
+    return question_distributions(hyper, states, credits)
 
 
 @pytest.mark.slow
@@ -206,14 +207,21 @@ def test_evaluate_states_the_error_of_its_intervals() -> None:
     assert float(result["bayes"].sel(statistic="ci_error").max()) < 1e-6
 
 
-@pytest.mark.slow
-def test_many_questions_all_right_stay_on_the_scale() -> None:
-    """Their mean is anything but normal given the hyperparameters, and its error says so."""
-    states = States(np.array([16]), np.array([16]), np.array([2000.0]), np.zeros(2000, int))
-    hyper = hyper_posterior(
-        CountHistograms.of(states.successes, states.trials, states.count), HyperPrior()
+def test_a_second_corner_leaves_the_first_as_fine_as_it_is() -> None:
+    """Two corrections whose surroundings overlap, in either order."""
+    x = np.linspace(0.0, 1.0, 101)
+    flat = RefinedTable(x, x.copy(), np.ones(101), np.zeros(101), np.zeros(101))
+    fine, coarse = (
+        Ripple(offset, 1e-3 * np.exp(-((offset / width) ** 2)), np.zeros(81), 8.0 * width)
+        for width in (1e-4, 0.02)
+        for offset in [width * np.linspace(-10.0, 10.0, 81)]
     )
-    (found,) = partial_pooling.question_distributions(hyper, states, (pass_at(8),))
-    (low, high), error = measured_interval(found, 0.95, "eti")
-    assert 0.9 < low < high <= 1.0
-    assert error >= 0.9 * (high - low)  # it is not known to more than its order of magnitude
+    centres = ((0.5, [fine]), (0.45, [coarse]))
+    for first, second in (centres, centres[::-1]):
+        table = flat.corrected(*first).corrected(*second)
+        near = np.abs(table.x - 0.5) < 1e-4
+        assert near.sum() > 5
+        both = 1e-3 * (
+            np.exp(-(((table.x - 0.5) / 1e-4) ** 2)) + np.exp(-(((table.x - 0.45) / 0.02) ** 2))
+        )
+        np.testing.assert_allclose((table.cdf - table.x)[near], both[near], atol=2e-6)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, betaln, binom, expit, logit, logsumexp, polygamma
 
 from bayesatk import HyperPrior, datasets, evaluate
-from bayesatk.closed_form.partial_pooling import question_distributions
+from bayesatk.closed_form.question_distributions import question_distributions
 from bayesatk.core.credit import Credit, maj_at, pass_at, pass_hat
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
@@ -472,7 +472,7 @@ def check_quantiles(
     error = float(distribution.error)  # type: ignore[attr-defined]
     if isinstance(distribution, HasEdges):
         distribution = distribution.sharpened(list(probability))
-        error = distribution.floor + 1e-7
+        error = distribution.floor(distribution.quantile(list(probability))) + 1e-7
     error += blur  # of the witness
     for wanted, value in zip(probability, distribution.quantile(list(probability)), strict=True):
         low, high = cdf(float(value) - error), cdf(float(value) + error)

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import betainc, expit
 from scipy.stats import beta as beta_distribution
 
-from bayesatk.closed_form.partial_pooling import question_distributions
+from bayesatk.closed_form.question_distributions import question_distributions
 from bayesatk.core.credit import Credit, maj_at, pass_at, pass_hat
 from bayesatk.core.distribution import BetaMixture, Distribution, MonotoneImage, constant
 from bayesatk.core.fourier import first_dead
@@ -81,7 +81,7 @@ def _assert_quantiles(found, draws) -> None:
     if isinstance(found, HasEdges):
         found = found.sharpened(LEVELS)
         gap = found.quantile(LEVELS) - found.coarser.quantile(LEVELS)
-        error = found.floor + np.abs(gap).max()
+        error = found.floor(found.quantile(LEVELS)) + np.abs(gap).max()
     low, high = (found.quantile(LEVELS) + shift for shift in (-error, error))
     standard = 4.5 * np.sqrt(LEVELS * (1 - LEVELS) / len(draws))
     at_most = np.array([np.mean(draws <= x) for x in high])

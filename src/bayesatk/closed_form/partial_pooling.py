@@ -1,7 +1,6 @@
 """Closed-form posterior of one system under partial pooling."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,9 +21,9 @@ from bayesatk.closed_form.posterior import (
     SystemPosterior,
     by_target,
 )
+from bayesatk.closed_form.question_distributions import question_distributions
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit, pass_at
-from bayesatk.core.distribution import Distribution, MonotoneImage, tabulated
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.hyper_functions import draw_hyperparameters, question_variance
@@ -32,19 +31,11 @@ from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import (
     icc_distribution,
-    noisy_distribution,
     population_distributions,
 )
 from bayesatk.core.priors import HyperPrior
 from bayesatk.core.states import States
-from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import Metric
-
-_LEFT_OUT, _ROUGHLY = 1e-8, 1e-4  # probability of nodes that a distribution does without
-_STEP, _STEP_OF_ONE = 0.0425, 0.02  # of the grid where means are narrow given a node
-_ONE_QUESTION = 1e-6  # error of quantiles of one question
-_MANY = 1000  # questions from which a conditional mean is close enough to normal
-_SKEW = 0.01  # of the whole, half of it, beyond which that will not do
 
 
 def partial_pooling(
@@ -110,78 +101,6 @@ def _chosen(
     for i, each in zip(chosen, found, strict=True):
         every[i] = each
     return every
-
-
-def question_distributions(
-    hyper: HyperPosterior, states: States, credits: tuple[Credit, ...], rough: bool = False
-) -> list[ExactDistribution]:
-    """Exact distributions of the means over these questions.
-
-    Where a mean moves more from row to row of the hyperparameter grid than it varies within one,
-    the rows are refined; with very many questions, when it is normal given the hyperparameters
-    for all practical purposes, it is integrated over their continuum instead (where it is not, all
-    of them right, the stated error is as wide as the interval). Where widths of intervals to about
-    1e-3 will do, ask for them roughly.
-    """
-    everywhere = Nodes.of(hyper.x.ravel(), hyper.y.ravel(), hyper.weight)
-    moments = StateMixture(everywhere, states, credits).moments
-    smooth: dict[int, Distribution] = {}
-    grid = hyper
-    for i in range(len(credits)):
-        mean = moments.node_mean[:, i].reshape(hyper.x.shape)
-        variance = moments.node_variance[:, i].reshape(hyper.x.shape)
-        if _is_staircase(hyper, mean, variance):
-            if states.questions < _MANY:
-                grid = hyper.refined(3, 1)
-                continue
-            smooth[i] = noisy_distribution(hyper, mean, variance)
-            ends = np.minimum(moments.node_mean[:, i], moments.node_complement[:, i])
-            if not _is_normal(hyper, ends, variance):
-                smooth[i] = _on_the_scale(smooth[i], credits[i])
-    one = states.questions == 1.0
-    rest = [i for i in range(len(credits)) if i not in smooth]
-    left_out = _ROUGHLY if rough else _LEFT_OUT
-    nodes = grid.resolving(states.mean_p, left_out, _STEP_OF_ONE if one else _STEP)
-    mixture = StateMixture(nodes, states, tuple(credits[i] for i in rest))
-    found = dict(zip(rest, mean_distributions(mixture, rough), strict=True)) if rest else {}
-    if one:
-        found = {
-            i: replace(each, error=_ONE_QUESTION) if isinstance(each, MonotoneImage) else each
-            for i, each in found.items()
-        }
-    return [smooth[i] if i in smooth else found[i] for i in range(len(credits))]
-
-
-def _on_the_scale(known: Distribution, credit: Credit) -> Distribution:
-    """Cut a distribution at the ends of its scale; only its order of magnitude is known."""
-    ends = float(credit.vector.min()), float(credit.vector.max())
-    cut = tabulated(known.x, known.cdf_values, known.pdf, ends)
-    return replace(cut, error=float(np.ptp(cut.quantile([0.025, 0.975]))))
-
-
-def _is_normal(hyper: HyperPosterior, ends: Array, variance: Array) -> bool:
-    """Whether means are normal enough given a node: far from both ends, or hardly uncertain.
-
-    Near an end a mean is about as skewed as twice its sd in distances to it; what skews the whole
-    is that times the cube of its share of the whole's sd.
-    """
-    sd = np.sqrt(variance.ravel())
-    total = hyper.weight @ variance.ravel() + hyper.weight @ (ends - hyper.weight @ ends) ** 2
-    skew = np.minimum(sd / np.maximum(ends, 1e-300), 1.0) * (sd / np.sqrt(total)) ** 3
-    return float(hyper.weight @ skew) < _SKEW
-
-
-def _is_staircase(hyper: HyperPosterior, mean: Array, variance: Array) -> bool:
-    """Whether neighbouring rows of the grid are further apart than they are wide."""
-    weight = hyper.weight.reshape(mean.shape)
-    row_weight = weight.sum(axis=1)
-    kept = row_weight > 1e-6
-    share = weight[kept] / row_weight[kept, None]
-    centre = (share * mean[kept]).sum(axis=1)
-    between = (share * (mean[kept] - centre[:, None]) ** 2).sum(axis=1)
-    width = np.sqrt(between + (share * variance[kept]).sum(axis=1))
-    apart = np.abs(np.diff(centre)) > 1.1 * np.minimum(width[1:], width[:-1])
-    return bool(apart.any())
 
 
 def _draw_partial(

@@ -109,9 +109,22 @@ class _Whole:
 
 
 @dataclass(frozen=True)
+class Staircase:
+    """Error of quantiles at some places: what nodes that lie apart do to a distribution."""
+
+    place: Array
+    size: Array
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Error near ``x``."""
+        return np.asarray(np.interp(np.atleast_1d(x), self.place, self.size))
+
+
+@dataclass(frozen=True)
 class EdgedDistribution:
     """A tabulated distribution that can be sharpened where it matters.
 
+    ``staircase`` is the error of quantiles by nodes that stand for a continuum.
     Its stated error is that of all quantiles between the 0.25th and the 99.75th percentile, the
     ones next to an edge included.
     """
@@ -121,6 +134,7 @@ class EdgedDistribution:
     table: RefinedTable
     corners: frozenset[int] = frozenset()
     enough: float = _ENOUGH
+    staircase: Staircase | None = None
     method: str = "edged"
 
     def cdf(self, x: ArrayLike) -> Array:
@@ -144,15 +158,15 @@ class EdgedDistribution:
             table.x, table.cdf - table.doubt, table.pdf - table.doubt_pdf, self.whole.ends
         )
 
-    @property
-    def floor(self) -> float:
-        """Error of quantiles far from edges."""
-        return _MIXED if len(self.whole.mixture.nodes) > 1 else _SINGLE
+    def floor(self, x: ArrayLike) -> float:
+        """Error of quantiles near ``x`` that half as many frequencies do not show."""
+        known = _MIXED if len(self.whole.mixture.nodes) > 1 else _SINGLE
+        return known + (0.0 if self.staircase is None else float(self.staircase(x).max()))
 
     @cached_property
     def error(self) -> float:
         """Numerical error of quantiles, absolute."""
-        return self.floor + float(self._doubt(_LEVELS).max())
+        return self.floor(self.quantile(_LEVELS)) + float(self._doubt(_LEVELS).max())
 
     def _doubt(self, levels: Array) -> Array:
         return np.abs(self.quantile(levels) - self.coarser.quantile(levels))
@@ -202,7 +216,9 @@ class EdgedDistribution:
         wanted = 2 ** int(np.ceil(np.log2(max(1.0, min(frequencies, most)))))
         if wanted <= self.frequencies:
             return None
-        return replace(self.whole.distribution(wanted), enough=self.enough)
+        return replace(
+            self.whole.distribution(wanted), enough=self.enough, staircase=self.staircase
+        )
 
     def _with_corners(self, corners: dict[int, Corner]) -> "EdgedDistribution":
         """Return the distribution with what lies beyond its frequencies about some corners."""

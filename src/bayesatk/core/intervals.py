@@ -37,9 +37,8 @@ class HasEdges(HasError, Protocol):
         """What half the effort would have given."""
         ...
 
-    @property
-    def floor(self) -> float:
-        """Error of quantiles that no edge is near."""
+    def floor(self, x: ArrayLike) -> float:
+        """Error of quantiles near ``x`` that half the effort does not show."""
         ...
 
     def sharpened(self, levels: ArrayLike) -> "HasEdges":
@@ -69,7 +68,7 @@ def measured_interval(
     """Interval, and the numerical error of its ends.
 
     That is the stated error of quantiles; where the density has edges, the error of these ends:
-    what half the effort would have changed, on top of the error of quantiles far from edges.
+    what half the effort would have changed, on top of what it would not have shown.
 
     Examples
     --------
@@ -89,7 +88,7 @@ def measured_interval(
     coarser = distribution.coarser
     ends = distribution.quantile(levels)
     gap = np.abs(ends - coarser.quantile(_levels(coarser, probability, kind))).max()
-    return (float(ends[0]), float(ends[1])), distribution.floor + float(gap)
+    return (float(ends[0]), float(ends[1])), distribution.floor(ends) + float(gap)
 
 
 def _levels(distribution: HasQuantile, probability: float, kind: str) -> Array:

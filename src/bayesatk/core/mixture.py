@@ -116,9 +116,9 @@ class StateMixture:
             size = max(1, min(most or len(members), _BLOCK // (len(self.states) * len(rule))))
             for start in range(0, len(members), size):
                 part = members[start : start + size]
-                yield Block(part, self._weights(part, rule), value, complement)
+                yield Block(part, self.weights(part, rule), value, complement)
 
-    def _weights(self, nodes: NDArray[np.intp], rule: BetaRule) -> Array:
+    def weights(self, nodes: NDArray[np.intp], rule: BetaRule) -> Array:
         """Posterior probabilities of the points: prior times likelihood, exponentiated apart.
 
         That costs (nodes + states) exponentials per point instead of nodes times states. Rows
@@ -143,7 +143,7 @@ class StateMixture:
 
     def masses(self, nodes: NDArray[np.intp], rule: BetaRule) -> Array:
         """Posterior probabilities of the points of a rule that covers a part of the range."""
-        weights = self._weights(nodes, rule)
+        weights = self.weights(nodes, rule)
         a = self.nodes.alpha[nodes, None] + self.states.successes
         b = self.nodes.beta[nodes, None] + (self.states.trials - self.states.successes)
         largest = weights.argmax(axis=-1)

@@ -22,8 +22,6 @@ from bayesatk.core.nodes import Nodes
 
 _DENSER = 8  # refined points per node in each direction
 _CELLS = 4096
-_POINT = 1e-6  # share of the variance below which a conditional variance counts as zero
-_RUNG = 0.2  # logarithm of the ratio of neighbouring variances
 _NOISE = 1e-6  # modulus of a characteristic function at the accuracy of the splines
 _LIGHT = 1e-13  # probability of points that are left out
 _FARTHEST = 650.0  # of logit h: the range of double precision
@@ -86,46 +84,6 @@ def _pushforward(posterior: HyperPosterior, position: Array) -> Distribution:
     low, high = low - 0.02 * (high - low), high + 0.02 * (high - low)
     phi = _lattice_phi(weight, value - centre, (low, high))
     return invert(phi[: _cut(phi)], (low, high), centre, 1e-6)
-
-
-def noisy_distribution(posterior: HyperPosterior, mean: Array, variance: Array) -> Distribution:
-    """Distribution of a quantity that is nearly normal given the hyperparameters.
-
-    For means over many questions whose uncertainty is mostly that of the hyperparameters: the
-    nodes of a grid would be a staircase, their continuum is not.
-
-    Parameters
-    ----------
-    posterior : HyperPosterior
-    mean, variance : ndarray, shape (rows, columns)
-        Conditional moments at the nodes.
-
-    Returns
-    -------
-    Distribution
-    """
-    weight, value = _refine(posterior, mean)
-    centre = float(weight @ value)
-    _, sd = _refine(posterior, np.sqrt(variance))
-    spread = np.maximum(sd**2, _POINT * float(weight @ ((value - centre) ** 2 + sd**2)))
-    reach = 8.0 * float(np.sqrt(spread.max()))
-    window = float(value.min() - centre) - reach, float(value.max() - centre) + reach
-    omega = 2.0 * np.pi / (window[1] - window[0]) * np.arange(1.0, _CELLS // 2 + 1.0)
-    # Points share the two nearest of a ladder of variances; each rung is one transform.
-    rungs = int(np.ceil(np.log(spread.max() / spread.min()) / _RUNG)) + 2
-    ladder = spread.min() * np.exp(_RUNG * np.arange(rungs))
-    rung = np.clip(np.searchsorted(ladder, spread, side="right") - 1, 0, rungs - 2)
-    upper = (spread - ladder[rung]) / (ladder[rung + 1] - ladder[rung])
-    phi = np.zeros(_CELLS // 2, complex)
-    for step in range(rungs):
-        share = weight * (np.where(rung == step, 1.0 - upper, 0.0))
-        share += weight * np.where(rung == step - 1, upper, 0.0)
-        used = share > 0
-        if used.any():
-            part = _lattice_phi(share[used], value[used] - centre, window)
-            phi += part * np.exp(-0.5 * omega**2 * ladder[step])
-    total = float(np.sqrt(weight @ ((value - centre) ** 2 + spread)))
-    return invert(phi[: _cut(phi)], window, centre, 1e-4 * total)
 
 
 def _refine(posterior: HyperPosterior, values: Array) -> tuple[Array, Array]:

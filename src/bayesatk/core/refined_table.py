@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 
 from bayesatk.core.corners import Ripple
@@ -24,21 +25,34 @@ class RefinedTable:
 
     def corrected(self, centre: float, ripples: Sequence[Ripple]) -> "RefinedTable":
         """Add corrections about a centre, each on its own points: the finer, the nearer."""
-        offset = _rings(ripples)
-        inside = self._at(centre + offset)
+        ring = centre + _rings(ripples)
+        mine, its = _spacing(self.x), _spacing(ring)
+        # What another centre has refined stays as fine as it is.
+        kept = (np.abs(self.x - centre) > ripples[0].reach * _ROUNDING) | (
+            mine < np.interp(self.x, ring, its)
+        )
+        ring = ring[its <= np.interp(ring, self.x, mine)]
+        table = self._taken(kept).joined(self._at(ring))
+        offset = table.x - centre
         for ripple in ripples:
             near = np.abs(offset) <= ripple.reach * _ROUNDING
             cdf, pdf = _read(ripple.offset, ripple.cdf, ripple.pdf, offset[near])
-            inside.cdf[near] += cdf
-            inside.pdf[near] += pdf
-        outside = np.abs(self.x - centre) > ripples[0].reach * _ROUNDING
-        order = np.argsort(np.concatenate([self.x[outside], inside.x]), kind="stable")
+            table.cdf[near] += cdf
+            table.pdf[near] += pdf
+        return table
+
+    def joined(self, other: "RefinedTable") -> "RefinedTable":
+        """Return the points of both, in order."""
+        order = np.argsort(np.concatenate([self.x, other.x]), kind="stable")
         return RefinedTable(
             *(
-                np.concatenate([mine[outside], new])[order]
-                for mine, new in zip(self._columns, inside._columns, strict=True)
+                np.concatenate([mine, its])[order]
+                for mine, its in zip(self._columns, other._columns, strict=True)
             )
         )
+
+    def _taken(self, kept: NDArray[np.bool_]) -> "RefinedTable":
+        return RefinedTable(*(column[kept] for column in self._columns))
 
     def believed(self, centre: float, ripple: Ripple) -> "RefinedTable":
         """Take out of the doubt what is known to be a centre's, and has been corrected."""
@@ -56,6 +70,12 @@ class RefinedTable:
     @property
     def _columns(self) -> tuple[Array, ...]:
         return self.x, self.cdf, self.pdf, self.doubt, self.doubt_pdf
+
+
+def _spacing(x: Array) -> Array:
+    """Distance of every point from its nearer neighbour."""
+    gap = np.diff(x)
+    return np.asarray(np.minimum(np.append(gap, np.inf), np.insert(gap, 0, np.inf)))
 
 
 def _rings(ripples: Sequence[Ripple]) -> Array:

@@ -1,0 +1,131 @@
+"""Distribution of a mean that keeps close to an end of its scale, whatever its order of magnitude.
+
+Very many questions, nearly all of them right: how far their mean is from the end may be 1e-3 or
+1e-30, given the hyperparameters it is a sum of few large terms and many that are all but nothing,
+and no window fits it. Its Laplace transform is a product of the questions' own, without
+cancellation, and is inverted at each distance on its own scale.
+"""
+
+from collections.abc import Iterator
+from math import comb, factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.core.compared import ComparedDistribution, compared
+from bayesatk.core.credit import Array
+from bayesatk.core.mixture import StateMixture
+from bayesatk.core.moments import latent_on_nodes
+from bayesatk.core.quadrature import BetaRule, beta_rule
+
+_ORDER = 12  # of the inversion; two less for comparison
+_NEAREST = 1e-10  # distance from the end, in lengths of the scale
+_START = 25  # distances to begin with
+# exp(-s g) bends like no polynomial: four times as many points a unit.
+_DENSER = 16.0
+_NOTHING = 1e-17  # of the exponent: below rounding
+_ALL = 1.0 - 1e-15  # of a transform lost, for its logarithm
+_BLOCK = 4_000_000  # floats in one array of weights: 32 MB
+
+
+def near_end_distribution(mixture: StateMixture, column: int) -> ComparedDistribution:
+    """Distribution of a column's mean by way of its distance from the nearer end of the scale.
+
+    Parameters
+    ----------
+    mixture : StateMixture
+        Nodes may lie as far apart as a rule for moments of the distance needs them.
+    column : int
+        Of a monotone credit.
+
+    Returns
+    -------
+    ComparedDistribution
+        Quantiles are good where probabilities change slowly with the logarithm of the distance.
+
+    Notes
+    -----
+    The inversion is Gaver's (1966) with Stehfest's (1970) weights: real arguments only, which
+    resolves a factor of about 1.3 in distance. The lesser one has two terms fewer.
+    """
+    vector = mixture.credits[column].vector
+    low, high = float(vector.min()), float(vector.max())
+    top = bool(mixture.moments.mean[column] > 0.5 * (low + high))
+    weights, lesser = stehfest(_ORDER), np.append(stehfest(_ORDER - 2), [0.0, 0.0])
+    index = np.arange(1.0, _ORDER + 1.0)
+    least = _NEAREST * (high - low)
+
+    def evaluate(x: Array) -> tuple[Array, Array, Array]:
+        distance = np.maximum(high - x if top else x - low, least)
+        phi = _laplace(mixture, column, top, np.outer(np.log(2.0) / distance, index))
+        within, less = (phi / index) @ weights, (phi / index) @ lesser
+        density = phi @ weights * (np.log(2.0) / distance)
+        return (1.0 - within, density, 1.0 - less) if top else (within, density, less)
+
+    distances = np.geomspace(least, high - low, _START)
+    points = high - distances if top else low + distances
+    return compared(evaluate, points, (low, high), "laplace")
+
+
+def stehfest(order: int) -> Array:
+    """Weights ``V_k`` of ``f(t) ~ (log 2 / t) sum_k V_k F(k log 2 / t)``, k = 1 .. order (even).
+
+    Examples
+    --------
+    >>> stehfest(4).tolist()
+    [-2.0, 26.0, -48.0, 24.0]
+    """
+    half = order // 2
+    weights = []
+    for k in range(1, order + 1):
+        terms = (
+            j ** (half + 1) * comb(half, j) * comb(2 * j, j) * comb(j, k - j)
+            for j in range((k + 1) // 2, min(k, half) + 1)
+        )
+        weights.append((-1) ** (k + half) * sum(terms) / factorial(half))
+    return np.array(weights)
+
+
+def _laplace(mixture: StateMixture, column: int, top: bool, s: Array) -> Array:
+    """``E exp(-s D)`` of the distance D from an end; the shape of ``s``."""
+    moments, count = mixture.moments, mixture.states.count
+    flat = s.ravel()
+    found = np.zeros(len(flat))
+    for nodes, weights, distance in _blocks(mixture, column, top, float(flat.max())):
+        lost = weights.reshape(-1, weights.shape[-1]) @ -np.expm1(-np.outer(distance, flat))
+        logs = np.log1p(-np.minimum(lost, _ALL)).reshape(len(nodes), len(count), -1)
+        found += moments.weight[nodes] @ np.exp(np.einsum("gsf,s->gf", logs, count))
+    narrow = mixture.concentrated
+    if len(narrow):
+        vector = mixture.credits[column].vector
+        rest = moments.node_complement[narrow, column] - (1.0 - vector.max())
+        mean = rest if top else moments.node_mean[narrow, column] - vector.min()
+        scale = moments.node_variance[narrow, column] / mean
+        shape = mean / scale  # of a gamma distribution with their mean and variance
+        found += moments.weight[narrow] @ np.exp(-shape[:, None] * np.log1p(np.outer(scale, flat)))
+    return found.reshape(s.shape)
+
+
+def _blocks(
+    mixture: StateMixture, column: int, top: bool, largest: float
+) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
+    """Yield nodes, weights of points far enough from the end, and their share of its distance."""
+    for members in mixture.classes[:-1]:
+        if not len(members):
+            continue
+        lowest_a, lowest_b, degree = mixture.family(members)
+        rule = beta_rule(lowest_a, lowest_b, _DENSER * degree)
+        distance = _distance(mixture, column, rule, top) / mixture.states.questions
+        seen = distance * largest > _NOTHING
+        size = max(1, _BLOCK // (len(mixture.states) * len(rule)))
+        for start in range(0, len(members), size):
+            part = members[start : start + size]
+            yield part, mixture.weights(part, rule)[..., seen], distance[seen]
+
+
+def _distance(mixture: StateMixture, column: int, rule: BetaRule, top: bool) -> Array:
+    credit = mixture.credits[column]
+    value, complement = (part[:, 0] for part in latent_on_nodes([credit], rule))
+    vector = credit.vector
+    found = complement - (1.0 - vector.max()) if top else value - vector.min()
+    return np.maximum(found, 0.0)
