@@ -24,6 +24,7 @@ _LEFT_OUT, _ROUGHLY = 1e-8, 1e-4  # probability of nodes that a distribution doe
 _STEP, _STEP_OF_ONE = 0.0425, 0.02  # of the grid where means are narrow given a node
 _ONE_QUESTION = 1e-6  # error of quantiles of one question
 _ENOUGH, _ROUGH = 8e-7, 3e-4  # error of an interval's ends: absolute, and in sds
+_HOPELESS = 1e-4  # error of an interval's ends at a glance
 _SKEW = (1e-4, 0.01)  # of the whole, from which a mean may be near an end; and from which it is
 _WIDE = 0.2  # sds in distances from an end, from which that distance matters
 _DENSER = (4, 10)  # refined points per node of a continuum, in each direction
@@ -96,6 +97,8 @@ def _without_nodes(
             return found
         if error < least:
             best, least, ends = found, error, interval
+        if error > _HOPELESS and found.method == "continuum":
+            break
     rows = _rows(stairs, ends)
     if best is not None and ends is not None and least < stairs[rows - 1](ends).max():
         return best
@@ -126,7 +129,7 @@ def _attempts(
     near = near and len(nodes) * len(grid.states) < _WORK
 
     def near_end() -> ComparedDistribution:
-        return near_end_distribution(StateMixture(nodes, grid.states, (credit,)), 0)
+        return near_end_distribution(StateMixture(nodes, grid.states, (credit,)), 0, _HOPELESS)
 
     if grid.states.questions < _MANY:
         return
@@ -134,7 +137,7 @@ def _attempts(
         yield near_end
     if ripple > _RIPPLE[0]:
         for denser in _DENSER:
-            yield partial(continuum_distribution, hyper, grid, column, denser)
+            yield partial(continuum_distribution, hyper, grid, column, denser, _HOPELESS)
         if near and _SKEW[0] < skew <= _SKEW[1]:
             yield near_end
 

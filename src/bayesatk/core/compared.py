@@ -20,6 +20,7 @@ _LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0
 _FLOOR = 1e-7  # error of quantiles besides what the lesser table shows
 _TABLE = 2e-8  # error of quantiles that the pieces between points may have
 _UNSEEN = 1e-7  # probability that makes no difference
+_ENDS, _GLANCE = np.array([0.025, 0.975]), 2  # rounds after which they tell if it is any use
 _ROUNDS, _CELLS = 20, 400  # of refinement, and cells refined in one
 
 
@@ -58,8 +59,11 @@ class ComparedDistribution:
     @property
     def error(self) -> float:
         """Numerical error of quantiles, absolute."""
-        gap = self.known.quantile(_LEVELS) - self.coarser.quantile(_LEVELS)
-        return self.besides + float(np.abs(gap).max())
+        return self.besides + self.off(_LEVELS)
+
+    def off(self, levels: Array) -> float:
+        """Largest difference of quantiles at some levels from those of the lesser computation."""
+        return float(np.abs(self.known.quantile(levels) - self.coarser.quantile(levels)).max())
 
     def floor(self, x: ArrayLike) -> float:
         """Error of quantiles near ``x`` that the lesser computation does not show."""
@@ -71,7 +75,11 @@ class ComparedDistribution:
 
 
 def compared(
-    evaluate: Evaluate, points: Array, ends: tuple[float, float], method: str
+    evaluate: Evaluate,
+    points: Array,
+    ends: tuple[float, float],
+    method: str,
+    hopeless: float = np.inf,
 ) -> ComparedDistribution:
     """Tabulate a distribution, with more points where the pieces between them need it.
 
@@ -83,6 +91,9 @@ def compared(
     ends : (float, float)
         Of the scale; the distribution is cut there.
     method : str
+    hopeless : float
+        Error of the ends of a 95% interval with which the distribution is of no use: no more is
+        done for it than to see that.
 
     Returns
     -------
@@ -99,9 +110,10 @@ def compared(
     x = np.unique(np.clip(points, *ends))
     table = np.stack(evaluate(x))
     doubt = np.full(len(x) - 1, np.inf)  # error of quantiles, by cells
-    for _ in range(_ROUNDS):
+    found = _from_table(x, table, ends, method, np.inf)
+    for done in range(_ROUNDS):
         cells = np.flatnonzero(doubt > _TABLE)
-        if not 0 < len(cells) < _CELLS:
+        if not 0 < len(cells) < _CELLS or (done == _GLANCE and found.off(_ENDS) > hopeless):
             break
         middle, width = 0.5 * (x[cells] + x[cells + 1]), np.diff(x)[cells]
         new = np.stack(evaluate(middle))
@@ -110,5 +122,12 @@ def compared(
         doubt[cells] = np.minimum(width, gap / np.maximum(new[1], _UNSEEN))
         doubt = np.insert(doubt, cells + 1, doubt[cells])
         x, table = np.insert(x, cells + 1, middle), np.insert(table, cells + 1, new, axis=1)
+        found = _from_table(x, table, ends, method, float(doubt.max()))
+    return found
+
+
+def _from_table(
+    x: Array, table: Array, ends: tuple[float, float], method: str, doubt: float
+) -> ComparedDistribution:
     known, coarser = (tabulated(x, table[row], table[1], ends) for row in (0, 2))
-    return ComparedDistribution(known, coarser, method, max(_FLOOR, float(doubt.max())))
+    return ComparedDistribution(known, coarser, method, max(_FLOOR, doubt))

@@ -28,7 +28,11 @@ _ROWS = 4096  # of a block of third moments
 
 
 def continuum_distribution(
-    posterior: HyperPosterior, mixture: StateMixture, column: int, denser: int
+    posterior: HyperPosterior,
+    mixture: StateMixture,
+    column: int,
+    denser: int,
+    hopeless: float = np.inf,
 ) -> ComparedDistribution:
     """Distribution of a column's mean when it is nearly normal given the hyperparameters.
 
@@ -40,6 +44,8 @@ def continuum_distribution(
     column : int
     denser : int
         Points to a node in each direction, an even number.
+    hopeless : float
+        Error of the ends of a 95% interval with which the distribution is of no use.
 
     Returns
     -------
@@ -60,7 +66,8 @@ def continuum_distribution(
     middle = np.interp(levels, np.cumsum(fine.weight[order]), fine.mean[order])
     reach = _REACH * fine.width
     points = np.concatenate([[(fine.mean - reach).min(), (fine.mean + reach).max()], middle])
-    return compared(evaluate, points, (float(vector.min()), float(vector.max())), "continuum")
+    ends = float(vector.min()), float(vector.max())
+    return compared(evaluate, points, ends, "continuum", hopeless)
 
 
 @dataclass(frozen=True)

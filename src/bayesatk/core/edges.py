@@ -29,8 +29,8 @@ from bayesatk.core.mixture import StateMixture, apart, deviations, gathered, nod
 from bayesatk.core.refined_table import RefinedTable
 
 _ROUGH, _ROUGHLY = 128, 3e-4  # frequencies, and error in standard deviations
-_FREQUENCIES = (128, 2048)  # to begin with, and the most
-_WORK = (4e5, 1.2e7)  # of frequencies times nodes times states: to begin with, and the most
+_FREQUENCIES = (128, 4096)  # to begin with, and the most
+_WORK = (4e5, 1.6e7)  # of frequencies times nodes times states: to begin with, and the most
 _FLOATS = 400_000  # grid points transformed at once: 3 MB, to stay in cache
 _ENOUGH = 2e-7  # error of quantiles at which nothing more is done for them
 _EVERYWHERE = (3e-5, 1e-2)  # error of all quantiles to begin with, absolute and in sds

@@ -28,7 +28,9 @@ _ALL = 1.0 - 1e-15  # of a transform lost, for its logarithm
 _BLOCK = 4_000_000  # floats in one array of weights: 32 MB
 
 
-def near_end_distribution(mixture: StateMixture, column: int) -> ComparedDistribution:
+def near_end_distribution(
+    mixture: StateMixture, column: int, hopeless: float = np.inf
+) -> ComparedDistribution:
     """Distribution of a column's mean by way of its distance from the nearer end of the scale.
 
     Parameters
@@ -37,6 +39,8 @@ def near_end_distribution(mixture: StateMixture, column: int) -> ComparedDistrib
         Nodes may lie as far apart as a rule for moments of the distance needs them.
     column : int
         Of a monotone credit.
+    hopeless : float
+        Error of the ends of a 95% interval with which the distribution is of no use.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def near_end_distribution(mixture: StateMixture, column: int) -> ComparedDistrib
 
     distances = np.geomspace(least, high - low, _START)
     points = high - distances if top else low + distances
-    return compared(evaluate, points, (low, high), "laplace")
+    return compared(evaluate, points, (low, high), "laplace", hopeless)
 
 
 def stehfest(order: int) -> Array:
