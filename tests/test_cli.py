@@ -310,7 +310,7 @@ def test_remedies_are_options_of_the_command_line() -> None:
 def test_systems_with_gaps_are_compared_on_what_they_share(tmp_path) -> None:
     path = tmp_path / "gaps.csv"
     path.write_text("system,task,passed\na,x,1\na,y,0\na,z,1\nb,x,1\nb,y,1\n")
-    options = ("-m", "pass@1", "--missing", "ignore", "--seed", 1)
+    options = ("-m", "pass@1", "--missing", "ignore", "--pooling", "none", "--seed", 1)
     done = run("compare", path, *options)
     assert done.exit_code == 0, done.stderr
     assert "Of the 2 questions that both tried." in done.output.replace("\n", " ")
@@ -325,7 +325,7 @@ def test_systems_without_a_common_question_have_no_tiers(tmp_path) -> None:
     path = tmp_path / "apart.csv"
     rows = "a,x,1\na,y,0\nb,x,1\nb,y,1\nc,z,1\n"
     path.write_text("system,task,passed\n" + rows)
-    options = ("-m", "pass@1", "--missing", "ignore", "--seed", 1)
+    options = ("-m", "pass@1", "--missing", "ignore", "--pooling", "none", "--seed", 1)
     done = run("compare", path, *options)
     assert done.exit_code == 0, done.stderr
     assert "No tiers: no question was tried by all systems." in done.output
@@ -341,7 +341,7 @@ def test_systems_without_a_common_question_have_no_tiers(tmp_path) -> None:
 def test_systems_that_share_nothing_are_told_so(tmp_path) -> None:
     path, page = tmp_path / "none.csv", tmp_path / "r.html"
     path.write_text("system,task,passed\na,x,1\nb,y,1\n")
-    options = ("-m", "pass@1", "--missing", "ignore", "--seed", 1)
+    options = ("-m", "pass@1", "--missing", "ignore", "--pooling", "none", "--seed", 1)
     done = run("compare", path, *options)
     assert done.exit_code == 0, done.stderr
     assert "no two systems tried the same question" in done.output

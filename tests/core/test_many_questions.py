@@ -126,7 +126,7 @@ def test_a_continuum_is_its_grid_refined() -> None:
     """10,000 single trials: hardly any noise, so normals on a grid 32 times as fine each way."""
     states, hyper = tallied([(1, 1, 7000), (0, 1, 3000)])
     credit = pass_at(8)
-    found = continuum_distribution(hyper, on_the_grid(states, hyper, credit), 0, 10)
+    found = continuum_distribution(hyper, on_the_grid(states, hyper, credit), 0)
     ends, error = measured_interval(found, 0.95, "eti")
     assert error < 5e-7
     fine = hyper.refined(12, 6)
@@ -149,7 +149,7 @@ def test_a_continuum_is_its_grid_refined() -> None:
 def test_a_continuum_and_frequencies_agree(tally: Tally, credit: Credit) -> None:
     """The Edgeworth series against the characteristic function of the questions themselves."""
     states, hyper = tallied(tally)
-    found = continuum_distribution(hyper, on_the_grid(states, hyper, credit), 0, 4)
+    found = continuum_distribution(hyper, on_the_grid(states, hyper, credit), 0)
     ends, error = measured_interval(found, 0.95, "eti")
     nodes = hyper.refined(3, 1).resolving(states.mean_p, 1e-8, 0.0425)
     (edged,) = mean_distributions(StateMixture(nodes, states, (credit,)))
@@ -161,7 +161,7 @@ def test_a_continuum_and_frequencies_agree(tally: Tally, credit: Credit) -> None
 def test_a_continuum_knows_when_means_are_not_normal() -> None:
     """Ten wrong of a thousand single trials: corners everywhere, and it claims no accuracy."""
     states, hyper = tallied([(1, 1, 980), (0, 1, 20)])
-    found = continuum_distribution(hyper, on_the_grid(states, hyper, pass_at(8)), 0, 4)
+    found = continuum_distribution(hyper, on_the_grid(states, hyper, pass_at(8)), 0)
     assert measured_interval(found, 0.95, "eti")[1] > 5e-6
 
 

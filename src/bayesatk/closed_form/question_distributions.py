@@ -27,7 +27,6 @@ _ENOUGH, _ROUGH = 8e-7, 3e-4  # error of an interval's ends: absolute, and in sd
 _HOPELESS = 1e-4  # error of an interval's ends at a glance
 _SKEW = (1e-4, 0.01)  # of the whole, from which a mean may be near an end; and from which it is
 _WIDE = 0.2  # sds in distances from an end, from which that distance matters
-_DENSER = (4, 10)  # refined points per node of a continuum, in each direction
 _RIPPLE = (1e-7, 1e-5)  # error by rows that are a staircase, at the ends and at all quantiles
 _LIGHT = 1e-6  # probability of a row that makes no staircase
 _MOST_ROWS = 4  # times as many rows as the grid has
@@ -90,15 +89,13 @@ def _without_nodes(
     enough = max(_ENOUGH, _ROUGH * sd) if rough else _ENOUGH
     stairs = [_staircase(hyper, grid, column, rows) for rows in range(1, _MOST_ROWS + 1)]
     best, least, ends = None, np.inf, None
-    for attempt in _attempts(hyper, grid, column, float(stairs[0].size.max(initial=0.0))):
+    for attempt in _attempts(hyper, grid, column, enough, stairs[0]):
         found = attempt()
         interval, error = measured_interval(found, 0.95, "eti")
         if error <= enough:
             return found
         if error < least:
             best, least, ends = found, error, interval
-        if error > _HOPELESS and found.method == "continuum":
-            break
     rows = _rows(stairs, ends)
     if best is not None and ends is not None and least < stairs[rows - 1](ends).max():
         return best
@@ -115,31 +112,33 @@ def _rows(stairs: Sequence[Staircase], ends: tuple[float, float] | None) -> int:
 
 
 def _attempts(
-    hyper: HyperPosterior, grid: StateMixture, column: int, ripple: float
+    hyper: HyperPosterior, grid: StateMixture, column: int, enough: float, stairs: Staircase
 ) -> Iterator[Callable[[], ComparedDistribution]]:
     """Yield ways to do without nodes, the likelier one first."""
-    credit, skew = grid.credits[column], _skew(grid, column)
-    nodes = hyper.heavy(_LEFT_OUT)
-    monotone = bool((np.diff(credit.vector) >= 0.0).all())
-    moments, vector = grid.moments, credit.vector
-    distance = min(
-        moments.mean[column] - vector.min(), moments.complement[column] - (1.0 - vector.max())
-    )
-    near = monotone and moments.variance[column] > (_WIDE * distance) ** 2
-    near = near and len(nodes) * len(grid.states) < _WORK
+    credit, variance = grid.credits[column], grid.moments.variance[column]
+    if grid.states.questions < _MANY or variance == 0.0:
+        return
+    skew, nodes = _skew(grid, column), hyper.heavy(_LEFT_OUT)
+    near = bool((np.diff(credit.vector) >= 0.0).all()) and len(nodes) * len(grid.states) < _WORK
+    near = near and variance > (_WIDE * _distance(grid, column)) ** 2
 
     def near_end() -> ComparedDistribution:
         return near_end_distribution(StateMixture(nodes, grid.states, (credit,)), 0, _HOPELESS)
 
-    if grid.states.questions < _MANY:
-        return
     if near and skew > _SKEW[1]:
         yield near_end
-    if ripple > _RIPPLE[0]:
-        for denser in _DENSER:
-            yield partial(continuum_distribution, hyper, grid, column, denser, _HOPELESS)
+    if stairs.size.max(initial=0.0) > _RIPPLE[0]:
+        yield partial(continuum_distribution, hyper, grid, column, enough, _HOPELESS)
         if near and _SKEW[0] < skew <= _SKEW[1]:
             yield near_end
+
+
+def _distance(grid: StateMixture, column: int) -> float:
+    """Distance of the mean from the nearer end of its scale."""
+    vector = grid.credits[column].vector
+    left = grid.moments.mean[column] - vector.min()
+    right = grid.moments.complement[column] - (1.0 - vector.max())
+    return float(min(left, right))
 
 
 def _skew(grid: StateMixture, column: int) -> float:

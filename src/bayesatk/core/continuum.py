@@ -14,10 +14,12 @@ from scipy.interpolate import RectBivariateSpline
 from scipy.special import expit, ndtr
 
 from bayesatk.core.compared import ComparedDistribution, compared
-from bayesatk.core.credit import Array
+from bayesatk.core.credit import Array, Credit
 from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.mixture import StateMixture
 
+_DENSER = (4, 10)  # points to a node in each direction, one after the other
+_ENDS = np.array([0.025, 0.975])
 _GAP = 1.0  # width of a kernel, in distances of neighbours
 _REACH = 9.0  # of a kernel, in its widths
 _LIGHT = 1e-11  # probability of points that are left out
@@ -31,7 +33,7 @@ def continuum_distribution(
     posterior: HyperPosterior,
     mixture: StateMixture,
     column: int,
-    denser: int,
+    enough: float = 1e-7,
     hopeless: float = np.inf,
 ) -> ComparedDistribution:
     """Distribution of a column's mean when it is nearly normal given the hyperparameters.
@@ -42,10 +44,9 @@ def continuum_distribution(
     mixture : StateMixture
         On all nodes of the posterior's grid.
     column : int
-    denser : int
-        Points to a node in each direction, an even number.
-    hopeless : float
-        Error of the ends of a 95% interval with which the distribution is of no use.
+    enough, hopeless : float
+        Errors of the ends of a 95% interval, with which nothing more needs to be done for it, and
+        with which the distribution is of no use.
 
     Returns
     -------
@@ -53,20 +54,32 @@ def continuum_distribution(
         Its lesser table has half as many points each way, and differs by ten times the next
         terms of the series.
     """
-    fine = _Points.of(posterior, mixture, column, denser)
-    coarse = _Points.of(posterior, mixture, column, denser // 2)
+    for denser in _DENSER:
+        fine, coarse = (_Points.of(posterior, mixture, column, d) for d in (denser, denser // 2))
+        found = _compared(fine, coarse, mixture.credits[column], hopeless)
+        at = found.quantile(_ENDS)
+        _, pdf, following = fine(at)
+        shape = float((_NEXT * np.abs(following) / pdf).max())
+        if found.besides + found.off(_ENDS) <= enough or shape > enough:
+            break
+    return found
+
+
+def _compared(
+    fine: "_Points", coarse: "_Points", credit: Credit, hopeless: float
+) -> ComparedDistribution:
+    """Tabulate from the least to the largest value of any point, to begin with at quantiles."""
 
     def evaluate(x: Array) -> tuple[Array, Array, Array]:
         cdf, pdf, following = fine(x)
         return cdf, pdf, coarse(x)[0] - _NEXT * following
 
-    vector = mixture.credits[column].vector
     levels = expit(np.linspace(-22.0, 22.0, _POINTS))
     order = np.argsort(fine.mean)
     middle = np.interp(levels, np.cumsum(fine.weight[order]), fine.mean[order])
     reach = _REACH * fine.width
     points = np.concatenate([[(fine.mean - reach).min(), (fine.mean + reach).max()], middle])
-    ends = float(vector.min()), float(vector.max())
+    ends = float(credit.vector.min()), float(credit.vector.max())
     return compared(evaluate, points, ends, "continuum", hopeless)
 
 
