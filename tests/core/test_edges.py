@@ -165,6 +165,53 @@ def test_intervals_of_handfuls_are_exact_to_a_millionth(name: str, kind: str) ->
 
 
 @pytest.mark.slow
+def test_two_single_trials_that_failed_pooled() -> None:
+    """P(p + q <= 2x) under every node: one integral by tanh-sinh quadrature, the other known.
+
+    Nodes a little apart whose p have a few successes' worth of spread are no staircase.
+    """
+    hyper = hyper_posterior(
+        CountHistograms.of(np.array([0]), np.array([1]), np.array([2.0])), HyperPrior()
+    )
+    (found,) = question_distributions(hyper, States.of([0, 0], [1, 1]), (pass_at(1),))
+    nodes = hyper.refined(1, 8).heavy(1e-7)
+    a, b = nodes.alpha[:, None], nodes.beta[:, None] + 1.0
+    t = np.linspace(-5.0, 2.9, 641)
+    share = expit(np.pi * np.sinh(t))
+    step = np.pi * np.cosh(t) * share * (1.0 - share) * (t[1] - t[0])
+    step[0] *= 0.5
+
+    def below(x: float) -> float:
+        sure, most = max(0.0, 2 * x - 1), min(1.0, 2 * x)
+        p = sure + (most - sure) * share
+        density = np.exp((a - 1) * np.log(p) + (b - 1) * np.log1p(-p) - betaln(a, b))
+        inner = (density * betainc(a, b, np.clip(2 * x - p, 0.0, 1.0))) @ step
+        least = betainc(a, b, p[0])[:, 0]  # so near 0 that it does not matter where
+        nothing = least * betainc(a, b, most)[:, 0] if sure == 0.0 else least
+        return float(nodes.weight @ (nothing + (most - sure) * inner))
+
+    levels = [0.75, 0.975]
+    sharp = found.sharpened(levels)
+    for level, value in zip(levels, sharp.quantile(levels), strict=True):
+        assert below(float(value) - 1e-6) - 1e-6 <= level <= below(float(value) + 1e-6) + 1e-6
+
+
+@pytest.mark.slow
+def test_nodes_apart_are_a_continuum() -> None:
+    """Five single trials, all right: three times as many columns where means are narrow."""
+    states = States.of([1] * 5, [1] * 5)
+    hyper = hyper_posterior(
+        CountHistograms.of(np.array([1]), np.array([1]), np.array([5.0])), HyperPrior()
+    )
+    ends = []
+    for step in (0.0425, 0.015):
+        nodes = hyper.resolving(states.mean_p, 1e-8, step)
+        (found,) = mean_distributions(StateMixture(nodes, states, (pass_hat(8),)))
+        ends.append(measured_interval(found, 0.95, "eti"))
+    assert np.abs(np.subtract(ends[0][0], ends[1][0])).max() < ends[0][1]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two questions"])
 def test_more_effort_changes_no_interval(name: str, monkeypatch) -> None:
     """A grid of hyperparameters twice as fine each way, four times as many frequencies."""

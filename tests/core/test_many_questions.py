@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import betaln, ndtr
 from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma
 
 from bayesatk.closed_form.question_distributions import question_distributions
+from bayesatk.core import near_end
 from bayesatk.core.compared import ComparedDistribution, compared
 from bayesatk.core.continuum import continuum_distribution
 from bayesatk.core.credit import Credit, maj_at, pass_at, pass_hat
@@ -86,6 +87,21 @@ def test_one_question_near_either_end_is_a_beta(credit: Credit, right: bool) -> 
     expected = {pass_at(1): p, pass_at(3): 1.0 - (1.0 - p) ** 3, pass_hat(2): p**2}[credit]
     assert np.abs(found.quantile(levels) - expected).max() < 5e-7
     assert measured_interval(found, 0.95, "eti")[1] < 5e-6  # by two terms fewer: more than it is
+
+
+@pytest.mark.parametrize(("a", "b"), [(2.0, 0.3), (20.0, 1e-3)])
+@pytest.mark.parametrize("s", [1e2, 1e5, 1e9])
+def test_laplace_transform_of_a_distance(a: float, b: float, s: float) -> None:
+    """What is lost of E exp(-s (1 - p)^8), by a trapezoid rule a hundred times as fine."""
+    states = States.of([0], [0])
+    mixture = StateMixture(Nodes.single(a, b), states, (pass_at(8),))
+    t = np.arange(-5.0, 12.0, 1e-4)
+    x = 2.0 * np.sinh(t)
+    log_q = -np.logaddexp(0.0, x)
+    mass = np.exp(-a * np.logaddexp(0.0, -x) + b * log_q - betaln(a, b)) * 2.0 * np.cosh(t) * 1e-4
+    expected = mass @ -np.expm1(-s * np.exp(8.0 * log_q))
+    found = near_end._laplace(mixture, 0, top=True, s=np.array([s]))
+    assert 1.0 - found.item() == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize("a", [1e3, 2e4])
@@ -199,6 +215,18 @@ def test_many_questions_are_exact_to_a_millionth(name: str) -> None:
         assert (
             np.mean(draws < end - error) - slack <= level <= np.mean(draws <= end + error) + slack
         )
+
+
+@pytest.mark.slow
+def test_rows_of_nodes_are_no_staircase() -> None:
+    """The median, where rows lie furthest apart, against a continuum of them."""
+    states, hyper = tallied([(1, 1, 900), (0, 1, 100)])
+    (found,) = question_distributions(hyper, states, (pass_at(8),))
+    smooth = continuum_distribution(hyper, on_the_grid(states, hyper, pass_at(8)), 0)
+    assert found.method == "edged"
+    middle = found.quantile(0.5)
+    assert middle == pytest.approx(float(smooth.quantile(0.5)), abs=2e-5)
+    assert found.floor(middle) < 2e-5
 
 
 def simulated(states: States, hyper: HyperPosterior, credit: Credit, size: int) -> np.ndarray:

@@ -27,7 +27,7 @@ from bayesatk.core.states import States
 _CLASS_RATIO = 8.0
 _CLASSES = 3
 _BLOCK = 4_000_000  # floats in one array of weights: 32 MB
-_APART = 0.45  # sds between nodes up to which their mixture is smooth by itself
+_APART = 1.0  # sds between nodes up to which their mixture is smooth by itself
 _OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
 
 
