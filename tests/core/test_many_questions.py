@@ -209,7 +209,7 @@ def test_many_questions_are_exact_to_a_millionth(name: str) -> None:
     assert 0.0 <= ends[0] < ends[1] <= 1.0
     if states.questions > 2000:
         return
-    draws = simulated(states, hyper, credit, 8000)
+    draws = simulated(states, hyper, credit, 4000)
     for end, level in zip(ends, (0.025, 0.975), strict=True):
         slack = 4.5 * np.sqrt(0.025 * 0.975 / len(draws))
         assert (

@@ -625,7 +625,7 @@ def test_thirty_questions_against_draws(counts: Counts, pooled: bool) -> None:
     check_against_draws(distribution, simulated_means(credit, counts, witness, size, 20261))
 
 
-@pytest.mark.parametrize("counts", [((3,), (4,)), ((4,), (4,)), ((0,), (1,)), ((380,), (1000,))])
+@pytest.mark.parametrize("counts", [((3,), (4,)), ((4,), (4,)), ((0,), (1,)), ((38,), (100,))])
 def test_one_question_is_a_mixture_of_betas(counts: Counts) -> None:
     """The distribution of one question, from the incomplete Beta function on the witness grid."""
     witness, credit = Witness(counts, order=12, panel=0.5), pass_at(3)

@@ -112,7 +112,7 @@ def test_pooled_distributions_against_simulation(name) -> None:
         CountHistograms.of(states.successes, states.trials, states.count), HyperPrior()
     )
     rng = np.random.default_rng(11)
-    size = 30_000
+    size = 20_000
     x, y = draw_hyperparameters(posterior, size, rng)
     nodes = Nodes.of(x, y, np.full(size, 1 / size))
     total, fresh = np.zeros((3, size)), np.zeros((3, size))

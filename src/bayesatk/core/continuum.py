@@ -10,12 +10,12 @@ moments of what it stands for.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import RectBivariateSpline
 from scipy.special import expit, ndtr
 
 from bayesatk.core.compared import ComparedDistribution, compared
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.hierarchy import HyperPosterior
+from bayesatk.core.hyper_functions import between_nodes
 from bayesatk.core.mixture import StateMixture
 
 _DENSER = (4, 10)  # points to a node in each direction, one after the other
@@ -113,7 +113,7 @@ class _Points:
         skewness = np.where(some, _third_moments(mixture, column), 0.0) / variance**1.5
 
         def refined(values: Array) -> Array:
-            return _refined(posterior, values, denser)
+            return between_nodes(posterior, values, denser)
 
         mean = expit(refined(np.clip(low - high, -_FARTHEST, _FARTHEST)))
         spread = np.exp(refined(np.log(variance)))
@@ -143,14 +143,6 @@ class _Points:
         cdf = below + weight @ ndtr(z) + bell @ (odd - third / 6.0 * he2)
         following = bell @ (third**2 * (he3 / 16.0 + he5 / 72.0))
         return float(cdf), float((bell / width).sum()), float(following)
-
-
-def _refined(posterior: HyperPosterior, values: Array, denser: int) -> Array:
-    """Quintic splines of a function at the nodes of a grid, on a refined grid."""
-    rows, columns = posterior.t_row, posterior.t_column
-    r, c = (np.linspace(t[0], t[-1], denser * (len(t) - 1) + 1) for t in (rows, columns))
-    spline = RectBivariateSpline(rows, columns, values.reshape(posterior.x.shape), kx=5, ky=5)
-    return np.asarray(spline(r, c))
 
 
 def _heavy(weight: Array) -> tuple[Array, ...]:

@@ -45,6 +45,27 @@ def draw_hyperparameters(
     return posterior.place(t, s)
 
 
+def between_nodes(posterior: HyperPosterior, values: Array, denser: int) -> Array:
+    """Quintic splines of a smooth function of the hyperparameters, known at the nodes.
+
+    Parameters
+    ----------
+    posterior : HyperPosterior
+    values : ndarray
+        At all nodes of the grid, flat or not.
+    denser : int
+        Points to a node in each direction.
+
+    Returns
+    -------
+    ndarray, shape (denser * (rows - 1) + 1, denser * (columns - 1) + 1)
+    """
+    rows, columns = posterior.t_row, posterior.t_column
+    r, c = (np.linspace(t[0], t[-1], denser * (len(t) - 1) + 1) for t in (rows, columns))
+    spline = RectBivariateSpline(rows, columns, values.reshape(posterior.x.shape), kx=5, ky=5)
+    return np.asarray(spline(r, c))
+
+
 def question_variance(
     nodes: Nodes, gradient: Callable[[Array, Array], Array], questions: float
 ) -> Array:

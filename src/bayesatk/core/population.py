@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline, RectBivariateSpline, make_interp_spline
+from scipy.interpolate import CubicSpline, make_interp_spline
 from scipy.special import expit, logit, logsumexp
 
 from bayesatk.core.beta_binomial import beta_binomial_means
@@ -18,6 +18,7 @@ from bayesatk.core.credit import Array, Credit
 from bayesatk.core.distribution import Distribution, constant, monotone_slopes
 from bayesatk.core.fourier import first_dead, invert
 from bayesatk.core.hierarchy import HyperPosterior
+from bayesatk.core.hyper_functions import between_nodes
 from bayesatk.core.nodes import Nodes
 
 _DENSER = 8  # refined points per node in each direction
@@ -88,11 +89,9 @@ def _pushforward(posterior: HyperPosterior, position: Array) -> Distribution:
 
 def _refine(posterior: HyperPosterior, values: Array) -> tuple[Array, Array]:
     """Weights and values on a grid refined by quintic splines; flat, light points left out."""
-    rows, columns = posterior.t_row, posterior.t_column
-    r, c = (np.linspace(t[0], t[-1], _DENSER * (len(t) - 1) + 1) for t in (rows, columns))
-    logs = RectBivariateSpline(rows, columns, posterior.log_weight, kx=5, ky=5)(r, c)
+    logs = between_nodes(posterior, posterior.log_weight, _DENSER)
     weight = np.exp(np.minimum(logs, 0.0)).ravel()
-    value = RectBivariateSpline(rows, columns, values, kx=5, ky=5)(r, c).ravel()
+    value = between_nodes(posterior, values, _DENSER).ravel()
     keep = weight > _LIGHT * weight.max()
     return weight[keep] / weight[keep].sum(), value[keep]
 
