@@ -1,6 +1,6 @@
 """Exact distributions of means over these questions under partial pooling."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from bayesatk.core.edges import EdgedDistribution, Staircase
 from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.intervals import measured_interval
 from bayesatk.core.mixture import StateMixture
-from bayesatk.core.near_end import near_end_distribution
+from bayesatk.core.near_end import from_end, near_end_distribution
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
 from bayesatk.core.sums import mean_distributions
@@ -47,9 +47,10 @@ def question_distributions(
     everywhere = Nodes.of(hyper.x.ravel(), hyper.y.ravel(), hyper.weight)
     grid = StateMixture(everywhere, states, credits)
     found: dict[int, ExactDistribution] = {}
+    stairs = [_staircase(hyper, grid, i) for i in range(len(credits))]
     rows = 1
     for i in range(len(credits)):
-        smooth = _without_nodes(hyper, grid, i, rough)
+        smooth = _without_nodes(hyper, grid, i, stairs[i], rough)
         if isinstance(smooth, int):
             rows = max(rows, smooth)
         else:
@@ -61,7 +62,7 @@ def question_distributions(
         for i, each in zip(rest, _on_nodes(refined, states, chosen, rough), strict=True):
             found[i] = each
             if isinstance(each, EdgedDistribution):
-                found[i] = replace(each, staircase=_staircase(hyper, grid, i, rows))
+                found[i] = replace(each, staircase=replace(stairs[i], rows=rows))
     return [found[i] for i in range(len(credits))]
 
 
@@ -79,7 +80,7 @@ def _on_nodes(
 
 
 def _without_nodes(
-    hyper: HyperPosterior, grid: StateMixture, column: int, rough: bool
+    hyper: HyperPosterior, grid: StateMixture, column: int, stairs: Staircase, rough: bool
 ) -> ComparedDistribution | int:
     """Return the first distribution that is exact enough, or how many times as many rows it needs.
 
@@ -87,28 +88,28 @@ def _without_nodes(
     """
     sd = float(np.sqrt(grid.moments.variance[column]))
     enough = max(_ENOUGH, _ROUGH * sd) if rough else _ENOUGH
-    stairs = [_staircase(hyper, grid, column, rows) for rows in range(1, _MOST_ROWS + 1)]
-    best, least, ends = None, np.inf, None
-    for attempt in _attempts(hyper, grid, column, enough, stairs[0]):
+    tried = []
+    for attempt in _attempts(hyper, grid, column, enough, stairs):
         found = attempt()
-        interval, error = measured_interval(found, 0.95, "eti")
+        ends, error = measured_interval(found, 0.95, "eti")
         if error <= enough:
             return found
-        if error < least:
-            best, least, ends = found, error, interval
+        tried.append((error, ends, found))
+    if not tried:
+        return _rows(stairs, None)
+    error, ends, best = min(tried, key=lambda each: each[0])
     rows = _rows(stairs, ends)
-    if best is not None and ends is not None and least < stairs[rows - 1](ends).max():
-        return best
-    return rows
+    return best if error < replace(stairs, rows=rows)(ends).max() else rows
 
 
-def _rows(stairs: Sequence[Staircase], ends: tuple[float, float] | None) -> int:
+def _rows(stairs: Staircase, ends: tuple[float, float] | None) -> int:
     """How many times as many rows leave quantiles as they are, above all those at the ends."""
-    for rows, each in enumerate(stairs, 1):
-        near = each.size if ends is None else each(ends)
-        if near.max() <= _RIPPLE[0] and each.size.max() <= _RIPPLE[1]:
+    for rows in range(1, _MOST_ROWS):
+        finer = replace(stairs, rows=rows)
+        near = finer.size if ends is None else finer(ends)
+        if near.max() <= _RIPPLE[0] and finer.size.max() <= _RIPPLE[1]:
             return rows
-    return len(stairs)
+    return _MOST_ROWS
 
 
 def _attempts(
@@ -120,7 +121,9 @@ def _attempts(
         return
     skew, nodes = _skew(grid, column), hyper.heavy(_LEFT_OUT)
     near = bool((np.diff(credit.vector) >= 0.0).all()) and len(nodes) * len(grid.states) < _WORK
-    near = near and variance > (_WIDE * _distance(grid, column)) ** 2
+    both = grid.moments.mean[column], grid.moments.complement[column]
+    distance = min(from_end(credit.vector, *both, top) for top in (True, False))
+    near = near and variance > (_WIDE * distance) ** 2
 
     def near_end() -> ComparedDistribution:
         return near_end_distribution(StateMixture(nodes, grid.states, (credit,)), 0, _HOPELESS)
@@ -131,14 +134,6 @@ def _attempts(
         yield partial(continuum_distribution, hyper, grid, column, enough, _HOPELESS)
         if near and _SKEW[0] < skew <= _SKEW[1]:
             yield near_end
-
-
-def _distance(grid: StateMixture, column: int) -> float:
-    """Distance of the mean from the nearer end of its scale."""
-    vector = grid.credits[column].vector
-    left = grid.moments.mean[column] - vector.min()
-    right = grid.moments.complement[column] - (1.0 - vector.max())
-    return float(min(left, right))
 
 
 def _skew(grid: StateMixture, column: int) -> float:
@@ -155,12 +150,8 @@ def _skew(grid: StateMixture, column: int) -> float:
     return float(weight @ (np.minimum(sd / np.maximum(ends, 1e-300), 1.0) * share))
 
 
-def _staircase(hyper: HyperPosterior, grid: StateMixture, column: int, rows: int) -> Staircase:
-    """Error of quantiles by the nodes of a grid with so many times as many rows.
-
-    Equal Gaussians ``r`` widths apart have a ripple that moves quantiles by ``exp(-2 pi^2 / r^2) /
-    pi`` of their distance.
-    """
+def _staircase(hyper: HyperPosterior, grid: StateMixture, column: int) -> Staircase:
+    """Distances of the grid's rows."""
     mean = grid.moments.node_mean[:, column].reshape(hyper.x.shape)
     variance = grid.moments.node_variance[:, column].reshape(hyper.x.shape)
     weight = hyper.weight.reshape(mean.shape)
@@ -170,10 +161,7 @@ def _staircase(hyper: HyperPosterior, grid: StateMixture, column: int, rows: int
     centre: Array = (share * mean[kept]).sum(axis=1)
     between = (share * (mean[kept] - centre[:, None]) ** 2).sum(axis=1)
     width = np.sqrt(between + (share * variance[kept]).sum(axis=1))
-    gap = np.abs(np.diff(centre))
-    apart = gap / np.maximum(np.minimum(width[1:], width[:-1]), 1e-300) / rows
-    with np.errstate(divide="ignore"):
-        size = gap / np.pi * np.exp(-2.0 * (np.pi / apart) ** 2)
-    place = 0.5 * (centre[1:] + centre[:-1])
+    place, gap = 0.5 * (centre[1:] + centre[:-1]), np.abs(np.diff(centre))
     order = np.argsort(place)
-    return Staircase(place[order], size[order])
+    apart = gap / np.maximum(np.minimum(width[1:], width[:-1]), 1e-300)
+    return Staircase(place[order], gap[order], apart[order])

@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline
 
 from bayesatk.core.credit import Array
-from bayesatk.core.distribution import Distribution, tabulated
+from bayesatk.core.distribution import LEVELS, Distribution, tabulated
 
 # (cdf, pdf, cdf a little less well known) at rising points
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
-_LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0.9975]])
+ENDS = np.array([0.025, 0.975])  # levels of an interval by which distributions are judged
 _FLOOR = 1e-7  # error of quantiles besides what the lesser table shows
 _TABLE = 2e-8  # error of quantiles that the pieces between points may have
 _UNSEEN = 1e-7  # probability that makes no difference
-_ENDS, _GLANCE = np.array([0.025, 0.975]), 2  # rounds after which they tell if it is any use
+_GLANCE = 2  # rounds after which the ends of an interval tell if a table is any use
 _ROUNDS, _CELLS = 20, 400  # of refinement, and cells refined in one
 
 
@@ -59,7 +59,7 @@ class ComparedDistribution:
     @property
     def error(self) -> float:
         """Numerical error of quantiles, absolute."""
-        return self.besides + self.off(_LEVELS)
+        return self.besides + self.off(LEVELS)
 
     def off(self, levels: Array) -> float:
         """Largest difference of quantiles at some levels from those of the lesser computation."""
@@ -110,10 +110,11 @@ def compared(
     x = np.unique(np.clip(points, *ends))
     table = np.stack(evaluate(x))
     doubt = np.full(len(x) - 1, np.inf)  # error of quantiles, by cells
-    found = _from_table(x, table, ends, method, np.inf)
     for done in range(_ROUNDS):
         cells = np.flatnonzero(doubt > _TABLE)
-        if not 0 < len(cells) < _CELLS or (done == _GLANCE and found.off(_ENDS) > hopeless):
+        if not 0 < len(cells) < _CELLS:
+            break
+        if done == _GLANCE and _from_table(x, table, ends, method, doubt).off(ENDS) > hopeless:
             break
         middle, width = 0.5 * (x[cells] + x[cells + 1]), np.diff(x)[cells]
         new = np.stack(evaluate(middle))
@@ -122,12 +123,11 @@ def compared(
         doubt[cells] = np.minimum(width, gap / np.maximum(new[1], _UNSEEN))
         doubt = np.insert(doubt, cells + 1, doubt[cells])
         x, table = np.insert(x, cells + 1, middle), np.insert(table, cells + 1, new, axis=1)
-        found = _from_table(x, table, ends, method, float(doubt.max()))
-    return found
+    return _from_table(x, table, ends, method, doubt)
 
 
 def _from_table(
-    x: Array, table: Array, ends: tuple[float, float], method: str, doubt: float
+    x: Array, table: Array, ends: tuple[float, float], method: str, doubt: Array
 ) -> ComparedDistribution:
     known, coarser = (tabulated(x, table[row], table[1], ends) for row in (0, 2))
-    return ComparedDistribution(known, coarser, method, max(_FLOOR, doubt))
+    return ComparedDistribution(known, coarser, method, max(_FLOOR, float(doubt.max())))

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtr
 
-from bayesatk.core.compared import ComparedDistribution, compared
+from bayesatk.core.compared import ENDS, ComparedDistribution, compared
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.hyper_functions import between_nodes
 from bayesatk.core.mixture import StateMixture
+from bayesatk.core.nodes import heaviest
 
 _DENSER = (4, 10)  # points to a node in each direction, one after the other
-_ENDS = np.array([0.025, 0.975])
 _GAP = 1.0  # width of a kernel, in distances of neighbours
 _REACH = 9.0  # of a kernel, in its widths
 _LIGHT = 1e-11  # probability of points that are left out
@@ -54,13 +54,14 @@ def continuum_distribution(
         Its lesser table has half as many points each way, and differs by ten times the next
         terms of the series.
     """
+    known = _smooth_moments(mixture, column)
     for denser in _DENSER:
-        fine, coarse = (_Points.of(posterior, mixture, column, d) for d in (denser, denser // 2))
+        fine, coarse = (_Points.of(posterior, known, each) for each in (denser, denser // 2))
         found = _compared(fine, coarse, mixture.credits[column], hopeless)
-        at = found.quantile(_ENDS)
+        at = found.quantile(ENDS)
         _, pdf, following = fine(at)
         shape = float((_NEXT * np.abs(following) / pdf).max())
-        if found.besides + found.off(_ENDS) <= enough or shape > enough:
+        if found.besides + found.off(ENDS) <= enough or shape > enough:
             break
     return found
 
@@ -98,32 +99,21 @@ class _Points:
     skewness: Array
 
     @classmethod
-    def of(
-        cls, posterior: HyperPosterior, mixture: StateMixture, column: int, denser: int
-    ) -> "_Points":
+    def of(cls, posterior: HyperPosterior, known: tuple[Array, ...], denser: int) -> "_Points":
         """Interpolate by quintic splines; light points are left out."""
-        moments = mixture.moments
-        low, high = (
-            np.log(np.maximum(part[:, column], 1e-300))
-            for part in (moments.node_mean, moments.node_complement)
+        logit_mean, log_variance, skewness, log_weight = (
+            between_nodes(posterior, values, denser) for values in (*known, posterior.log_weight)
         )
-        variance = moments.node_variance[:, column]
-        some = variance > _LEAST
-        variance = np.where(some, variance, _LEAST)
-        skewness = np.where(some, _third_moments(mixture, column), 0.0) / variance**1.5
-
-        def refined(values: Array) -> Array:
-            return between_nodes(posterior, values, denser)
-
-        mean = expit(refined(np.clip(low - high, -_FARTHEST, _FARTHEST)))
-        spread = np.exp(refined(np.log(variance)))
+        mean, spread = expit(logit_mean), np.exp(log_variance)
         gaps = (np.abs(np.gradient(mean, axis=axis)) for axis in (0, 1))
         width = np.sqrt(np.maximum(spread, (_GAP * np.maximum(*gaps)) ** 2))
-        third = np.sinh(refined(np.arcsinh(skewness))) * (spread / width**2) ** 1.5
-        weight = np.exp(refined(posterior.log_weight))
-        heavy = _heavy(weight)
-        parts = (weight / weight[heavy].sum(), mean, width, 1.0 - spread / width**2, third)
-        return cls(*(part[heavy] for part in parts))
+        third = np.sinh(skewness) * (spread / width**2) ** 1.5
+        weight = np.exp(log_weight)
+        heavy = heaviest(weight.ravel() / weight.sum(), _LIGHT)
+        weight, *others = (
+            part.ravel()[heavy] for part in (weight, mean, width, 1.0 - spread / width**2, third)
+        )
+        return cls(weight / weight.sum(), *others)
 
     def __call__(self, x: Array) -> tuple[Array, Array, Array]:
         """Distribution function, density, and what the next terms would add to the first."""
@@ -145,11 +135,19 @@ class _Points:
         return float(cdf), float((bell / width).sum()), float(following)
 
 
-def _heavy(weight: Array) -> tuple[Array, ...]:
-    """Return the indices of all points but those that carry next to nothing."""
-    rising = np.sort(weight, axis=None)
-    light = rising[np.searchsorted(np.cumsum(rising), _LIGHT * rising.sum())]
-    return np.nonzero(weight >= light)
+def _smooth_moments(mixture: StateMixture, column: int) -> tuple[Array, ...]:
+    """Functions of the conditional mean, variance and skewness that splines can follow."""
+    moments = mixture.moments
+    low, high = (
+        np.log(np.maximum(part[:, column], 1e-300))
+        for part in (moments.node_mean, moments.node_complement)
+    )
+    variance = moments.node_variance[:, column]
+    some = variance > _LEAST
+    variance = np.where(some, variance, _LEAST)
+    skewness = np.where(some, _third_moments(mixture, column), 0.0) / variance**1.5
+    logit_mean = np.clip(low - high, -_FARTHEST, _FARTHEST)
+    return logit_mean, np.log(variance), np.arcsinh(skewness)
 
 
 def _third_moments(mixture: StateMixture, column: int) -> Array:

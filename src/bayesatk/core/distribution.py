@@ -12,6 +12,9 @@ from scipy.special import betainc, betaln, expit
 from bayesatk.core.credit import Array
 from bayesatk.core.laws import binomial_expectation
 
+# Quantiles whose error a distribution states.
+LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0.9975]])
+
 
 @dataclass(frozen=True)
 class Distribution:

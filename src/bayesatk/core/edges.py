@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesatk.core.corners import REACH, Corner
 from bayesatk.core.credit import Array
-from bayesatk.core.distribution import Distribution, tabulated
+from bayesatk.core.distribution import LEVELS, Distribution, tabulated
 from bayesatk.core.fourier import (
     PHASE,
     SAME,
@@ -35,7 +35,6 @@ _FLOATS = 400_000  # grid points transformed at once: 3 MB, to stay in cache
 _ENOUGH = 2e-7  # error of quantiles at which nothing more is done for them
 _EVERYWHERE = (3e-5, 1e-2)  # error of all quantiles to begin with, absolute and in sds
 _SINGLE, _MIXED = 1e-9, 5e-7  # error of one node, and of nodes that stand for a continuum
-_LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0.9975]])
 _DENSE = 16  # points of a table to a period of the highest frequency
 _CLOSE = 6.0  # half-periods from the end of the scale
 _SETTLED = 512.0  # frequencies before anything is done about a corner, where they are cheap
@@ -110,10 +109,31 @@ class _Whole:
 
 @dataclass(frozen=True)
 class Staircase:
-    """Error of quantiles at some places: what nodes that lie apart do to a distribution."""
+    """Error of quantiles at some places: what nodes that lie apart do to a distribution.
+
+    Equal Gaussians ``r`` widths apart have a ripple that moves quantiles by ``exp(-2 pi^2 / r^2) /
+    pi`` of their distance.
+
+    Parameters
+    ----------
+    place : ndarray
+        Between neighbouring rows of nodes, rising.
+    gap, apart : ndarray
+        Their distance, absolute and in widths of the narrower.
+    rows : int
+        How many times as many rows there are.
+    """
 
     place: Array
-    size: Array
+    gap: Array
+    apart: Array
+    rows: int = 1
+
+    @cached_property
+    def size(self) -> Array:
+        """Error at the places."""
+        with np.errstate(divide="ignore"):
+            return self.gap / np.pi * np.exp(-2.0 * (np.pi * self.rows / self.apart) ** 2)
 
     def __call__(self, x: ArrayLike) -> Array:
         """Error near ``x``."""
@@ -166,7 +186,7 @@ class EdgedDistribution:
     @cached_property
     def error(self) -> float:
         """Numerical error of quantiles, absolute."""
-        return self.floor(self.quantile(_LEVELS)) + float(self._doubt(_LEVELS).max())
+        return self.floor(self.quantile(LEVELS)) + float(self._doubt(LEVELS).max())
 
     def _doubt(self, levels: Array) -> Array:
         return np.abs(self.quantile(levels) - self.coarser.quantile(levels))
@@ -266,5 +286,5 @@ def edged_distribution(
         return replace(whole.distribution(_ROUGH), enough=max(_ENOUGH, _ROUGHLY * sd))
     first = 2 ** int(np.log2(np.clip(_WORK[0] / len(mixture), *_FREQUENCIES)))
     enough = float(np.clip(_EVERYWHERE[1] * sd, _ENOUGH, _EVERYWHERE[0]))
-    known = replace(whole.distribution(first), enough=enough).sharpened(_LEVELS)
+    known = replace(whole.distribution(first), enough=enough).sharpened(LEVELS)
     return replace(known, enough=_ENOUGH)

@@ -21,7 +21,7 @@ from scipy.special import betaln, expit
 
 from bayesatk.core.credit import Array
 from bayesatk.core.histograms import CountHistograms, log_likelihood
-from bayesatk.core.nodes import Nodes
+from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.priors import HyperPrior
 
 _TAIL = 30.0  # log-density drop at which the grid ends: exp(-30) ~ 1e-13
@@ -127,8 +127,7 @@ class HyperPosterior:
 def _heaviest(
     x: Array, y: Array, weight: Array, tolerance: float, gaps: Array | None = None
 ) -> Nodes:
-    order = np.argsort(weight)
-    keep = np.sort(order[np.cumsum(weight[order]) > tolerance])
+    keep = heaviest(weight, tolerance)
     kept = weight[keep] / weight[keep].sum()
     return Nodes.of(x[keep], y[keep], kept, None if gaps is None else gaps[keep])
 

@@ -78,14 +78,14 @@ class StateMixture:
         return self.classes[-1]
 
     def rules(
-        self, column: int = 0, spacing: float | None = None
+        self, column: int = 0, spacing: float | None = None, denser: float = 1.0
     ) -> Iterator[tuple[NDArray[np.intp], BetaRule]]:
         """Yield node indices with the rule that resolves them, and a column's credit if asked."""
         for members in self.classes[:-1]:
             if len(members):
                 family = self.family(members)
                 if spacing is None:
-                    yield members, beta_rule(*family)
+                    yield members, beta_rule(*family[:2], denser**2 * family[2])
                 else:
                     yield members, beta_rule_along(*family, self.curve(column), spacing)
 
@@ -107,18 +107,19 @@ class StateMixture:
         columns: Sequence[int] | None = None,
         spacing: float | None = None,
         most: int | None = None,
+        denser: float = 1.0,
     ) -> Iterator[Block]:
         """Yield posterior weights in blocks of bounded memory, with the credits' values."""
         columns = range(len(self.credits)) if columns is None else columns
         chosen = [self.credits[i] for i in columns]
-        for members, rule in self.rules(columns[0], spacing):
+        for members, rule in self.rules(columns[0], spacing, denser):
             value, complement = latent_on_nodes(chosen, rule)
             size = max(1, min(most or len(members), _BLOCK // (len(self.states) * len(rule))))
             for start in range(0, len(members), size):
                 part = members[start : start + size]
-                yield Block(part, self.weights(part, rule), value, complement)
+                yield Block(part, self._weights(part, rule), value, complement)
 
-    def weights(self, nodes: NDArray[np.intp], rule: BetaRule) -> Array:
+    def _weights(self, nodes: NDArray[np.intp], rule: BetaRule) -> Array:
         """Posterior probabilities of the points: prior times likelihood, exponentiated apart.
 
         That costs (nodes + states) exponentials per point instead of nodes times states. Rows
@@ -143,7 +144,7 @@ class StateMixture:
 
     def masses(self, nodes: NDArray[np.intp], rule: BetaRule) -> Array:
         """Posterior probabilities of the points of a rule that covers a part of the range."""
-        weights = self.weights(nodes, rule)
+        weights = self._weights(nodes, rule)
         a = self.nodes.alpha[nodes, None] + self.states.successes
         b = self.nodes.beta[nodes, None] + (self.states.trials - self.states.successes)
         largest = weights.argmax(axis=-1)

@@ -6,26 +6,20 @@ and no window fits it. Its Laplace transform is a product of the questions' own,
 cancellation, and is inverted at each distance on its own scale.
 """
 
-from collections.abc import Iterator
 from math import comb, factorial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesatk.core.compared import ComparedDistribution, compared
 from bayesatk.core.credit import Array
 from bayesatk.core.mixture import StateMixture
-from bayesatk.core.moments import latent_on_nodes
-from bayesatk.core.quadrature import BetaRule, beta_rule
 
 _ORDER = 12  # of the inversion; two less for comparison
 _NEAREST = 1e-10  # distance from the end, in lengths of the scale
 _START = 25  # distances to begin with
-# exp(-s g) bends like no polynomial: four times as many points a unit.
-_DENSER = 16.0
+_DENSER = 4.0  # points of a rule to one for polynomials, which exp(-s g) is not
 _NOTHING = 1e-17  # of the exponent: below rounding
 _ALL = 1.0 - 1e-15  # of a transform lost, for its logarithm
-_BLOCK = 4_000_000  # floats in one array of weights: 32 MB
 
 
 def near_end_distribution(
@@ -95,41 +89,31 @@ def _laplace(mixture: StateMixture, column: int, top: bool, s: Array) -> Array:
     moments, count = mixture.moments, mixture.states.count
     flat = s.ravel()
     found = np.zeros(len(flat))
-    for nodes, weights, distance in _blocks(mixture, column, top, float(flat.max())):
-        lost = weights.reshape(-1, weights.shape[-1]) @ -np.expm1(-np.outer(distance, flat))
-        logs = np.log1p(-np.minimum(lost, _ALL)).reshape(len(nodes), len(count), -1)
-        found += moments.weight[nodes] @ np.exp(np.einsum("gsf,s->gf", logs, count))
+    vector = mixture.credits[column].vector
+    for block in mixture.blocks([column], denser=_DENSER):
+        distance = from_end(vector, block.value[:, 0], block.complement[:, 0], top)
+        distance = np.maximum(distance, 0.0) / mixture.states.questions
+        seen = distance * flat.max() > _NOTHING
+        weights = block.weights[..., seen].reshape(-1, int(seen.sum()))
+        lost = weights @ -np.expm1(-np.outer(distance[seen], flat))
+        logs = np.log1p(-np.minimum(lost, _ALL)).reshape(len(block.nodes), len(count), -1)
+        found += moments.weight[block.nodes] @ np.exp(np.einsum("gsf,s->gf", logs, count))
     narrow = mixture.concentrated
     if len(narrow):
-        vector = mixture.credits[column].vector
-        rest = moments.node_complement[narrow, column] - (1.0 - vector.max())
-        mean = rest if top else moments.node_mean[narrow, column] - vector.min()
+        both = moments.node_mean[narrow, column], moments.node_complement[narrow, column]
+        mean = from_end(vector, *both, top)
         scale = moments.node_variance[narrow, column] / mean
         shape = mean / scale  # of a gamma distribution with their mean and variance
         found += moments.weight[narrow] @ np.exp(-shape[:, None] * np.log1p(np.outer(scale, flat)))
     return found.reshape(s.shape)
 
 
-def _blocks(
-    mixture: StateMixture, column: int, top: bool, largest: float
-) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
-    """Yield nodes, weights of points far enough from the end, and their share of its distance."""
-    for members in mixture.classes[:-1]:
-        if not len(members):
-            continue
-        lowest_a, lowest_b, degree = mixture.family(members)
-        rule = beta_rule(lowest_a, lowest_b, _DENSER * degree)
-        distance = _distance(mixture, column, rule, top) / mixture.states.questions
-        seen = distance * largest > _NOTHING
-        size = max(1, _BLOCK // (len(mixture.states) * len(rule)))
-        for start in range(0, len(members), size):
-            part = members[start : start + size]
-            yield part, mixture.weights(part, rule)[..., seen], distance[seen]
+def from_end(vector: Array, value: Array, complement: Array, top: bool) -> Array:
+    """Distance of values of a credit from an end of its scale, without cancellation at 1.
 
-
-def _distance(mixture: StateMixture, column: int, rule: BetaRule, top: bool) -> Array:
-    credit = mixture.credits[column]
-    value, complement = (part[:, 0] for part in latent_on_nodes([credit], rule))
-    vector = credit.vector
-    found = complement - (1.0 - vector.max()) if top else value - vector.min()
-    return np.maximum(found, 0.0)
+    Examples
+    --------
+    >>> from_end(np.array([0.0, 1.0]), np.array([1.0]), np.array([1e-20]), top=True).tolist()
+    [1e-20]
+    """
+    return np.asarray(complement - (1.0 - vector.max()) if top else value - vector.min())

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from bayesatk.core.credit import Array
@@ -48,3 +49,9 @@ class Nodes:
 
     def __len__(self) -> int:
         return len(self.weight)
+
+
+def heaviest(weight: Array, tolerance: float) -> NDArray[np.intp]:
+    """Return the indices of all probabilities but those that add up to a tolerance."""
+    order = np.argsort(weight)
+    return np.sort(order[np.cumsum(weight[order]) > tolerance])
