@@ -1,19 +1,39 @@
-"""Distributions with exact quantiles: tabulated ones, and monotone images of a Beta mixture."""
+"""Distributions with exact quantiles: tabulated, monotone images of a Beta, and draws."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicHermiteSpline
-from scipy.special import betainc, betaln, expit
+from scipy.special import betainc, expit
 
 from bayesatk.core.credit import Array
 from bayesatk.core.laws import binomial_expectation
 
 # Quantiles whose error a distribution states.
 LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0.9975]])
+
+
+class Quantity(Protocol):
+    """What is known of a number: its distribution function, quantiles, and their error."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether quantiles are as exact as was asked for."""
+        ...
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """Probability of a value at most ``x``."""
+        ...
+
+    def quantile(self, probability: ArrayLike) -> Array:
+        """Value exceeded with probability ``1 - probability``."""
+        ...
+
+    def doubt(self, probability: ArrayLike) -> Array:
+        """Absolute error of quantiles."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -24,14 +44,10 @@ class Distribution:
     ----------
     x, cdf, pdf : ndarray, shape (points,)
         Increasing points, the distribution function and the density there.
-    error : float
-        Numerical error of quantiles, absolute.
-    method : str
-        ``"series"``, ``"table"``, ``"quadrature"`` or ``"constant"``.
 
     Examples
     --------
-    >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2), 0.0, "beta")
+    >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2))
     >>> uniform.quantile([0.25, 0.5]).round(9).tolist(), uniform.cdf(0.75).item()
     ([0.25, 0.5], 0.75)
     """
@@ -39,8 +55,7 @@ class Distribution:
     x: Array
     cdf_values: Array
     pdf: Array
-    error: float
-    method: str
+    settled: bool = True
 
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at most ``x``."""
@@ -66,6 +81,10 @@ class Distribution:
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray(self.x[cell] + 0.5 * (low + high) * (self.x[cell + 1] - self.x[cell]))
 
+    def doubt(self, probability: ArrayLike) -> Array:
+        """Error of quantiles, as far as it is rounding; that of the table is not known here."""
+        return np.spacing(np.abs(self.quantile(probability)))
+
     def _piece(self, cell: NDArray[np.intp], s: Array) -> Array:
         """Cubic Hermite piece of the distribution function at a fraction s of a cell."""
         width = self.x[cell + 1] - self.x[cell]
@@ -76,102 +95,54 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class BetaMixture:
-    """Distribution of p, on the logit scale, under a mixture of Betas.
-
-    Parameters
-    ----------
-    a, b, weight : ndarray, shape (nodes,)
-        Beta parameters and probabilities of the components.
-
-    Notes
-    -----
-    One component is evaluated as it is. Thousands, which stand for a continuum of priors, are
-    tabulated once, on points that are dense in the middle and reach to +-700, and joined by cubic
-    Hermite pieces with the exact density: all metrics of a question share the table. Largest error
-    seen against the sum itself: 1e-7.
-
-    Examples
-    --------
-    >>> twice = np.ones(2)
-    >>> BetaMixture(twice, twice, twice / 2).cdf(np.array([0.0, 1.0])).round(9).tolist()
-    [0.5, 0.731058579]
-    """
-
-    a: Array
-    b: Array
-    weight: Array
-
-    def cdf(self, logit: Array) -> Array:
-        """Probability of a logit at most this."""
-        if len(self.weight) == 1:
-            return self._exact(logit)
-        middle, width = self._place
-        return np.asarray(np.clip(self._table(np.arcsinh((logit - middle) / width)), 0.0, 1.0))
-
-    def _exact(self, logit: Array) -> Array:
-        below, found = logit < 0, np.empty(np.shape(logit))
-        a, b = self.a[:, None], self.b[:, None]
-        found[below] = self.weight @ betainc(a, b, expit(logit[below]))
-        found[~below] = 1.0 - self.weight @ betainc(b, a, expit(-logit[~below]))
-        return found
-
-    @cached_property
-    def _place(self) -> tuple[float, float]:
-        """Median, and half the width of the central two thirds, though no more than 2.
-
-        However wide a mixture is, a Beta has its bend within a few units of 0.
-        """
-        low, middle, high = _bisect(self._exact, np.array([1 / 6, 1 / 2, 5 / 6]), 30)
-        return float(middle), min(max(float(high - low) / 2, 1e-6), 2.0)
-
-    @cached_property
-    def _table(self) -> CubicHermiteSpline:
-        middle, width = self._place
-        first, last = np.arcsinh((np.array([-_FARTHEST, _FARTHEST]) - middle) / width)
-        stretched = np.linspace(first, last, _POINTS)
-        logit = middle + width * np.sinh(stretched)
-        a, b = self.a[:, None], self.b[:, None]
-        log_density = -a * np.logaddexp(0, -logit) - b * np.logaddexp(0, logit) - betaln(a, b)
-        slope = self.weight @ np.exp(log_density) * width * np.cosh(stretched)
-        return CubicHermiteSpline(stretched, self._exact(logit), slope)
-
-
-_FARTHEST, _POINTS = 700.0, 2001
-
-
-@dataclass(frozen=True)
-class MonotoneImage:
-    """Distribution of a non-decreasing ``g(p)``.
+class BetaImage:
+    """Distribution of a non-decreasing ``g(p)``, ``p ~ Beta(a, b)``.
 
     Parameters
     ----------
     vector : ndarray
         Non-decreasing credit vector of ``g``.
-    p : BetaMixture
-        Distribution of p.
+    a, b : float
+
+    Examples
+    --------
+    >>> BetaImage(np.array([0.0, 1.0]), 1.0, 1.0).quantile([0.25, 0.5]).round(9).tolist()
+    [0.25, 0.5]
     """
 
     vector: Array
-    p: BetaMixture
-    error: float = 1e-12
-    method: str = "beta"
+    a: float
+    b: float
+    settled: bool = True
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """Probability of a value at most ``x``."""
+        x = np.asarray(x, float)
+        found = self._below(_bisect(self._g, x.ravel())).reshape(x.shape)
+        return np.where(x < self.vector[0], 0.0, np.where(x >= self.vector[-1], 1.0, found))
+
+    def quantile(self, probability: ArrayLike) -> Array:
+        """Value exceeded with probability ``1 - probability``."""
+        p = np.asarray(probability, float)
+        return self._g(_bisect(self._below, p.ravel())).reshape(p.shape)
+
+    def doubt(self, probability: ArrayLike) -> Array:
+        """Error of quantiles: what an error of 1e-13 in probability would move."""
+        levels = np.asarray(probability, float)
+        found = self.quantile(levels)
+        near = [self.quantile(np.clip(levels + s * 1e-13, 0.0, 1.0)) for s in (-1.0, 1.0)]
+        return np.max([np.abs(each - found) for each in near], axis=0) + np.spacing(np.abs(found))
 
     def _g(self, logit: Array) -> Array:
         return binomial_expectation(
             self.vector[:, None], -np.logaddexp(0, -logit), -np.logaddexp(0, logit)
         )[0][:, 0]
 
-    def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at most ``x``."""
-        x = np.asarray(x, float)
-        found = self.p.cdf(_bisect(self._g, x.ravel())).reshape(x.shape)
-        return np.where(x < self.vector[0], 0.0, np.where(x >= self.vector[-1], 1.0, found))
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Value exceeded with probability ``1 - probability``."""
-        p = np.asarray(probability, float)
-        return self._g(_bisect(self.p.cdf, p.ravel())).reshape(p.shape)
+    def _below(self, logit: Array) -> Array:
+        """Probability of a logit at most this."""
+        low = betainc(self.a, self.b, expit(np.minimum(logit, 0.0)))
+        high = 1.0 - betainc(self.b, self.a, expit(-np.maximum(logit, 0.0)))
+        return np.asarray(np.where(logit < 0, low, high))
 
 
 def _bisect(function: Callable[[Array], Array], target: Array, steps: int = 60) -> Array:
@@ -184,67 +155,74 @@ def _bisect(function: Callable[[Array], Array], target: Array, steps: int = 60) 
     return np.asarray(0.5 * (low + high))
 
 
-class WeightedPoints:
-    """Distribution of a function of hyperparameters known at weighted points.
+class Empirical:
+    """Distribution of weighted draws or points.
 
-    Quantiles are interpolated between points; ``error`` is one standard error of the ends of the
-    95% interval, as that many independent draws as the weights are worth would have it.
+    Quantiles are interpolated between them. Their stated error is two standard errors, as of as
+    many independent draws as the weights are worth.
 
     Examples
     --------
-    >>> points = WeightedPoints(np.array([0.0, 1.0, 2.0]), np.array([0.25, 0.5, 0.25]))
+    >>> points = Empirical(np.array([0.0, 1.0, 2.0]), np.array([0.25, 0.5, 0.25]))
     >>> float(points.quantile(0.5)), float(points.cdf(2.0))
-    (1.0, 0.875)
+    (1.0, 1.0)
     """
 
-    def __init__(self, values: Array, weight: Array) -> None:
-        order = np.argsort(values)
+    settled = False
+
+    def __init__(self, values: Array, weight: Array | None = None) -> None:
+        weight = np.full(len(values), 1.0 / len(values)) if weight is None else weight
+        order = np.argsort(values, kind="stable")
         self._values, own = values[order], weight[order]
-        self._levels = np.cumsum(own) - 0.5 * own
+        self._upto = np.cumsum(own)
+        self._levels = self._upto - 0.5 * own
         self._size = 1.0 / float(own @ own)
 
-    @property
-    def error(self) -> float:
-        """Standard error of quantiles, absolute."""
-        spread = np.sqrt(0.025 * 0.975 / self._size)
-        ends = self.quantile(np.clip([0.025 - spread, 0.025 + spread], 0.0, 1.0))
-        others = self.quantile(np.clip([0.975 - spread, 0.975 + spread], 0.0, 1.0))
-        return float(max(np.ptp(ends), np.ptp(others)) / 2.0)
-
     def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at most ``x``."""
+        """Share of the draws at most ``x``, rising linearly between two."""
         x = np.asarray(x, float)
-        return np.asarray(np.interp(x, self._values, self._levels, left=0.0, right=1.0), float)
+        # Where draws are tied the last of them counts: a tie is an atom, not a slope.
+        last = np.append(np.diff(self._values) > 0.0, True)
+        at = np.interp(x, self._values[last], self._upto[last], left=0.0, right=1.0)
+        return np.asarray(np.minimum(at, 1.0), float)
 
     def quantile(self, probability: ArrayLike) -> Array:
         """Value exceeded with probability ``1 - probability``."""
         levels = np.asarray(probability, float)
         return np.asarray(np.interp(levels, self._levels, self._values), float)
 
+    def doubt(self, probability: ArrayLike) -> Array:
+        """Error of quantiles: two standard errors, from binomial order statistics."""
+        levels = np.asarray(probability, float)
+        spread = 2.0 * np.sqrt(np.maximum(levels * (1.0 - levels), 1.0 / self._size) / self._size)
+        ends = [self.quantile(np.clip(levels + s * spread, 0.0, 1.0)) for s in (-1.0, 1.0)]
+        found = self.quantile(levels)
+        moved = np.max([np.abs(each - found) for each in ends], axis=0)
+        return moved + np.spacing(np.abs(found))
+
 
 def constant(value: float) -> Distribution:
     """Return the distribution of a known value."""
-    return Distribution(np.array([value]), np.ones(1), np.zeros(1), 0.0, "constant")
+    return Distribution(np.array([value]), np.ones(1), np.zeros(1))
 
 
-def tabulated(x: Array, cdf: Array, pdf: Array, ends: tuple[float, float]) -> Distribution:
+def tabulated(x: Array, cdf: Array, ends: tuple[float, float]) -> Distribution:
     """Distribution between two ends from a computed table, which may ring a little.
 
     Examples
     --------
-    >>> x = np.array([-0.1, 0.0, 0.5, 1.0, 1.1])
-    >>> table = tabulated(x, np.array([0.0, 0.0, 0.5, 1.0, 1.0]), np.ones(5), (0.0, 1.0))
+    >>> table = tabulated(
+    ...     np.array([-0.1, 0.0, 0.5, 1.0, 1.1]), np.array([0.0, 0.0, 0.5, 1.0, 1.0]), (0.0, 1.0))
     >>> table.x.tolist(), table.quantile(0.25).round(9).item()
     ([0.0, 0.5, 1.0], 0.25)
     """
     inside = (x > ends[0]) & (x < ends[1])
-    first, last = int(np.argmax(inside)), len(x) - int(np.argmax(inside[::-1])) - 1
-    x = np.concatenate([[max(ends[0], x[0])], x[first : last + 1], [min(ends[1], x[-1])]])
-    cdf = np.concatenate([[0.0], np.clip(cdf[first : last + 1], 0.0, 1.0), [1.0]])
-    pdf = np.concatenate([[pdf[first]], pdf[first : last + 1], [pdf[last]]])
+    low, high = max(ends[0], x[0]), min(ends[1], x[-1])
+    x = np.concatenate([[low], x[inside], [high]])
+    cdf = np.concatenate([[0.0], np.clip(cdf[inside], 0.0, 1.0), [1.0]])
     apart = np.append(np.diff(x) > 0.0, True)
-    x, cdf, pdf = x[apart], np.maximum.accumulate(cdf[apart]), pdf[apart]
-    return Distribution(x, cdf, monotone_slopes(x, cdf, np.maximum(pdf, 0.0)), 0.0, "table")
+    x, cdf = x[apart], np.maximum.accumulate(cdf[apart])
+    return Distribution(x, cdf, monotone_slopes(x, cdf, np.gradient(cdf, x)))
 
 
 def monotone_slopes(x: Array, cdf: Array, pdf: Array) -> Array:

@@ -5,295 +5,293 @@ independent and a question with ``c`` of ``n`` successes has ``p ~ Beta(alpha_g 
 c)``. No pooling is one node; partial pooling is the hyperparameter grid. Questions enter as
 distinct states (c, n) with multiplicities.
 
-Nodes are handled in classes of similar concentration, each with its own quadrature rule; nodes
-so concentrated that no rule of reasonable size resolves them use exact Beta-binomial sums.
+On the points of one quadrature rule the weights of a node and a state are a product, prior times
+likelihood, so the expectation of anything for all nodes and states is one matrix product. Nodes are
+handled in bands of similar concentration, each with its own rule; nodes and states so concentrated
+that no rule of reasonable size resolves them use exact Beta-binomial sums.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
 
 from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.moments import beta_weights, latent_on_nodes
 from bayesatk.core.nodes import Nodes
-from bayesatk.core.quadrature import BetaRule, beta_rule, beta_rule_along
+from bayesatk.core.quadrature import BetaRule, beta_rule, beta_rule_along, resolving_degree
 from bayesatk.core.states import States
 
-_CLASS_RATIO = 8.0
-_CLASSES = 3
-_BLOCK = 4_000_000  # floats in one array of weights: 32 MB
-_APART = 1.0  # sds between nodes up to which their mixture is smooth by itself
+_BANDS = (200.0, 3000.0, 50_000.0)  # degrees of the rules; beyond the last there is none
+_AT_END = 1e-4  # trials expected to go the other way, of all, where a node is as good as at an end
+_SMALLEST = 1e-8  # Beta parameter: what lies further out than its tail is 2e-10 of the probability
+_LARGEST = 20_000.0  # degree that a state may need by itself
+_BLOCK = 4_000_000  # floats in one array: 32 MB
 _OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
+
+Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Block:
-    """Weights of quadrature points for some nodes: shape (nodes, states, points)."""
+class Band:
+    """Some nodes and states with a rule that resolves them.
 
-    nodes: NDArray[np.intp]
-    weights: Array
-    value: Array
+    Parameters
+    ----------
+    nodes, states : ndarray of int
+    rule : BetaRule
+    prior, likelihood : ndarray, shape (nodes, points), (states, points)
+        Factors of the weights, each at most one.
+    total : ndarray, shape (nodes, states)
+        Sums of the products.
+    thin : (ndarray, ndarray, ndarray)
+        Nodes and states whose factors hardly overlap, and their weights (pairs, points).
+    """
+
+    nodes: Index
+    states: Index
+    rule: BetaRule
+    prior: Array
+    likelihood: Array
+    total: Array
+    thin: tuple[Index, Index, Array]
+
+    def expectation(self, values: Array, states: slice = slice(None)) -> Array:
+        """Posterior expectation of functions on the points, (points, m); (nodes, states, m)."""
+        likelihood = self.likelihood[states]
+        joint = (likelihood.T[:, :, None] * values[:, None, :]).reshape(len(values), -1)
+        found = (self.prior @ joint).reshape(len(self.prior), len(likelihood), -1)
+        found /= self.total[:, states, None]
+        node, state, weights = self.thin
+        if len(node):
+            low, high, _ = states.indices(len(self.states))
+            inside = (state >= low) & (state < high)
+            found[node[inside], state[inside] - low] = weights[inside] @ values
+        return np.asarray(found)
+
+    def weights(self, states: slice) -> Array:
+        """Posterior probabilities of the points, one row for each node and state."""
+        found = self.prior[:, None, :] * self.likelihood[states]
+        found /= self.total[:, states, None]
+        node, state, own = self.thin
+        if len(node):
+            low, high, _ = states.indices(len(self.states))
+            inside = (state >= low) & (state < high)
+            found[node[inside], state[inside] - low] = own[inside]
+        return np.asarray(found.reshape(-1, len(self.rule)))
+
+    def chunks(self, size: int) -> Iterator[slice]:
+        """Cut the states so that expectations of so many functions stay in bounded memory."""
+        width = max(1, _BLOCK // (max(len(self.nodes), len(self.rule)) * size))
+        for start in range(0, len(self.states), width):
+            yield slice(start, start + width)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Moments of the mean over questions, given each node; shape (nodes, credits).
+
+    Parameters
+    ----------
+    weight : ndarray, shape (nodes,)
+    mean, complement : ndarray
+        Mean and one less the mean.
+    variance, third, fourth : ndarray
+        Cumulants.
+    """
+
+    weight: Array
+    mean: Array
     complement: Array
+    variance: Array
+    third: Array
+    fourth: Array
+
+    def at(self, column: int) -> "Given":
+        """Moments of one credit."""
+        names = ("mean", "complement", "variance", "third", "fourth")
+        own = [getattr(self, name)[:, column : column + 1] for name in names]
+        return Given(self.weight, *own)
+
+    @property
+    def overall(self) -> tuple[Array, Array]:
+        """Posterior mean and its complement, without cancellation; shape (credits,)."""
+        return self.weight @ self.mean, self.weight @ self.complement
+
+    @cached_property
+    def offset(self) -> Array:
+        """Mean given a node less the posterior mean, from whichever end is nearer."""
+        mean, rest = self.overall
+        return np.where(mean <= 0.5, self.mean - mean, rest - self.complement)
+
+    @property
+    def total_variance(self) -> Array:
+        """Posterior variance: within nodes plus between nodes; shape (credits,)."""
+        return self.weight @ self.variance + self.weight @ self.offset**2
 
 
 @dataclass(frozen=True)
 class StateMixture:
-    """States under mixture nodes, for a list of credits.
-
-    Parameters
-    ----------
-    nodes : Nodes
-    states : States
-    credits : tuple of Credit
-    """
+    """States under mixture nodes, for a list of credits."""
 
     nodes: Nodes
     states: States
     credits: tuple[Credit, ...]
 
-    def __len__(self) -> int:
-        return len(self.nodes) * len(self.states)
+    def among(self, keep: Index, column: int | None = None) -> "StateMixture":
+        """Return the mixture on some of the nodes, not renormalised, for all credits or one."""
+        credits = self.credits if column is None else (self.credits[column],)
+        return replace(self, nodes=self.nodes.among(keep), credits=credits)
 
     @cached_property
-    def classes(self) -> list[NDArray[np.intp]]:
-        """Node indices by concentration; the last class holds those beyond any rule."""
-        total = self.nodes.alpha + self.nodes.beta
-        limits = self._scale * _CLASS_RATIO ** np.arange(_CLASSES)
-        label = np.searchsorted(limits, total)
-        return [np.flatnonzero(label == i) for i in range(_CLASSES + 1)]
+    def _failures(self) -> NDArray[np.int64]:
+        return self.states.trials - self.states.successes
 
-    @property
-    def _scale(self) -> float:
-        highest = int(self.states.trials.max(initial=0))
-        return float(highest + 2 * max(credit.k for credit in self.credits) + 16)
+    @cached_property
+    def large(self) -> NDArray[np.bool_]:
+        """States whose own likelihood is too narrow for a rule."""
+        return resolving_degree(self.states.successes, self._failures) > _LARGEST
 
-    @property
-    def concentrated(self) -> NDArray[np.intp]:
-        """Nodes whose Beta prior is too narrow for the shared rules."""
-        return self.classes[-1]
+    def degree(self, nodes: Index) -> Array:
+        """Degree of a rule that resolves the posteriors and credits at each node."""
+        part = np.flatnonzero(~self.large)
+        a = self.nodes.alpha[nodes, None] + self.states.successes[part]
+        b = self.nodes.beta[nodes, None] + self._failures[part]
+        # Squares of steps at one end are kernels themselves; other credits have their degree.
+        powers = {credit: 2 * credit.k for credit in self.credits}
+        ends = [c for c in self.credits if c.shape == "threshold" and c.threshold in (1, c.k)]
+        missed = max((powers[c] for c in ends if c.threshold == 1), default=0)
+        hit = max((powers[c] for c in ends if c.threshold == c.k), default=0)
+        inner = max((powers[c] for c in self.credits if c not in ends), default=0)
+        found = np.zeros(len(nodes))
+        for up, down in {(0, 0), (hit, 0), (0, missed)}:
+            needed = resolving_degree(a + up, b + down)
+            found = np.maximum(found, needed.max(axis=1, initial=0.0))
+        return found + inner
 
-    def rules(
-        self, column: int = 0, spacing: float | None = None, denser: float = 1.0
-    ) -> Iterator[tuple[NDArray[np.intp], BetaRule]]:
-        """Yield node indices with the rule that resolves them, and a column's credit if asked."""
-        for members in self.classes[:-1]:
-            if len(members):
-                family = self.family(members)
-                if spacing is None:
-                    yield members, beta_rule(*family[:2], denser**2 * family[2])
-                else:
-                    yield members, beta_rule_along(*family, self.curve(column), spacing)
+    @cached_property
+    def bands(self) -> list[Index]:
+        """Node indices by the degree they need; the last holds those beyond any rule."""
+        alpha, beta = self.nodes.alpha, self.nodes.beta
+        degree = self.degree(np.arange(len(self.nodes)))
+        trials = float(self.states.count @ self.states.trials) + 1.0
+        at_end = np.minimum(alpha, beta) / (alpha + beta) * trials < _AT_END
+        several = len(self.nodes) > 1
+        label = np.searchsorted(_BANDS, degree)
+        label[at_end & (degree > _BANDS[0]) & several] = len(_BANDS)
+        return [np.flatnonzero(label == i) for i in range(len(_BANDS) + 1)]
 
-    def family(self, nodes: NDArray[np.intp]) -> tuple[float, float, float]:
-        """Smallest Beta parameters and largest degree of the states' posteriors at some nodes."""
-        alpha, beta = self.nodes.alpha[nodes], self.nodes.beta[nodes]
-        return (
-            float(alpha.min() + self.states.successes.min()),
-            float(beta.min() + (self.states.trials - self.states.successes).min()),
-            float((alpha + beta).max()) + self._scale,
-        )
+    def on_rules(
+        self, curve: Callable[[BetaRule], Array] | None = None, spacing: float = np.inf
+    ) -> Iterator[Band]:
+        """Yield what quadrature handles, with points at most so far apart on a curve."""
+        states = np.flatnonzero(~self.large)
+        if not len(states):
+            return
+        c, f = self.states.successes[states], self._failures[states]
+        for members in self.bands[:-1]:
+            if not len(members):
+                continue
+            alpha, beta = self.nodes.alpha[members], self.nodes.beta[members]
+            degree = float(self.degree(members).max())
+            lowest = [float(alpha.min() + c.min()), float(beta.min() + f.min())]
+            if len(self.nodes) > 1:
+                lowest = [max(each, _SMALLEST) for each in lowest]
+            if curve is None:
+                rule = beta_rule(lowest[0], lowest[1], degree)
+            else:
+                rule = beta_rule_along(lowest[0], lowest[1], degree, curve, spacing)
+            likelihood = _exponential(np.outer(c, rule.log_p) + np.outer(f, rule.log_q))
+            width = max(1, _BLOCK // max(len(rule), len(states)))
+            for start in range(0, len(members), width):
+                part = slice(start, start + width)
+                logs = np.outer(alpha[part], rule.log_p) + np.outer(beta[part], rule.log_q)
+                prior = _exponential(logs + rule.log_weight)
+                total = prior @ likelihood.T
+                node, state = np.nonzero(total < _OVERLAP)
+                own = beta_weights(rule, alpha[part][node] + c[state], beta[part][node] + f[state])
+                total[node, state] = 1.0
+                thin = (node, state, own)
+                yield Band(members[part], states, rule, prior, likelihood, total, thin)
 
-    def curve(self, column: int) -> Callable[[BetaRule], Array]:
-        """Return the values of a column's credit as a function of the points of a rule."""
-        return lambda rule: latent_on_nodes([self.credits[column]], rule)[0][:, 0]
+    def narrow(self) -> Iterator[tuple[Index, Index, Array, Array, Array]]:
+        """Yield nodes, states, means, complements and variances of what no rule resolves."""
+        every, large = np.arange(len(self.states)), np.flatnonzero(self.large)
+        pairs = [(self.bands[-1], every), (np.concatenate(self.bands[:-1]), large)]
+        for nodes, states in pairs:
+            if len(nodes) and len(states):
+                a = self.nodes.alpha[nodes, None] + self.states.successes[states]
+                b = self.nodes.beta[nodes, None] + self._failures[states]
+                exact = beta_binomial_moments(self.credits, a.ravel(), b.ravel())
+                mean, rest, variance = (one.reshape(*a.shape, -1) for one in exact)
+                yield nodes, states, mean, rest, variance
 
-    def blocks(
-        self,
-        columns: Sequence[int] | None = None,
-        spacing: float | None = None,
-        most: int | None = None,
-        denser: float = 1.0,
-    ) -> Iterator[Block]:
-        """Yield posterior weights in blocks of bounded memory, with the credits' values."""
-        columns = range(len(self.credits)) if columns is None else columns
-        chosen = [self.credits[i] for i in columns]
-        for members, rule in self.rules(columns[0], spacing, denser):
-            value, complement = latent_on_nodes(chosen, rule)
-            size = max(1, min(most or len(members), _BLOCK // (len(self.states) * len(rule))))
-            for start in range(0, len(members), size):
-                part = members[start : start + size]
-                yield Block(part, self._weights(part, rule), value, complement)
+    def cumulants(self, order: int) -> Iterator[tuple[Index, Index, list[Array]]]:
+        """Yield nodes, states, and the mean, its complement and further cumulants of every credit.
 
-    def _weights(self, nodes: NDArray[np.intp], rule: BetaRule) -> Array:
-        """Posterior probabilities of the points: prior times likelihood, exponentiated apart.
-
-        That costs (nodes + states) exponentials per point instead of nodes times states. Rows
-        whose two factors hardly overlap would underflow, and are taken in logs.
+        Moments are taken of the smaller of g and 1 - g, which bounds the cancellation.
         """
-        c, f = self.states.successes, self.states.trials - self.states.successes
-        alpha, beta = self.nodes.alpha[nodes], self.nodes.beta[nodes]
-        prior = np.outer(alpha, rule.log_p) + np.outer(beta, rule.log_q) + rule.log_weight
-        likelihood = np.outer(c, rule.log_p) + np.outer(f, rule.log_q)
-        for factor in (prior, likelihood):
-            factor -= factor.max(axis=1, keepdims=True)
-            np.exp(factor, out=factor)
-        weights = prior[:, None, :] * likelihood
-        total = weights.sum(axis=-1, keepdims=True)
-        thin = total[..., 0] < _OVERLAP
-        if thin.any():
-            node, state = np.nonzero(thin)
-            weights[thin] = beta_weights(rule, alpha[node] + c[state], beta[node] + f[state])
-            total[thin] = 1.0
-        weights /= total
-        return weights
+        for band in self.on_rules():
+            ways = latent_on_nodes(self.credits, band.rule)
+            powers = [one**j for one in ways for j in range(1, order + 1)]
+            for part in band.chunks(len(powers) * len(self.credits)):
+                found = band.expectation(np.concatenate(powers, axis=1), part)
+                low, high = (
+                    _cumulants(np.split(raw, order, axis=2)) for raw in np.split(found, 2, axis=2)
+                )
+                small, sign = low[0] <= high[0], -1.0
+                moments = [low[0], high[0]]
+                for first, second in zip(low[1:], high[1:], strict=True):
+                    sign = -sign  # odd cumulants of 1 - g are those of g with the other sign
+                    moments.append(np.where(small, first, sign * second))
+                moments[2] = np.maximum(moments[2], 0.0)
+                yield band.nodes, band.states[part], moments
+        for nodes, states, *moments in self.narrow():
+            yield nodes, states, moments  # normal, to what a mean over questions can show
 
-    def masses(self, nodes: NDArray[np.intp], rule: BetaRule) -> Array:
-        """Posterior probabilities of the points of a rule that covers a part of the range."""
-        weights = self._weights(nodes, rule)
-        a = self.nodes.alpha[nodes, None] + self.states.successes
-        b = self.nodes.beta[nodes, None] + (self.states.trials - self.states.successes)
-        largest = weights.argmax(axis=-1)
-        log_p, log_q, log_weight = (
-            part[largest] for part in (rule.log_p, rule.log_q, rule.log_weight)
-        )
-        one = np.exp(a * log_p + b * log_q + log_weight - betaln(a, b))
-        weights *= (one / weights.max(axis=-1))[..., None]
-        return weights
+    def _given(self, order: int) -> Given:
+        sums = np.zeros((5, len(self.nodes), len(self.credits)))
+        count, questions = self.states.count, self.states.questions
+        for nodes, states, found in self.cumulants(order):
+            for total, one in zip(sums, found, strict=False):
+                total[nodes] += np.einsum("gsk,s->gk", one, count[states])
+        powers = questions ** np.array([1.0, 1.0, 2.0, 3.0, 4.0])
+        return Given(self.nodes.weight, *(sums / powers[:, None, None]))
 
     @cached_property
-    def steps(self) -> Array:
-        """How far means move from node to node, where nodes lie apart; 0 elsewhere.
-
-        As the mean of p moves, times the slope of the credit there; a credit that is skewed given
-        a node would make its standard deviation too large a measure. Shape (nodes, credits).
-        """
-        found = np.zeros((len(self.nodes), len(self.credits)))
-        spacing = self.nodes.spacing
-        if spacing is None:
-            return found
-        apart = np.flatnonzero(spacing > _APART)
-        nodes, states = self.nodes, self.states
-        a = nodes.alpha[apart, None] + states.successes
-        b = nodes.beta[apart, None] + (states.trials - states.successes)
-        rule = beta_rule(1.0, 1.0, self._scale)
-        at, place = rule.log_p - rule.log_q, np.log(a) - np.log(b)
-        sd = spacing[apart] * states.mean_p(nodes)[1][apart]
-        value, _ = latent_on_nodes(self.credits, rule)
-        for column in range(len(self.credits)):
-            slope = np.abs(np.gradient(value[:, column], at))
-            rate = np.interp(place, at, slope) * (a + b) * (1.0 / a + 1.0 / b)
-            linear = sd * (rate @ states.count) / states.questions
-            spread = spacing[apart] * np.sqrt(self.moments.node_variance[apart, column])
-            found[apart, column] = np.minimum(linear, spread)
-        return found
+    def moments(self) -> Given:
+        """Means and variances of the mean over questions, given each node."""
+        return self._given(2)
 
     @cached_property
-    def moments(self) -> "MixtureMoments":
-        """Mean over questions and its variance, given each node."""
-        shape = (len(self.nodes), len(self.credits))
-        mean, rest, variance = np.empty(shape), np.empty(shape), np.empty(shape)
-        count = self.states.count
-        for block in self.blocks():
-            low, high, spread = _block_moments(block)
-            mean[block.nodes] = np.einsum("gsk,s->gk", low, count)
-            rest[block.nodes] = np.einsum("gsk,s->gk", high, count)
-            variance[block.nodes] = np.einsum("gsk,s->gk", spread, count)
-        narrow = self.concentrated
-        if len(narrow):
-            a = self.nodes.alpha[narrow, None] + self.states.successes
-            b = self.nodes.beta[narrow, None] + (self.states.trials - self.states.successes)
-            exact = beta_binomial_moments(self.credits, a.ravel(), b.ravel())
-            for total, part in zip((mean, rest, variance), exact, strict=True):
-                total[narrow] = np.einsum("gsk,s->gk", part.reshape(*a.shape, -1), count)
-        questions = self.states.questions
-        return MixtureMoments(
-            self.nodes.weight, mean / questions, rest / questions, variance / questions**2
-        )
+    def shape(self) -> Given:
+        """The same with the third and fourth cumulants."""
+        return self._given(4)
 
     @cached_property
-    def population(self) -> "MixtureMoments":
+    def population(self) -> Given:
         """Expected credit of a new question given each node (no variance is left given one)."""
         mean, rest = beta_binomial_means(self.credits, self.nodes.alpha, self.nodes.beta)
-        return MixtureMoments(self.nodes.weight, mean, rest, np.zeros_like(mean))
+        zero = np.zeros_like(mean)
+        return Given(self.nodes.weight, mean, rest, zero, zero, zero)
 
 
-@dataclass(frozen=True)
-class MixtureMoments:
-    """Conditional means (and complements) and variances at the nodes, shape (nodes, credits)."""
-
-    weight: Array
-    node_mean: Array
-    node_complement: Array
-    node_variance: Array
-
-    @property
-    def mean(self) -> Array:
-        """Posterior mean, shape (credits,)."""
-        return self.weight @ self.node_mean
-
-    @property
-    def complement(self) -> Array:
-        """One less the posterior mean, without cancellation; shape (credits,)."""
-        return self.weight @ self.node_complement
-
-    @property
-    def variance(self) -> Array:
-        """Posterior variance: within nodes plus between nodes."""
-        smaller = np.where(self.mean <= 0.5, self.node_mean, self.node_complement)
-        between = self.weight @ (smaller - self.weight @ smaller) ** 2
-        return self.weight @ self.node_variance + between
+def _exponential(logs: Array) -> Array:
+    """Rows of exponentials, scaled to a largest value of one; in place."""
+    logs -= logs.max(axis=1, keepdims=True)
+    return np.exp(logs, out=logs)
 
 
-def _block_moments(block: Block) -> tuple[Array, Array, Array]:
-    """Means, complements and variances; shape (nodes, states, credits).
-
-    Second moments are taken of the smaller of g and 1 - g, which bounds the cancellation.
-    """
-    flat = block.weights.reshape(-1, block.weights.shape[-1])
-    shape = (*block.weights.shape[:2], -1)
-    low, high = flat @ block.value, flat @ block.complement
-    second = np.where(
-        low <= high,
-        flat @ block.value**2 - low**2,
-        flat @ block.complement**2 - high**2,
-    )
-    return low.reshape(shape), high.reshape(shape), np.maximum(second, 0.0).reshape(shape)
-
-
-def deviations(block: Block, position: int, mean: float, rest: float) -> Array:
-    """``g - mean`` at the quadrature points, from whichever of g and 1 - g is smaller."""
-    if mean <= 0.5:
-        return block.value[:, position] - mean
-    return rest - block.complement[:, position]
-
-
-def merged(weights: Array, gap: Array, tolerance: float) -> tuple[Array, Array]:
-    """Points that lie within ``tolerance`` of each other as one; (nodes * states, fewer), (fewer,).
-
-    The quadrature reaches far into both ends, where a credit has all but its last value: most of
-    its points are one and the same to a characteristic function.
-
-    Examples
-    --------
-    >>> found, place = merged(np.array([[[0.5, 0.25, 0.25]]]), np.array([0.0, 0.5, 0.5]), 1e-9)
-    >>> found.tolist(), place.tolist()
-    ([[0.5, 0.5]], [0.0, 0.5])
-    """
-    starts = apart(gap, tolerance)
-    return gathered(weights, starts), gap[starts]
-
-
-def apart(gap: Array, tolerance: float) -> NDArray[np.intp]:
-    """First of all points that lie within ``tolerance`` of each other."""
-    bin_of = np.floor(np.cumsum(np.abs(np.diff(gap, prepend=gap[:1]))) / tolerance)
-    return np.flatnonzero(np.diff(bin_of, prepend=-1.0))
-
-
-def gathered(weights: Array, starts: NDArray[np.intp]) -> Array:
-    """Weights of points from one start to the next; (nodes * states, starts)."""
-    flat = weights.reshape(-1, weights.shape[-1])
-    return flat if len(starts) == flat.shape[1] else np.add.reduceat(flat, starts, axis=1)
-
-
-def node_offsets(mixture: StateMixture, column: int) -> tuple[Array, Array]:
-    """Mean relative to the overall mean, and variance, of the concentrated nodes."""
-    moments, nodes = mixture.moments, mixture.concentrated
-    mean, rest = moments.mean[column], moments.complement[column]
-    low = moments.node_mean[nodes, column] - mean
-    high = rest - moments.node_complement[nodes, column]
-    return np.where(mean <= 0.5, low, high), moments.node_variance[nodes, column]
+def _cumulants(raw: Sequence[Array]) -> list[Array]:
+    """Mean and further cumulants, up to the fourth, from as many raw moments."""
+    one, two = raw[0], raw[1]
+    found = [one, two - one**2]
+    if len(raw) > 2:
+        three, four = raw[2], raw[3]
+        found.append(three - one * (3.0 * two - 2.0 * one**2))
+        central = four - one * (4.0 * three - one * (6.0 * two - 3.0 * one**2))
+        found.append(central - 3.0 * found[1] ** 2)
+    return found

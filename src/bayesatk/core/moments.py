@@ -13,6 +13,7 @@ from itertools import groupby
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import betainc
 
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.laws import binomial_expectation
@@ -41,11 +42,15 @@ def latent_on_nodes(credits: Sequence[Credit], rule: BetaRule) -> tuple[Array, A
     Returns
     -------
     value, complement : ndarray, shape (nodes, credits)
-        In the order of ``credits``; credits with the same ``k`` share one binomial table.
+        In the order of ``credits``; those that are no single step share one binomial table by k.
     """
     value = np.empty((len(rule), len(credits)))
     complement = np.empty_like(value)
-    order = sorted(range(len(credits)), key=lambda i: credits[i].k)
+    for i, credit in enumerate(credits):
+        if credit.shape == "threshold":
+            value[:, i], complement[:, i] = _step_on_nodes(credit.k, credit.threshold, rule)
+    others = [i for i, credit in enumerate(credits) if credit.shape != "threshold"]
+    order = sorted(others, key=lambda i: credits[i].k)
     for k, members in groupby(order, key=lambda i: credits[i].k):
         columns = list(members)
         stacked = np.stack([credits[i].vector for i in columns], axis=1)
@@ -55,6 +60,17 @@ def latent_on_nodes(credits: Sequence[Credit], rule: BetaRule) -> tuple[Array, A
             low, high = binomial_expectation(stacked, rule.log_p[part], rule.log_q[part])
             value[part, columns], complement[part, columns] = low, high
     return value, complement
+
+
+def _step_on_nodes(k: int, threshold: int, rule: BetaRule) -> tuple[Array, Array]:
+    """Probability of a threshold or more successes of k, and of fewer; both without cancelling."""
+    if threshold == 1:
+        return -np.expm1(k * rule.log_q), np.exp(k * rule.log_q)
+    if threshold == k:
+        return np.exp(k * rule.log_p), -np.expm1(k * rule.log_p)
+    p, q = np.exp(rule.log_p), np.exp(rule.log_q)
+    fewer = k - threshold + 1
+    return betainc(threshold, fewer, p), betainc(fewer, threshold, q)
 
 
 def beta_weights(rule: BetaRule, a: Array, b: Array) -> Array:

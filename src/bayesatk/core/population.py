@@ -1,8 +1,8 @@
-"""Distribution of the population target: expected credit of a new question, hyperparameters out.
+"""Distribution of a smooth function of the hyperparameters, as of the population target.
 
-Given (mean, icc) the target is a number ``h = E[g(p)], p ~ Beta``. Its posterior is that of a
-smooth function of two variables whose density the hyperparameter grid gives; it is worked out for
-``logit h``, which has no edges.
+Given (mean, icc) the population target is a number ``h = E[g(p)], p ~ Beta``. Its posterior is that
+of a smooth function of two variables whose density the hyperparameter grid gives; it is worked out
+for ``logit h``, which has no edges, on a grid made finer by splines.
 """
 
 from collections.abc import Sequence
@@ -10,32 +10,34 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline, make_interp_spline
-from scipy.special import expit, logit, logsumexp
+from scipy.interpolate import RectBivariateSpline
+from scipy.special import expit, logit
 
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit
-from bayesatk.core.distribution import Distribution, constant, monotone_slopes
-from bayesatk.core.fourier import first_dead, invert
+from bayesatk.core.distribution import Distribution, constant
 from bayesatk.core.hierarchy import HyperPosterior
-from bayesatk.core.hyper_functions import between_nodes
-from bayesatk.core.nodes import Nodes
+from bayesatk.core.nodes import Nodes, heaviest
+from bayesatk.core.series import Series, Window, filtered, invert
 
-_DENSER = 8  # refined points per node in each direction
-_CELLS = 4096
-_NOISE = 1e-6  # modulus of a characteristic function at the accuracy of the splines
-_LIGHT = 1e-13  # probability of points that are left out
+_DENSER = 2  # refined points per node in each direction
+_LEFT_OUT = 1e-6  # probability of points that are left out
 _FARTHEST = 650.0  # of logit h: the range of double precision
 _FLAT = 1e-14  # spread of h below which it is a constant
+_ENOUGH = 5e-4  # error of quantiles at which nothing more is done, in widths of the 95% interval
+_MOST = 1024  # frequencies
 
 
 @dataclass(frozen=True)
-class LogitDistribution:
-    """A distribution on (0, 1) tabulated in ``logit h``."""
+class OnLogitScale:
+    """A distribution on (0, 1) known for the logit."""
 
-    scale: Distribution
-    error: float = 1e-7
-    method: str = "quadrature"
+    scale: Series
+
+    @property
+    def settled(self) -> bool:
+        """Whether quantiles are as exact as was asked for."""
+        return self.scale.settled
 
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at most ``x``."""
@@ -46,108 +48,114 @@ class LogitDistribution:
         """Value exceeded with probability ``1 - probability``."""
         return np.asarray(expit(self.scale.quantile(probability)))
 
+    def doubt(self, probability: ArrayLike) -> Array:
+        """Error of quantiles."""
+        place, error = self.scale.quantile(probability), self.scale.doubt(probability)
+        found = expit(place)
+        moved = np.maximum(expit(place + error) - found, found - expit(place - error))
+        return np.asarray(moved + np.spacing(found))
+
 
 def population_distributions(
     posterior: HyperPosterior, credits: Sequence[Credit]
-) -> list[LogitDistribution | Distribution]:
-    """Exact posterior distribution of the population target, one for each credit.
-
-    Parameters
-    ----------
-    posterior : HyperPosterior
-    credits : sequence of Credit
-
-    Returns
-    -------
-    list of LogitDistribution or Distribution
-    """
+) -> list[OnLogitScale | Distribution]:
+    """Exact posterior distribution of the population target, one for each credit."""
     nodes = Nodes.of(posterior.x.ravel(), posterior.y.ravel(), posterior.weight)
     low, high = beta_binomial_means(credits, nodes.alpha, nodes.beta)
-    shape = posterior.x.shape
-    found: list[LogitDistribution | Distribution] = []
-    for column in range(len(credits)):
-        value, rest = low[:, column].reshape(shape), high[:, column].reshape(shape)
-        heavy = posterior.log_weight > np.log(_LIGHT)
+    heavy = heaviest(posterior.weight, _LEFT_OUT)
+    smooth = _Refined.of(posterior)
+    found: list[OnLogitScale | Distribution] = []
+    for value, rest in zip(low.T, high.T, strict=True):
         if np.ptp(value[heavy]) < _FLAT:
             found.append(constant(float(value[heavy].mean())))
             continue
         with np.errstate(divide="ignore"):
             position = np.clip(np.log(value) - np.log(rest), -_FARTHEST, _FARTHEST)
-        found.append(LogitDistribution(_pushforward(posterior, position)))
+        found.append(smooth.distribution(position))
     return found
 
 
-def _pushforward(posterior: HyperPosterior, position: Array) -> Distribution:
-    """Distribution of a smooth function of the hyperparameters, given at the nodes."""
-    weight, value = _refine(posterior, position)
-    centre = float(weight @ value)
-    low, high = float(value.min() - centre), float(value.max() - centre)
-    low, high = low - 0.02 * (high - low), high + 0.02 * (high - low)
-    phi = _lattice_phi(weight, value - centre, (low, high))
-    return invert(phi[: _cut(phi)], (low, high), centre, 1e-6)
+def mean_distribution(posterior: HyperPosterior) -> OnLogitScale:
+    """Exact posterior distribution of the mean difficulty."""
+    return _Refined.of(posterior).distribution(posterior.x.ravel())
 
 
-def _refine(posterior: HyperPosterior, values: Array) -> tuple[Array, Array]:
-    """Weights and values on a grid refined by quintic splines; flat, light points left out."""
-    logs = between_nodes(posterior, posterior.log_weight, _DENSER)
-    weight = np.exp(np.minimum(logs, 0.0)).ravel()
-    value = between_nodes(posterior, values, _DENSER).ravel()
-    keep = weight > _LIGHT * weight.max()
-    return weight[keep] / weight[keep].sum(), value[keep]
+def icc_distribution(posterior: HyperPosterior) -> OnLogitScale:
+    """Exact posterior distribution of the intraclass correlation."""
+    return _Refined.of(posterior).distribution(posterior.y.ravel())
 
 
-def _lattice_phi(
-    weight: Array, value: Array, window: tuple[float, float]
-) -> NDArray[np.complex128]:
-    """Characteristic function of weighted points at the window's frequencies, by a lattice."""
-    low, high = window
-    lower, shares = _split((value - low) / ((high - low) / _CELLS))
-    mass = np.zeros(_CELLS + 4)
-    for shift, share in shares.items():
-        mass += np.bincount(lower + shift + 1, weights=weight * share, minlength=_CELLS + 4)
-    omega = 2.0 * np.pi / (high - low) * np.arange(1.0, _CELLS // 2 + 1.0)
-    return np.asarray(np.conj(np.fft.rfft(mass[1 : _CELLS + 1]))[1:] * np.exp(1j * omega * low))
-
-
-def _cut(phi: NDArray[np.complex128]) -> int:
-    """Frequencies to keep: up to the death of the function, which smooths points to a continuum."""
-    dead = first_dead(phi, _NOISE)
-    return dead if dead is not None else _CELLS // 8
-
-
-def icc_distribution(posterior: HyperPosterior) -> LogitDistribution:
-    """Exact posterior distribution of the intraclass correlation.
+@dataclass(frozen=True)
+class _Refined:
+    """The hyperparameter grid made finer by splines.
 
     Parameters
     ----------
     posterior : HyperPosterior
+    keep : ndarray of int
+        Points of the refined grid, flat, that carry all but little of the probability.
+    weight : ndarray
+        Their probabilities.
+    """
+
+    posterior: HyperPosterior
+    keep: NDArray[np.intp]
+    weight: Array
+
+    @classmethod
+    def of(cls, posterior: HyperPosterior) -> "_Refined":
+        logs = between_nodes(posterior, posterior.log_weight, _DENSER)
+        weight = np.exp(np.minimum(logs, 0.0)).ravel()
+        weight /= weight.sum()
+        keep = heaviest(weight, _LEFT_OUT)
+        return cls(posterior, keep, weight[keep] / weight[keep].sum())
+
+    def distribution(self, position: Array) -> OnLogitScale:
+        """Distribution of a function known at the nodes."""
+        table = between_nodes(self.posterior, position, _DENSER)
+        value = table.ravel()[self.keep]
+        steps = [np.abs(np.gradient(table, axis=axis)).ravel()[self.keep] for axis in (0, 1)]
+        centre = float(self.weight @ value)
+        offset = value - centre
+        window = Window(float(offset.min()), float(offset.max()), centre, -np.inf, np.inf)
+        law = _Points(self.weight, offset, steps)
+        return OnLogitScale(invert(law, window, _ENOUGH, _MOST, _LEFT_OUT))
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Weighted points that stand for a continuum."""
+
+    weight: Array
+    offset: Array
+    steps: list[Array]
+
+    def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
+        """Characteristic function of the points."""
+        phi = np.exp(1j * np.outer(self.offset, omega))
+        return filtered(phi, self.weight, self.steps, omega)
+
+    def narrow(self, x: Array) -> Array:
+        """Nothing is left out."""
+        return np.zeros_like(x)
+
+
+def between_nodes(posterior: HyperPosterior, values: Array, denser: int) -> Array:
+    """Quintic splines of a smooth function of the hyperparameters, known at the nodes.
+
+    Parameters
+    ----------
+    posterior : HyperPosterior
+    values : ndarray
+        At all nodes of the grid, flat or not.
+    denser : int
+        Points to a node in each direction.
 
     Returns
     -------
-    LogitDistribution
+    ndarray, shape (denser * (rows - 1) + 1, denser * (columns - 1) + 1)
     """
-    grid = posterior.refined(2, 1)
-    density = make_interp_spline(grid.t_row, logsumexp(grid.log_weight, axis=1), k=5)
-    t = np.linspace(posterior.t_row[0], posterior.t_row[-1], 40 * len(posterior.t_row) + 1)
-    y = posterior.place(t, np.zeros_like(t))[1]
-    return LogitDistribution(_along(t, np.exp(density(t)), y), 1e-6)
-
-
-def _along(t: Array, density: Array, x: Array) -> Distribution:
-    """Return the distribution of increasing x(t) when t has this unnormalised density."""
-    cdf = CubicSpline(t, density).antiderivative()(t)
-    slope = density / CubicSpline(t, x)(t, 1) / cdf[-1]
-    cdf = np.maximum.accumulate(cdf / cdf[-1])
-    return Distribution(x, cdf, monotone_slopes(x, cdf, slope), 1e-6, "quadrature")
-
-
-def _split(place: Array) -> tuple[NDArray[np.int64], dict[int, Array]]:
-    """Cubic Lagrange shares of the four lattice points around each place."""
-    lower = np.floor(place).astype(np.int64)
-    s = place - lower
-    return lower, {
-        -1: -s * (s - 1) * (s - 2) / 6,
-        0: (s + 1) * (s - 1) * (s - 2) / 2,
-        1: -(s + 1) * s * (s - 2) / 2,
-        2: (s + 1) * s * (s - 1) / 6,
-    }
+    rows, columns = posterior.t_row, posterior.t_column
+    r, c = (np.linspace(t[0], t[-1], denser * (len(t) - 1) + 1) for t in (rows, columns))
+    spline = RectBivariateSpline(rows, columns, values.reshape(posterior.x.shape), kx=5, ky=5)
+    return np.asarray(spline(r, c))

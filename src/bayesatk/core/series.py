@@ -1,0 +1,298 @@
+"""From characteristic functions to distributions, with the error measured on the way.
+
+A distribution on a window comes from a Fourier series. Where it is needed near an end of the scale
+at which it has an edge, or from which it falls off slowly, it is worked out again on ever shorter
+windows at that end, each an eighth as long. What lies beyond a window is damped away there: the
+transform of ``exp(-delta distance)`` times the density is inverted, and the damping undone (the
+idea of Dubner and Abate 1968 for Laplace transforms).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import erfc
+
+from bayesatk.core.credit import Array
+from bayesatk.core.distribution import LEVELS, Distribution, tabulated
+
+_FIRST = 32  # frequencies to begin with
+_ROOM = 0.08  # beside a window on either side, in its widths, for what rings at its ends
+_POINTS = 1024  # of a table, at least
+_DENSE = 16  # points of a table to a period of the highest frequency, at least
+_CUT = 0.5  # of the frequency of a spacing: above it a continuum and its nodes differ
+_NARROWER = 0.95  # of that, for the error that it makes
+_SHARP = 40.0  # of the filter there: from all to nothing within 0.15 of that frequency
+_SHORTER = 8.0  # times: one window at an end and the next
+_DAMPED = 10.0  # logarithm of what is left of the density at the end of a damped window
+_TRUSTED = 0.4  # share of a damped window that is used
+_NEAR = 0.3  # of a window from an end of the scale: where a shorter one helps
+_HONEST = 3.0  # times the last quarter's effect: the error, if it falls as one over the frequencies
+_FALLING = 0.8  # share of an error that is left: beyond it, more frequencies are no use
+_ZOOMED = 128  # frequencies of a damped window
+_ZOOMS = 12  # windows, at most: down to 1e-10 of the first
+_LEVELS = np.concatenate([LEVELS[1:-1], [0.025, 0.975]])
+_SLACK = np.append(np.full(len(LEVELS) - 2, 4.0), [1.0, 1.0])  # the ends of an interval matter most
+
+
+class Law(Protocol):
+    """A quantity known by its transform."""
+
+    def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
+        """``E exp((tilt + i omega) (X - origin))`` at the multiples 0, 1, .. of a frequency.
+
+        The origin is the mean (0), the lowest (-1) or the highest (1) value; (2, frequencies): as
+        it is, and with the filters of nodes narrowed.
+        """
+        ...
+
+    def narrow(self, x: Array) -> Array:
+        """Distribution function of the part that the transform leaves out, at X."""
+        ...
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where a quantity lies: a range about its centre, and the ends of its scale."""
+
+    low: float
+    high: float
+    centre: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """A distribution by Fourier series, beside what three quarters of the frequencies give.
+
+    Parameters
+    ----------
+    fine, coarse : Distribution
+        With all frequencies, and with three quarters of them and narrower filters.
+    lost : float
+        Probability that was left out.
+    settled : bool
+        Whether the two agree as closely as was asked for.
+    """
+
+    fine: Distribution
+    coarse: Distribution
+    lost: float
+    settled: bool
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """Probability of a value at most ``x``."""
+        return self.fine.cdf(x)
+
+    def quantile(self, probability: ArrayLike) -> Array:
+        """Value exceeded with probability ``1 - probability``."""
+        return self.fine.quantile(probability)
+
+    def doubt(self, probability: ArrayLike) -> Array:
+        """Error of quantiles: by the frequencies that are missing, and by what was left out."""
+        levels = np.asarray(probability, float)
+        found = self.quantile(levels)
+        near = [self.quantile(np.clip(levels + s * self.lost, 0.0, 1.0)) for s in (-1.0, 1.0)]
+        moved = np.max([np.abs(each - found) for each in near], axis=0)
+        gap = np.abs(found - self.coarse.quantile(levels))
+        return _HONEST * gap + moved + np.spacing(np.abs(found))
+
+    @cached_property
+    def coarse_ends(self) -> float:
+        """Error of the ends of the central 95%, in its width."""
+        levels = np.array([0.025, 0.975])
+        return float(self.doubt(levels).max() / max(np.ptp(self.quantile(levels)), 1e-300))
+
+    @cached_property
+    def error(self) -> float:
+        """Largest error of the quantiles that are tabulated."""
+        return float(self.doubt(LEVELS).max())
+
+
+def invert(law: Law, window: Window, enough: float, most: int, lost: float) -> Series:
+    """Distribution from a characteristic function, with as many frequencies as it takes.
+
+    Parameters
+    ----------
+    law : Law
+    window : Window
+        Holds all but ``lost`` of the probability.
+    enough : float
+        Error of quantiles to reach, in widths of the central 95%.
+    most : int
+        Frequencies that it may cost, on all windows together.
+    lost : float
+        Probability outside the window, and of whatever else was left out.
+
+    Returns
+    -------
+    Series
+    """
+    pieces = _Pieces(law, window)
+    frequencies = _FIRST
+    pieces.whole(frequencies)
+    before, spent = np.inf, frequencies
+    while True:
+        fine, coarse = pieces.tables()
+        ends = fine.quantile([0.025, 0.975])
+        place = fine.quantile(_LEVELS)
+        gap = _HONEST * np.abs(place - coarse.quantile(_LEVELS))
+        unsettled = gap > enough * _SLACK * max(ends[1] - ends[0], 1e-300)
+        near = {end: pieces.near(end, place) & unsettled for end in (-1, 1)}
+        inside = float(gap[unsettled & ~near[-1] & ~near[1]].max(initial=0.0))
+        inner = 0.0 < inside < _FALLING * before
+        before = inside if inside > 0.0 else before
+        ends_near = [end for end, each in near.items() if each.any()]
+        spent += len(ends_near) * _ZOOMED + (2 * frequencies if inner else 0)
+        if spent > most or not (inner or ends_near):
+            return Series(fine, coarse, lost, not unsettled.any())
+        for end in ends_near:
+            pieces.zoom(end)
+        if inner:
+            frequencies *= 2
+            pieces.whole(frequencies)
+
+
+@dataclass
+class _Pieces:
+    """Tables of one distribution: on the whole window, and on shorter ones at its ends."""
+
+    law: Law
+    window: Window
+    middle: tuple[Array, Array, Array] = field(init=False)
+    all: float = field(init=False)
+    at_end: dict[int, list[tuple[Array, Array, Array]]] = field(
+        default_factory=lambda: {-1: [], 1: []}
+    )
+
+    @property
+    def width(self) -> float:
+        return self.window.high - self.window.low
+
+    def length(self, end: int) -> float:
+        """Of the shortest window at an end so far."""
+        return self.width / _SHORTER ** len(self.at_end[end])
+
+    def near(self, end: int, place: Array) -> NDArray[np.bool_]:
+        """Which places lie so near an end of the scale that a shorter window there would help."""
+        window = self.window
+        edge = window.lowest if end < 0 else window.highest
+        reached = window.low if end < 0 else window.high
+        inside = abs(window.centre + reached - edge) < 0.05 * self.width
+        if not inside or len(self.at_end[end]) >= _ZOOMS:
+            return np.zeros(len(place), bool)
+        return np.abs(place - edge) < _NEAR * self.length(end)
+
+    def whole(self, frequencies: int) -> None:
+        """Tabulate the whole window."""
+        length = (1.0 + 2.0 * _ROOM) * self.width
+        start = self.window.low - _ROOM * self.width
+        omega = 2.0 * np.pi / length * np.arange(frequencies + 1.0)
+        phi = self.law.transform(omega, 0, 0.0)
+        self.all = float(phi[0, 0].real)
+        rows = [_rise(each, start, length) for each in (phi[0], phi[1, : 3 * frequencies // 4 + 1])]
+        x = self.window.centre + start + length * np.linspace(0.0, 1.0, len(rows[0]))
+        half = np.interp(x, np.linspace(x[0], x[-1], len(rows[1])), rows[1])
+        narrow = self.law.narrow(x)
+        self.middle = x, rows[0] + narrow, half + narrow
+
+    def zoom(self, end: int) -> None:
+        """Tabulate a window at an end that is shorter than the last."""
+        self.at_end[end].append(())  # type: ignore[arg-type]
+        width = self.length(end)
+        length, start = (1.0 + _ROOM) * width, -_ROOM * width
+        damping = _DAMPED / length
+        omega = 2.0 * np.pi / length * np.arange(_ZOOMED + 1.0)
+        phi = self.law.transform(omega, end, end * damping)
+        phi = np.conj(phi) if end > 0 else phi  # of the distance from the end
+        distance = start + length * np.linspace(0.0, 1.0, 2 * _POINTS + 1)
+        found = []
+        for each in (phi[0], phi[1, : 3 * _ZOOMED // 4 + 1]):
+            damped = _rise(each, start, length, 2 * _POINTS)
+            growth = np.exp(damping * np.maximum(distance, 0.0))
+            # Integrated by parts: the damped distribution function is all that is known.
+            area = np.diff(growth) * 0.5 * (damped[1:] + damped[:-1])
+            found.append(growth * damped - np.append(0.0, np.cumsum(area)))
+        kept = (distance >= 0.0) & (distance <= _TRUSTED * width)
+        distance, rise = distance[kept], [each[kept] for each in found]
+        edge = self.window.lowest if end < 0 else self.window.highest
+        narrow = self.law.narrow(edge - end * distance)
+        if end < 0:
+            values = [each + narrow for each in rise]
+        else:
+            values = [self.all - each + narrow for each in rise]
+        order = slice(None) if end < 0 else slice(None, None, -1)
+        piece = ((edge - end * distance)[order], *(each[order] for each in values))
+        self.at_end[end][-1] = piece  # type: ignore[assignment]
+
+    def tables(self) -> tuple[Distribution, Distribution]:
+        """Put the pieces together: each as far from its end as the next shorter one does not reach."""
+        x, fine, coarse = self.middle
+        for end in (-1, 1):
+            for piece in self.at_end[end]:
+                inner = piece[0][-1] if end < 0 else piece[0][0]
+                rest = x > inner if end < 0 else x < inner
+                parts = [(x[rest], fine[rest], coarse[rest]), piece]
+                parts = parts[::-1] if end < 0 else parts
+                x, fine, coarse = (np.concatenate(pair) for pair in zip(*parts, strict=True))
+        ends = self.window.lowest, self.window.highest
+        return tabulated(x, fine, ends), tabulated(x, coarse, ends)
+
+
+def _rise(phi: NDArray[np.complex128], start: float, length: float, points: int = 0) -> Array:
+    """Distribution function on a period, from its coefficients, smoothed by the filter alone."""
+    frequencies = len(phi) - 1
+    points = points or max(_POINTS, _DENSE * frequencies)
+    kept = phi[1:] * flat_top(np.arange(1.0, frequencies + 1.0) / frequencies)
+    omega = 2.0 * np.pi / length * np.arange(1.0, frequencies + 1.0)
+    waves = np.zeros(points // 2 + 1, complex)
+    waves[1 : frequencies + 1] = np.conj(kept * np.exp(-1j * omega * start)) / (1j * omega)
+    wave = np.fft.irfft(waves, points) * (points / length)
+    rise = phi[0].real * np.linspace(0.0, 1.0, points + 1)
+    return np.append(wave, wave[0]) - wave[0] + rise
+
+
+def flat_top(share: Array) -> Array:
+    """Low-pass filter of a frequency as a share of the highest: 1 below 0.4, 0 above 1.
+
+    What it smooths it leaves as it is, but next to an edge: its kernel has no moments.
+    """
+    return np.asarray(
+        np.where(share < 1.0, 0.5 * erfc((share - 0.7) / (np.sqrt(2.0) * 0.067)), 0.0)
+    )
+
+
+def filtered(
+    phi: NDArray[np.complex128], weight: Array, steps: Sequence[Array], omega: Array
+) -> NDArray[np.complex128]:
+    """Sum of characteristic functions of nodes that lie apart, for two widths of a filter.
+
+    Nodes that stand for a continuum are as good as it below half the frequency of their spacing
+    and say nothing above.
+
+    Parameters
+    ----------
+    phi : ndarray of complex, shape (nodes, frequencies)
+    weight : ndarray, shape (nodes,)
+    steps : sequence of ndarray, shape (nodes,)
+        Distances of the nodes in each direction of their grid.
+    omega : ndarray, shape (frequencies,)
+
+    Returns
+    -------
+    ndarray of complex, shape (2, frequencies)
+    """
+    apart = np.max(steps, axis=0) * omega[-1] > 0.3 * 2.0 * np.pi
+    close = weight[~apart] @ phi[~apart]
+    found = []
+    for cut in (1.0, _NARROWER):
+        window = weight[apart, None]
+        for step in steps:
+            share = np.outer(step[apart], omega) / (2.0 * np.pi * cut)
+            window = window * (0.5 * erfc(np.clip((share - _CUT) * _SHARP, -7.0, 7.0)))
+        found.append(close + np.einsum("gf,gf->f", window, phi[apart]))
+    return np.stack(found)
