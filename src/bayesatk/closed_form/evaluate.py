@@ -184,7 +184,8 @@ def evaluate(
         closed = closed.assign_coords(category=categories)
         levels = levels.assign_coords(category=categories)
     for name, attrs in _monte_carlo(request, posteriors).items():
-        closed[name].attrs.update(attrs)
+        if name in closed:  # equal scores have none to reach
+            closed[name].attrs.update(attrs)
     groups = {
         "posterior": posterior_data,
         "closed_form": closed.assign_attrs(

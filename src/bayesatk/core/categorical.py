@@ -53,7 +53,8 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
     with np.errstate(invalid="ignore"):
         logs = _log_choose(counts[..., None, :], drawn).sum(axis=-1)
         weight = np.exp(logs - _log_choose(trials, credit.k)[..., None])
-    return np.where(trials >= credit.k, weight @ values, np.nan)
+    expected = values[0] + weight @ (values - values[0])  # exact where all are worth the same
+    return np.where(trials >= credit.k, expected, np.nan)
 
 
 def _log_choose(n: ArrayLike, k: ArrayLike) -> Array:
@@ -112,7 +113,7 @@ def _general_moments(
 ) -> tuple[Array, Array]:
     """Mean and second moment over pairs of independent sets of ``k`` trials."""
     drawn, values = credit.values(scores)
-    centre = float(values.mean())
+    centre = float(values[0] + (values - values[0]).mean())
     ways = gammaln(credit.k + 1) - gammaln(drawn + 1).sum(axis=1)
     rows = alpha.reshape(-1, alpha.shape[-1])
     mean, second = np.empty(len(rows)), np.empty(len(rows))
