@@ -255,3 +255,16 @@ def test_one_system_or_two() -> None:
     ratio = beta_distribution(1, 1).pdf(0.5) / beta_distribution(41, 25).pdf(0.5)
     assert float(np.exp(bk.log_bayes_factor_chance(coin, 0.5)[0])) == pytest.approx(ratio)
     assert ratio == pytest.approx(1.132, abs=5e-4)
+
+
+def test_models_with_improper_priors_have_no_probability() -> None:
+    rats = bk.datasets.rat_tumors()
+    fits = {
+        str(a): bk.evaluate(rats, "bayes", prior=bk.HyperPrior(icc=(a, -a)), draws=5, rng=1)
+        for a in (0.5, 1.0)
+    }
+    table = bk.compare_models(fits)
+    assert table["probability"].isna().all()
+    assert np.isfinite(table["elpd_loo"]).all()
+    fits["proper"] = bk.evaluate(rats, "bayes", draws=5, rng=1)
+    assert bk.compare_models(fits)["probability"]["proper"] == pytest.approx(1.0)
