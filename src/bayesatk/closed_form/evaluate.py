@@ -192,7 +192,9 @@ def evaluate(
             bootstrap_draws=request.draws if pooling == "none" else 0
         ),
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
-        **log_likelihood_groups(outcomes, posterior_data, request.prior, keep),
+        **log_likelihood_groups(
+            outcomes, posterior_data, request.prior, keep, request.prior_counts
+        ),
         **predictive_groups(outcomes, posterior_data, request.prior, keep, replicating),
         **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }
