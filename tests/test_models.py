@@ -167,9 +167,7 @@ def test_a_compiled_full_model_takes_new_counts() -> None:
 def test_improper_priors_are_those_given(icc) -> None:
     """Log density of the model, up to a constant: prior of the logits times likelihood."""
     c, n = np.array([2, 9, 0]), 10
-    model = bk.build_beta_binomial(
-        bk.tally((c, n)), form="marginal", prior=bk.HyperPrior(icc=icc)
-    )
+    model = bk.build_beta_binomial(bk.tally((c, n)), form="marginal", prior=bk.HyperPrior(icc=icc))
     logp = model.compile_logp()
     gaps = []
     for x, y in [(0.0, 0.0), (0.5, -4.0), (-1.0, 3.0)]:

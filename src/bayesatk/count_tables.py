@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesatk.columns import Columns, labels
 from bayesatk.encoding import Table
-from bayesatk.validation import OutcomeError, Scores, check_counts, shown
+from bayesatk.validation import OutcomeError, Scores, check_counts, check_trials, shown
 
 _WHOLE = re.compile(r"\s*\d{1,18}(\.0*)?\s*", re.ASCII)
 
@@ -28,6 +28,7 @@ def count_successes(table: Columns, scores: Scores) -> Table:
     cell = system * len(questions) + question
     _refuse_twice(table, cell)
     trials, successes = (_whole(table, role) for role in ("trials", "successes"))
+    check_trials(trials, f"column {table.roles['trials']!r}")
     if (successes > trials).any():
         row = int(np.argmax(successes > trials))
         raise OutcomeError(

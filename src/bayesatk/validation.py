@@ -20,6 +20,7 @@ Scores = Mapping[Any, float]
 
 # Totals stay below this, so that no sum of counts leaves int64.
 _MOST = 2**62
+_MOST_TRIALS = 10**9  # of one question: beyond, sums of counts would lose digits in doubles
 _LARGEST = 1e100  # score; squares and products of larger ones overflow
 
 
@@ -146,6 +147,23 @@ def check_total(counts: NDArray[np.int64], name: str) -> None:
         raise OutcomeError(
             f"{name} must have a total below 2**62; the largest is {int(counts.max())}. Check the "
             "unit of these counts."
+        )
+
+
+def check_trials(trials: NDArray[np.int64], name: str) -> None:
+    """Refuse more trials of one question than can be computed with, before anything is allocated.
+
+    Examples
+    --------
+    >>> check_trials(np.array([10, 20]), "trials")
+    """
+    most = int(trials.max(initial=0))
+    if most > _MOST_TRIALS:
+        where = tuple(int(i) for i in np.argwhere(trials == most)[0])
+        raise OutcomeError(
+            f"{name} must give every question at most 10^9 trials; got {most} at position {where}. "
+            "Check the unit of these counts, or divide successes and trials by a common number: "
+            "from 10^9 trials on, a success rate is known to 2e-5 either way."
         )
 
 

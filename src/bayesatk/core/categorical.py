@@ -50,19 +50,20 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
         reached = finite(pass_at(credit.k), above, trials[..., None])
         return np.asarray(lowest + reached @ steps)
     drawn, values = credit.values(scores)
-    with np.errstate(invalid="ignore"):
-        logs = _log_choose(counts[..., None, :], drawn).sum(axis=-1)
-        weight = np.exp(logs - _log_choose(trials, credit.k)[..., None])
-    expected = values[0] + weight @ (values - values[0])  # exact where all are worth the same
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        ways = _log_choose(counts, credit.k)
+        logs = sum(ways[..., c, drawn[:, c]] for c in range(counts.shape[-1]))
+        weight = np.exp(logs - _log_choose(trials, credit.k)[..., -1:])
+        expected = values[0] + weight @ (values - values[0])  # exact where all are worth the same
     return np.where(trials >= credit.k, expected, np.nan)
 
 
-def _log_choose(n: ArrayLike, k: ArrayLike) -> Array:
-    """Log binomial coefficient; minus infinity where k > n."""
-    n, k = np.asarray(n, float), np.asarray(k, float)
-    possible = k <= n
-    rest = np.where(possible, n - k, 0.0)
-    return np.where(possible, gammaln(n + 1) - gammaln(k + 1) - gammaln(rest + 1), -np.inf)
+def _log_choose(n: NDArray[np.int64], k: int) -> Array:
+    """Log binomial coefficients ``C(n, i)`` for i = 0..k; minus infinity where i > n."""
+    i = np.arange(k)
+    factors = np.maximum(n[..., None] - i, 0) / (i + 1.0)
+    steps = np.concatenate([np.ones((*n.shape, 1)), factors], axis=-1)
+    return np.asarray(np.cumsum(np.log(steps), axis=-1))
 
 
 def category_moments(
@@ -130,7 +131,13 @@ def _general_moments(
 
 
 def _log_rise(alpha: Array, counts: NDArray[np.int64]) -> Array:
-    """Log moment ``E prod p_c^counts_c`` under Dirichlet(alpha)."""
-    total, drawn = alpha.sum(), counts.sum(axis=1)
-    rises = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=1)
-    return np.asarray(rises - gammaln(total + drawn) + gammaln(total))
+    """Log moment ``E prod p_c^counts_c`` under Dirichlet(alpha), by products: all are short."""
+    rises = [_rises(a, int(column.max())) for a, column in zip(alpha, counts.T, strict=True)]
+    parts = [own[column] for own, column in zip(rises, counts.T, strict=True)]
+    drawn = counts.sum(axis=1)
+    return np.asarray(np.sum(parts, axis=0) - _rises(float(alpha.sum()), int(drawn.max()))[drawn])
+
+
+def _rises(alpha: float, most: int) -> Array:
+    """Log of ``alpha (alpha + 1) ... (alpha + i - 1)`` for i = 0..most."""
+    return np.concatenate([[0.0], np.cumsum(np.log(alpha + np.arange(most)))])

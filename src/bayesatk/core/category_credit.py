@@ -126,7 +126,7 @@ class CategoryCredit:
 
 
 def _best(ascending: Array, missed: Array) -> Array:
-    """Expected best score, from the probabilities that no draw is above each but the highest.
+    """Return the expected best score; `missed` says how likely no draw is above each lower one.
 
     A sum of steps above the lowest score: equal scores give that score exactly.
     """
