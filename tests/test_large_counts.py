@@ -103,6 +103,24 @@ def test_estimates_cost_nothing_of_the_size_of_the_trials() -> None:
     assert peak < 50e6
 
 
+@pytest.mark.parametrize("worth", [None, lambda counts, scores: (counts > 0).mean(axis=1)])
+@pytest.mark.parametrize("k", [1, 2, 50, 20_000])
+@pytest.mark.parametrize(
+    "alpha", [[1e-300] * 3, [1e-300, 1.0, 1e12], [1e12] * 3, [1e-9, 1e9, 1.0], [1.0, 1.0, 1e9]]
+)
+def test_categories_at_extreme_parameters(worth, k: int, alpha) -> None:
+    credit, alpha = CategoryCredit(k, worth), np.array(alpha)
+    if worth is not None and k > 50:
+        return  # refused: too many compositions
+    for scores in ([0.0, 0.5, 1.0], [0.0, -1e100, 1e100], [2.0, 2.0, 2.0]):
+        top = float(np.abs(scores).max()) if worth is None else 1.0
+        mean, variance = category_moments(credit, alpha, scores)
+        p = np.clip(alpha, 1e-9, 1e9)
+        found = [mean, credit.predictive(alpha, scores), credit.latent(p / p.sum(), scores)]
+        assert (np.abs(found) <= top * (1 + 1e-9)).all()
+        assert 0.0 <= variance <= top**2 * (1 + 1e-9)
+
+
 def test_a_worth_of_ones_own_on_many_trials() -> None:
     def mean(counts, scores):
         return counts @ scores / counts.sum(axis=1)

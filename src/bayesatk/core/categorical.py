@@ -66,6 +66,7 @@ def _log_choose(n: NDArray[np.int64], k: int) -> Array:
     return np.asarray(np.cumsum(np.log(steps), axis=-1))
 
 
+@np.errstate(under="ignore")
 def category_moments(
     credit: CategoryCredit, alpha: ArrayLike, scores: ArrayLike
 ) -> tuple[Array, Array]:
@@ -100,12 +101,19 @@ def category_moments(
     total = alpha.sum(axis=-1)[..., None]
     log_missed, log_ratio = np.zeros(above.shape), np.zeros(above.shape)
     for i in range(credit.k):
-        log_missed += np.log1p(-above / (total + i))
-        log_ratio += np.log1p(credit.k * above / ((total + credit.k + i) * (below + i)))
+        rest, size = below + i, total + i
+        part = np.minimum(above / size, 0.5)  # more of it would round to one
+        log_missed += np.where(part < 0.5, np.log1p(-part), np.log(rest / size))
+        log_ratio += np.log1p(credit.k / (size + credit.k) * above / rest)
     weighted = np.exp(log_missed) * steps
     later = np.cumsum(weighted, axis=-1)  # sum over b <= c
     pairs = 2.0 * later - weighted
-    variance = (weighted * np.expm1(log_ratio) * pairs).sum(axis=-1)
+    spread = np.where(  # E F^2k / E F^k, which is at most one, less E F^k
+        log_ratio < 1.0,
+        np.exp(log_missed) * np.expm1(np.minimum(log_ratio, 1.0)),
+        np.exp(log_missed + log_ratio) - np.exp(log_missed),
+    )
+    variance = (spread * steps * pairs).sum(axis=-1)
     return np.asarray(lowest - np.expm1(log_missed) @ steps), variance
 
 
@@ -119,23 +127,22 @@ def _general_moments(
     rows = alpha.reshape(-1, alpha.shape[-1])
     mean, second = np.empty(len(rows)), np.empty(len(rows))
     for row, own in enumerate(rows):
-        pmf = np.exp(ways + _log_rise(own, drawn))
+        rises = [_rises(a, 2 * credit.k) for a in own]
+        total = _rises(float(own.sum()), 2 * credit.k)
+        pmf = np.exp(ways + _at(rises, drawn) - total[credit.k])
         mean[row] = pmf @ (values - centre)
         second[row] = 0.0
         for first, weight, value in zip(drawn, ways, values - centre, strict=True):
-            joint = np.exp(weight + ways + _log_rise(own, drawn + first))
+            joint = np.exp(weight + ways + _at(rises, drawn + first) - total[2 * credit.k])
             second[row] += value * (joint @ (values - centre))
     shape = alpha.shape[:-1]
     variance = np.maximum(second - mean**2, 0.0)
     return (mean + centre).reshape(shape), variance.reshape(shape)
 
 
-def _log_rise(alpha: Array, counts: NDArray[np.int64]) -> Array:
-    """Log moment ``E prod p_c^counts_c`` under Dirichlet(alpha), by products: all are short."""
-    rises = [_rises(a, int(column.max())) for a, column in zip(alpha, counts.T, strict=True)]
-    parts = [own[column] for own, column in zip(rises, counts.T, strict=True)]
-    drawn = counts.sum(axis=1)
-    return np.asarray(np.sum(parts, axis=0) - _rises(float(alpha.sum()), int(drawn.max()))[drawn])
+def _at(rises: list[Array], counts: NDArray[np.int64]) -> Array:
+    """Add up the rises of every category at its count; shape (compositions,)."""
+    return np.asarray(sum(own[column] for own, column in zip(rises, counts.T, strict=True)))
 
 
 def _rises(alpha: float, most: int) -> Array:

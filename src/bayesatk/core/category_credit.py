@@ -58,6 +58,7 @@ class CategoryCredit:
             )
         return counts, values
 
+    @np.errstate(under="ignore")
     def latent(self, p: ArrayLike, scores: ArrayLike) -> Array:
         """Return the expected worth of ``k`` fresh trials at known probabilities.
 
@@ -85,6 +86,7 @@ class CategoryCredit:
         pmf = np.exp(xlogy(drawn, p[..., None, :]).sum(axis=-1) + ways)
         return np.asarray(values[0] + pmf @ (values - values[0]))
 
+    @np.errstate(under="ignore")
     def predictive(self, alpha: ArrayLike, scores: ArrayLike) -> Array:
         """Return the expected worth of ``k`` fresh trials when ``p ~ Dirichlet(alpha)``.
 
