@@ -61,7 +61,8 @@ def _whole(table: Columns, role: str) -> NDArray[np.int64]:
         row = next(row for row, value in enumerate(values) if isinstance(value, bool))
         raise OutcomeError(
             f"column {table.roles[role]!r} must hold whole numbers >= 0; {table.place(row)} has "
-            f"{values[row]}. Correct it, or name another column: columns={{{role!r}: ...}}."
+            f"{values[row]}. Correct it, or name another column: bayesatk.tally(data, "
+            f"columns={{{role!r}: ...}})."
         )
     if isinstance(values, Sequence) and any(isinstance(value, str) for value in values):
         for row, value in enumerate(values):
@@ -69,7 +70,7 @@ def _whole(table: Columns, role: str) -> NDArray[np.int64]:
                 raise OutcomeError(
                     f"column {table.roles[role]!r} must hold whole numbers >= 0; "
                     f"{table.place(row)} has {shown(value)}. Correct it, or name another column: "
-                    f"columns={{{role!r}: ...}}."
+                    f"bayesatk.tally(data, columns={{{role!r}: ...}})."
                 )
         values = [int(value.split(".")[0]) for value in values]
     return check_counts(values, f"column {table.roles[role]!r}")

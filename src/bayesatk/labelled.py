@@ -71,7 +71,7 @@ def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
     if isinstance(values, xr.Dataset | pd.DataFrame):
         raise OutcomeError(
             f"{name} must be an array of counts; got a {type(values).__name__}. Pass one of its "
-            "columns or variables, or leave trials= out for a table of outcomes."
+            "columns or variables; a table of outcomes needs no trials."
         )
     if isinstance(values, pd.Series):
         plain = isinstance(values.index, pd.RangeIndex)

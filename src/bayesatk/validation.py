@@ -134,7 +134,7 @@ def check_counts(values: object, name: str) -> NDArray[np.int64]:
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise OutcomeError(
             f"{name} must be whole numbers >= 0 and below 2**62; got {array[where]} at position "
-            f"{where}. Check this count; outcomes themselves are given without trials=."
+            f"{where}. Check this count; outcomes themselves need no trials."
         )
     counts = array.astype(np.int64)
     check_total(counts, name)
@@ -170,10 +170,13 @@ def check_trials(trials: NDArray[np.int64], name: str) -> None:
 def refuse_masked(values: object, name: str) -> None:
     """Refuse a masked array: what lies under the mask would be read as data."""
     if isinstance(values, np.ma.MaskedArray):
-        raise OutcomeError(
-            f"{name} must be a plain array; got a masked array. Use .filled(np.nan) on its floats "
-            "and say what the masked values mean with missing=."
+        remedy = (
+            "Use .astype(float).filled(np.nan) on it, and say what is missing then means: "
+            "bayesatk.tally(data, missing='ignore')."
+            if name == "data"
+            else "Use .compressed() on it, and on what goes with it, to leave questions out."
         )
+        raise OutcomeError(f"{name} must be a plain array; got a masked array. {remedy}")
 
 
 def check_labels(labels: object, name: str, number: int) -> list[Any]:
