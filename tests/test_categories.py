@@ -10,6 +10,8 @@ from scipy.special import gammaln, ndtr
 
 import bayesatk as bk
 from bayesatk.closed_form import categories as closed_categories
+from bayesatk.core.categorical import category_finite, category_moments
+from bayesatk.core.category_credit import CategoryCredit
 from tests.conftest import FALSE_ALARM
 
 SCORES = {"fail": 0.0, "part": 0.5, "pass": 1.0}
@@ -426,3 +428,41 @@ def test_where_importance_sampling_fails_the_sampler_takes_over() -> None:
     sampled = bk.sample(data, "bayes", rng=2, progressbar=False)
     exact, drawn = cell(fit, "bayes", "mean"), sampled["posterior"]["bayes"].sel(target="questions")
     assert float(drawn.mean()) == pytest.approx(exact, abs=0.2 * float(drawn.std()))
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("scores", [{0: 2.0, 1: 2.0}, {0: 0.3, 1: 0.3, 2: 0.3}])
+def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
+    runs = {"a": [[0, 1], [1, 1]], "b": [[0, 0], [1, 0]]}
+    data, score = bk.tally(runs, scores=scores), scores[0]
+    fit = bk.evaluate(data, "bayes max@1,4", pooling=pooling, rng=1, draws=50)
+    rows = bk.table(fit)
+    for name in ("mean", "ci_lower", "ci_upper"):
+        np.testing.assert_allclose(rows[name], score, rtol=1e-14)
+    np.testing.assert_allclose(rows["sd"], 0.0, atol=1e-14)  # partial: mixed over weighted points
+    known = ~rows["metric"].isin(["max@4"])
+    np.testing.assert_allclose(rows["estimate"][known], score, rtol=1e-14)
+    assert not bk.results.notes(fit)
+    assert (bk.category_table(fit)["mean"] == 1.0).all()  # there is nothing to reach
+    compared = bk.compare(fit, rng=1)["comparison"]["bayes"]
+    assert float(compared.sel(system="a", other="b", target="questions", contrast="mean")) == 0.0
+    bk.report(fit, tmp_path / "report.html")
+    bk.save(fit, tmp_path / "fit.nc")
+
+
+def test_equal_scores_are_sampled() -> None:
+    data = bk.tally([[0, 1], [1, 1]], scores={0: 2.0, 1: 2.0})
+    options = {"draws": 20, "tune": 20, "chains": 2, "progressbar": False, "rng": 1}
+    fit = bk.sample(data, "bayes max@3", pooling="none", **options)
+    np.testing.assert_allclose(bk.table(fit)["mean"], 2.0, rtol=1e-14)
+    assert (bk.category_table(fit)["mean"] == 1.0).all()
+
+
+@pytest.mark.parametrize("worth", [lambda counts, scores: np.full(len(counts), 0.3), None])
+def test_a_constant_worth_is_exact(worth) -> None:
+    credit, scores = CategoryCredit(3, worth), [0.3, 0.3, 0.3]
+    p = np.array([0.2, 0.7, 0.1])
+    assert credit.latent(p, scores) == 0.3
+    assert credit.predictive(1.0 + p, scores) == 0.3
+    assert category_finite(credit, [1, 2, 3], scores) == 0.3
+    assert [float(one) for one in category_moments(credit, 1.0 + p, scores)] == [0.3, 0.0]

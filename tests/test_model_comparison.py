@@ -128,8 +128,13 @@ def test_importance_sampling_on_both_kinds_of_draws_agrees(pooling) -> None:
 
 def test_the_group_is_the_marginal_likelihood_of_each_draw() -> None:
     c, n = (np.array(values) for values in DATA["ragged"])
-    for pooling in ("partial", "complete"):
+    for pooling in POOLINGS:
         fit = _fit((c, n), pooling)
+        if pooling == "none":
+            expected = betabinom(n, 1, 1).logpmf(c)
+            group = fit["log_likelihood"]["successes"].values
+            np.testing.assert_allclose(group, np.broadcast_to(expected, group.shape), rtol=1e-10)
+            continue
         group, draws = fit["log_likelihood"]["successes"], fit["posterior"].to_dataset()
         assert group.dims == ("chain", "draw", "system", "question")
         mean = draws["mean_p"].values[..., None]
@@ -139,7 +144,6 @@ def test_the_group_is_the_marginal_likelihood_of_each_draw() -> None:
         else:
             expected = binom(n, mean).logpmf(c)
         np.testing.assert_allclose(group.values, expected, rtol=1e-7, atol=1e-7)
-    assert "log_likelihood" not in _fit((c, n), "none").children
     many = bk.tally((np.zeros(300, int), 3))
     assert "log_likelihood" not in bk.evaluate(many, "bayes", rng=1).children
     kept = bk.evaluate(many, "bayes", draws=3, keep=["log_likelihood"], rng=1)
@@ -255,3 +259,51 @@ def test_one_system_or_two() -> None:
     ratio = beta_distribution(1, 1).pdf(0.5) / beta_distribution(41, 25).pdf(0.5)
     assert float(np.exp(bk.log_bayes_factor_chance(coin, 0.5)[0])) == pytest.approx(ratio)
     assert ratio == pytest.approx(1.132, abs=5e-4)
+
+
+def test_models_with_improper_priors_have_no_probability() -> None:
+    rats = bk.datasets.rat_tumors()
+    fits = {
+        str(a): bk.evaluate(rats, "bayes", prior=bk.HyperPrior(icc=(a, -a)), draws=5, rng=1)
+        for a in (0.5, 1.0)
+    }
+    table = bk.compare_models(fits)
+    assert table["probability"].isna().all()
+    assert np.isfinite(table["elpd_loo"]).all()
+    fits["proper"] = bk.evaluate(rats, "bayes", draws=5, rng=1)
+    assert bk.compare_models(fits)["probability"]["proper"] == pytest.approx(1.0)
+
+
+def test_arviz_takes_models_without_pooling() -> None:
+    """Their likelihood is a known constant: no warning, no effective parameter, k far below 0."""
+    rats = bk.datasets.rat_tumors()
+    fits = {pooling: bk.evaluate(rats, "bayes", pooling=pooling, rng=1) for pooling in POOLINGS}
+    found, exact = az.loo(fits["none"], pointwise=True), bk.exact_loo(fits["none"])
+    np.testing.assert_allclose(found.elpd_i, exact.elpd_i, rtol=1e-11)
+    assert found.p == pytest.approx(0.0, abs=1e-9)
+    assert float(found.pareto_k.max()) < 0.0
+    table = az.compare(fits, round_to="none")
+    assert list(table.index) == ["partial", "complete", "none"]
+    own = bk.compare_models(fits)
+    np.testing.assert_allclose(
+        table["elpd_diff"].abs(), own["elpd_diff"].abs()[table.index], atol=0.1
+    )
+    mixed = az.compare({"none": exact, "psis": fits["none"]}, round_to="none")
+    np.testing.assert_allclose(mixed["elpd_diff"], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_arviz_takes_questions_that_a_system_never_tried(pooling) -> None:
+    runs = {"a": [[1, 0], [None, None]], "b": [[1, 1], [0, 1]]}
+    fit = bk.evaluate(bk.tally(runs, missing="ignore"), "bayes", pooling=pooling, rng=1)
+    never = az.loo(fit, pointwise=True).elpd_i.sel(system="a", question=1)
+    assert float(never) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_prior_trials_are_in_the_likelihood_without_pooling() -> None:
+    data = bk.tally([[1, 0, 1], [1, 1, 1]])
+    options = {"pooling": "none", "rng": 1}
+    fit = bk.evaluate(data, "bayes", prior_trials=[[1, 1], [0, 1]], prior_weight=0.5, **options)
+    found = az.loo(fit, pointwise=True).elpd_i.values[0]
+    expected = betabinom(3, [2.0, 1.5], [1.0, 1.5]).logpmf([2, 3])
+    np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -4,6 +4,8 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from scipy.special import expit
+from scipy.stats import betabinom
 
 import bayesatk as bk
 from tests.conftest import FALSE_ALARM, METRICS
@@ -159,3 +161,25 @@ def test_a_compiled_full_model_takes_new_counts() -> None:
     assert sampled["posterior"]["question"].values.tolist() == ["x", "y"]
     with pytest.raises(ValueError, match=r"2 question\(s\) the model was compiled for; got 1"):
         compiled.sample([[1, 0]], "pass@1")
+
+
+@pytest.mark.parametrize("icc", [(0.3, -0.3), (0.5, -0.5), (1.5, -1.5)])
+def test_improper_priors_are_those_given(icc) -> None:
+    """Log density of the model, up to a constant: prior of the logits times likelihood."""
+    c, n = np.array([2, 9, 0]), 10
+    model = bk.build_beta_binomial(bk.tally((c, n)), form="marginal", prior=bk.HyperPrior(icc=icc))
+    logp = model.compile_logp()
+    gaps = []
+    for x, y in [(0.0, 0.0), (0.5, -4.0), (-1.0, 3.0)]:
+        mean, r = expit([x, y])
+        total = (1.0 - r) / r
+        expected = betabinom(n, mean * total, (1.0 - mean) * total).logpmf(c).sum()
+        expected += np.log(mean * (1.0 - mean)) + icc[0] * np.log(r) + icc[1] * np.log1p(-r)
+        gaps.append(logp({"mean_p_logodds__": [x], "icc_interval__": [y]}) - expected)
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("icc", [(0.5, -0.4), (0.0, 0.0), (np.inf, -np.inf), (1.0,), 1.0])
+def test_other_improper_priors_are_refused(icc) -> None:
+    with pytest.raises(ValueError, match="prior: icc must be two Beta parameters > 0"):
+        bk.HyperPrior(icc=icc)

@@ -168,3 +168,13 @@ def test_counting_is_the_same_for_every_layout(dtype, columns) -> None:
         successes, trials = count_ones(layout)
         np.testing.assert_array_equal(successes, expected)
         assert trials == columns
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e155, 1e308])
+def test_scores_of_any_size_are_only_units(size) -> None:
+    matrix, w = [[0, 1, 2], [2, 2, 1]], np.array([-1.0, 0.25, 0.5])
+    for function in (bk.bayes, bk.avg):
+        with np.errstate(all="raise"):
+            found = function(matrix, w * size)
+        np.testing.assert_allclose(found, np.array(function(matrix, w)) * size, rtol=1e-14)
+    assert bk.bayes([[0, 1]], [0.0, 0.0]) == (0.0, 0.0)

@@ -96,7 +96,8 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
             seen = f"several could be it: {matches}" if matches else "none has a usual name"
             raise OutcomeError(
                 f"the table must have one {role} column; {seen} among {shown(list(names), 400)}. "
-                f"Name it: columns={{{role!r}: ...}}; if two share a name, rename one."
+                f"Name it: bayesatk.tally(data, columns={{{role!r}: ...}}); if two share a name, "
+                "rename one."
             )
     twice = [name for name in found.values() if list(names).count(name) > 1]
     if twice:

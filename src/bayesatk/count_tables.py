@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesatk.columns import Columns, labels
 from bayesatk.encoding import Table
-from bayesatk.validation import OutcomeError, Scores, check_counts, shown
+from bayesatk.validation import OutcomeError, Scores, check_counts, check_trials, shown
 
 _WHOLE = re.compile(r"\s*\d{1,18}(\.0*)?\s*", re.ASCII)
 
@@ -28,6 +28,7 @@ def count_successes(table: Columns, scores: Scores) -> Table:
     cell = system * len(questions) + question
     _refuse_twice(table, cell)
     trials, successes = (_whole(table, role) for role in ("trials", "successes"))
+    check_trials(trials, f"column {table.roles['trials']!r}")
     if (successes > trials).any():
         row = int(np.argmax(successes > trials))
         raise OutcomeError(
@@ -60,7 +61,8 @@ def _whole(table: Columns, role: str) -> NDArray[np.int64]:
         row = next(row for row, value in enumerate(values) if isinstance(value, bool))
         raise OutcomeError(
             f"column {table.roles[role]!r} must hold whole numbers >= 0; {table.place(row)} has "
-            f"{values[row]}. Correct it, or name another column: columns={{{role!r}: ...}}."
+            f"{values[row]}. Correct it, or name another column: bayesatk.tally(data, "
+            f"columns={{{role!r}: ...}})."
         )
     if isinstance(values, Sequence) and any(isinstance(value, str) for value in values):
         for row, value in enumerate(values):
@@ -68,7 +70,7 @@ def _whole(table: Columns, role: str) -> NDArray[np.int64]:
                 raise OutcomeError(
                     f"column {table.roles[role]!r} must hold whole numbers >= 0; "
                     f"{table.place(row)} has {shown(value)}. Correct it, or name another column: "
-                    f"columns={{{role!r}: ...}}."
+                    f"bayesatk.tally(data, columns={{{role!r}: ...}})."
                 )
         values = [int(value.split(".")[0]) for value in values]
     return check_counts(values, f"column {table.roles[role]!r}")

@@ -4,6 +4,7 @@ Outcomes become codes (position in the score mapping, `CODE_MISSING`, or `CODE_I
 is coerced, and the first invalid cell is named in the error.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -109,10 +110,16 @@ def _encode_one(value: Any, known: Mapping[Any, int]) -> int:
 def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
     """Return the error for an outcome that no score covers."""
     allowed = ", ".join(shown(label) for label in scores)
+    known = "".join(f"{shown(label)}: {score:g}, " for label, score in scores.items())
+    remedy = (
+        "Score every outcome that may occur: "
+        f"bayesatk.tally(data, scores={{{known}{shown(value)}: ...}})."
+        if is_category(value) and value not in (math.inf, -math.inf)
+        else "Write every outcome as text, a number or true/false."
+    )
     return OutcomeError(
-        f"outcome {shown(value)} at {where} is not one of {allowed}. Map every outcome that may "
-        "occur with scores={outcome: score, ...}; an unknown or failed one is None or NaN, with a "
-        "missing= policy."
+        f"outcome {shown(value)} at {where} is not one of {allowed}. {remedy} Write an unknown or "
+        "failed one as None, and use bayesatk.tally(data, missing='ignore')."
     )
 
 
@@ -194,7 +201,8 @@ def _read_array(data: NDArray[Any], scores: Scores, within: str) -> Table:
     if data.ndim not in (2, 3) or data.size == 0:
         raise OutcomeError(
             "an array of outcomes must be non-empty with dims (question, trial) or (system, "
-            f"question, trial); got shape {data.shape}. Success counts go in with trials=...."
+            f"question, trial); got shape {data.shape}. Success counts go in with the trials of "
+            "each question: bayesatk.tally(data, trials=...)."
         )
     codes = encode(data, scores)
     if (codes == CODE_INVALID).any():

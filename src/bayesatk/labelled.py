@@ -22,6 +22,7 @@ from bayesatk.validation import (
     check_counts,
     check_scores,
     check_total,
+    check_trials,
 )
 
 _DIMS = ("system", "question", "trial")
@@ -52,6 +53,7 @@ def read_successes(data: object, trials: object) -> Table:
             f"{hits.shape} successes."
         ) from None
     check_total(runs, "trials")
+    check_trials(runs, "trials")
     if (hits > runs).any():
         where = tuple(int(i) for i in np.argwhere(hits > runs)[0])
         raise OutcomeError(
@@ -69,7 +71,7 @@ def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
     if isinstance(values, xr.Dataset | pd.DataFrame):
         raise OutcomeError(
             f"{name} must be an array of counts; got a {type(values).__name__}. Pass one of its "
-            "columns or variables, or leave trials= out for a table of outcomes."
+            "columns or variables; a table of outcomes needs no trials."
         )
     if isinstance(values, pd.Series):
         plain = isinstance(values.index, pd.RangeIndex)
@@ -155,6 +157,7 @@ def read_counts(data: xr.Dataset) -> tuple[Table, Scores]:
                 f"missing must match count; got shape {gaps.shape} for {checked.shape}."
             )
         check_total(checked.sum(axis=-1) + gaps, "count plus missing")
+    check_trials(checked.sum(axis=-1) + gaps, "count")
     if checked.size == 0:
         raise OutcomeError(
             f"count must hold at least one system and question; got shape {checked.shape}."

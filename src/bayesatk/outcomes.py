@@ -100,7 +100,7 @@ class Outcomes:
             raise OutcomeError(
                 "data must have two categories, scored 0 and 1, for a metric of successes; got "
                 f"scores {scores.tolist()}. Say which succeed, as in success='score >= 0.5' or "
-                "data.with_success('score >= 0.5')."
+                "bayesatk.tally(data).with_success('score >= 0.5')."
             )
         correct = self.dataset["count"].isel(category=int(np.argmax(scores)), drop=True)
         return correct.rename("successes")
@@ -326,11 +326,11 @@ def finish(
         where = f"system {table.systems[first[0]]!r}, question {table.questions[first[1]]!r}"
         what = "has no trials" if absent[first] else f"has {table.missing[first]} missing outcomes"
         remedy = (
-            "Say what they mean: missing='ignore' leaves them out, missing='wrong' counts them as "
-            "the lowest score."
+            "Say what they mean: bayesatk.tally(data, missing='ignore') leaves them out, "
+            "bayesatk.tally(data, missing='wrong') counts them as the lowest score."
             if missing == "error"
-            else "missing='wrong' cannot tell how many trials to count as wrong. Use "
-            "missing='ignore', or give the missing outcomes as None."
+            else "Nobody knows how many trials to count as wrong. Use bayesatk.tally(data, "
+            "missing='ignore'), or give the missing outcomes as None."
         )
         raise OutcomeError(
             f"missing: {where} {what} ({lacking} missing outcomes and {unrun} questions never run "

@@ -41,7 +41,7 @@ def bayes(R: ArrayLike, w: ArrayLike | None = None, R0: ArrayLike | None = None)
     >>> round(mu, 6), round(sigma, 6)
     (0.575, 0.084275)
     """
-    scores = _scores(w)
+    scores, power = _scaled(_scores(w))
     count = _category_counts(R, len(scores), "R")
     if R0 is not None:
         prior = _category_counts(R0, len(scores), "R0")
@@ -55,7 +55,8 @@ def bayes(R: ArrayLike, w: ArrayLike | None = None, R0: ArrayLike | None = None)
     share = concentration / total
     mean = share @ scores
     spread = np.einsum("ac,ac->a", share, (scores - mean[:, None]) ** 2) / (total[:, 0] + 1.0)
-    return Estimate(float(mean.mean()), float(np.sqrt(spread.sum()) / len(mean)))
+    sd = np.sqrt(spread.sum()) / len(mean)
+    return Estimate(float(np.ldexp(mean.mean(), power)), float(np.ldexp(sd, power)))
 
 
 def bayes_ci(
@@ -89,11 +90,12 @@ def avg(R: ArrayLike, w: ArrayLike | None = None) -> Estimate:
     >>> round(mu, 6), round(sigma, 6)
     (0.7, 0.165831)
     """
-    scores = _scores(w)
+    scores, power = _scaled(_scores(w))
     count = _category_counts(R, len(scores), "R")
     trials = count[0].sum()
     mean = float((count @ scores).sum() / count.sum())
-    return Estimate(mean, bayes(R, w).sigma * float((trials + len(scores)) / trials))
+    sd = bayes(R, scores).sigma * float((trials + len(scores)) / trials)
+    return Estimate(float(np.ldexp(mean, power)), float(np.ldexp(sd, power)))
 
 
 def avg_ci(
@@ -117,6 +119,12 @@ def _scores(w: ArrayLike | None) -> NDArray[np.float64]:
     if scores.ndim != 1 or len(scores) < 2 or not np.isfinite(scores).all():
         raise ValueError(f"w must be a vector of at least two finite scores; got {w!r}.")
     return scores
+
+
+def _scaled(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Divide scores by a power of two (exactly), so that no square overflows or vanishes."""
+    power = int(np.frexp(np.abs(scores).max())[1])
+    return np.ldexp(scores, -power), power
 
 
 def _score_range(w: ArrayLike | None) -> tuple[float, float]:

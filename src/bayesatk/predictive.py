@@ -28,7 +28,8 @@ from bayesatk.outcomes import Outcomes
 Array = NDArray[np.float64]
 _AUTOMATIC = 200_000  # replicated counts up to which they are drawn without being asked for
 _PRIOR_DRAWS = 500
-_TINY = np.nextafter(0.0, 1.0)
+_TINY = 5e-324  # the smallest number above zero
+_LEAST = 1e-300  # of an icc: its inverse is a number
 
 
 def predictive_groups(
@@ -171,12 +172,15 @@ def replicated_categories(
     shape = (*np.broadcast_shapes(mean.shape[:-1], trials.shape), mean.shape[-1])
     p = np.broadcast_to(mean, shape)
     if icc is not None:
-        concentration = ((1.0 - icc) / icc)[..., None]
-        gamma = rng.standard_gamma(np.broadcast_to(np.maximum(mean * concentration, _TINY), shape))
+        concentration = ((1.0 - icc) / np.maximum(icc, _LEAST))[..., None]
+        with np.errstate(under="ignore"):
+            alpha = np.maximum(mean * concentration, _TINY)
+        gamma = rng.standard_gamma(np.broadcast_to(alpha, shape))
         total = gamma.sum(axis=-1, keepdims=True)
         # All underflow where the questions are all or none: one category, by its mean.
         certain = np.eye(shape[-1])[_chosen(p, rng)]
-        p = np.where(total > 0.0, gamma / np.where(total > 0.0, total, 1.0), certain)
+        with np.errstate(under="ignore"):
+            p = np.where(total > 0.0, gamma / np.where(total > 0.0, total, 1.0), certain)
     return rng.multinomial(np.broadcast_to(trials, shape[:-1]), p)
 
 
@@ -200,7 +204,8 @@ def replicated_counts(
     """
     if icc is None:
         return rng.binomial(trials, mean)
-    total, tiny = (1.0 - icc) / icc, np.nextafter(0.0, 1.0)
+    total = (1.0 - icc) / np.maximum(icc, _LEAST)
     shape = np.broadcast_shapes(mean.shape, icc.shape, trials.shape)
-    alpha, beta = np.maximum(mean * total, tiny), np.maximum((1.0 - mean) * total, tiny)
+    with np.errstate(under="ignore"):
+        alpha, beta = np.maximum(mean * total, _TINY), np.maximum((1.0 - mean) * total, _TINY)
     return rng.binomial(trials, rng.beta(alpha, beta, shape))

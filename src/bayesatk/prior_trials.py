@@ -1,6 +1,7 @@
 """Earlier trials of the same questions: read, discounted, and held against the data."""
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
@@ -47,8 +48,8 @@ def read_prior_trials(
             raise OutcomeError(
                 f"prior_trials must have the same {name} labels as the data, in the same order; "
                 f"got {len(theirs)} ({shown(theirs.tolist(), 60)}) for {len(ours)} "
-                f"({shown(ours.tolist(), 60)}). Tally both with the "
-                "same scores= and questions=."
+                f"({shown(ours.tolist(), 60)}). Use bayesatk.tally(data, scores=..., "
+                "questions=...) for both."
             )
     if len(before.systems) != 1 and before.systems != outcomes.systems:
         raise OutcomeError(
@@ -65,7 +66,12 @@ def read_prior_trials(
 
 
 def _tallied(prior_trials: object, scores: dict[str, float]) -> Outcomes:
-    """Tally prior trials by the scores of the data, whose labels may have been numbers."""
+    """Tally prior trials by the scores of the data, whose labels may have been numbers.
+
+    Counts take no scores: they have their own, or are of right and wrong.
+    """
+    if isinstance(prior_trials, xr.Dataset) or scores == {"0": 0.0, "1": 1.0}:
+        return tally(prior_trials)
     try:
         return tally(prior_trials, scores=scores)
     except OutcomeError:

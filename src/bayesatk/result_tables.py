@@ -81,13 +81,14 @@ def category_table(result: xr.DataTree) -> pd.DataFrame:
     tree = check_result(result)
     statistics = statistics_of(tree, ["reach_probability"])
     scores = tree["constant_data"].to_dataset().get("category_score")
-    if scores is None or "reach_probability" not in statistics:
+    if scores is None:
         raise ValueError(
             "result must be of scored categories; it is of right and wrong. There pass@1 is the "
             "probability to reach the better of the two."
         )
     certain = {"mean": 1.0, "sd": 0.0, "ci_lower": 1.0, "ci_upper": 1.0}
-    reached = set(statistics["reached"].values.tolist())
+    # Where all scores are equal there is nothing to reach.
+    reached = set(statistics["reached"].values.tolist()) if "reached" in statistics.dims else ()
     rows = []
     for system in statistics["system"].values:
         for position in np.argsort(-scores.values, kind="stable"):

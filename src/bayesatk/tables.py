@@ -30,6 +30,26 @@ def is_table(data: object) -> bool:
 
 def read_table(data: object, columns: Mapping[str, str]) -> Columns:
     """Pick the columns that matter from a long table with one row per trial."""
+    try:
+        return _read_table(data, columns)
+    except OutcomeError as error:
+        if columns or not _is_wide(data):
+            raise
+        array = "data.to_numpy()" if hasattr(data, "to_numpy") else "data.to_pandas().to_numpy()"
+        raise OutcomeError(
+            f"{error} If its rows are questions and its columns trials, use "
+            f"bayesatk.tally({array})."
+        ) from None
+
+
+def _is_wide(data: Any) -> bool:
+    """Whether no column has a name that is usual for any role."""
+    names = data.columns if hasattr(data, "to_numpy") else data.column_names
+    usual = {name for names in ROLES.values() for name in names}
+    return not any(isinstance(name, str) and name.lower() in usual for name in names)
+
+
+def _read_table(data: object, columns: Mapping[str, str]) -> Columns:
     if isinstance(data, pd.DataFrame):
         return _from_pandas(data, columns)
     try:

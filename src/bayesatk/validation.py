@@ -20,6 +20,7 @@ Scores = Mapping[Any, float]
 
 # Totals stay below this, so that no sum of counts leaves int64.
 _MOST = 2**62
+_MOST_TRIALS = 10**9  # of one question: beyond, sums of counts would lose digits in doubles
 _LARGEST = 1e100  # score; squares and products of larger ones overflow
 
 
@@ -133,7 +134,7 @@ def check_counts(values: object, name: str) -> NDArray[np.int64]:
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise OutcomeError(
             f"{name} must be whole numbers >= 0 and below 2**62; got {array[where]} at position "
-            f"{where}. Check this count; outcomes themselves are given without trials=."
+            f"{where}. Check this count; outcomes themselves need no trials."
         )
     counts = array.astype(np.int64)
     check_total(counts, name)
@@ -149,13 +150,33 @@ def check_total(counts: NDArray[np.int64], name: str) -> None:
         )
 
 
+def check_trials(trials: NDArray[np.int64], name: str) -> None:
+    """Refuse more trials of one question than can be computed with, before anything is allocated.
+
+    Examples
+    --------
+    >>> check_trials(np.array([10, 20]), "trials")
+    """
+    most = int(trials.max(initial=0))
+    if most > _MOST_TRIALS:
+        where = tuple(int(i) for i in np.argwhere(trials == most)[0])
+        raise OutcomeError(
+            f"{name} must give every question at most 10^9 trials; got {most} at position {where}. "
+            "Check the unit of these counts, or divide successes and trials by a common number: "
+            "from 10^9 trials on, a success rate is known to 2e-5 either way."
+        )
+
+
 def refuse_masked(values: object, name: str) -> None:
     """Refuse a masked array: what lies under the mask would be read as data."""
     if isinstance(values, np.ma.MaskedArray):
-        raise OutcomeError(
-            f"{name} must be a plain array; got a masked array. Use .filled(np.nan) on its floats "
-            "and say what the masked values mean with missing=."
+        remedy = (
+            "Use .astype(float).filled(np.nan) on it, and say what is missing then means: "
+            "bayesatk.tally(data, missing='ignore')."
+            if name == "data"
+            else "Use .compressed() on it, and on what goes with it, to leave questions out."
         )
+        raise OutcomeError(f"{name} must be a plain array; got a masked array. {remedy}")
 
 
 def check_labels(labels: object, name: str, number: int) -> list[Any]:

@@ -146,9 +146,10 @@ class Analysis:
         request, answers = self._request, outcomes.answers
         if answers is None:
             raise ValueError(
-                "plurality@k is a vote between answers, and the data have none. Name their column: "
-                "columns={'answer': ...}, or pass answers= to tally; the strict majority of right "
-                "marks is 'maj@k'."
+                "plurality@k is a vote between answers, and the data have none. Use "
+                "bayesatk.tally(data, answers=...), or name the column of a table: "
+                "bayesatk.tally(data, columns={'answer': ...}). The strict majority of right marks "
+                "is 'maj@k'."
             )
         metrics = list(request.grid)
         ks = [metrics[i].k for i in request.voted]

@@ -184,14 +184,17 @@ def evaluate(
         closed = closed.assign_coords(category=categories)
         levels = levels.assign_coords(category=categories)
     for name, attrs in _monte_carlo(request, posteriors).items():
-        closed[name].attrs.update(attrs)
+        if name in closed:  # equal scores have none to reach
+            closed[name].attrs.update(attrs)
     groups = {
         "posterior": posterior_data,
         "closed_form": closed.assign_attrs(
             bootstrap_draws=request.draws if pooling == "none" else 0
         ),
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
-        **log_likelihood_groups(outcomes, posterior_data, request.prior, keep),
+        **log_likelihood_groups(
+            outcomes, posterior_data, request.prior, keep, request.prior_counts
+        ),
         **predictive_groups(outcomes, posterior_data, request.prior, keep, replicating),
         **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }

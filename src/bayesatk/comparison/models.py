@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from bayesatk.closed_form.category_states import CategoryStates
 from bayesatk.core import category_leave_one_out, leave_one_out
@@ -200,8 +201,7 @@ def compare_models(fits: Mapping[str, xr.DataTree]) -> pd.DataFrame:
         name: sum(found.log_evidence for _, found in each) for name, each in predictions.items()
     }
     best = max(loo, key=lambda name: loo[name].elpd)
-    highest = np.nanmax(list(evidence.values()))
-    weight = {name: float(np.exp(value - highest)) for name, value in evidence.items()}
+    probability = _probabilities(evidence)
     rows = []
     for name, found in loo.items():
         gap = (found.elpd_i - loo[best].elpd_i).values
@@ -214,10 +214,18 @@ def compare_models(fits: Mapping[str, xr.DataTree]) -> pd.DataFrame:
                 "dse": float(np.sqrt(gap.size * gap.var())),
                 "p_loo": found.p,
                 "log_evidence": evidence[name],
-                "probability": weight[name] / float(np.nansum(list(weight.values()))),
+                "probability": probability[name],
             }
         )
     return pd.DataFrame(rows).set_index("model").sort_values("elpd_loo", ascending=False)
+
+
+def _probabilities(evidence: Mapping[str, float]) -> dict[str, float]:
+    """Probability of equally likely models; NaN where an improper prior leaves no evidence."""
+    known = [value for value in evidence.values() if not np.isnan(value)]
+    total = float(logsumexp(known)) if known else np.nan
+    with np.errstate(under="ignore"):
+        return {name: float(np.exp(value - total)) for name, value in evidence.items()}
 
 
 def _check_same_data(fits: Mapping[str, xr.DataTree]) -> None:

@@ -50,20 +50,23 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
         reached = finite(pass_at(credit.k), above, trials[..., None])
         return np.asarray(lowest + reached @ steps)
     drawn, values = credit.values(scores)
-    with np.errstate(invalid="ignore"):
-        logs = _log_choose(counts[..., None, :], drawn).sum(axis=-1)
-        weight = np.exp(logs - _log_choose(trials, credit.k)[..., None])
-    return np.where(trials >= credit.k, weight @ values, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        ways = _log_choose(counts, credit.k)
+        logs = sum(ways[..., c, drawn[:, c]] for c in range(counts.shape[-1]))
+        weight = np.exp(logs - _log_choose(trials, credit.k)[..., -1:])
+        expected = values[0] + weight @ (values - values[0])  # exact where all are worth the same
+    return np.where(trials >= credit.k, expected, np.nan)
 
 
-def _log_choose(n: ArrayLike, k: ArrayLike) -> Array:
-    """Log binomial coefficient; minus infinity where k > n."""
-    n, k = np.asarray(n, float), np.asarray(k, float)
-    possible = k <= n
-    rest = np.where(possible, n - k, 0.0)
-    return np.where(possible, gammaln(n + 1) - gammaln(k + 1) - gammaln(rest + 1), -np.inf)
+def _log_choose(n: NDArray[np.int64], k: int) -> Array:
+    """Log binomial coefficients ``C(n, i)`` for i = 0..k; minus infinity where i > n."""
+    i = np.arange(k)
+    factors = np.maximum(n[..., None] - i, 0) / (i + 1.0)
+    steps = np.concatenate([np.ones((*n.shape, 1)), factors], axis=-1)
+    return np.asarray(np.cumsum(np.log(steps), axis=-1))
 
 
+@np.errstate(under="ignore")
 def category_moments(
     credit: CategoryCredit, alpha: ArrayLike, scores: ArrayLike
 ) -> tuple[Array, Array]:
@@ -98,12 +101,19 @@ def category_moments(
     total = alpha.sum(axis=-1)[..., None]
     log_missed, log_ratio = np.zeros(above.shape), np.zeros(above.shape)
     for i in range(credit.k):
-        log_missed += np.log1p(-above / (total + i))
-        log_ratio += np.log1p(credit.k * above / ((total + credit.k + i) * (below + i)))
+        rest, size = below + i, total + i
+        part = np.minimum(above / size, 0.5)  # more of it would round to one
+        log_missed += np.where(part < 0.5, np.log1p(-part), np.log(rest / size))
+        log_ratio += np.log1p(credit.k / (size + credit.k) * above / rest)
     weighted = np.exp(log_missed) * steps
     later = np.cumsum(weighted, axis=-1)  # sum over b <= c
     pairs = 2.0 * later - weighted
-    variance = (weighted * np.expm1(log_ratio) * pairs).sum(axis=-1)
+    spread = np.where(  # E F^2k / E F^k, which is at most one, less E F^k
+        log_ratio < 1.0,
+        np.exp(log_missed) * np.expm1(np.minimum(log_ratio, 1.0)),
+        np.exp(log_missed + log_ratio) - np.exp(log_missed),
+    )
+    variance = (spread * steps * pairs).sum(axis=-1)
     return np.asarray(lowest - np.expm1(log_missed) @ steps), variance
 
 
@@ -112,24 +122,29 @@ def _general_moments(
 ) -> tuple[Array, Array]:
     """Mean and second moment over pairs of independent sets of ``k`` trials."""
     drawn, values = credit.values(scores)
-    centre = float(values.mean())
+    centre = float(values[0] + (values - values[0]).mean())
     ways = gammaln(credit.k + 1) - gammaln(drawn + 1).sum(axis=1)
     rows = alpha.reshape(-1, alpha.shape[-1])
     mean, second = np.empty(len(rows)), np.empty(len(rows))
     for row, own in enumerate(rows):
-        pmf = np.exp(ways + _log_rise(own, drawn))
+        rises = [_rises(a, 2 * credit.k) for a in own]
+        total = _rises(float(own.sum()), 2 * credit.k)
+        pmf = np.exp(ways + _at(rises, drawn) - total[credit.k])
         mean[row] = pmf @ (values - centre)
         second[row] = 0.0
         for first, weight, value in zip(drawn, ways, values - centre, strict=True):
-            joint = np.exp(weight + ways + _log_rise(own, drawn + first))
+            joint = np.exp(weight + ways + _at(rises, drawn + first) - total[2 * credit.k])
             second[row] += value * (joint @ (values - centre))
     shape = alpha.shape[:-1]
     variance = np.maximum(second - mean**2, 0.0)
     return (mean + centre).reshape(shape), variance.reshape(shape)
 
 
-def _log_rise(alpha: Array, counts: NDArray[np.int64]) -> Array:
-    """Log moment ``E prod p_c^counts_c`` under Dirichlet(alpha)."""
-    total, drawn = alpha.sum(), counts.sum(axis=1)
-    rises = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=1)
-    return np.asarray(rises - gammaln(total + drawn) + gammaln(total))
+def _at(rises: list[Array], counts: NDArray[np.int64]) -> Array:
+    """Add up the rises of every category at its count; shape (compositions,)."""
+    return np.asarray(sum(own[column] for own, column in zip(rises, counts.T, strict=True)))
+
+
+def _rises(alpha: float, most: int) -> Array:
+    """Log of ``alpha (alpha + 1) ... (alpha + i - 1)`` for i = 0..most."""
+    return np.concatenate([[0.0], np.cumsum(np.log(alpha + np.arange(most)))])

@@ -58,6 +58,7 @@ class CategoryCredit:
             )
         return counts, values
 
+    @np.errstate(under="ignore")
     def latent(self, p: ArrayLike, scores: ArrayLike) -> Array:
         """Return the expected worth of ``k`` fresh trials at known probabilities.
 
@@ -78,13 +79,14 @@ class CategoryCredit:
         p, scores = np.asarray(p, float), np.asarray(scores, float)
         if self.worth is None:
             order = np.argsort(scores, kind="stable")
-            reached = np.minimum(np.cumsum(p[..., order], axis=-1), 1.0) ** self.k
-            reached[..., -1] = 1.0
-            return np.asarray(np.diff(reached, axis=-1, prepend=0.0) @ scores[order])
+            upto = np.minimum(np.cumsum(p[..., order], axis=-1)[..., :-1], 1.0)
+            return _best(scores[order], upto**self.k)
         drawn, values = self.values(scores)
         ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
-        return np.asarray(np.exp(xlogy(drawn, p[..., None, :]).sum(axis=-1) + ways) @ values)
+        pmf = np.exp(xlogy(drawn, p[..., None, :]).sum(axis=-1) + ways)
+        return np.asarray(values[0] + pmf @ (values - values[0]))
 
+    @np.errstate(under="ignore")
     def predictive(self, alpha: ArrayLike, scores: ArrayLike) -> Array:
         """Return the expected worth of ``k`` fresh trials when ``p ~ Dirichlet(alpha)``.
 
@@ -116,15 +118,21 @@ class CategoryCredit:
             power = np.where(
                 point, (upto / total) ** self.k, np.exp(betaln(a + self.k, b) - betaln(a, b))
             )
-            last = np.ones((*alpha.shape[:-1], 1))
-            reached = np.concatenate([power, last], axis=-1)
-            return np.asarray(np.diff(reached, axis=-1, prepend=0.0) @ scores[order])
+            return _best(scores[order], power)
         drawn, values = self.values(scores)
         ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
         own, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
         rises = (gammaln(own + drawn) - gammaln(own)).sum(axis=-1)
         rises = rises - gammaln(total + self.k) + gammaln(total)
-        return np.asarray(np.exp(ways + rises) @ values)
+        return np.asarray(values[0] + np.exp(ways + rises) @ (values - values[0]))
+
+
+def _best(ascending: Array, missed: Array) -> Array:
+    """Return the expected best score; `missed` says how likely no draw is above each lower one.
+
+    A sum of steps above the lowest score: equal scores give that score exactly.
+    """
+    return np.asarray(ascending[0] + (1.0 - missed) @ np.diff(ascending))
 
 
 def reachable(scores: ArrayLike) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from bayesatk.core.dirichlet import (
     dirichlet_posterior,
     log_likelihood,
 )
-from bayesatk.core.dirichlet_multinomial import log_ordered
+from bayesatk.core.dirichlet_multinomial import log_counts, log_ordered
 from bayesatk.core.leave_one_out import Predictive
 
 Counts = NDArray[np.int64]
@@ -32,19 +32,23 @@ def independent(counts: Counts, repeats: Array, alpha: Array) -> Predictive:
     >>> np.exp(found.left_out).round(12).tolist()
     [0.333333333333]
     """
-    ordered = log_ordered(alpha, counts)
-    each = ordered + _log_ways(counts)
-    return Predictive(each, each, float(repeats @ ordered))
+    each = _log_pmf(counts, np.broadcast_to(alpha, counts.shape))
+    return Predictive(each, each, float(repeats @ log_ordered(alpha, counts)))
+
+
+def _log_pmf(counts: Counts, alpha: Array) -> Array:
+    """Log probability of each state's counts under Dirichlet(alpha) by row."""
+    total = alpha.sum(axis=1)
+    return log_counts(counts, alpha / total[:, None], 1.0 / total)
 
 
 def complete(counts: Counts, repeats: Array, alpha: Array) -> Predictive:
     """Predict with one vector of probabilities for all questions."""
     total = repeats @ counts
-    ways = _log_ways(counts)
-    left_out = log_ordered(alpha + total - counts, counts)
-    fitted = log_ordered(alpha + total, counts)
+    left_out = _log_pmf(counts, alpha + total - counts)
+    fitted = _log_pmf(counts, np.broadcast_to(alpha + total, counts.shape))
     evidence = log_ordered(alpha, total.astype(np.int64)[None])[0]
-    return Predictive(left_out + ways, fitted + ways, float(evidence))
+    return Predictive(left_out, fitted, float(evidence))
 
 
 def partial(

@@ -7,6 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 Array = NDArray[np.float64]
+_LEAST, _MOST = 1e-300, 1e280  # of u; and the former of parameters, instead of zero
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)  # below 2e-16 from x = 15
+_NEAR = 0.1  # relative difference from which a deviance is worked out directly
+_TERMS = 9  # of its series below that: 0.1^19 / 19 ~ 5e-21
 
 
 def log_ordered(alpha: ArrayLike, counts: NDArray[Any]) -> Array:
@@ -21,3 +25,77 @@ def log_ordered(alpha: ArrayLike, counts: NDArray[Any]) -> Array:
     rises = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=-1)
     total = alpha.sum(axis=-1)
     return np.asarray(rises - gammaln(total + counts.sum(axis=-1)) + gammaln(total))
+
+
+def log_counts(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:
+    """Log probability of category counts, in any order, under ``p ~ Dirichlet(mean / ratio)``.
+
+    Parameters
+    ----------
+    counts : array_like, shape (..., categories)
+    mean : array_like, shape (..., categories)
+        Sums to one.
+    ratio : array_like, shape (...)
+        One over the sum of the Dirichlet parameters, ``icc / (1 - icc)``; 0 is the multinomial.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        The cost does not depend on the counts.
+
+    Notes
+    -----
+    Counts of independent negative binomials with parameters ``alpha_c`` and one success
+    probability are Dirichlet-multinomial given their sum N. At the probability under which N is
+    expected, each of them is a saddle-point form (Loader 2000): no logarithm of a factorial of a
+    large number occurs, so nothing cancels. Absolute error about 1e-13 for counts of 10^9.
+
+    Examples
+    --------
+    >>> float(np.exp(log_counts([2, 1], [0.5, 0.5], 0.5)).round(12))  # uniform: one of 0, 1, 2, 3
+    0.25
+    """
+    counts, mean = np.asarray(counts, float), np.asarray(mean, float)
+    u = np.clip(np.asarray(ratio, float), _LEAST, _MOST)
+    total = counts.sum(axis=-1)
+    with np.errstate(under="ignore"):
+        parts = _log_negative_binomial(counts, mean, u[..., None], total[..., None])
+        return np.asarray(parts.sum(axis=-1) - _log_negative_binomial(total, 1.0, u, total))
+
+
+def _log_negative_binomial(c: Array, m: Array | float, u: Array, total: Array) -> Array:
+    """Log pmf of c at parameter ``m / u`` and probability ``total u / (1 + total u)``."""
+    c, m, u, total = np.broadcast_arrays(c, np.asarray(m, float), u, total)
+    spread = np.log1p(total * u)
+    none = -m * (spread / u)
+    size, some = np.maximum(m, _LEAST * u) / u, np.maximum(c, 1.0)
+    gap = (some - m * total) / (1.0 + total * u)  # from the expected count
+    share = (m + some * u) / (1.0 + total * u)
+    log_pmf = _stirling_error(size + some) - _stirling_error(size) - _stirling_error(some)
+    log_pmf -= _deviance(size, share / u, -gap) + _deviance(some, share * total, gap)
+    log_pmf += 0.5 * (np.log(size) - np.log(size + some) - np.log(2.0 * np.pi * some))
+    return np.where(c == 0.0, none, np.where(m > 0.0, log_pmf, -np.inf))
+
+
+def _stirling_error(x: Array) -> Array:
+    """``log Gamma(x + 1)`` less Stirling's formula."""
+    large = np.clip(x, 15.0, 1e100)
+    series = np.zeros_like(large)
+    for coefficient in reversed(_STIRLING):
+        series = coefficient + series / large**2
+    small = np.clip(x, _LEAST, 15.0)
+    direct = gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small
+    return np.where(x >= 15.0, series / large, direct - 0.5 * np.log(2.0 * np.pi))
+
+
+def _deviance(x: Array, expected: Array, gap: Array) -> Array:
+    """``x log(x / expected) - gap`` with ``gap = x - expected``, which is given exactly."""
+    expected = np.maximum(expected, _LEAST)
+    v = gap / (x + expected)
+    near = np.abs(v) < _NEAR
+    small = np.where(near, v, 0.0)
+    series = np.zeros_like(small)
+    for j in range(_TERMS, 0, -1):
+        series = (series + 1.0 / (2 * j + 1)) * small**2
+    direct = x * (np.log(x) - np.log(expected)) - gap
+    return np.where(near, gap * small + 2.0 * x * small * series, direct)

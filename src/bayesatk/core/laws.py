@@ -15,6 +15,9 @@ from scipy.special import gammaln
 
 from bayesatk.core.credit import Array, Credit, Shape
 
+_MOST_IN_TABLE = 4096  # trials up to which one table of all counts serves every question
+_BLOCK = 1_000_000  # probabilities held at once, for counts that have no table: 8 MB each array
+
 
 @lru_cache(maxsize=512)
 def log_binomials(n: int) -> Array:
@@ -46,10 +49,11 @@ def _cumulative_ratio(ratios: Array) -> Array:
     1e-308 of the largest can vanish.
     """
     peak = int(np.searchsorted(-ratios, -1.0, side="left"))
-    right = np.cumprod(ratios[peak:])
-    left = np.cumprod(1.0 / ratios[:peak][::-1])[::-1]
-    weights = np.concatenate([left, [1.0], right])
-    return np.asarray(weights / weights.sum())
+    with np.errstate(under="ignore"):
+        right = np.cumprod(ratios[peak:])
+        left = np.cumprod(1.0 / ratios[:peak][::-1])[::-1]
+        weights = np.concatenate([left, [1.0], right])
+        return np.asarray(weights / weights.sum())
 
 
 def _increments(trials: int, k: int, threshold: int) -> Array:
@@ -103,13 +107,49 @@ def _area_table(credit: Credit, trials: int) -> Array:
 
 def _general_table(credit: Credit, trials: int) -> Array:
     """Any credit: expectation over the full hypergeometric distribution, O(n k)."""
-    k = credit.k
-    c, j = np.arange(trials + 1)[:, None], np.arange(k + 1)[None, :]
-    possible = (j <= c) & (k - j <= trials - c)
-    rest = log_binomials(trials - k)[np.where(possible, c - j, 0)]
-    log_pmf = log_binomials(k)[j] + rest - log_binomials(trials)[c]
-    pmf = np.exp(np.where(possible, log_pmf, -np.inf))
-    return np.asarray((pmf / pmf.sum(axis=1, keepdims=True)) @ credit.vector)
+    c = np.arange(trials + 1)
+    return _at_states(credit, c, np.full_like(c, trials))
+
+
+def _hypergeometric(k: int, successes: Array, trials: Array) -> Array:
+    """Probability of j = 0, 1, ... successes among ``k`` draws; a row for each bank, k <= trials.
+
+    Products of successive ratios run outwards from the most likely j, as in `_cumulative_ratio`;
+    the factor that leaves the support is zero, and so is all beyond it.
+    """
+    c, n = successes[:, None], trials[:, None]
+    rest = n - c - k  # failures less those that would be drawn with j = 0; may be negative
+    j = np.arange(min(k, int(successes.max())) + 1.0)
+    mode = np.floor((k + 1.0) * ((c + 1.0) / (n + 2.0)))
+    mode = np.clip(mode, np.maximum(-rest, 0.0), np.minimum(c, k))
+    up = np.where(j > mode, j, mode + 1.0)  # stand-ins, where nothing is to be multiplied
+    down = np.where(j < mode, j, mode - 1.0)
+    with np.errstate(under="ignore", divide="ignore", invalid="ignore"):
+        rises = (c - up + 1.0) * (k - up + 1.0) / (up * (rest + up))
+        falls = (down + 1.0) * (rest + down + 1.0) / ((c - down) * (k - down))
+        weight = np.cumprod(np.where(j > mode, np.maximum(rises, 0.0), 1.0), axis=1)
+        left = np.where(j < mode, np.maximum(falls, 0.0), 1.0)[:, ::-1]
+        weight *= np.cumprod(left, axis=1)[:, ::-1]
+        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+
+
+def _at_states(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array:
+    """Finite-law expectations at single states, O(min(k, c)) each; NaN where k > trials."""
+    c, n = np.asarray(successes, float), np.asarray(trials, float)
+    values, result = credit.vector, np.full(len(c), np.nan)
+    order = np.argsort(c, kind="stable")  # neighbours need about as many terms
+    order = order[n[order] >= credit.k]
+    width = np.minimum(c[order], credit.k) + 1.0
+    start = 0
+    while start < len(order):
+        most = np.cumsum(np.ones(len(order) - start)) * width[start:]
+        stop = start + max(1, int(np.searchsorted(most, _BLOCK, side="right")))
+        part = order[start:stop]
+        pmf = _hypergeometric(credit.k, c[part], n[part])
+        with np.errstate(under="ignore"):
+            result[part] = pmf @ values[: pmf.shape[1]]
+        start = stop
+    return np.asarray(np.minimum(result, 1.0))
 
 
 _TABLES: dict[Shape, Callable[[Credit, int], Array]] = {
@@ -128,7 +168,7 @@ def finite_table(credit: Credit, trials: int) -> Array:
     credit : Credit
         The credit vector; its shape selects an O(trials) algorithm where one exists.
     trials : int
-        Size of the bank that the ``k`` draws come from.
+        Size of the bank that the ``k`` draws come from. `finite` needs no table where it is large.
 
     Returns
     -------
@@ -150,21 +190,37 @@ def finite_table(credit: Credit, trials: int) -> Array:
 def finite(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array:
     """Finite-law expectation of a credit, elementwise in (successes, trials).
 
-    One table per distinct number of trials serves all questions; NaN where ``k > trials``.
+    Up to 4096 trials one table per distinct number of trials serves all questions; beyond, the
+    distinct states are worked out one by one, so nothing grows with the number of trials. Relative
+    error there: below 1e-12 up to 10^9 trials and k = 20 000. NaN where ``k > trials``.
 
     Examples
     --------
     >>> from bayesatk.core.credit import pass_hat
     >>> finite(pass_hat(2), [3, 4], 5).round(12).tolist()
     [0.3, 0.6]
+    >>> finite(pass_hat(2), 500_000_000, 1_000_000_000).round(6).item()
+    0.25
     """
-    successes, trials = np.broadcast_arrays(np.asarray(successes), np.asarray(trials))
+    c, n = np.broadcast_arrays(np.asarray(successes, np.int64), np.asarray(trials, np.int64))
+    if n.max(initial=0) <= _MOST_IN_TABLE:
+        return _from_tables(credit, c, n)
+    large = n > _MOST_IN_TABLE
+    result = np.empty(n.shape)
+    result[~large] = _from_tables(credit, c[~large], n[~large])
+    states, which = np.unique(np.stack([c[large], n[large]]), axis=1, return_inverse=True)
+    result[large] = _at_states(credit, *states)[which.ravel()]
+    return result
+
+
+def _from_tables(credit: Credit, successes: NDArray[np.int64], trials: NDArray[np.int64]) -> Array:
     sizes, which = np.unique(trials, return_inverse=True)
-    if len(sizes) == 1:
-        return np.asarray(finite_table(credit, int(sizes[0]))[successes])
+    if len(sizes) == 0:
+        return np.empty(trials.shape)
+    tables = [finite_table(credit, int(size)) for size in sizes]
     offsets = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
-    tables = np.concatenate([finite_table(credit, int(size)) for size in sizes])
-    return np.asarray(tables[offsets[which.reshape(trials.shape)] + successes])
+    position = offsets[which.reshape(trials.shape)] + successes
+    return np.asarray(np.concatenate(tables)[position])
 
 
 def binomial_expectation(

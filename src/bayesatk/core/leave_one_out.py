@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import betaln, gammaln, logsumexp, xlog1py, xlogy
 
 from bayesatk.core.credit import Array
+from bayesatk.core.dirichlet_multinomial import log_counts
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.priors import BetaPrior, HyperPrior
@@ -52,17 +53,23 @@ def independent(states: States, prior: BetaPrior) -> Predictive:
     a, b = prior.alpha, prior.beta
     c, f = states.successes, states.trials - states.successes
     ordered = np.asarray(betaln(a + c, b + f) - betaln(a, b), float)
-    each = ordered + log_binomial_coefficient(states)
+    each = _log_pmf(states, np.full(len(states), a), np.full(len(states), b))
     return Predictive(each, each, float(states.count @ ordered))
+
+
+def _log_pmf(states: States, a: Array, b: Array) -> Array:
+    """Log probability of each state's count under Beta(a, b)."""
+    counts = np.stack([states.successes, states.trials - states.successes], axis=-1)
+    total = a + b
+    return log_counts(counts, np.stack([a / total, b / total], axis=-1), 1.0 / total)
 
 
 def complete(states: States, prior: BetaPrior) -> Predictive:
     """Predict with one p for all questions."""
     c, f = states.successes, states.trials - states.successes
     a, b = prior.alpha + float(states.count @ c), prior.beta + float(states.count @ f)
-    ways = log_binomial_coefficient(states)
-    left_out = betaln(a, b) - betaln(a - c, b - f) + ways
-    fitted = np.asarray(betaln(a + c, b + f) - betaln(a, b) + ways, float)
+    left_out = _log_pmf(states, np.asarray(a - c, float), np.asarray(b - f, float))
+    fitted = _log_pmf(states, np.full(len(states), a), np.full(len(states), b))
     return Predictive(left_out, fitted, float(betaln(a, b) - betaln(prior.alpha, prior.beta)))
 
 

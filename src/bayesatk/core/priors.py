@@ -44,8 +44,9 @@ class HyperPrior:
     Parameters
     ----------
     mean, icc : (float, float)
-        Beta parameters. ``icc=(0.5, -0.5)`` with a uniform mean is the improper prior ``(alpha +
-        beta)^(-5/2)`` of Bayesian Data Analysis (3rd ed., eq. 5.9).
+        Beta parameters. ``icc=(a, -a)``, a > 0, is the improper density ``icc^(a-1)
+        (1-icc)^(-a-1)``: with a uniform mean ``(alpha + beta)^(-2-a)``. Bayesian Data Analysis (3rd
+        ed., eq. 5.9) uses a = 1/2.
 
     Examples
     --------
@@ -58,13 +59,11 @@ class HyperPrior:
 
     def __post_init__(self) -> None:
         for name, values in (("mean", self.mean), ("icc", self.icc)):
-            improper = name == "icc" and values[0] > 0 and values[1] == -values[0]
-            if len(values) != 2 or not (
-                np.isfinite(values).all() and (min(values) > 0 or improper)
-            ):
+            if not _are_beta(values, name == "icc"):
                 raise ValueError(
-                    f"prior: {name} must be two Beta parameters > 0; got {values}. (1, 1) is "
-                    "uniform; HyperPrior.bda3() is the improper prior of the book."
+                    f"prior: {name} must be two Beta parameters > 0; got {values!r:.80}. (1, 1) is "
+                    "uniform; HyperPrior.bda3() is the improper prior of the book, (a, -a) for the "
+                    "icc one of its kind."
                 )
 
     @classmethod
@@ -76,6 +75,16 @@ class HyperPrior:
     def proper(self) -> bool:
         """Whether the prior integrates to one."""
         return self.icc[1] > 0
+
+
+def _are_beta(values: object, improper: bool) -> bool:
+    """Whether these are two Beta parameters > 0, or (a, -a) where that may be."""
+    if not isinstance(values, tuple | list) or len(values) != 2:
+        return False
+    first, second = (real_number("prior", one) for one in values)
+    if not np.isfinite([first, second]).all():
+        return False
+    return first > 0 and (second > 0 or (improper and second == -first))
 
 
 @dataclass(frozen=True)

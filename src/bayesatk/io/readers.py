@@ -1,5 +1,6 @@
 """Which reader reads a file, and what every error says: the file it is about."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +119,11 @@ def _named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
 
 def in_file(found: Found, error: OutcomeError) -> OutcomeError:
     """Return the error with the name of the file, where there is one and it is not said."""
+    message = _ADVICE.sub(r"\1", str(error))
     if isinstance(error, _Named) or len(found.sources) != 1:
-        return OutcomeError(str(error))
-    return OutcomeError(f"{found.sources[0].name}: {error}")
+        return OutcomeError(message)
+    return OutcomeError(f"{found.sources[0].name}: {message}")
+
+
+# A file is read by `load`, which takes the option itself.
+_ADVICE = re.compile(r"\bbayesatk\.tally\(data, (\w+=(?:\{.*?\}|'\w*'|\.\.\.))\)")

@@ -102,7 +102,8 @@ def _difficulty(prior: HyperPrior) -> tuple[pt.TensorVariable, pt.TensorVariable
         icc = pm.Beta("icc", *prior.icc, dims="system")
     else:
         icc = pm.Uniform("icc", 0.0, 1.0, dims="system")
-        improper = -0.5 * pt.log(icc) - 1.5 * pt.log1p(-icc)
+        a, b = prior.icc
+        improper = (a - 1.0) * pt.log(icc) + (b - 1.0) * pt.log1p(-icc)
         pm.Potential("improper_icc_prior", improper.sum())
     concentration = (1.0 - icc) / icc
     return mean * concentration, (1.0 - mean) * concentration

@@ -202,8 +202,8 @@ def answer_entries(outcomes: Outcomes, prior: AnswerPrior) -> Mapping[str, Any]:
     """
     if outcomes.answers is None:
         raise ValueError(
-            "data must have answers; got outcomes without. Name their column: columns={'answer': "
-            "...}, or pass answers= to tally."
+            "data must have answers; got outcomes without. Use bayesatk.tally(data, answers=...), "
+            "or name the column of a table: bayesatk.tally(data, columns={'answer': ...})."
         )
     cells, counts, correct, nobody, labels = [], [], [], [], []
     questions = outcomes.trials.shape[1]

@@ -67,7 +67,9 @@ def category_part(
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     values = values.reshape(*shape, *values.shape[1:])
     reach = np.moveaxis(values[:, :, :, len(metrics) :], 3, 4)
-    extra: Variables = {"reach_probability": ((*_DIMS, "target", "reached"), reach)}
+    extra: Variables = {}
+    if reach.size:  # equal scores have none to reach
+        extra["reach_probability"] = ((*_DIMS, "target", "reached"), reach)
     hyper: dict[str, tuple[str, ...]] = {"mean_p": (*_DIMS, "category"), "icc": _DIMS}
     for name, dims in hyper.items():
         if name in posterior:

@@ -233,7 +233,9 @@ def result(
                 name: one["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
                 for name, one in statistics.items()
             },
-            **log_likelihood_groups(outcomes, group, settings.prior, settings.keep),
+            **log_likelihood_groups(
+                outcomes, group, settings.prior, settings.keep, settings.prior_counts
+            ),
             **predictive_groups(outcomes, group, settings.prior, settings.keep, rng),
             **data_groups(outcomes, on_categories, answers is not None, settings.prior_counts),
         },

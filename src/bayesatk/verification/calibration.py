@@ -220,7 +220,9 @@ def _chosen_prior(
         return resolve_category_prior(pooling, prior)
     chosen = resolve_prior(pooling, prior)
     if isinstance(chosen, HyperPrior) and not chosen.proper:
-        raise ValueError("prior must be proper to simulate data from it; HyperPrior.bda3() is not.")
+        raise ValueError(
+            f"prior must be proper to simulate data from it; got icc={chosen.icc}. The default is."
+        )
     return chosen
 
 
