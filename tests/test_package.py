@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,7 @@ def _modules_after(code: str) -> set[str]:
     return {*names, *(name.partition(".")[0] for name in names)}
 
 
+ROOT = Path(__file__).parents[1]
 HEAVY = {"xarray", "pandas", "arviz", "pymc", "pytensor", "matplotlib", "narwhals", "numba"}
 
 
@@ -88,8 +90,37 @@ def test_evaluate_starts_about_as_fast_as_what_it_stands_on() -> None:
     assert min(float(_output_of(code)) for _ in range(3)) < 1.5
 
 
-def test_command_line_starts_light() -> None:
-    assert not _modules_after("import bayesatk.cli") & HEAVY
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--help", "Exit codes"),
+        ("evaluate --help", "Example"),
+        ("--version", bk.__version__),
+        ("estimate", "No such command"),
+        ("evaluate", "Missing argument"),
+        ("evaluate none.csv -m pass@1", "there is no such file"),
+        ("verify a=none.csv b=none.csv -m pass@1", "there is no such file"),
+        ("compare Makefile -m pass@1 -o fit.txt", "--output must end in"),
+        ("convert Makefile -o no/runs.csv", "a folder that exists"),
+        ("report Makefile -o page.html --column question", "--column must be NAME=VALUE"),
+        ("plan -m pass@1", "give a pilot FILE or --difficulty"),
+        ("plan Makefile -m pass@1 --difficulty a=0.5,0.1", "one of the two"),
+        ("baseline Makefile --n 10", "either --guess"),
+        ("baseline Makefile --guess 0.5 --n 10", "go without a FILE"),
+        ("cite none.nc", "there is no such file"),
+    ],
+)
+def test_the_command_line_helps_and_refuses_before_anything_heavy(line: str, says: str) -> None:
+    code = (
+        "import sys\nfrom bayesatk.cli import app\n"
+        f"try:\n    app({line.split()!r})\nexcept SystemExit:\n    pass\n"
+        "print('LOADED', *sys.modules)"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    printed, _, loaded = done.stdout.rpartition("LOADED")
+    assert says in printed + done.stderr
+    assert not set(loaded.split()) & (HEAVY | {"numpy", "scipy"})
 
 
 def test_datasets_add_up() -> None:
