@@ -98,7 +98,7 @@ def test_planned_decisions_are_right_as_often_as_planned() -> None:
 
 
 def test_perfectly_correlated_difficulties_leave_the_trials_only() -> None:
-    """Two systems that find the same questions hard: their difference is that on these questions."""
+    """If the same questions are hard for both, their difference is that on these questions."""
     pair, options = {"a": (0.6, 0.3), "b": (0.6, 0.3)}, {"width": 0.1, "trials": [2, 4]}
     alike = bk.plan(pair, "pass@2", correlation=1 - 1e-12, **options)
     these = bk.plan(pair, "pass@2", target="questions", **options)
