@@ -382,8 +382,8 @@ def test_a_metric_of_ones_own_on_categories(graded) -> None:
     ("pooling", "form"),
     [
         ("partial", None),
-        ("none", None),
         ("complete", None),
+        pytest.param("none", None, marks=pytest.mark.statistical),  # with prior trials below
         pytest.param("partial", "full", marks=pytest.mark.statistical),
     ],
 )
@@ -405,7 +405,9 @@ def test_sampling_agrees_with_the_closed_form(pooling, form) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pooling", ["none", "partial"])
+@pytest.mark.parametrize(
+    "pooling", ["none", pytest.param("partial", marks=pytest.mark.statistical)]
+)
 def test_prior_trials_are_sampled_too(pooling) -> None:
     options = {"pooling": pooling, "prior_trials": simulated(seed=2, trials=3), "prior_weight": 0.5}
     data = simulated(seed=1)
