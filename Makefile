@@ -1,37 +1,46 @@
-.PHONY: demo test test-fast test-lowest lint docs docs-check bench wheel clean
+.PHONY: demo test test-statistical test-all test-fast test-lowest lint docs docs-check bench wheel clean
 
-PYTHON := .venv/bin/python
+# Each kind of work has an environment of its own, so that none leans on what another installed.
+PYTEST := .venv/bin/python -m pytest -n 2 --dist worksteal --durations=15
+LINT := .venv-lint/bin
+SPHINX := .venv-docs/bin/python -m sphinx -W --keep-going -b html
 
 demo:  ## evaluate and verify a published data set, from a bare machine
 	@.ci/environment base
 	@.venv/bin/bayesatk demo
 
-test:  ## every test, the slow statistical ones included
+test:  ## the tests, with sampling, but for the longest statistical ones
 	@.ci/environment test
 	@.ci/browser
-	$(PYTHON) -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
+	$(PYTEST) -m "not statistical" --cov --cov-report=term:skip-covered
+
+test-statistical:  ## the longest statistical tests, which make test leaves out
+	@.ci/environment test
+	$(PYTEST) -m statistical
+
+test-all: test test-statistical  ## every test
 
 test-fast:  ## without the sampling and statistical tests
 	@.ci/environment test
-	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not slow"
+	$(PYTEST) -m "not slow and not statistical"
 
 test-lowest:  ## the fast tests with the lowest supported versions of the dependencies
 	@.ci/lowest
 
 lint:  ## format, style, types, layers
-	@.ci/environment test lint
-	$(PYTHON) -m ruff format --check .
-	$(PYTHON) -m ruff check .
-	$(PYTHON) -m mypy
-	.venv/bin/lint-imports
+	@BAYESATK_VENV=.venv-lint .ci/environment lint
+	$(LINT)/python -m ruff format --check .
+	$(LINT)/python -m ruff check .
+	$(LINT)/python -m mypy
+	$(LINT)/lint-imports
 
 docs:  ## the documentation, warnings as errors
-	@.ci/environment docs
-	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
+	@BAYESATK_VENV=.venv-docs .ci/environment docs
+	$(SPHINX) docs docs/_build/html
 
 docs-check:  ## the same without running the code in it, which the tests do
-	@.ci/environment docs
-	$(PYTHON) -m sphinx -q -W --keep-going -D nb_execution_mode=off -b html docs docs/_build/check
+	@BAYESATK_VENV=.venv-docs .ci/environment docs
+	$(SPHINX) -q -D nb_execution_mode=off docs docs/_build/check
 
 bench:  ## ratios against peers and floors, in one run
 	@BAYESATK_VENV=.venv-bench .ci/environment bench
@@ -41,4 +50,4 @@ wheel:  ## build it, install it in an empty environment, run the quick start of 
 	@.ci/wheel
 
 clean:
-	rm -rf .venv .venv-bench .venv-lowest .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-docs .venv-lint .venv-lowest .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache

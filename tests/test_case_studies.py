@@ -10,8 +10,18 @@ STUDIES = Path(__file__).parents[1] / "case_studies"
 CELL = re.compile(r"```\{code-cell\} python\n(.*?)```", re.DOTALL)
 
 
+# Dozens of models compiled and hundreds of fits each: left to make test-all.
+LONG = {"03_stochastic_solver", "05_certificate", "06_comparing_systems"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", sorted(path.parent.name for path in STUDIES.glob("*/*.md")))
+@pytest.mark.parametrize(
+    "folder",
+    [
+        pytest.param(name, marks=[pytest.mark.statistical] if name in LONG else [])
+        for name in sorted(path.parent.name for path in STUDIES.glob("*/*.md"))
+    ],
+)
 def test_case_study(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     (notebook,) = (STUDIES / folder).glob("*.md")
     names: dict[str, object] = {}

@@ -382,7 +382,12 @@ def test_a_metric_of_ones_own_on_categories(graded) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("pooling", "form"),
-    [("partial", None), ("partial", "full"), ("none", None), ("complete", None)],
+    [
+        ("partial", None),
+        ("complete", None),
+        pytest.param("none", None, marks=pytest.mark.statistical),  # with prior trials below
+        pytest.param("partial", "full", marks=pytest.mark.statistical),
+    ],
 )
 def test_sampling_agrees_with_the_closed_form(pooling, form) -> None:
     # Long rows pin the correlation down, without which NUTS on every p is slow to mix.
@@ -402,7 +407,9 @@ def test_sampling_agrees_with_the_closed_form(pooling, form) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pooling", ["none", "partial"])
+@pytest.mark.parametrize(
+    "pooling", ["none", pytest.param("partial", marks=pytest.mark.statistical)]
+)
 def test_prior_trials_are_sampled_too(pooling) -> None:
     options = {"pooling": pooling, "prior_trials": simulated(seed=2, trials=3), "prior_weight": 0.5}
     data = simulated(seed=1)

@@ -97,6 +97,15 @@ def test_planned_decisions_are_right_as_often_as_planned() -> None:
     assert 0.75 < right / 120 < 0.95  # .85 within three standard errors
 
 
+def test_perfectly_correlated_difficulties_leave_the_trials_only() -> None:
+    """If the same questions are hard for both, their difference is that on these questions."""
+    pair, options = {"a": (0.6, 0.3), "b": (0.6, 0.3)}, {"width": 0.1, "trials": [2, 4]}
+    alike = bk.plan(pair, "pass@2", correlation=1 - 1e-12, **options)
+    these = bk.plan(pair, "pass@2", target="questions", **options)
+    assert alike["questions"].tolist() == these["questions"].tolist()
+    np.testing.assert_allclose(alike["width"], these["width"], rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
     """Width of the paired comparison on questions with difficulties correlated at 0.8."""

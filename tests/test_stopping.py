@@ -43,6 +43,7 @@ def test_a_rule_by_hand() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.statistical
 def test_looking_often_costs_false_decisions_and_the_threshold_pays_for_it() -> None:
     rule, looks = bk.StoppingRule("pass@1", prob=0.975), [20, 40, 80]
     options = {"trials": 2, "correlation": 0.8, **QUIET}

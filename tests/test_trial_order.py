@@ -72,6 +72,14 @@ def test_many_or_long_questions_are_normal() -> None:
     assert exact == pytest.approx(near, rel=0.02)
 
 
+@pytest.mark.parametrize("seen", [86, 93, 97, 108, 115])
+def test_normal_tails_are_corrected_for_continuity(seen) -> None:
+    """A count with an sd of 7: half a count changes the p-value by a tenth and more."""
+    exact = switches_pmf(101, 100)  # long enough for `two_sided` to take it as normal
+    tail = min(exact[: seen + 1].sum(), exact[seen:].sum())
+    assert two_sided(seen, SWITCHES, [(101, 100, 1)]) == pytest.approx(2 * tail, rel=0.01)
+
+
 @pytest.mark.parametrize("pair", [(100, 100), (500, 20), (20, 500), (1, 4000)])
 def test_large_laws_add_up_and_mirror(pair) -> None:
     law = rank_sum_pmf(*pair)

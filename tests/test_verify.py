@@ -43,6 +43,24 @@ def test_correct_formulas_agree(exact, sampled) -> None:
     assert (found.table["detectable"] < 0.15).all()
 
 
+def test_differences_are_in_standard_errors_of_independent_draws(exact, sampled) -> None:
+    found = bk.verify(exact, sampled).table
+    gap, size = found["sampled_mean"] - found["exact_mean"], np.sqrt(found["ess"])
+    np.testing.assert_allclose(found["z_mean"], gap / (found["sampled_sd"] / size), rtol=0.05)
+    assert found["z_mean"].abs().max() > 0.1
+
+
+@pytest.mark.parametrize(("errors", "verdict"), [(2.0, "agree"), (6.0, "disagree")])
+def test_a_bias_is_caught_when_it_is_many_errors(exact, sampled, errors, verdict) -> None:
+    """Of six quantities with nine tests each, at 1% in all: the line is 3.7 errors."""
+    draws = sampled["posterior"]["pass_at_k"].sel(target="questions").values
+    biased = draws.mean() + errors * draws.std() / np.sqrt(draws.size)
+    found = bk.verify(_planted(exact, "pass_at_k", mean=biased), sampled)
+    row = found.table.query("variable == 'pass_at_k' and target == 'questions'").iloc[0]
+    assert row["z_mean"] == pytest.approx(-errors, rel=0.1)
+    assert found.verdict == verdict
+
+
 def _planted(exact, variable: str, **changes):
     """Copy the result with other statistics for the questions target of one variable."""
     tree = exact.copy(deep=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.progress import track
+from bayesatk.progress import track
 
 _BEGIN = b'{"study": '  # of every line
 
@@ -35,6 +35,7 @@ def all_batches(
     description : str
         Of the progress bar, which a cluster has of its own.
     progressbar : bool
+        Whether to show one, where somebody watches: on a terminal or in Jupyter.
 
     Raises
     ------
@@ -66,7 +67,7 @@ def in_batches[Result](
 ) -> Iterator[tuple[int, Result]]:
     """Yield every batch with its start: in order here, as they are done on a cluster."""
     if client is None:
-        for start in track(starts, description=description, disable=not progressbar):
+        for start in track(starts, description, progress=None if progressbar else False):
             yield start, run(start)
         return
     from dask.distributed import as_completed

@@ -9,6 +9,8 @@ import typer
 from bayesatk.cli_actions import (
     DISAGREE,
     chances,
+    check_baseline,
+    check_plan,
     convert_logs,
     deliver,
     hold_against_sampler,
@@ -27,6 +29,7 @@ from bayesatk.cli_options import (
     Rope,
     Seed,
     Success,
+    check_file,
     one_line_errors,
     pairs,
     reads_data,
@@ -140,7 +143,7 @@ def compare(
     epilog="Examples: bayesatk plan pilot.csv -m pass@4 --width 0.1; bayesatk plan -m pass@1 "
     "--difficulty a=0.6,0.3 --difficulty b=0.65,0.3 --prob-correct 0.9"
 )
-@reads_data(optional=True)
+@reads_data(optional=True, check=check_plan)
 def plan(
     data: Any,
     metric: Annotated[str, typer.Option("--metric", "-m", help="One metric, such as 'pass@4'.")],
@@ -169,8 +172,6 @@ def plan(
     from bayesatk.comparison.planning import plan as draw_up
     from bayesatk.metrics import parse
 
-    if (data is None) == (difficulty is None):
-        raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
     source: Any
     if data is None:
         stated = pairs(difficulty, "--difficulty")
@@ -190,7 +191,7 @@ def plan(
     epilog="Examples: bayesatk baseline runs.csv --guess 0.25 -t 10; bayesatk baseline --n 100 "
     "--guess 0.5 -t 10 --accuracy 0.6"
 )
-@reads_data(optional=True)
+@reads_data(optional=True, check=check_baseline)
 def baseline(
     data: Any,
     guess: Annotated[
@@ -217,13 +218,9 @@ def baseline(
     """Hold systems, or a published accuracy, against the best of t random guessers."""
     p = chances(guess, labels)
     if data is None:
-        if output is not None:
-            raise ValueError("--output goes with a FILE; without one use --json.")
         options = {"decimals": decimals, "correlation": correlation}
         published_baseline(p, questions, configurations, accuracy, alpha, as_json, options)
         return
-    if questions is not None or accuracy is not None or decimals is not None:
-        raise ValueError("--n, --accuracy and --decimals go without a FILE, which has them.")
     from bayesatk.baseline import random_baseline
     from bayesatk.closed_form.evaluate import evaluate as run
 
@@ -318,6 +315,8 @@ def cite(
     ] = None,
 ) -> None:
     """Print BibTeX of the methods that a result used."""
+    if result is not None:
+        check_file(result)
     from bayesatk.citations import cite as entries
     from bayesatk.io.saved import load_result
 

@@ -51,6 +51,42 @@ def chances(guess: float | None, labels: list[str] | None) -> float | dict[int, 
     return {int(name): int(value) for name, value in told.items()}
 
 
+def check_baseline(
+    files: list[str] | None,
+    guess: float | None,
+    labels: list[str] | None,
+    questions: int | None,
+    accuracy: float | None,
+    decimals: int | None,
+    output: Path | None,
+    **_: Any,
+) -> None:
+    """Refuse options of the baseline that do not go together."""
+    p = chances(guess, labels)
+    if files and (questions is not None or accuracy is not None or decimals is not None):
+        raise ValueError("--n, --accuracy and --decimals go without a FILE, which has them.")
+    if not files and output is not None:
+        raise ValueError("--output goes with a FILE; without one use --json.")
+    if not files:
+        _number_of_questions(questions, p)
+
+
+def _number_of_questions(questions: int | None, p: float | dict[int, int]) -> int:
+    """Return the number of questions of a published accuracy."""
+    if questions is not None:
+        return questions
+    if isinstance(p, dict):
+        return sum(p.values())
+    raise ValueError("give a FILE, or --n QUESTIONS with --guess.")
+
+
+def check_plan(files: list[str] | None, difficulty: list[str] | None, **_: Any) -> None:
+    """Refuse a plan from nothing, or from two things."""
+    if bool(files) == (difficulty is not None):
+        raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
+    pairs(difficulty, "--difficulty")
+
+
 def published_baseline(
     p: float | dict[int, int],
     questions: int | None,
@@ -63,10 +99,7 @@ def published_baseline(
     """Print the expected best, and the p-value of an accuracy, from numbers alone."""
     from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
 
-    if questions is None:
-        if not isinstance(p, dict):
-            raise ValueError("give a FILE, or --n QUESTIONS with --guess.")
-        questions = sum(p.values())
+    questions = _number_of_questions(questions, p)
     law = MaxOrderStatisticPoissonBinomial(questions, p)
     shared = {"correlation": options["correlation"]}
     needed = law.smallest_significant(t, alpha=alpha, **shared)

@@ -148,13 +148,16 @@ def read_options(
 
 def reads_data(
     optional: bool = False,
+    check: Callable[..., None] | None = None,
     read: Callable[..., Any] | None = None,
     without: tuple[str, ...] = (),
     endings: tuple[str, ...] = (".nc", ".zarr", ".json", ".csv", ".tex"),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options by which data are read; it gets `data` (and `quiet`).
 
-    `read` takes source and options; default `bayesatk.load`. Options in `without` are not offered.
+    `check` takes files and the command's options, and refuses what does not go together before
+    anything heavy is imported. `read` takes source and options; default `bayesatk.load`. Options in
+    `without` are not offered.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -170,8 +173,10 @@ def reads_data(
         @wraps(command)
         def wrapped(**options: Any) -> None:
             given = {name: options[name] for name in shared}
-            _check_output(options.get("output"), given["files"] or [], endings)
             kept = {name: value for name, value in options.items() if name in own}
+            _check_output(options.get("output"), given["files"] or [], endings)
+            if check is not None:
+                check(given["files"], **kept)
             command(data=_read(read, without, **given), **kept)
 
         parameters = shared | {name: each for name, each in own.items() if name != "data"}
@@ -206,11 +211,12 @@ def _read(
     **options: Any,
 ) -> Any:
     """Load the data, or return how to; warnings become lines on standard error."""
-    from bayesatk.io.load import load
-
     if not files:
         return None
     source, told = read_options(files, quiet=quiet, **options)
+    _check_files(source)
+    from bayesatk.io.load import load  # takes a second to import, errors before it do not
+
     for name in without:
         del told[f"{name}s" if name in ("score", "column") else name]
     only_shared = told.pop("shared", False)
@@ -243,6 +249,20 @@ def _source(files: list[str]) -> Any:
     for name, _, path in named:
         found.setdefault(name, []).append(path)
     return found
+
+
+def _check_files(source: Any) -> None:
+    """Refuse a file that is not there, in the words of `bayesatk.load`."""
+    named = list(source.values()) if isinstance(source, dict) else [source]
+    for files in named:
+        for name in [files] if isinstance(files, str) else files:
+            check_file(name)
+
+
+def check_file(name: str | Path) -> None:
+    """Refuse a file that is not there; - stands for standard input."""
+    if str(name) != "-" and not os.path.exists(name):
+        raise FileNotFoundError(f"{name}: there is no such file.")
 
 
 @contextmanager

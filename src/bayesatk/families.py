@@ -46,7 +46,7 @@ class Family:
 
     >>> from bayesatk.core.credit import Credit
     >>> two = Family("two_at_k", "two@", lambda k: Credit.of(j >= 2 for j in range(k + 1)))
-    >>> two.at(3).latent(0.5).item()
+    >>> two.at(3).latent(0.5).round(12).item()
     0.5
     """
 
@@ -112,7 +112,7 @@ class Metric:
 
         Examples
         --------
-        >>> FAMILIES["pass@"].at(2).latent([0.0, 0.5, 1.0]).tolist()
+        >>> FAMILIES["pass@"].at(2).latent([0.0, 0.5, 1.0]).round(12).tolist()
         [0.0, 0.75, 1.0]
         """
         return _LATENT.get(self.credit.shape, _latent_general)(self.credit, np.asarray(p, float))

@@ -30,8 +30,8 @@ def table(result: xr.DataTree) -> pd.DataFrame:
     >>> import bayesatk
     >>> fit = bayesatk.evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@2", pooling="none", rng=1)
     >>> rows = bayesatk.table(fit)[["metric", "target", "estimate", "mean"]]
-    >>> rows.iloc[0].tolist()  # doctest: +ELLIPSIS
-    ['pass@2', 'questions', ...0.95..., ...0.8392...]
+    >>> rows.iloc[0, 2:].astype(float).round(4).tolist()
+    [0.95, 0.8393]
     """
     tree = check_result(result)
     if "system" not in tree["posterior"].dims:

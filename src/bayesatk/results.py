@@ -9,6 +9,7 @@ so that netCDF keeps them.
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -35,7 +36,7 @@ STATISTICS = (
     "prior_sensitivity",
 )
 QUANTILE_LEVELS = np.round(np.concatenate([[0.005], np.arange(0.01, 1.0, 0.01), [0.995]]), 3)
-_PACKAGES = ("numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")
+_PACKAGES = ("bayesatk", "numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")
 
 
 def root_attributes(
@@ -61,10 +62,16 @@ def root_attributes(
         "input_sha256": data.sha256(),
         "input_files": json.dumps([list(each) for each in data.sources]),
         "citations": json.dumps(list(citations)),
-        "versions": json.dumps({name: version(name) for name in ("bayesatk", *_PACKAGES)}),
+        "versions": _versions(),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **more,
     }
+
+
+@cache
+def _versions() -> str:
+    """Return the versions of the packages, which do not change while Python runs, as JSON."""
+    return json.dumps({name: version(name) for name in _PACKAGES})
 
 
 def metric_dataset(

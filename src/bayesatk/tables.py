@@ -1,9 +1,8 @@
 """Long tables (pandas, polars, pyarrow through narwhals): one row per trial, read into counts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -22,6 +21,10 @@ def is_table(data: object) -> bool:
     """Whether this is an eager table, of pandas or of another library that narwhals knows."""
     if isinstance(data, pd.DataFrame):
         return True
+    if isinstance(data, np.ndarray | Sequence | Mapping):
+        return False
+    import narwhals as nw  # for other tables only: it takes long to import
+
     try:
         return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
     except nw.exceptions.NarwhalsError:  # a table, though a malformed one: read_table says why
@@ -52,6 +55,8 @@ def _is_wide(data: Any) -> bool:
 def _read_table(data: object, columns: Mapping[str, str]) -> Columns:
     if isinstance(data, pd.DataFrame):
         return _from_pandas(data, columns)
+    import narwhals as nw
+
     try:
         frame: Any = nw.from_native(data, eager_only=True)
         roles = find_columns(frame.columns, columns)

@@ -66,7 +66,7 @@ def bernoulli_sum(p: Array, q: Array, count: NDArray[np.int64]) -> Window:
 
     Examples
     --------
-    >>> bernoulli_sum(np.array([0.5]), np.array([0.5]), np.array([2])).mass.tolist()
+    >>> bernoulli_sum(np.array([0.5]), np.array([0.5]), np.array([2])).mass.round(12).tolist()
     [0.25, 0.5, 0.25]
     """
     size = int(count.sum())

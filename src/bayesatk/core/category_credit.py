@@ -73,7 +73,7 @@ class CategoryCredit:
 
         Examples
         --------
-        >>> CategoryCredit(2).latent([0.5, 0.25, 0.25], [0.0, 0.5, 1.0]).item()
+        >>> CategoryCredit(2).latent([0.5, 0.25, 0.25], [0.0, 0.5, 1.0]).round(12).item()
         0.59375
         """
         p, scores = np.asarray(p, float), np.asarray(scores, float)

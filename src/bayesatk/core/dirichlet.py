@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import betaln, expit, gammaln, gdtrix, log_softmax, logsumexp, ndtri
-from scipy.stats import qmc
 
 from bayesatk.core.credit import Array
 from bayesatk.core.hierarchy import hyper_posterior
@@ -213,12 +212,7 @@ def importance_posterior(
         return np.asarray(log_likelihood(data, log_mean, y) + dirichlet + beta - betaln(*icc_prior))
 
     centre, root = _mode(log_density, data, prior)
-    uniform = np.concatenate(
-        [
-            qmc.Sobol(len(centre) + 1, rng=np.random.default_rng((_SEED, i))).random(_POINTS)
-            for i in range(_REPLICATES)
-        ]
-    )
+    uniform = _uniform_points(len(centre) + 1)
     for step in range(_ROUNDS):
         z, log_weight = _importance(log_density, centre, root, uniform)
         share = np.exp(log_weight - logsumexp(log_weight))
@@ -232,6 +226,18 @@ def importance_posterior(
         log_weight,
         float(logsumexp(log_weight) - np.log(len(z))),
         _error(np.column_stack([log_mean, z[:, -1]]), log_weight),
+    )
+
+
+def _uniform_points(dimensions: int) -> Array:
+    """Return independent scramblings of Sobol points, one set below the other."""
+    from scipy.stats import qmc  # half of what evaluate costs to import, for categories only
+
+    return np.concatenate(
+        [
+            qmc.Sobol(dimensions, rng=np.random.default_rng((_SEED, i))).random(_POINTS)
+            for i in range(_REPLICATES)
+        ]
     )
 
 

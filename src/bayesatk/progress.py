@@ -1,0 +1,83 @@
+"""A progress bar for whoever is watching: none in pipes, and none for what is quickly done."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from operator import length_hint
+from time import monotonic
+from typing import Any
+
+_PATIENCE = 2.0  # seconds without a bar
+
+# Two bars at once overwrite each other's lines, so that a loop inside a loop shows none.
+_SHOWN: ContextVar[bool] = ContextVar("bayesatk_progress_shown", default=False)
+
+
+def track[Item](
+    items: Iterable[Item],
+    description: str,
+    total: int | None = None,
+    progress: bool | None = None,
+) -> Iterator[Item]:
+    """Yield items, and show on standard error how many of them are done.
+
+    Parameters
+    ----------
+    items : iterable
+    description : str
+        Text beside the bar.
+    total : int, optional
+        Number of items; default: their length, if they have one.
+    progress : bool, optional
+        True shows the bar at once, False never. Default: from two seconds on, if standard error is
+        a terminal or this runs in Jupyter.
+
+    Yields
+    ------
+    object
+        The items, in order. The bar is removed after the last one, and if the loop is left early.
+
+    Notes
+    -----
+    Time is looked at between items: one item that takes minutes is not interrupted for a bar.
+
+    Examples
+    --------
+    >>> [2 * number for number in track([1, 2, 3], "doubling")]
+    [2, 4, 6]
+    """
+    if progress is False or _SHOWN.get() or (progress is None and not _watched()):
+        yield from items
+        return
+    begin = monotonic() + (0.0 if progress else _PATIENCE)
+    size = (length_hint(items) or None) if total is None else total
+    bar: Any = None
+    try:
+        for done, item in enumerate(items):
+            if bar is None and monotonic() >= begin and not _SHOWN.get():
+                bar = _bar(description, size)
+                _SHOWN.set(True)
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=done)
+            yield item
+    finally:
+        if bar is not None:
+            bar.stop()
+            _SHOWN.set(False)
+
+
+def _watched() -> bool:
+    """Whether a person sees standard error: on a terminal, or in a notebook."""
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return on_terminal or "ipykernel" in sys.modules
+
+
+def _bar(description: str, total: int | None) -> Any:
+    """Start a bar on standard error."""
+    from rich.console import Console  # only where a bar is shown
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    bar.add_task(description, total=total)
+    bar.start()
+    return bar
