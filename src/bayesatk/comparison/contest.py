@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from itertools import product
 
-import arviz as az
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
@@ -154,6 +153,8 @@ def _stored_draws(fit: xr.DataTree, grid: MetricGrid, part: Part, target: int) -
 
 def _effective(values: Array) -> float:
     """Smallest effective sample size of draws (chain, draw, cell, system)."""
+    import arviz as az
+
     found = az.ess(np.moveaxis(values, (0, 1), (-2, -1)), method="mean")
     return float(np.nanmin(found, initial=float(values.shape[0] * values.shape[1])))
 

@@ -133,6 +133,8 @@ class Drawn:
                     x, y, sign = pair
                     pair = np.hstack([x, y]), np.hstack([y, x]), np.hstack([sign, -sign])
                 own = self._of_values(*pair, step, settings)
+                if same[part[0]]:
+                    own |= _even_ratio(own["ratio_lower"], own["ratio_upper"])
                 for name, each in own.items():
                     found.setdefault(name, np.empty(len(i)))[part] = each
         found["sd_unpaired"] = np.hypot(self.sd[cell, a], self.sd[cell, b])
@@ -182,21 +184,22 @@ class Exact:
     mean: Array
     sd: Array
     drawn: Drawn
+    _contenders: dict[int, Contenders] = field(default_factory=dict)
 
     def ranks(self, cell: int) -> Array:
         """Return the probability of every rank, by system."""
         if cell not in self.known:
             return self.drawn.ranks(cell)
-        return Contenders(self.known[cell]).ranks()
+        return (self._contenders.get(cell) or Contenders(self.known[cell])).ranks()
 
     def contrasts(self, cell: int, i: Ints, j: Ints, settings: Settings) -> Found:
         """Return the contrasts of systems i minus systems j."""
         if cell not in self.known:
             return self.drawn.contrasts(cell, i, j, settings)
         known = self.known[cell]
-        field_ = Contenders(known, settings.rope)
-        greater, tie, above = field_.prob_greater, field_.prob_tie, field_.prob_above()
-        loss = field_.expected_loss(self.mean[cell])
+        all_ = self._contenders[cell] = Contenders(known, settings.rope)
+        greater, tie, above = all_.prob_greater, all_.prob_tie, all_.prob_above()
+        loss = all_.expected_loss(self.mean[cell])
         values = np.stack([one.values for one in known])
         gap, levels = Differences(values[i], values[j]), settings.ratio_levels
         ends = gap.quantile(levels[1:])
@@ -221,6 +224,14 @@ class Exact:
             "monte_carlo_error": np.zeros(len(i)),
             "sd_unpaired": sd,
         }
+
+
+def _even_ratio(lower: Array, upper: Array) -> Found:
+    """Ratio quantiles of systems alike: those of the ratio and of its inverse are the same."""
+    bounded = (lower > 0.0) & np.isfinite(upper)
+    low = np.sqrt(np.where(bounded, lower, 0.0) / np.where(bounded, upper, 1.0))
+    high = np.where(bounded, 1.0 / np.where(bounded, low, 1.0), np.inf)
+    return {"ratio_median": np.ones(len(lower)), "ratio_lower": low, "ratio_upper": high}
 
 
 def mirrored(found: Found) -> Found:

@@ -21,8 +21,6 @@ from bayesatk.core.contrasts import LEVELS, Known
 from bayesatk.core.priors import CategoryPrior
 from bayesatk.core.states import States
 from bayesatk.metrics import Metric, parse
-from bayesatk.models.category_draws import category_p
-from bayesatk.models.parts import success_p
 from bayesatk.results import (
     TARGETS,
     metric_grid,
@@ -322,6 +320,10 @@ def observed_rates(fit: xr.DataTree, part: Part) -> Array:
 
 def _sampled_p(fit: xr.DataTree, system: int, rng: np.random.Generator) -> Array:
     """All draws of p: as stored, or from the conditional given the sampled hyperparameters."""
+    # PyMC, which a sampled result has needed anyway, takes seconds to import.
+    from bayesatk.models.category_draws import category_p
+    from bayesatk.models.parts import success_p
+
     own = fit["posterior"].to_dataset().isel(system=system)
     if "p" in own:
         p = own["p"].transpose("chain", "draw", "question", ...).values

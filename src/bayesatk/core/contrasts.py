@@ -17,7 +17,8 @@ from scipy.interpolate import PchipInterpolator
 
 from bayesatk.core.credit import Array
 
-RESOLUTION = 2.0**-40  # share of the scale within which two values are the same: 9e-13
+# Share of the scale within which two values are the same, 9e-13: distributions are no better known.
+RESOLUTION = 2.0**-40
 _EDGE = 1e-9  # probability beyond the ends of a table of quantiles
 _TAIL = np.array([1e-7, 1e-5])
 _INNER = np.sin(0.5 * np.pi * np.arange(1, 96) / 96.0) ** 2
@@ -52,8 +53,8 @@ class Known:
 def sites(values: ArrayLike) -> tuple[NDArray[np.int64], float]:
     """Return the whole multiples of the resolution that values round to, and the resolution.
 
-    The scale is the power of 2 above the largest absolute value: 0, 1 and short binary fractions
-    are whole multiples.
+    The scale is 1, or the power of 2 above the largest absolute value: 0, 1 and short binary
+    fractions are whole multiples.
 
     Examples
     --------
@@ -62,8 +63,7 @@ def sites(values: ArrayLike) -> tuple[NDArray[np.int64], float]:
     [1.0, 1.0, 0.0]
     """
     values = np.asarray(values, float)
-    largest = float(np.abs(values).max(initial=0.0))
-    step = RESOLUTION * 2.0 ** np.ceil(np.log2(largest)) if largest > 1e-200 else 1e-200
+    step = RESOLUTION * 2.0 ** np.ceil(np.log2(max(1.0, float(np.abs(values).max(initial=0.0)))))
     return np.rint(values / step).astype(np.int64), float(step)
 
 
@@ -92,12 +92,13 @@ class Contenders:
     """
 
     def __init__(self, known: Sequence[Known], margin: float = 0.0) -> None:
-        self._known, self._margin = known, margin
         site, step = sites(np.stack([one.values for one in known]))
+        widest = 4.0 * step / RESOLUTION  # more than any difference
+        self._known, self._margin = known, float(np.clip(margin, -widest, widest))
         atoms = np.unique(site[:, 1:][np.diff(site, axis=1) == 0])
         points = np.unique(site)
         points = points[:: max(1, len(points) // _MOST_CELLS)]
-        shift = int(np.rint(margin / step))
+        shift = int(np.rint(self._margin / step))
         both = np.concatenate([atoms, atoms + shift, atoms - shift]) if shift else atoms
         ends = np.array([site.min() - 1, site.max() + 1])
         edges = np.unique(np.concatenate([points, ends, both - 1, both]))
