@@ -106,7 +106,10 @@ def rows(_median_ms: object) -> list[tuple[str, str, str, str]]:
     ragged = rng.choice([1, 4, 8, 36, 96], (10, 83), p=[0.02, 0.03, 0.85, 0.07, 0.03])
     ragged.flat[rng.choice(np.arange(83 * 3, 830), 75, replace=False)] = 0
     cases = [
-        ("10 systems x 1000 x 8, 8 metrics", counts(10, 1000, 8), "pass@1,2,4,8 pass^2,4,8 bayes", 8),
+        (
+            "10 systems x 1000 x 8, 8 metrics", counts(10, 1000, 8),
+            "pass@1,2,4,8 pass^2,4,8 bayes", 8,
+        ),
         ("10 systems x 83 x 1 to 96, 75 empty cells", counts(10, 83, ragged), "pass@1", 5),
         ("45 systems x 400 x 10", counts(45, 400, 10), "pass@1", 15),
         (

@@ -230,10 +230,7 @@ def _jointly(drawn: Array, size: int, rng: np.random.Generator) -> Array:
 
 
 def _quantiles_like(known: Known | None, drawn: Array, size: int | None = None) -> Array:
-    """Return quantiles at evenly spaced probabilities, in the order of draws or (size) rising.
-
-    Where no distribution is known the draws are returned.
-    """
+    """Return the draws, or known quantiles at even probabilities in their order, or (size) rising."""
     if known is None:
         return drawn
     count = len(drawn) if size is None else size
