@@ -230,7 +230,7 @@ def _jointly(drawn: Array, size: int, rng: np.random.Generator) -> Array:
 
 
 def _quantiles_like(known: Known | None, drawn: Array, size: int | None = None) -> Array:
-    """Return the draws, or known quantiles at even probabilities in their order, or (size) rising."""
+    """Return draws; or known quantiles at even probabilities in their order, or (size) rising."""
     if known is None:
         return drawn
     count = len(drawn) if size is None else size
