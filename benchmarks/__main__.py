@@ -33,7 +33,7 @@ from bayesatk.core.moments import posterior_moments
 from bayesatk.core.priors import HyperPrior
 from bayesatk.core.states import States
 from bayesatk.metrics import parse
-from benchmarks import categories, guessing, scaling
+from benchmarks import categories, guessing, leaderboards, scaling
 
 Row = tuple[str, str, str, str]
 POINTS = ("pass_at_k", "pass_hat_k", "maj_at_k", "mg_pass_at_k", "auc_at_k")
@@ -148,7 +148,7 @@ def main() -> None:
     target = options.parse_args().write
     found = [
         *point_metrics(), *moments(), *pooling(), *sampling(), *categories.rows(median_ms),
-        *guessing.rows(median_ms), *scaling.rows(median_ms),
+        *guessing.rows(median_ms), *leaderboards.rows(median_ms), *scaling.rows(median_ms),
     ]  # fmt: skip
     table = Table(title="bayesatk benchmarks", title_justify="left", box=None)
     for heading in HEADINGS:

@@ -7,6 +7,8 @@ each; the closed form fits Beta difficulties, as it would fit yours.
 """
 
 import argparse
+import time
+from collections.abc import Callable
 
 import numpy as np
 from rich.console import Console
@@ -89,6 +91,58 @@ def calibration(found: dict[str, np.ndarray], target: int) -> list[tuple[str, in
             label = f"{EDGES[index]:g} to {EDGES[index + 1]:g}"
             rows.append((label, int(own.sum()), float(claim[own].mean()), float(was[own].mean())))
     return rows
+
+
+def rows(_median_ms: object) -> list[tuple[str, str, str, str]]:
+    """CPU time of evaluating and comparing leaderboards, in units of a loop in plain Python."""
+    rng = np.random.default_rng(3)
+
+    def counts(systems: int, questions: int, trials: np.ndarray | int) -> bk.Outcomes:
+        mu, common = rng.normal(0.3, 1.0, (systems, 1)), rng.normal(0.0, SIGMA, questions)
+        full = np.broadcast_to(trials, (systems, questions))
+        p = np.where(full > 0, expit(mu + common), 0.0)
+        return bk.tally((rng.binomial(full, p), full), missing="ignore")
+
+    ragged = rng.choice([1, 4, 8, 36, 96], (10, 83), p=[0.02, 0.03, 0.85, 0.07, 0.03])
+    ragged.flat[rng.choice(np.arange(83 * 3, 830), 75, replace=False)] = 0
+    cases = [
+        (
+            "10 systems x 1000 x 8, 8 metrics", counts(10, 1000, 8),
+            "pass@1,2,4,8 pass^2,4,8 bayes", 8,
+        ),
+        ("10 systems x 83 x 1 to 96, 75 empty cells", counts(10, 83, ragged), "pass@1", 5),
+        ("45 systems x 400 x 10", counts(45, 400, 10), "pass@1", 15),
+        (
+            "2 systems x 30 x 1 to 8, 11 metrics", counts(2, 30, rng.integers(1, 9, (2, 30))),
+            "pass@1,2,4,8 pass^2,4,8 maj@3,5 auc@4 bayes", 1.5,
+        ),
+    ]  # fmt: skip
+    found = []
+    for label, data, metrics, goal in cases:
+        unit = _cpu(_loop)
+        fits: list = []
+        evaluated = _cpu(lambda d=data, m=metrics, f=fits: f.append(bk.evaluate(d, m, rng=1)))
+        compared = _cpu(lambda f=fits: bk.compare(f[0], rng=1))
+        both = (evaluated + compared) / unit
+        ratio = f"{both:.1f} units, {compared / unit:.1f} of them compare"
+        name = f"evaluate and compare, {label}"
+        found.append((name, f"{evaluated + compared:.1f} s CPU", ratio, f"<= {goal} units"))
+    return found
+
+
+def _loop() -> int:
+    """Add up ten million numbers: the unit of CPU time."""
+    total = 0
+    for number in range(10_000_000):
+        total += number
+    return total
+
+
+def _cpu(run: Callable[[], object]) -> float:
+    """CPU time of a call."""
+    start = time.process_time()
+    run()
+    return time.process_time() - start
 
 
 def main() -> None:

@@ -133,8 +133,8 @@ def test_impossible_correlations_become_possible_ones() -> None:
 def test_noise_has_the_covariance_it_is_given() -> None:
     rng = np.random.default_rng(6)
     own = np.array([[[4.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 9.0]]])
-    correlation = np.broadcast_to(np.array([[1.0, 0.6], [0.6, 1.0]]), (200_000, 2, 2))
-    noise = question_noise(correlation, own, 8, rng)
+    correlation = np.array([[[1.0, 0.6], [0.6, 1.0]]])
+    noise = question_noise(correlation, own, 8, 200_000, rng)
     for system in (0, 1):
         np.testing.assert_allclose(np.cov(noise[:, :, system].T) * 9, own[system], atol=0.1)
     cross = np.cov(noise[:, :, 0].T, noise[:, :, 1].T)[:2, 2:] * 9

@@ -1,27 +1,25 @@
 """Systems on the questions that all of them tried: exact where that is known, else by draws."""
 
-from dataclasses import dataclass
-from itertools import combinations, product
+from dataclasses import dataclass, replace
+from itertools import product
 
-import arviz as az
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.closed_form.posteriors import system_posterior
-from bayesatk.comparison.contrasts import CONTRASTS, Drawn, Exact, Settings, mirrored
+from bayesatk.comparison.contrasts import CONTRASTS, Drawn, Exact, Found, Settings, mirrored
 from bayesatk.comparison.joint import band_width, over_k, tiers
 from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import (
     Part,
+    Posteriors,
+    data_keys,
     observed_rates,
-    on_categories,
     question_values,
 )
 from bayesatk.core.contrasts import Known
-from bayesatk.core.states import States
-from bayesatk.metrics import MetricGrid, parse
-from bayesatk.results import TARGETS, metric_grid, metric_values, stored_counts, stored_prior
+from bayesatk.metrics import MetricGrid
+from bayesatk.results import TARGETS, metric_grid, metric_values
 
 Array = NDArray[np.float64]
 _DRAWS = 4000
@@ -47,57 +45,73 @@ class Contest:
     drawn: tuple[Drawn, Drawn]
 
     @classmethod
-    def of(cls, fit: xr.DataTree, part: Part, rng: np.random.Generator) -> "Contest":
-        """Hold the systems of a part against each other on its questions."""
-        grid = metric_grid(fit)
+    def of(
+        cls, fit: xr.DataTree, part: Part, posteriors: Posteriors, rng: np.random.Generator
+    ) -> "Contest":
+        """Compare the systems of a part on its questions."""
+        grid, keys = metric_grid(fit), data_keys(fit, part)
+        alike = np.array([keys.index(own) for own in keys])
         if joint(fit):
-            both = _stored_draws(fit, grid, "questions"), _stored_draws(fit, grid, "population")
-            return cls(grid, both, both)
-        questions, population = paired_draws(fit, grid, part, rng)
-        if part.kept.all() and len(part.systems) == fit["posterior"].sizes["system"]:
-            questions = _stored_draws(fit, grid, "questions")
-        exact: Exact | Drawn = questions
-        if fit.attrs["method"] != "nuts" and not on_categories(fit):
-            exact = _exact_questions(fit, grid, part, questions)
-        return cls(grid, (exact, population), (questions, population))
+            drawn = _stored_draws(fit, grid, part, 0), _stored_draws(fit, grid, part, 1)
+        else:
+            drawn = paired_draws(fit, grid, part, rng, posteriors)
+            whole = part.kept.all() and len(part.systems) == fit["posterior"].sizes["system"]
+            if whole and fit.attrs["method"] == "nuts":
+                drawn = _stored_draws(fit, grid, part, 0), drawn[1]
+        drawn = replace(drawn[0], alike=alike), replace(drawn[1], alike=alike)
+        exact: Exact | Drawn = drawn[0]
+        if fit.attrs["method"] != "nuts":
+            exact = _exact_questions(grid, part, posteriors, drawn[0])
+        return cls(grid, (exact, drawn[1]), drawn)
 
     def table(self, settings: Settings) -> Array:
         """Return contrasts (system, other, cell, target, contrast) of every pair."""
-        size, cells = self.drawn[0].values.shape[2], self.drawn[0].values.shape[1]
+        cells, size = self.drawn[0].values.shape[1:]
+        i, j = np.triu_indices(size, 1)
         table = np.zeros((size, size, cells, len(TARGETS), len(CONTRASTS)))
-        for (target, source), cell in product(enumerate(self.sources), range(cells)):
-            for i, j in combinations(range(size), 2):
-                table[i, j, cell, target] = found = source.contrast(cell, i, j, settings)
-                table[j, i, cell, target] = mirrored(found)
-        self._add_bands(table, settings.ci_prob)
+        for (target, source), group in product(enumerate(self.sources), over_k(self.grid)):
+            found = [source.contrasts(cell, i, j, settings) for cell in group]
+            banded = self._with_bands(found, group, target, settings, i, j)
+            for cell, own in zip(group, banded, strict=True):
+                turned = mirrored(own)
+                table[i, j, cell, target] = np.stack([own[name] for name in CONTRASTS], axis=-1)
+                table[j, i, cell, target] = np.stack([turned[name] for name in CONTRASTS], axis=-1)
         return table
 
-    def _add_bands(self, table: Array, probability: float) -> None:
-        """Fill in bands that hold a whole difference curve over k with this probability."""
-        mean, sd = CONTRASTS.index("mean"), CONTRASTS.index("sd")
-        pairs = [(i, j) for i, j in product(range(len(table)), repeat=2) if i != j]
-        draws = [each.values for each in self.drawn]
-        for (i, j), (target, values), cells in product(pairs, enumerate(draws), over_k(self.grid)):
-            width = band_width(values[:, cells, i] - values[:, cells, j], probability)
-            own = table[i, j, cells, target]
-            half = width * own[:, sd]
-            ends = np.stack([own[:, mean] - half, own[:, mean] + half], -1)
-            table[i, j, cells, target, -2:] = ends
+    def _with_bands(
+        self, found: list[Found], group: list[int], target: int, settings: Settings,
+        i: NDArray[np.intp], j: NDArray[np.intp],
+    ) -> list[Found]:  # fmt: skip
+        """Add bands that hold a whole difference curve over k with the interval's probability."""
+        drawn = self.drawn[target]
+        a, b = drawn.stand_ins(i, j)
+        values = np.ascontiguousarray(drawn.values[:, group].transpose(2, 1, 0))
+        width = np.empty(len(i))
+        chunks = max(1, len(i) * values[0].size // 4_000_000)
+        for part in np.array_split(np.arange(len(i)), chunks):
+            gap = values[a[part]] - values[b[part]]
+            width[part] = band_width(gap, settings.ci_prob)
+        ends = {"band_lower": -width, "band_upper": width}
+        return [
+            own | {name: own["mean"] + half * own["sd"] for name, half in ends.items()}
+            for own in found
+        ]
 
     def ranks(self) -> Array:
         """Return the probability of every rank (system, rank, cell, target); 1 is best."""
-        cells = range(self.drawn[0].values.shape[1])
+        cells, alike = range(self.drawn[0].values.shape[1]), self.drawn[0].alike
         by_target = [
             np.stack([source.ranks(cell) for cell in cells], axis=-1) for source in self.sources
         ]
-        return np.stack(by_target, axis=-1)
+        found = np.stack(by_target, axis=-1)
+        return np.stack([found[alike == own].mean(axis=0) for own in alike])
 
     def tiers(self, alpha: float) -> NDArray[np.int64]:
         """Return the tier of every system (system, cell, target)."""
-        cells = range(self.drawn[0].values.shape[1])
+        cells, asked = range(self.drawn[0].values.shape[1]), self.drawn[0].values.mean(axis=0)
         by_target = [
-            np.stack([tiers(each.values[:, cell], alpha) for cell in cells], axis=-1)
-            for each in self.drawn
+            np.stack([tiers(own.values[:, cell], alpha, asked[cell]) for cell in cells], axis=-1)
+            for own in self.drawn
         ]
         return np.stack(by_target, axis=-1)
 
@@ -107,34 +121,27 @@ def joint(fit: xr.DataTree) -> bool:
     return fit.attrs.get("model_form") == "crossed"
 
 
-def _exact_questions(fit: xr.DataTree, grid: MetricGrid, part: Part, drawn: Drawn) -> Exact:
-    """Rebuild the exact posteriors for these questions; `drawn` stands in for what is not asked."""
-    prior, asked = stored_prior(fit), tuple(parse(str(fit.attrs["metrics"])))
+def _exact_questions(grid: MetricGrid, part: Part, posteriors: Posteriors, drawn: Drawn) -> Exact:
+    """Exact posteriors for these questions; `drawn` gives what has no distribution."""
     index = [cell for cell, metric in enumerate(grid) if not metric.family.on_answers]
-    metrics = [metric for metric in grid if not metric.family.on_answers]
-    if not metrics:
-        return Exact({}, np.zeros((0, 0)), np.zeros((0, 0)), drawn)
-    posteriors = []
-    for system in part.systems:
-        c, n = (counts[system, part.kept] for counts in stored_counts(fit))
-        posteriors.append(
-            system_posterior(fit.attrs["pooling"], States.of(c, n), metrics, prior, asked)
-        )
-    by_cell = zip(*(posterior.distributions()[0] for posterior in posteriors), strict=True)
-    known = {
-        cell: [Known(each) for each in found if each is not None]
-        for cell, found in zip(index, by_cell, strict=True)
-    }
-    moments = np.zeros((2, len(list(grid)), len(posteriors)))
-    for i, posterior in enumerate(posteriors):
-        moments[0, index, i], moments[1, index, i] = posterior.mean[:, 0], posterior.sd[:, 0]
-    complete = {cell: found for cell, found in known.items() if len(found) == len(posteriors)}
-    return Exact(complete, moments[0], moments[1], drawn)
+    moments = np.zeros((2, len(list(grid)), len(part.systems)))
+    tables: list[list[Known | None]] = []
+    for i, system in enumerate(part.systems if index else ()):
+        posterior = posteriors.of(system, part.kept)
+        moments[:, index, i] = posterior.mean[:, 0], posterior.sd[:, 0]
+        tables.append(posteriors.known(system, part.kept)[0])
+    known = {}
+    for cell, found in zip(index, zip(*tables, strict=True), strict=True):
+        own = [one for one in found if one is not None]
+        if len(own) == len(found):
+            known[cell] = own
+    return Exact(known, moments[0], moments[1], drawn)
 
 
-def _stored_draws(fit: xr.DataTree, grid: MetricGrid, target: str) -> Drawn:
+def _stored_draws(fit: xr.DataTree, grid: MetricGrid, part: Part, target: int) -> Drawn:
     """Draws of the metrics that the result holds, paired between systems as they are."""
-    posterior = fit["posterior"].to_dataset().sel(target=target)
+    posterior = fit["posterior"].to_dataset().sel(target=TARGETS[target])
+    posterior = posterior.isel(system=part.systems)
     columns = []
     for metric in grid:
         chosen = metric_values(posterior, metric)
@@ -146,12 +153,18 @@ def _stored_draws(fit: xr.DataTree, grid: MetricGrid, target: str) -> Drawn:
 
 def _effective(values: Array) -> float:
     """Smallest effective sample size of draws (chain, draw, cell, system)."""
+    import arviz as az
+
     found = az.ess(np.moveaxis(values, (0, 1), (-2, -1)), method="mean")
     return float(np.nanmin(found, initial=float(values.shape[0] * values.shape[1])))
 
 
 def paired_draws(
-    fit: xr.DataTree, grid: MetricGrid, part: Part, rng: np.random.Generator
+    fit: xr.DataTree,
+    grid: MetricGrid,
+    part: Part,
+    rng: np.random.Generator,
+    posteriors: Posteriors | None = None,
 ) -> tuple[Drawn, Drawn]:
     """Means over the questions, and over questions drawn anew for all systems at once."""
     questions = int(part.kept.sum())
@@ -160,6 +173,6 @@ def paired_draws(
     size = int(min(wanted, max(_FEWEST, _FLOATS // questions)))
     effective = float(size)
     if fit.attrs["method"] == "nuts":
-        effective = min(effective, _stored_draws(fit, grid, "questions").effective)
-    values = question_values(fit, part, size, rng)
-    return drawn_together(values, observed_rates(fit, part), list(grid), size, effective, rng)
+        effective = min(effective, _stored_draws(fit, grid, part, 0).effective)
+    values = question_values(fit, part, posteriors or Posteriors(fit, rng), size, rng)
+    return drawn_together(values, observed_rates(fit, part), size, effective, rng)

@@ -1,15 +1,17 @@
-"""Contrasts between two systems, and ranks of all: from exact distributions, or joint draws."""
+"""Contrasts between systems, and ranks of all: from exact distributions, or joint draws."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from bayesatk.core.contrasts import Difference, Known, rank_probabilities, ratio_quantiles
+from bayesatk.core.contrasts import Contenders, Differences, Known, ratio_quantiles, sites
 from bayesatk.core.intervals import Empirical, interval
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
 
 CONTRASTS = (
     "mean",
@@ -17,6 +19,7 @@ CONTRASTS = (
     "ci_lower",
     "ci_upper",
     "prob_greater",
+    "prob_tie",
     "prob_below_rope",
     "prob_in_rope",
     "prob_above_rope",
@@ -29,6 +32,20 @@ CONTRASTS = (
     "band_lower",
     "band_upper",
 )
+# What a contrast is called for the pair the other way round, and the sign it then has. Of a pair
+# of names each is worked out by itself: no probability is 1 minus another.
+_OPPOSITE = {
+    "ci_lower": "ci_upper",
+    "prob_greater": "prob_smaller",
+    "prob_below_rope": "prob_above_rope",
+    "expected_loss": "expected_gain",
+    "ratio_lower": "ratio_upper",
+    "band_lower": "band_upper",
+}
+_OPPOSITE |= {other: one for one, other in _OPPOSITE.items()}
+_SIGNED = ("mean", "ci_lower", "ci_upper", "band_lower", "band_upper")
+
+Found = dict[str, Array]  # contrasts by name, one value per pair
 
 
 @dataclass(frozen=True)
@@ -39,57 +56,37 @@ class Settings:
     ci_kind: Literal["eti", "hdi"]
     rope: float
 
-
-@dataclass(frozen=True)
-class Exact:
-    """Independent quantities by cell and system; draws where no distribution was asked for."""
-
-    known: dict[int, list[Known]]  # [cell][system]
-    mean: Array
-    sd: Array
-    drawn: "Drawn"
-
-    def ranks(self, cell: int) -> Array:
-        """Return the probability of every rank, by system."""
-        if cell not in self.known:
-            return self.drawn.ranks(cell)
-        return rank_probabilities(self.known[cell])
-
-    def contrast(self, cell: int, i: int, j: int, settings: Settings) -> Array:
-        """Return the contrasts of system i minus system j."""
-        if cell not in self.known:
-            return self.drawn.contrast(cell, i, j, settings)
-        a, b = self.known[cell][i], self.known[cell][j]
-        gap = Difference(a, b)
-        below, at_most, above = gap.cdf(np.array([-settings.rope, 0.0, settings.rope]))
-        tail = 0.5 * (1.0 - settings.ci_prob)
-        sd = float(np.hypot(self.sd[cell, i], self.sd[cell, j]))
-        return np.array(
-            [
-                self.mean[cell, i] - self.mean[cell, j],
-                sd,
-                *interval(gap, settings.ci_prob, settings.ci_kind),
-                1.0 - at_most,
-                below,
-                above - below,
-                1.0 - above,
-                gap.expected_loss(),
-                *ratio_quantiles(a, b, [0.5, tail, 1.0 - tail]),
-                0.0,
-                sd,
-                np.nan,
-                np.nan,
-            ]
-        )
+    @property
+    def ratio_levels(self) -> Array:
+        """Probabilities below the median, the lower and the upper end of a ratio."""
+        tail = 0.5 * (1.0 - self.ci_prob)
+        return np.array([0.5, tail, 1.0 - tail])
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Joint draws (draws, cells, systems), and each system's own sd (cells, systems)."""
+    """Joint draws of several systems.
+
+    Parameters
+    ----------
+    values : ndarray, shape (draws, cells, systems)
+    sd : ndarray, shape (cells, systems)
+        Of every system by itself.
+    effective : float
+        Independent draws that these are worth.
+    alike : ndarray of int, shape (systems,), optional
+        Systems with the same number have the same data. Their posteriors are the same, so the
+        draws of the first stand for those of all; default: none has.
+    """
 
     values: Array
     sd: Array
     effective: float
+    alike: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
+
+    def __post_init__(self) -> None:
+        if not len(self.alike):
+            object.__setattr__(self, "alike", np.arange(self.values.shape[2]))
 
     @classmethod
     def of(cls, values: Array, alone: Array, effective: float) -> "Drawn":
@@ -97,51 +94,153 @@ class Drawn:
         return cls(values, alone.std(axis=0, ddof=1), effective)
 
     def ranks(self, cell: int) -> Array:
-        """Return the probability of every rank, by system."""
-        order = np.argsort(np.argsort(-self.values[:, cell], axis=1), axis=1)
-        size = order.shape[1]
-        return np.stack([(order == rank).mean(axis=0) for rank in range(size)], axis=1)
-
-    def contrast(self, cell: int, i: int, j: int, settings: Settings) -> Array:
-        """Return the contrasts of system i minus system j."""
-        a, b = self.values[:, cell, i], self.values[:, cell, j]
-        gap = a - b
-        tail = 0.5 * (1.0 - settings.ci_prob)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where((a == 0) & (b == 0), 1.0, a / b)
-        greater = float((gap > 0).mean() + 0.5 * (gap == 0).mean())
-        doubt = np.clip(greater, 0.5 / len(gap), 1.0 - 0.5 / len(gap))
-        return np.array(
-            [
-                gap.mean(),
-                gap.std(ddof=1),
-                *interval(Empirical(gap), settings.ci_prob, settings.ci_kind),
-                greater,
-                (gap < -settings.rope).mean(),
-                (np.abs(gap) <= settings.rope).mean(),
-                (gap > settings.rope).mean(),
-                np.maximum(-gap, 0.0).mean(),
-                *np.quantile(ratio, [0.5, tail, 1.0 - tail], method="lower"),
-                float(np.sqrt(doubt * (1.0 - doubt) / self.effective)),
-                float(np.hypot(self.sd[cell, i], self.sd[cell, j])),
-                np.nan,
-                np.nan,
-            ]
+        """Return the probability of every rank, by system; ties are broken at random."""
+        site, _ = sites(self.values[:, cell])
+        best, worst = (
+            rankdata(-site, method=method, axis=1).astype(np.intp) - 1 for method in ("min", "max")
         )
+        size = site.shape[1]
+        share = 1.0 / ((worst - best + 1) * len(site))
+        own = np.arange(size) * (size + 1)
+        starts = np.bincount((own + best).ravel(), share.ravel(), size * (size + 1))
+        ends = np.bincount((own + worst + 1).ravel(), share.ravel(), size * (size + 1))
+        found = np.cumsum((starts - ends).reshape(size, size + 1)[:, :-1], axis=1)
+        return np.maximum(found, 0.0)
+
+    def stand_ins(self, i: Ints, j: Ints) -> tuple[Ints, Ints]:
+        """Return the systems whose draws give the contrasts of pairs."""
+        _, first, which = np.unique(self.alike, return_index=True, return_inverse=True)
+        a, b = first[which[i]], first[which[j]]
+        # Of systems alike, the second: any two of them are independent, and alike.
+        second = {g: np.flatnonzero(which == g)[1] for g in which[i][a == b].tolist()}
+        b[a == b] = [second[g] for g in which[i][a == b].tolist()]
+        return a, b
+
+    def contrasts(self, cell: int, i: Ints, j: Ints, settings: Settings) -> Found:
+        """Return the contrasts of systems i minus systems j."""
+        a, b = self.stand_ins(i, j)
+        values = np.ascontiguousarray(self.values[:, cell].T)
+        site, step = sites(values)
+        found: Found = {}
+        same = self.alike[i] == self.alike[j]
+        for chosen in (np.flatnonzero(same), np.flatnonzero(~same)):
+            for part in np.array_split(chosen, max(1, chosen.size * values.shape[1] // 4_000_000)):
+                if not len(part):
+                    continue
+                one, other = a[part], b[part]
+                pair = values[one], values[other], np.sign(site[one] - site[other])
+                if same[part[0]]:  # exchangeable: as likely the other way round
+                    x, y, sign = pair
+                    pair = np.hstack([x, y]), np.hstack([y, x]), np.hstack([sign, -sign])
+                own = self._of_values(*pair, step, settings)
+                if same[part[0]]:
+                    own |= _even_ratio(own["ratio_lower"], own["ratio_upper"])
+                for name, each in own.items():
+                    found.setdefault(name, np.empty(len(i)))[part] = each
+        found["sd_unpaired"] = np.hypot(self.sd[cell, a], self.sd[cell, b])
+        return found
+
+    def _of_values(
+        self, a: Array, b: Array, sign: NDArray[np.int64], step: float, settings: Settings
+    ) -> Found:
+        """Contrasts of rows of draws; ``sign`` is 0 where they tie."""
+        gap = np.where(sign == 0, 0.0, a - b)
+        margin = settings.rope + step * (settings.rope > 0.0)
+        above, below = ((way * sign > 0) & (way * gap > margin) for way in (1, -1))
+        tie = 0.5 * (sign == 0).mean(axis=1)
+        greater, smaller = (sign > 0).mean(axis=1) + tie, (sign < 0).mean(axis=1) + tie
+        inner = np.clip(greater, 0.5 / gap.shape[1], 1.0 - 0.5 / gap.shape[1])
+        with np.errstate(all="ignore"):
+            ratio = np.where((sign == 0) & (np.abs(b) <= step), 1.0, a / b)
+        levels = settings.ratio_levels
+        ratios = np.quantile(ratio, levels, axis=1, method="lower")
+        if settings.ci_kind == "eti":
+            ends = np.quantile(gap, levels[1:], axis=1)
+        else:
+            ends = np.array([interval(Empirical(own), settings.ci_prob, "hdi") for own in gap]).T
+        return {
+            "mean": gap.mean(axis=1),
+            "sd": gap.std(axis=1, ddof=1),
+            "ci_lower": ends[0],
+            "ci_upper": ends[1],
+            "prob_greater": greater,
+            "prob_smaller": smaller,
+            "prob_tie": 2.0 * tie,
+            "prob_below_rope": below.mean(axis=1),
+            "prob_in_rope": (~(above | below)).mean(axis=1),
+            "prob_above_rope": above.mean(axis=1),
+            "expected_loss": np.maximum(-gap, 0.0).mean(axis=1),
+            "expected_gain": np.maximum(gap, 0.0).mean(axis=1),
+            **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratios, strict=True)),
+            "monte_carlo_error": np.sqrt(inner * (1.0 - inner) / self.effective),
+        }
 
 
-def mirrored(found: Array) -> Array:
-    """Contrasts of the pair the other way round."""
-    one = dict(zip(CONTRASTS, found.tolist(), strict=True))
-    with np.errstate(divide="ignore"):
-        ratio = [
-            float(1.0 / np.float64(one[f"ratio_{end}"])) for end in ("median", "upper", "lower")
-        ]
-    return np.array(
-        [
-            -one["mean"], one["sd"], -one["ci_upper"], -one["ci_lower"], 1.0 - one["prob_greater"],
-            one["prob_above_rope"], one["prob_in_rope"], one["prob_below_rope"],
-            one["expected_loss"] + one["mean"], *ratio, one["monte_carlo_error"],
-            one["sd_unpaired"], np.nan, np.nan,
-        ]
-    )  # fmt: skip
+@dataclass(frozen=True)
+class Exact:
+    """Independent quantities by cell and system; draws where no distribution is known."""
+
+    known: dict[int, list[Known]]  # [cell][system]
+    mean: Array
+    sd: Array
+    drawn: Drawn
+    _contenders: dict[int, Contenders] = field(default_factory=dict)
+
+    def ranks(self, cell: int) -> Array:
+        """Return the probability of every rank, by system."""
+        if cell not in self.known:
+            return self.drawn.ranks(cell)
+        return (self._contenders.get(cell) or Contenders(self.known[cell])).ranks()
+
+    def contrasts(self, cell: int, i: Ints, j: Ints, settings: Settings) -> Found:
+        """Return the contrasts of systems i minus systems j."""
+        if cell not in self.known:
+            return self.drawn.contrasts(cell, i, j, settings)
+        known = self.known[cell]
+        all_ = self._contenders[cell] = Contenders(known, settings.rope)
+        greater, tie, above = all_.prob_greater, all_.prob_tie, all_.prob_above()
+        loss = all_.expected_loss(self.mean[cell])
+        values = np.stack([one.values for one in known])
+        gap, levels = Differences(values[i], values[j]), settings.ratio_levels
+        ends = gap.quantile(levels[1:])
+        if settings.ci_kind == "hdi":
+            ends = gap.shortest(settings.ci_prob)
+        ratios = ratio_quantiles(values[i], values[j], levels).T
+        sd = np.hypot(self.sd[cell, i], self.sd[cell, j])
+        return {
+            "mean": self.mean[cell, i] - self.mean[cell, j],
+            "sd": sd,
+            "ci_lower": ends[:, 0],
+            "ci_upper": ends[:, 1],
+            "prob_greater": greater[i, j],
+            "prob_smaller": greater[j, i],
+            "prob_tie": tie[i, j],
+            "prob_below_rope": above[j, i],
+            "prob_in_rope": np.clip(1.0 - above[i, j] - above[j, i], tie[i, j], 1.0),
+            "prob_above_rope": above[i, j],
+            "expected_loss": loss[i, j],
+            "expected_gain": loss[j, i],
+            **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratios, strict=True)),
+            "monte_carlo_error": np.zeros(len(i)),
+            "sd_unpaired": sd,
+        }
+
+
+def _even_ratio(lower: Array, upper: Array) -> Found:
+    """Ratio quantiles of systems alike: those of the ratio and of its inverse are the same."""
+    bounded = (lower > 0.0) & np.isfinite(upper)
+    low = np.sqrt(np.where(bounded, lower, 0.0) / np.where(bounded, upper, 1.0))
+    high = np.where(bounded, 1.0 / np.where(bounded, low, 1.0), np.inf)
+    return {"ratio_median": np.ones(len(lower)), "ratio_lower": low, "ratio_upper": high}
+
+
+def mirrored(found: Found) -> Found:
+    """Contrasts of the pairs the other way round."""
+    turned = {}
+    for name in found:
+        value = found[_OPPOSITE.get(name, name)]
+        if name.startswith("ratio"):
+            with np.errstate(divide="ignore"):
+                value = 1.0 / value
+        turned[name] = -value if name in _SIGNED else value
+    return turned

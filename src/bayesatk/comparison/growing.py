@@ -173,12 +173,8 @@ def _difference(
         posterior = system_posterior("partial", States.of(own, full), [metric], HyperPrior())
         drawn = posterior.draw(_DRAWS, rng, True)
         assert drawn.p is not None
-        found = {metric: drawn.metrics[:, 0, 1]}
-        systems.append(Values(partial(_latent, drawn.p), drawn.p, found.__getitem__))
-    both = drawn_together(systems, successes / trials, [metric], _DRAWS, _DRAWS, rng)
+        means = drawn.metrics[:, :, 0], drawn.metrics[:, :, 1]
+        systems.append(Values.of(*means, [metric.latent(drawn.p)], drawn.p))
+    both = drawn_together(systems, successes / trials, _DRAWS, _DRAWS, rng)
     values = both[target].values[:, 0]
     return np.asarray(values[:, 0] - values[:, 1])
-
-
-def _latent(p: Array, metric: Metric) -> Array:
-    return metric.latent(p)

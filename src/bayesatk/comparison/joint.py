@@ -5,6 +5,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.contrasts import sites
 from bayesatk.metrics import MetricGrid
 
 Array = NDArray[np.float64]
@@ -24,37 +25,35 @@ def over_k(grid: MetricGrid) -> list[list[int]]:
     return sorted([cell for cell, _ in group] for _, group in groups)
 
 
-def band_width(draws: Array, probability: float) -> float:
-    """Half-width in sds that holds whole curves with this probability.
+def band_width(draws: Array, probability: float) -> Array:
+    """Half-widths in sds that hold whole curves with this probability.
 
     Parameters
     ----------
-    draws : ndarray, shape (draws, points)
-        Of one curve.
+    draws : ndarray, shape (..., points, draws)
+        Of curves.
     probability : float
 
     Returns
     -------
-    float
+    ndarray, shape (...)
         Quantile of the largest standardised deviation over the points.
 
     Examples
     --------
     One point is an interval: 1.96 sds for 95% of a normal.
 
-    >>> z = np.random.default_rng(0).standard_normal((200_000, 1))
-    >>> round(band_width(z, 0.95), 2)
+    >>> z = np.random.default_rng(0).standard_normal((1, 200_000))
+    >>> band_width(z, 0.95).round(2).item()
     1.96
     """
-    sd = draws.std(axis=0)
-    varying = sd > 1e-12
-    if not varying.any():
-        return 0.0
-    centred = np.abs(draws[:, varying] - draws[:, varying].mean(axis=0)) / sd[varying]
-    return float(np.quantile(centred.max(axis=1), probability))
+    sd = draws.std(axis=-1, keepdims=True)
+    centred = np.abs(draws - draws.mean(axis=-1, keepdims=True))
+    centred /= np.where(sd > 1e-12, sd, np.inf)
+    return np.asarray(np.quantile(centred.max(axis=-2), probability, axis=-1))
 
 
-def tiers(draws: Array, alpha: float) -> NDArray[np.int64]:
+def tiers(draws: Array, alpha: float, observed: Array | None = None) -> NDArray[np.int64]:
     """Tier of every system, 1 for the best: the systems of a tier cannot be separated.
 
     The systems are put in the order of their means, and a line is drawn where every system above is
@@ -66,6 +65,9 @@ def tiers(draws: Array, alpha: float) -> NDArray[np.int64]:
     draws : ndarray, shape (draws, systems)
         Joint draws.
     alpha : float
+    observed : ndarray, shape (systems,), optional
+        Means over the questions that were asked: no line is drawn above a system that does as well
+        on these.
 
     Examples
     --------
@@ -73,11 +75,16 @@ def tiers(draws: Array, alpha: float) -> NDArray[np.int64]:
     >>> tiers(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).tolist()
     [2, 1, 1]
     """
+    site, _ = sites(draws)  # what doubles cannot resolve is a tie
     order = np.argsort(-draws.mean(axis=0), kind="stable")
-    ranked = draws[:, order]
+    ranked = site[:, order]
     lowest = np.minimum.accumulate(ranked, axis=1)[:, :-1]
     highest = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1][:, 1:]
     apart = (lowest > highest).mean(axis=0) >= 1.0 - alpha / 2.0
+    if observed is not None:
+        asked = sites(observed)[0][order]
+        behind = np.maximum.accumulate(asked[::-1])[::-1]
+        apart &= np.minimum.accumulate(asked)[:-1] > behind[1:]
     found = np.empty(len(order), np.int64)
     found[order] = 1 + np.concatenate([[0], np.cumsum(apart)])
     return found

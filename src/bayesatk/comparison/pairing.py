@@ -8,17 +8,17 @@ covariance of observed success rates has no such bias, for trials of different s
 independent given the question.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.comparison.contrasts import Drawn
 from bayesatk.comparison.question_values import Values
-from bayesatk.metrics import Metric
 
 Array = NDArray[np.float64]
-_COVARIANCE = 100  # draws of every question that the covariance between metrics is taken from
+# Bootstrap samples of the correlation between systems, fewer for many: eigenvalues are a cube.
+_FEWEST_MATRICES, _MOST_MATRICES, _EIGENVALUES = 200, 1000, 2e7
 
 
 def difficulty_correlation(rates: Array, spread: Array, weight: Array) -> Array:
@@ -50,8 +50,7 @@ def difficulty_correlation(rates: Array, spread: Array, weight: Array) -> Array:
     """
     size, questions = rates.shape
     centred = rates - rates.mean(axis=1, keepdims=True)
-    products = (centred[:, None] * centred[None]).reshape(size * size, questions)
-    second = (weight @ products.T).reshape(-1, size, size)
+    second = np.stack([(centred * own) @ centred.T for own in weight])
     mean = weight @ centred.T
     covariance = second - mean[:, :, None] * mean[:, None, :]
     covariance *= (questions + 1.0) / max(questions - 1.0, 1.0)
@@ -70,29 +69,37 @@ def _possible(matrices: Array) -> Array:
 
 
 def question_noise(
-    correlation: Array, covariance: Array, questions: int, rng: np.random.Generator
+    correlation: Array, covariance: Array, questions: int, size: int, rng: np.random.Generator
 ) -> Array:
     """Draw what other questions add to every metric of every system, jointly normal.
 
     Parameters
     ----------
-    correlation : ndarray, shape (draws, systems, systems)
+    correlation : ndarray, shape (matrices, systems, systems)
+        Taken in turn by the draws.
     covariance : ndarray, shape (systems, cells, cells)
         Of the metrics over the questions of each system.
-    questions : int
+    questions, size : int
+        Questions, and draws.
     rng : numpy.random.Generator
 
     Returns
     -------
-    ndarray, shape (draws, cells, systems)
+    ndarray, shape (size, cells, systems)
     """
-    draws, systems, cells = len(correlation), *covariance.shape[:2]
-    value, vector = np.linalg.eigh(correlation)
-    root = vector * np.sqrt(np.maximum(value, 0.0))[:, None, :]
-    together = np.einsum("dij,djc->dic", root, rng.standard_normal((draws, systems, cells)))
-    value, vector = np.linalg.eigh(covariance)
-    root = (vector * np.sqrt(np.maximum(value, 0.0))[:, None, :]) @ np.swapaxes(vector, 1, 2)
-    return np.asarray(np.einsum("scx,dsx->dcs", root, together) / np.sqrt(questions + 1.0))
+    matrices, (systems, cells) = len(correlation), covariance.shape[:2]
+    root, times = _root(correlation), -(-size // matrices)
+    z = rng.standard_normal((matrices, systems, times * cells))
+    together = (root @ z).reshape(matrices, systems, times, cells)
+    found = np.einsum("scx,dstx->tdcs", _root(covariance), together)
+    return np.asarray(found.reshape(-1, cells, systems)[:size] / np.sqrt(questions + 1.0))
+
+
+def _root(matrices: Array) -> Array:
+    """Symmetric square roots of non-negative matrices."""
+    value, vector = np.linalg.eigh(matrices)
+    scaled = vector * np.sqrt(np.maximum(value, 0.0))[:, None, :]
+    return np.asarray(scaled @ np.swapaxes(vector, 1, 2))
 
 
 def reordered(values: Array, like: Array) -> Array:
@@ -103,66 +110,44 @@ def reordered(values: Array, like: Array) -> Array:
     >>> reordered(np.array([[10.0], [30.0], [20.0]]), np.array([[0.3], [0.1], [0.2]])).ravel()
     array([30., 10., 20.])
     """
-    rank = np.argsort(np.argsort(like, axis=0), axis=0)
-    return np.take_along_axis(np.sort(values, axis=0), rank, axis=0)
+    found = np.empty_like(values)
+    np.put_along_axis(found, np.argsort(like, axis=0), np.sort(values, axis=0), axis=0)
+    return found
 
 
 def drawn_together(
-    systems: Iterable[Values],
-    rates: Array,
-    metrics: Sequence[Metric],
-    size: int,
-    effective: float,
-    rng: np.random.Generator,
+    systems: Iterable[Values], rates: Array, size: int, effective: float, rng: np.random.Generator
 ) -> tuple[Drawn, Drawn]:
     """Draw means over the questions, and over questions drawn anew for all systems at once.
 
     Parameters
     ----------
     systems : iterable of Values
-        Draws of every metric on every question, independent between systems.
+        Draws of every system's metrics, independent between systems.
     rates : ndarray, shape (systems, questions)
         Observed.
-    metrics : sequence of Metric
     size, effective
         Draws, and how many independent ones they are worth.
     rng : numpy.random.Generator
     """
     count, questions = rates.shape
-    weight = rng.standard_exponential((size, questions))
-    weight /= weight.sum(axis=1, keepdims=True)
-    plain = np.empty((size, len(metrics), count))
-    alone, spread = np.empty_like(plain), np.empty((size, count))
-    covariance = np.empty((count, len(metrics), len(metrics)))
-    for system, one in enumerate(systems):
-        own = weight[rng.permutation(size)]  # of questions redrawn for this system alone
-        few = np.zeros((len(metrics), min(size, _COVARIANCE), questions))
-        for cell, metric in enumerate(metrics):
-            found = _means(one, metric, own)
-            plain[:, cell, system], alone[:, cell, system], values = found
-            if values is not None:
-                few[cell] = values[: few.shape[1]]
+    matrices = int(np.clip(_EIGENVALUES / count**3, _FEWEST_MATRICES, _MOST_MATRICES))
+    each = list(systems)
+    plain = np.stack([one.questions for one in each], axis=-1)
+    alone = np.stack([one.population for one in each], axis=-1)
+    spread = np.empty((matrices, count))
+    covariance = np.empty((count, *(2 * plain.shape[1:2])))
+    for system, one in enumerate(each):
         # Without draws of p the noise of trials stays in: less is then shared, never more.
-        spread[:, system] = rates[system].std() if one.rate is None else one.rate.std(axis=1)
-        few -= few.mean(axis=2, keepdims=True)
-        spread_of = np.einsum("adq,bdq->ab", few, few) / few[0].size
-        covariance[system] = _with_added(plain, alone, spread_of, questions, system)
+        own = rates[system].std() if one.spread is None else one.spread
+        spread[:, system] = np.resize(own, matrices)
+        covariance[system] = _with_added(plain, alone, one.covariance, questions, system)
+    weight = rng.standard_exponential((matrices, questions))
+    weight /= weight.sum(axis=1, keepdims=True)
     correlation = difficulty_correlation(rates, spread, weight)
-    moved = plain + question_noise(correlation, covariance, questions, rng)
+    moved = plain + question_noise(correlation, covariance, questions, size, rng)
     paired = reordered(alone, moved) - _shared_shift(plain, alone, correlation)
     return Drawn.of(plain, plain, effective), Drawn.of(paired, paired, effective)
-
-
-def _means(one: Values, metric: Metric, weight: Array) -> tuple[Array, Array, Array | None]:
-    """Draws of a mean over these questions, over questions like these, and values where known."""
-    values = one.of(metric)
-    if values is None:
-        assert one.mean is not None
-        assert one.population is not None
-        return one.mean(metric), one.population(metric), None
-    if one.population is None or metric.family.on_answers:
-        return values.mean(axis=1), np.einsum("dq,dq->d", weight, values), values
-    return values.mean(axis=1), one.population(metric), values
 
 
 def _shared_shift(plain: Array, alone: Array, correlation: Array) -> Array:

@@ -1,6 +1,7 @@
 """When to stop an evaluation that grows: a rule, and what it does in the long run, simulated."""
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -55,6 +56,10 @@ class StoppingRule:
     def decide(self, compared: xr.DataTree) -> pd.DataFrame:
         """Apply the rule to a comparison: one row per pair.
 
+        A system is called ahead on questions like these only if it is also the likelier to be
+        ahead on the questions that were asked: a lead that only the model sees (its prior on how
+        questions differ, where all trials succeed) stops nothing.
+
         Parameters
         ----------
         compared : xarray.DataTree
@@ -73,24 +78,29 @@ class StoppingRule:
                 f"{compared.attrs['metrics']}. Evaluate it."
             )
         values = metric_values(compared["comparison"].to_dataset(), one_metric(self.metric))
-        values = values.sel(target=self.target)
         systems = values["system"].values.tolist()
         rows = []
-        for i, first in enumerate(systems):
-            for second in systems[i + 1 :]:
-                pair = values.sel(system=first, other=second)
-                greater, low, high = (
-                    float(pair.sel(contrast=name))
-                    for name in ("prob_greater", "ci_lower", "ci_upper")
-                )
-                ahead = np.array([greater >= self.prob, greater <= 1.0 - self.prob])
-                narrow = self.width is not None and high - low <= self.width
-                reason = "precise enough" if narrow else "go on"
-                if ahead.any():
-                    reason = f"{(first, second)[int(ahead[1])]} is ahead"
-                row = {"system": first, "other": second, "stop": bool(ahead.any() or narrow)}
-                rows.append(row | {"reason": reason})
+        for first, second in combinations(systems, 2):
+            pair = values.sel(system=first, other=second)
+            own = pair.sel(target=self.target)
+            low, high = (float(own.sel(contrast=f"ci_{end}")) for end in ("lower", "upper"))
+            narrow = self.width is not None and high - low <= self.width
+            reason = "precise enough" if narrow else "go on"
+            ahead = [
+                name
+                for name, other in ((first, second), (second, first))
+                if self._is_ahead(values.sel(system=name, other=other, contrast="prob_greater"))
+            ]
+            if ahead:
+                reason = f"{ahead[0]} is ahead"
+            row = {"system": first, "other": second, "stop": bool(ahead or narrow)}
+            rows.append(row | {"reason": reason})
         return pd.DataFrame(rows)
+
+    def _is_ahead(self, prob_greater: xr.DataArray) -> bool:
+        """Whether a system is ahead on the target, and leads on the questions that were asked."""
+        ahead = float(prob_greater.sel(target=self.target)) >= self.prob
+        return ahead and float(prob_greater.sel(target="questions")) > 0.5
 
 
 @dataclass(frozen=True)

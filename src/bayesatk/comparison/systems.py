@@ -1,7 +1,8 @@
 """Which system is better, by how much, how surely: on these questions, on questions like these."""
 
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesatk.comparison.contest import Contest, joint
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
-from bayesatk.comparison.question_values import Part
+from bayesatk.comparison.question_values import Part, Posteriors, data_keys
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.metrics import parse
 from bayesatk.results import TARGETS, check_result, metric_grid, metric_values
@@ -26,6 +27,10 @@ class Findings:
     ranks: Array
     tiers: NDArray[np.int64]
 
+    def reordered(self, order: NDArray[np.intp]) -> "Findings":
+        """Return them for the systems in another order."""
+        return Findings(self.table[np.ix_(order, order)], self.ranks[order], self.tiers[order])
+
 
 def compare(
     fit: xr.DataTree,
@@ -34,7 +39,7 @@ def compare(
     alpha: float = 0.05,
     rng: RandomSource = None,
 ) -> xr.DataTree:
-    """Hold every pair of systems of a result against each other, and rank them all.
+    """Compare every pair of systems of a result, and rank them all.
 
     Parameters
     ----------
@@ -55,8 +60,9 @@ def compare(
     xarray.DataTree
         The result with three groups. ``comparison`` holds every metric with dims ``(system, other,
         [k], [tau], target, contrast)``, contrasts of ``system`` minus ``other``: mean, sd, interval
-        (as in the result), probability that the difference is positive, below, inside and above
-        the ROPE, expected loss of choosing ``system``, quantiles of the ratio, the Monte Carlo
+        (as in the result), probability that ``system`` is better (``prob_greater``, with half the
+        probability of a tie), of a tie (``prob_tie``), of a difference below, inside and above the
+        ROPE, expected loss of choosing ``system``, quantiles of the ratio, the Monte Carlo
         standard error of probabilities (0: exact), the sd had the questions not been paired, and
         the ends of a band that holds the whole curve of differences over k with the interval's
         probability (from joint draws); and ``shared_questions(system, other)``.
@@ -80,11 +86,17 @@ def compare(
     corrected for the noise of trials (Spearman 1904), says they do. That makes differences more
     certain than the difference of two intervals.
 
-    Where systems lack questions, every pair is held against each other on the questions that both
-    tried, their posteriors worked out from these alone (``shared_questions`` counts them; a pair
-    that shares none is NaN), and ranks and tiers are on the questions that all tried (NaN, and tier
-    0, if there is none). A result sampled with ``form="crossed"`` needs none of this: its draws are
-    joint, and its systems inform each other on what one of them lacks.
+    A difference below 2**-40 of the scale cannot be told from none, and is a tie; ``prob_greater``
+    of a pair and of its mirror image add up to 1, and ``prob_greater - prob_tie / 2`` is the
+    probability of a difference that can be told. Ranks share ties equally. Systems with the same
+    data are equally likely to be better, exactly. Names and the order of systems have no part in
+    anything: with the same `rng`, systems in another order get the same numbers.
+
+    Where systems lack questions, every pair is compared on the questions that both tried, their
+    posteriors worked out from these alone (``shared_questions`` counts them; a pair that shares
+    none is NaN), and ranks and tiers are on the questions that all tried (NaN, and tier 0, if there
+    is none). A result sampled with ``form="crossed"`` needs none of this: its draws are joint, and
+    its systems inform each other on what one of them lacks.
 
     Examples
     --------
@@ -109,16 +121,22 @@ def compare(
     if len(trials) < 2:
         raise ValueError("fit must hold at least two systems to compare; got one.")
     tried = trials > 0
-    if joint(fit) or tried.all():
-        whole = Contest.of(fit, Part.whole(fit), generator)
-        shared = np.full((len(trials), len(trials)), trials.shape[1])
-        found = Findings(whole.table(settings), whole.ranks(), whole.tiers(alpha))
-    else:
-        shared = tried.astype(int) @ tried.astype(int).T
-        found = _by_pairs(fit, tried, settings, alpha, generator)
+    # In an order that their names and columns have no part in; the caller's comes back last.
+    keys = data_keys(fit, Part.whole(fit))
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+        if joint(fit) or tried.all():
+            shared = np.full((len(trials), len(trials)), trials.shape[1])
+            part = Part(order, np.ones(trials.shape[1], bool))
+            whole = Contest.of(fit, part, Posteriors(fit, generator), generator)
+            found = Findings(whole.table(settings), whole.ranks(), whole.tiers(alpha))
+        else:
+            shared = tried.astype(int) @ tried.astype(int).T
+            found = _by_pairs(fit, tried, order, settings, alpha, generator)
     ranked = trials.shape[1] if joint(fit) else int(tried.all(axis=0).sum())
     attrs = {"rope": float(rope), "seed": seed, "ranked_on": ranked}
     result = fit.copy()
+    found = found.reordered(np.argsort(order))
     for name, group in _groups(fit, found, shared, {**attrs, "alpha": alpha}).items():
         result[name] = xr.DataTree(group)
     return result
@@ -127,24 +145,28 @@ def compare(
 def _by_pairs(
     fit: xr.DataTree,
     tried: NDArray[np.bool_],
+    order: list[int],
     settings: Settings,
     alpha: float,
     rng: np.random.Generator,
 ) -> Findings:
-    """Hold every pair against each other on its own questions, and rank on those of all."""
+    """Compare every pair on its own questions, and rank on those of all; in the order given."""
     size, cells = len(tried), len(list(metric_grid(fit)))
+    posteriors, seed = Posteriors(fit, rng), int(rng.integers(2**63))
     table = np.full((size, size, cells, len(TARGETS), len(CONTRASTS)), np.nan)
     for i, j in combinations(range(size), 2):
-        both = tried[i] & tried[j]
+        both = tried[order[i]] & tried[order[j]]
         if both.any():
-            pair = Contest.of(fit, Part([i, j], both), rng)
+            part = Part([order[i], order[j]], both)
+            # The same random numbers for every pair: two systems alike fare alike with a third.
+            pair = Contest.of(fit, part, posteriors, np.random.default_rng(seed))
             table[np.ix_([i, j], [i, j])] = pair.table(settings)
     table[range(size), range(size)] = 0.0
     common = tried.all(axis=0)
     if not common.any():
         unknown = np.zeros((size, cells, len(TARGETS)), np.int64)
         return Findings(table, np.full((size, size, cells, len(TARGETS)), np.nan), unknown)
-    contest = Contest.of(fit, Part(list(range(size)), common), rng)
+    contest = Contest.of(fit, Part(order, common), posteriors, rng)
     return Findings(table, contest.ranks(), contest.tiers(alpha))
 
 
@@ -195,28 +217,28 @@ def comparison_table(result: xr.DataTree) -> pd.DataFrame:
     systems = dataset["system"].values.tolist()
     shared = dataset["shared_questions"].values
     rows: list[dict[str, object]] = []
-    ci_prob = float(result.attrs["ci_prob"])
-    for metric, (i, j) in product(
-        parse(str(result.attrs["metrics"])), combinations(range(len(systems)), 2)
-    ):
-        if not shared[i, j]:
-            continue
-        chosen = metric_values(dataset, metric)
-        if float(chosen.isel(system=i, other=j).sel(target="questions", contrast="mean")) < 0:
-            i, j = j, i
-        pair = chosen.isel(system=i, other=j)
-        names = {"system": systems[i], "other": systems[j], "metric": metric.label}
-        partly = shared[i, j] < shared.max() or shared[i, j] < shared[[i, j], [i, j]].max()
-        many = "question" if shared[i, j] == 1 else "questions"
-        where = f" Of the {shared[i, j]} {many} that both tried." if partly else ""
-        sds = pair.sel(contrast="sd").values
-        for target in TARGETS:
-            found = pair.sel(target=target).values.tolist()
-            row = {**names, "target": target, **dict(zip(CONTRASTS, found, strict=True))}
-            sentence = _sentence(row, ci_prob)
-            if target == "population" and sds[1] > 0:
-                sentence += _remedy(float(min(1.0, (sds[0] / sds[1]) ** 2)))
-            rows.append({**row, "questions": int(shared[i, j]), "sentence": sentence + where})
+    ci_prob, asked = float(result.attrs["ci_prob"]), result["constant_data"].sizes["question"]
+    dims = ("system", "other", "target", "contrast")
+    for metric in parse(str(result.attrs["metrics"])):
+        values = metric_values(dataset, metric).transpose(*dims).values
+        for i, j in combinations(range(len(systems)), 2):
+            if not shared[i, j]:
+                continue
+            if values[i, j, 0, CONTRASTS.index("mean")] < 0:
+                i, j = j, i
+            pair = [dict(zip(CONTRASTS, own, strict=True)) for own in values[i, j].tolist()]
+            names = {"system": systems[i], "other": systems[j], "metric": metric.label}
+            many = "question" if shared[i, j] == 1 else "questions"
+            partly = (
+                shared.min() < asked
+            )  # then pairs differ, and each says on what it was compared
+            where = f" On the {shared[i, j]} of {asked} {many} that both tried." if partly else ""
+            for target, own in zip(TARGETS, pair, strict=True):
+                row = {**names, "target": target, **own}
+                sentence = _sentence(row, pair[0]["prob_greater"] > 0.5, ci_prob)
+                if target == "population" and own["sd"] > 0:
+                    sentence += _remedy(float(min(1.0, (pair[0]["sd"] / own["sd"]) ** 2)))
+                rows.append({**row, "questions": int(shared[i, j]), "sentence": sentence + where})
     columns = ["system", "other", "metric", "target", *CONTRASTS, "questions", "sentence"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -230,20 +252,21 @@ def _remedy(trial_share: float) -> str:
     )
 
 
-_INVERTED = ("median", "upper", "lower")
 _WHERE = {"questions": "on these questions", "population": "on questions like these"}
 
 
-def _sentence(row: dict[str, object], ci_prob: float) -> str:
-    """Say who is ahead, by how much and how surely."""
-    sure = float(str(row["prob_greater"]))
+def _sentence(row: dict[str, Any], leads: bool, ci_prob: float) -> str:
+    """Say who is ahead, by how much and how surely; nobody who does not lead on these questions."""
+    sure = row["prob_greater"]
     verdict = (
-        "is ahead of" if sure >= 0.975 else "is probably ahead of" if sure >= 0.9 else
-        "cannot be separated from"
+        "cannot be separated from" if sure < 0.9 or not leads else
+        "is ahead of" if sure >= 0.975 else "is probably ahead of"
     )  # fmt: skip
+    tie = row["prob_tie"]
+    tied = f", P(tie) {'> 0.999' if tie >= 0.9995 else f'= {tie:.3f}'}" if tie >= 0.0005 else ""
     return (
         f"{row['system']} {verdict} {row['other']} in {row['metric']} "
-        f"{_WHERE[str(row['target'])]}: {row['mean']:+.3f} "
+        f"{_WHERE[row['target']]}: {row['mean']:+.3f} "
         f"({100 * ci_prob:g}% interval {row['ci_lower']:+.3f} to {row['ci_upper']:+.3f}), "
-        f"P(better) {'> 0.999' if sure >= 0.9995 else f'= {sure:.3f}'}."
+        f"P(better) {'> 0.999' if sure >= 0.9995 else f'= {sure:.3f}'}{tied}."
     )
