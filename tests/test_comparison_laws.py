@@ -164,7 +164,7 @@ def test_laws_of_draws(rows) -> None:
 
 def _table(points: list[float]) -> Known:
     x = np.array(sorted(points))
-    return Known(Distribution(x, np.linspace(0.0, 1.0, len(x)), np.zeros(len(x)), 0.0, "table"))
+    return Known(Distribution(x, np.linspace(0.0, 1.0, len(x)), np.zeros(len(x))))
 
 
 @settings(max_examples=30, **QUICK)
@@ -189,7 +189,7 @@ def test_laws_of_distributions(shapes) -> None:
 
 
 def test_values_next_to_one_tie_and_ratios_of_zeros_are_one() -> None:
-    near = Distribution(np.array([1.0 - 3e-16, 1.0]), np.array([0.0, 1.0]), np.ones(2), 0.0, "x")
+    near = Distribution(np.array([1.0 - 3e-16, 1.0]), np.array([0.0, 1.0]), np.ones(2))
     found = Contenders([Known(near), Known(constant(1.0))])
     assert found.prob_tie[0, 1] == pytest.approx(1.0)
     assert found.prob_greater[0, 1] == 0.5

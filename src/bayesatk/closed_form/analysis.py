@@ -110,13 +110,10 @@ class Analysis:
             self.estimate[i] = share @ finite(metric.credit, states.successes, states.trials)
         prior: Prior = request.prior  # type: ignore[assignment]
         self._sensitive = partial(
-            prior_sensitivity, request.pooling, states, self._metrics, request.requested, prior,
-            request.ci_prob, request.ci_kind,
-        )  # fmt: skip
-        self._note = partial(pooling_note, request.pooling, self._name, states)
-        return request.judged, system_posterior(
-            request.pooling, states, self._metrics, prior, request.requested
+            prior_sensitivity, request.pooling, states, self._metrics, prior
         )
+        self._note = partial(pooling_note, request.pooling, self._name, states)
+        return request.judged, system_posterior(request.pooling, states, self._metrics, prior)
 
     def _on_categories(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
         request, scores = self._request, outcomes.dataset["score"].values

@@ -13,7 +13,8 @@ from bayesatk.closed_form.posterior import (
     Summary,
     SystemPosterior,
 )
-from bayesatk.core.intervals import Empirical, interval, measured_interval
+from bayesatk.core.distribution import Empirical
+from bayesatk.core.intervals import measured_interval
 from bayesatk.metrics import MetricGrid
 from bayesatk.results import QUANTILE_LEVELS, STATISTICS, TARGETS, metric_dataset, posterior_group
 
@@ -29,42 +30,27 @@ def statistics_table(
     estimate: NDArray[np.float64],
     ci_prob: float,
     ci_kind: str,
-    unknown: Sequence[int] = (),
 ) -> NDArray[np.float64]:
-    """Return the array (metrics, target, statistic); the last statistic is left open.
-
-    Intervals for these questions are NaN where their distribution was not worked out.
-    """
+    """Return the array (metrics, target, statistic); the last statistic is left open."""
     table = np.full((*posterior.mean.shape, len(STATISTICS)), np.nan)
     table[: len(estimate), :, 0] = estimate[:, None]
     table[..., 1], table[..., 2] = posterior.mean, posterior.sd
     table[..., 6], table[..., 7] = posterior.variance_trial, posterior.variance_question
     for target, exact in enumerate(distributions):
         for metric, known in enumerate(exact):
-            if known is not None:
-                ends, error = measured_interval(known, ci_prob, ci_kind)
-            else:
-                empirical = Empirical(drawn.metrics[:, metric, target])
-                ends = interval(empirical, ci_prob, ci_kind)
-                error = empirical.quantile_error(0.5 - 0.5 * ci_prob)
+            source = Empirical(drawn.metrics[:, metric, target]) if known is None else known
+            ends, error = measured_interval(source, ci_prob, ci_kind)
             table[metric, target, 3:6] = (*ends, error)
-    table[list(unknown), 0, 3:6] = np.nan
     return table
 
 
-def quantile_table(
-    distributions: Distributions, drawn: Draws, unknown: Sequence[int] = ()
-) -> NDArray[np.float64]:
-    """Return the array (metrics, target, quantile); NaN where it is not known for these questions.
-
-    Draws stand for what has no exact distribution, but not for one that was not worked out.
-    """
+def quantile_table(distributions: Distributions, drawn: Draws) -> NDArray[np.float64]:
+    """Return the array (metrics, target, quantile); draws stand for what has no distribution."""
     table = np.empty((drawn.metrics.shape[1], len(TARGETS), len(QUANTILE_LEVELS)))
     for target, exact in enumerate(distributions):
         for metric, known in enumerate(exact):
             source = Empirical(drawn.metrics[:, metric, target]) if known is None else known
             table[metric, target] = source.quantile(QUANTILE_LEVELS)
-    table[list(unknown), 0] = np.nan
     return table
 
 

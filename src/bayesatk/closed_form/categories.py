@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import polygamma
@@ -23,7 +24,7 @@ from bayesatk.closed_form.posterior import (
 from bayesatk.core.credit import Array, pass_at
 from bayesatk.core.dirichlet import DirichletHyper, dirichlet_posterior
 from bayesatk.core.dirichlet_multinomial import log_ordered
-from bayesatk.core.distribution import BetaMixture, MonotoneImage, WeightedPoints
+from bayesatk.core.distribution import BetaImage, Empirical
 from bayesatk.core.priors import CategoryPrior, DirichletHyperPrior, Pooling
 
 MAX_PARETO_K = 0.7
@@ -102,7 +103,6 @@ def _complete(states: CategoryStates, judged: list[Judged], alpha: Array) -> Sys
     own = alpha + states.repeats @ states.evidence
     mean, variance = moments(judged, own)
     rest = own.sum() - own
-    one = np.ones(1)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         p = draw_probabilities(np.broadcast_to(own, (size, len(own))), rng)
@@ -112,7 +112,7 @@ def _complete(states: CategoryStates, judged: list[Judged], alpha: Array) -> Sys
 
     p_mean, p_sd = own / own.sum(), np.sqrt(own * rest / (own.sum() + 1.0)) / own.sum()
     summaries = [
-        Summary(m, s, MonotoneImage(pass_at(1).vector, BetaMixture(one * a, one * b, one)))
+        Summary(m, s, partial(BetaImage, pass_at(1).vector, float(a), float(b)))
         for m, s, a, b in zip(p_mean, p_sd, own, rest, strict=True)
     ]
     evidence = log_ordered(alpha + states.repeats @ states.prior, states.repeats @ states.counts)
@@ -138,7 +138,9 @@ def _partial(
     alpha, weight, questions = grid.alpha, grid.weight, len(states.which)
     node_mean, node_variance = _node_moments(states, judged, alpha)
     population, _ = moments(judged, alpha)
-    mean, pop_mean = weight @ node_mean, weight @ population
+    # About the first node: what does not vary between nodes comes out as it is.
+    mean = node_mean[0] + weight @ (node_mean - node_mean[0])
+    pop_mean = population[0] + weight @ (population - population[0])
     variance = weight @ node_variance + weight @ (node_mean - mean) ** 2
     pop_variance = weight @ (population - pop_mean) ** 2
     question = np.minimum(_question_variance(judged, alpha, weight) / questions, pop_variance)
@@ -154,7 +156,7 @@ def _partial(
             values = node_mean[node] + correlated_normals(noise, size, rng)
         return Draws(np.stack([values, population[node]], axis=-1), drawn, kept)
 
-    columns = [WeightedPoints(column, weight) for column in population.T]
+    columns = [Empirical(column, weight) for column in population.T]
     posterior = SystemPosterior(
         by_target(mean, pop_mean),
         by_target(variance, pop_variance - question),
@@ -292,7 +294,7 @@ def _noise(
 
 
 def _summary(values: Array, weight: Array) -> Summary:
-    return Summary.on_nodes(weight, values, WeightedPoints(values, weight))
+    return Summary.on_nodes(weight, values, partial(Empirical, values, weight))
 
 
 def _probability_moments(alpha: Array) -> "Callable[[CategoryStates], tuple[Array, Array]]":

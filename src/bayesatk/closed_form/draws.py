@@ -7,13 +7,16 @@ from numpy.typing import NDArray
 
 from bayesatk.core.credit import Array
 from bayesatk.core.mixture import StateMixture
+from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
 from bayesatk.metrics import Metric
 
-EVALUATIONS = 1e7  # of g(p): beyond these, sums over questions are drawn as sums
+FEW = 1.5e6  # evaluations of g(p) that draws of a mean over questions are always worth
+MANY = 1e7  # and that they are worth where the mean is skewed
+SKEWED = 0.3  # skewness of a mean given the hyperparameters from which it is not drawn as normal
 _CHUNK = 2_000_000  # probabilities drawn at once: 16 MB
-_SMALLEST = np.nextafter(0.0, 1.0)
+_SMALLEST = 5e-324
 
 
 def draw_p(
@@ -75,6 +78,20 @@ def draw_question_means(
     return mean / questions, bootstrap
 
 
+def drawn_one_by_one(mixture: StateMixture, evaluations: float) -> bool:
+    """Whether means over questions are drawn question by question, or as normal sums.
+
+    Sums of many questions are normal given the hyperparameters, unless nearly all of them are
+    right, or wrong.
+    """
+    if evaluations <= FEW or evaluations > MANY:
+        return evaluations <= FEW
+    mode = np.array([int(np.argmax(mixture.nodes.weight))])
+    given = mixture.among(mode).shape
+    skew = np.abs(given.third) / np.maximum(given.variance, 1e-300) ** 1.5
+    return bool(skew.max(initial=0.0) > SKEWED)
+
+
 def correlated_normals(covariance: Array, size: int, rng: np.random.Generator) -> Array:
     """Return normal draws with this covariance, which may be singular; shape (size, metrics)."""
     values, vectors = np.linalg.eigh(covariance)
@@ -82,47 +99,18 @@ def correlated_normals(covariance: Array, size: int, rng: np.random.Generator) -
     return rng.standard_normal((size, len(covariance))) @ root.T
 
 
-def sum_covariance(mixture: StateMixture, node: int) -> Array:
+def sum_covariance(mixture: StateMixture, node: int) -> NDArray[np.float64]:
     """Covariance of the means over questions of all metrics, given one node."""
     single = Nodes.single(mixture.nodes.alpha[node], mixture.nodes.beta[node])
-    narrow = StateMixture(single, mixture.states, mixture.credits)
-    if len(narrow.concentrated):
-        return np.diag(narrow.moments.node_variance[0])
-    total = np.zeros((len(mixture.credits),) * 2)
-    for block in narrow.blocks():
-        weights, count = block.weights[0], mixture.states.count
-        state_means = weights @ block.value
-        total += block.value.T @ ((count @ weights)[:, None] * block.value)
-        total -= state_means.T @ (count[:, None] * state_means)
+    one = StateMixture(single, mixture.states, mixture.credits)
+    total = np.diag(one.moments.variance[0]) * mixture.states.questions**2
+    if len(one.bands[-1]) or one.large.any():
+        return np.asarray(total / mixture.states.questions**2)
+    total = np.zeros_like(total)
+    for band in one.on_rules():
+        value, _ = latent_on_nodes(mixture.credits, band.rule)
+        weights, count = band.weights(slice(None)), mixture.states.count[band.states]
+        means = weights @ value
+        total += value.T @ ((count @ weights)[:, None] * value)
+        total -= means.T @ (count[:, None] * means)
     return np.asarray(total / mixture.states.questions**2)
-
-
-def node_interpolator(
-    nodes_x: Array, nodes_y: Array, values: Array, weight: Array
-) -> "_Polynomial":
-    """Weighted cubic polynomial in standardised (logit m, logit r) through node values."""
-    centre = np.array([weight @ nodes_x, weight @ nodes_y])
-    spread = np.sqrt([weight @ (nodes_x - centre[0]) ** 2, weight @ (nodes_y - centre[1]) ** 2])
-    fit = _Polynomial(centre, np.maximum(spread, 1e-12))
-    root = np.sqrt(weight)[:, None]
-    fit.coefficients = np.linalg.lstsq(
-        root * fit.basis(nodes_x, nodes_y), root * values, rcond=None
-    )[0]
-    return fit
-
-
-class _Polynomial:
-    """All monomials up to degree three in two standardised coordinates."""
-
-    coefficients: Array
-
-    def __init__(self, centre: Array, spread: Array) -> None:
-        self._centre, self._spread = centre, spread
-
-    def basis(self, x: Array, y: Array) -> NDArray[np.float64]:
-        u = (x - self._centre[0]) / self._spread[0]
-        v = (y - self._centre[1]) / self._spread[1]
-        return np.stack([u**i * v**j for i in range(4) for j in range(4 - i)], axis=1)
-
-    def __call__(self, x: Array, y: Array) -> Array:
-        return np.asarray(self.basis(x, y) @ self.coefficients)

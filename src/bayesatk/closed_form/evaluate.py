@@ -66,8 +66,7 @@ def evaluate(
         Outcomes of repeated trials; trials may differ between questions and systems.
     metrics : str, Metric, or iterable of them
         As in ``["pass@1,4", "pass^4", "maj@5", "g-pass@8:0.5", "bayes"]``. Every variable is
-        computed at the union of all ``k``; `bayesatk.table` shows what was asked for. Under
-        partial pooling the others have no interval for these questions: those are costly. On scored
+        computed at the union of all ``k``; `bayesatk.table` shows what was asked for. On scored
         categories: ``"bayes"`` (mean score) and ``"max@4"`` (best score of k); on answers:
         ``"plurality@5"``.
     pooling : {"partial", "none", "complete"}
@@ -120,14 +119,13 @@ def evaluate(
     ``estimate`` is the unbiased finite-law value (k draws without replacement from the observed
     trials; NaN where a question has fewer than k). ``mean``, ``sd`` and the interval are those of
     the posterior law: fresh trials, any k. ``ci_error`` is the absolute error of the interval's
-    ends: numerical, or Monte Carlo where draws had to be used. ``prior_sensitivity``, given for
-    what was asked where k exceeds the trials of some question, is the width of the interval under
-    the prior raised to the power 1/2 (on the logit scale) over its width here: far from 1, the
-    interval is mostly prior. Trials of a question are assumed exchangeable.
+    ends: numerical, or Monte Carlo where draws had to be used. ``prior_sensitivity``, given
+    where k exceeds the trials of some question, is the posterior sd under the prior raised to the
+    power 1/2 (on the logit scale) over the sd here: far from 1, the answer is mostly prior. Trials of a question are assumed exchangeable.
 
     On categories the intervals of these questions, and on answers all intervals, come from
     independent draws at which the metric is exact; ``ci_error`` states their Monte Carlo error.
-    On categories ``prior_sensitivity`` compares sds, and ``reach_probability`` is the probability
+    On categories ``reach_probability`` is the probability
     that a trial reaches each category's score. Answers are independent between questions: votes
     need ``pooling="none"``.
 
@@ -150,7 +148,6 @@ def evaluate(
         draws=draws, keep=keep,
     )  # fmt: skip
     outcomes, remarks = request.outcomes, list(request.notes)
-    unasked = _unasked(request)
     rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
     for index, stream in enumerate(streams):
@@ -159,9 +156,9 @@ def evaluate(
         drawn = posterior.draw(request.draws, stream, "p" in keep)
         exact = posterior.distributions()
         known = (posterior, exact, drawn, analysis.estimate)
-        rows.append(statistics_table(*known, ci_prob, ci_kind, unasked))
+        rows.append(statistics_table(*known, ci_prob, ci_kind))
         analysis.finish(rows[-1])
-        quantiles.append(quantile_table(exact, drawn, unasked))
+        quantiles.append(quantile_table(exact, drawn))
         samples.append(drawn)
         posteriors.append(posterior)
         remarks.extend(analysis.remarks)
@@ -199,13 +196,6 @@ def evaluate(
         **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }
     return build(groups, _attributes(outcomes, request, seed, remarks))
-
-
-def _unasked(request: Request) -> list[int]:
-    """Return the metrics, among all at the union of k, whose distribution is not worked out."""
-    if request.pooling != "partial" or request.on_categories:
-        return []
-    return [i for i, one in enumerate(request.grid) if one not in request.requested]
 
 
 def _monte_carlo(

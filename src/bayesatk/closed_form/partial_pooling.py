@@ -1,55 +1,49 @@
 """Closed-form posterior of one system under partial pooling."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 from scipy.special import expit
 
 from bayesatk.closed_form.draws import (
-    EVALUATIONS,
     correlated_normals,
     draw_p,
     draw_question_means,
-    node_interpolator,
+    drawn_one_by_one,
     sum_covariance,
 )
-from bayesatk.closed_form.posterior import (
-    Draws,
-    ExactDistribution,
-    Summary,
-    SystemPosterior,
-    by_target,
-)
-from bayesatk.closed_form.question_distributions import question_distributions
+from bayesatk.closed_form.posterior import Draws, Summary, SystemPosterior, by_target
 from bayesatk.core.beta_binomial import beta_binomial_means
-from bayesatk.core.credit import Array, Credit, pass_at
+from bayesatk.core.credit import Array
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.hyper_functions import draw_hyperparameters, question_variance
+from bayesatk.core.hyper_functions import at_draws, draw_hyperparameters, question_variance
+from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import (
     icc_distribution,
+    mean_distribution,
     population_distributions,
 )
 from bayesatk.core.priors import HyperPrior
 from bayesatk.core.states import States
 from bayesatk.metrics import Metric
 
+_FALLBACK = 8e5  # draws of p that intervals may take where no series settles
+_DRAWS = (500, 20_000)  # of a mean, at least and at most
+_SEED = 20_260_517  # of these draws: intervals are a function of the data
+
 
 def partial_pooling(
-    states: States,
-    metrics: Sequence[Metric],
-    prior: HyperPrior,
-    wanted: Collection[int] | None = None,
-    rough: bool = False,
+    states: States, metrics: Sequence[Metric], prior: HyperPrior
 ) -> SystemPosterior:
     """Hyperparameters integrated on a grid; questions independent given them."""
     credits = tuple(metric.credit for metric in metrics)
     histograms = CountHistograms.of(states.successes, states.trials, states.count)
     hyper = hyper_posterior(histograms, prior)
-    mixture = StateMixture(hyper.heavy(), states, credits)
+    mixture = StateMixture(hyper.nodes(), states, credits)
     questions, population = mixture.moments, mixture.population
 
     def gradient(alpha: Array, beta: Array) -> Array:
@@ -66,41 +60,40 @@ def partial_pooling(
         )
 
     question = question_variance(mixture.nodes, gradient, states.questions)
-    question = np.minimum(question, population.variance)
+    question = np.minimum(question, population.total_variance)
     return SystemPosterior(
-        by_target(questions.mean, population.mean),
-        by_target(questions.variance, population.variance - question),
+        by_target(questions.overall[0], population.overall[0]),
+        by_target(questions.total_variance, population.total_variance - question),
         by_target(np.zeros_like(question), question),
         lambda: (
-            _chosen(hyper, states, credits, wanted, rough),
+            mean_distributions(mixture, _fallback(hyper, states, metrics)),
             population_distributions(hyper, credits),
         ),
         partial(_draw_partial, hyper, mixture, metrics),
         partial(states.question_p, mixture.nodes),
         {
-            "mean_p": Summary.on_nodes(
-                hyper.weight, hyper.mean, population_distributions(hyper, [pass_at(1)])[0]
-            ),
-            "icc": Summary.on_nodes(hyper.weight, hyper.icc, icc_distribution(hyper)),
+            "mean_p": Summary.on_nodes(hyper.weight, hyper.mean, partial(mean_distribution, hyper)),
+            "icc": Summary.on_nodes(hyper.weight, hyper.icc, partial(icc_distribution, hyper)),
         },
         {"quadrature_error": hyper.error, "log_evidence": hyper.log_evidence},
     )
 
 
-def _chosen(
-    hyper: HyperPosterior,
-    states: States,
-    credits: tuple[Credit, ...],
-    wanted: Collection[int] | None,
-    rough: bool,
-) -> list[ExactDistribution | None]:
-    """Exact distributions of the wanted means over these questions; None for the others."""
-    chosen = [i for i in range(len(credits)) if wanted is None or i in wanted]
-    found = question_distributions(hyper, states, tuple(credits[i] for i in chosen), rough)
-    every: list[ExactDistribution | None] = [None] * len(credits)
-    for i, each in zip(chosen, found, strict=True):
-        every[i] = each
-    return every
+def _fallback(
+    hyper: HyperPosterior, states: States, metrics: Sequence[Metric]
+) -> Callable[[], Array] | None:
+    """Draws of the means, made when they are called for; None where they cost too much."""
+    size = int(min(_FALLBACK / states.questions, _DRAWS[1]))
+    if size < _DRAWS[0]:
+        return None
+
+    def draw() -> Array:
+        rng = np.random.default_rng(_SEED)
+        x, y = hyper.place(*draw_hyperparameters(hyper, size, rng))
+        nodes = Nodes.of(x, y, np.full(size, 1.0 / size))
+        return draw_question_means(metrics, states, nodes.alpha, nodes.beta, rng)[0]
+
+    return draw
 
 
 def _draw_partial(
@@ -111,19 +104,26 @@ def _draw_partial(
     rng: np.random.Generator,
     keep_p: bool,
 ) -> Draws:
-    x, y = draw_hyperparameters(hyper, size, rng)
+    place = draw_hyperparameters(hyper, size, rng)
+    x, y = hyper.place(*place)
     nodes = Nodes.of(x, y, np.full(size, 1.0 / size))
     population, _ = beta_binomial_means(mixture.credits, nodes.alpha, nodes.beta)
     states = mixture.states
     p = draw_p(states, nodes.alpha, nodes.beta, slice(None), rng) if keep_p else None
-    if keep_p or size * states.questions * len(metrics) <= EVALUATIONS:
+    if keep_p or drawn_one_by_one(mixture, size * states.questions * len(metrics)):
         questions, _ = draw_question_means(metrics, states, nodes.alpha, nodes.beta, rng, p=p)
     else:
-        grid, moments = mixture.nodes, mixture.moments
-        total = grid.alpha + grid.beta
-        at = np.log(grid.alpha) - np.log(grid.beta), -np.log(total)
-        smooth = node_interpolator(*at, moments.node_mean, grid.weight)
-        noise = sum_covariance(mixture, int(np.argmax(grid.weight)))
-        questions = smooth(x, y) + correlated_normals(noise, size, rng)
+        given = mixture.moments
+        logs = np.log(np.maximum(given.variance, 1e-300))
+        known = np.concatenate([given.offset, logs], axis=1)
+        offset, logs = np.split(at_draws(hyper, mixture.nodes, known, *place), 2, axis=1)
+        noise = sum_covariance(mixture, int(np.argmax(given.weight)))
+        scale = np.sqrt(np.maximum(np.diag(noise), 1e-300))
+        normal = correlated_normals(noise, size, rng) / scale
+        questions = given.overall[0] + offset + np.exp(0.5 * logs) * normal
+        lowest, highest = zip(
+            *((one.vector.min(), one.vector.max()) for one in mixture.credits), strict=True
+        )
+        questions = np.clip(questions, lowest, highest)
     hyperparameters = {"mean_p": expit(x), "icc": expit(y)}
     return Draws(np.stack([questions, population], axis=-1), hyperparameters, p)

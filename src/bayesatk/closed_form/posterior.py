@@ -2,32 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bayesatk.core.credit import Array
+from bayesatk.core.distribution import Quantity
 
 
-class ExactDistribution(Protocol):
-    """What the core returns: quantiles, a distribution function and a numerical error."""
-
-    @property
-    def error(self) -> float:
-        """Absolute error of quantiles."""
-        ...
-
-    def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at most x."""
-        ...
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Value exceeded with probability 1 - probability."""
-        ...
-
-
-Distributions = tuple[Sequence[ExactDistribution | None], Sequence[ExactDistribution | None]]
+Distributions = tuple[Sequence[Quantity | None], Sequence[Quantity | None]]
 
 
 @dataclass(frozen=True)
@@ -45,13 +29,20 @@ class Summary:
 
     mean: float
     sd: float
-    distribution: ExactDistribution
+    work_out: Callable[[], Quantity]
+
+    @cached_property
+    def distribution(self) -> Quantity:
+        """Its distribution, worked out when it is first asked for."""
+        return self.work_out()
 
     @classmethod
-    def on_nodes(cls, weight: Array, values: Array, distribution: ExactDistribution) -> "Summary":
+    def on_nodes(
+        cls, weight: Array, values: Array, work_out: Callable[[], Quantity]
+    ) -> "Summary":
         """Return the summary of a function of the hyperparameters."""
         mean = float(weight @ values)
-        return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), distribution)
+        return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), work_out)
 
 
 @dataclass(frozen=True)

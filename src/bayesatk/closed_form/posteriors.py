@@ -4,7 +4,7 @@ Each builder returns the same `SystemPosterior`: exact means and variances for b
 distributions where they exist, and a function that draws.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.closed_form.draws import (
-    EVALUATIONS,
     correlated_normals,
     draw_p,
     draw_question_means,
+    drawn_one_by_one,
     sum_covariance,
 )
 from bayesatk.closed_form.partial_pooling import partial_pooling
@@ -28,32 +28,21 @@ from bayesatk.closed_form.posterior import (
     by_target,
 )
 from bayesatk.core.beta_binomial import beta_binomial_moments
-from bayesatk.core.credit import Credit, pass_at
-from bayesatk.core.distribution import BetaMixture, MonotoneImage, constant
+from bayesatk.core.credit import Array, Credit, pass_at
+from bayesatk.core.distribution import BetaImage, Quantity, constant
+from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
-from bayesatk.core.moments import posterior_moments
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.priors import BetaPrior, HyperPrior, Pooling, Prior
 from bayesatk.core.states import States
-from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import Metric
 
 
 def system_posterior(
-    pooling: Pooling,
-    states: States,
-    metrics: Sequence[Metric],
-    prior: Prior,
-    asked: Collection[Metric] | None = None,
-    rough: bool = False,
+    pooling: Pooling, states: States, metrics: Sequence[Metric], prior: Prior
 ) -> SystemPosterior:
-    """Return the closed-form posterior of one system; metrics that coincide are done once.
-
-    Under partial pooling the distribution of a mean over these questions is costly: it is worked
-    out for the metrics that were asked for, and roughly where widths to about 1e-3 will do.
-    """
-    asked = None if asked is None else frozenset(asked)
-    return _remembered(_Case(pooling, states, tuple(metrics), prior, asked, rough))
+    """Return the closed-form posterior of one system; metrics that coincide are done once."""
+    return _remembered(_Case(pooling, states, tuple(metrics), prior))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +53,13 @@ class _Case:
     states: States
     metrics: tuple[Metric, ...]
     prior: Prior
-    asked: frozenset[Metric] | None
-    rough: bool
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
         own = self.states
         arrays = (own.successes, own.trials, own.count, own.which)
         bytes_of = tuple(np.ascontiguousarray(each).tobytes() for each in arrays)
-        return (self.pooling, self.metrics, self.prior, self.asked, self.rough, bytes_of)
+        return (self.pooling, self.metrics, self.prior, bytes_of)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Case) and self._content == other._content
@@ -81,24 +68,20 @@ class _Case:
         return hash(self._content)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _remembered(case: _Case) -> SystemPosterior:
     """Return the posterior; comparing systems asks for what evaluating them has worked out."""
-    states, metrics, asked = case.states, case.metrics, case.asked
+    states, metrics = case.states, case.metrics
     first: dict[Credit, int] = {}
     for metric in metrics:
         first.setdefault(Credit.of(metric.credit.values), len(first))
     index = np.array([first[Credit.of(metric.credit.values)] for metric in metrics])
     distinct = [metrics[int(np.argmax(index == i))] for i in range(len(first))]
     if isinstance(case.prior, HyperPrior):
-        wanted = (
-            None if asked is None else {index[i] for i, one in enumerate(metrics) if one in asked}
-        )
-        posterior = partial_pooling(states, distinct, case.prior, wanted, case.rough)
+        posterior = partial_pooling(states, distinct, case.prior)
     else:
-        posterior = (_complete if case.pooling == "complete" else _none)(
-            states, distinct, case.prior
-        )
+        build = _complete if case.pooling == "complete" else _none
+        posterior = build(states, distinct, case.prior)
     return _repeat(posterior, index)
 
 
@@ -126,20 +109,20 @@ def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPoster
 def _none(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> SystemPosterior:
     """Independent Beta priors; the population by the Bayesian bootstrap over questions."""
     credits = tuple(metric.credit for metric in metrics)
-    c, n, questions = states.successes, states.trials, states.questions
-    moments = posterior_moments(credits, c + prior.alpha, n - c + prior.beta)
-    share = states.count / questions
-    mean, trial, question = bootstrap_moments(moments.mean, moments.variance, share, questions)
+    questions = states.questions
     mixture = StateMixture(Nodes.single(prior.alpha, prior.beta), states, credits)
+    state_mean, state_variance = mixture.by_state
+    share = states.count / questions
+    mean, trial, question = bootstrap_moments(state_mean, state_variance, share, questions)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         alpha, beta = np.full(size, prior.alpha), np.full(size, prior.beta)
         p = draw_p(states, alpha, beta, slice(None), rng) if keep_p else None
-        if keep_p or size * questions * len(metrics) <= EVALUATIONS:
+        if keep_p or drawn_one_by_one(mixture, size * questions * len(metrics)):
             values = draw_question_means(metrics, states, alpha, beta, rng, weighted=True, p=p)
         else:
             within = sum_covariance(mixture, 0)
-            centred = np.sqrt(share)[:, None] * (moments.mean - mean)
+            centred = np.sqrt(share)[:, None] * (state_mean - mean)
             between = (centred.T @ centred + within * (questions - 1.0)) / (questions + 1.0)
             first = mean + correlated_normals(within, size, rng)
             values = first, first + correlated_normals(between, size, rng)
@@ -150,7 +133,7 @@ def _none(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> System
         by_target(mean, mean),
         by_target(trial, trial),
         by_target(zero, question),
-        lambda: (mean_distributions(mixture), [None] * len(mean)),
+        lambda: (_one_or_more(mixture, prior), [None] * len(mean)),
         draw,
         partial(states.question_p, mixture.nodes),
     )
@@ -163,15 +146,7 @@ def _complete(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> Sy
     b = prior.beta + float(states.count @ (states.trials - states.successes))
     mean, _, variance = (moment[0] for moment in beta_binomial_moments(credits, a, b))
     p_mean, p_sd = a / (a + b), float(np.sqrt(a * b / (a + b + 1.0)) / (a + b))
-    one = np.ones(1)
-    law = BetaMixture(one * a, one * b, one)
-    shared = MonotoneImage(pass_at(1).vector, law)
-    distributions = [
-        MonotoneImage(credit.vector, law)
-        if variance[i] > 0 and (np.diff(credit.vector) >= 0).all()
-        else constant(float(mean[i]))
-        for i, credit in enumerate(credits)
-    ]
+    distributions = images(credits, a, b, mean, variance)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         p = rng.beta(a, b, size)
@@ -186,5 +161,37 @@ def _complete(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> Sy
         lambda: (distributions, distributions),
         draw,
         lambda: (np.full(len(states.which), p_mean), np.full(len(states.which), p_sd)),
-        {"mean_p": Summary(p_mean, p_sd, shared)},
+        {"mean_p": Summary(p_mean, p_sd, partial(BetaImage, pass_at(1).vector, a, b))},
     )
+
+
+def _one_or_more(mixture: StateMixture, prior: BetaPrior) -> list[Quantity]:
+    """Distributions of the means; of one question they are images of a Beta."""
+    states = mixture.states
+    if states.questions > 1:
+        return mean_distributions(mixture)
+    a = prior.alpha + float(states.successes[0])
+    b = prior.beta + float(states.trials[0] - states.successes[0])
+    moments = mixture.moments
+    return images(mixture.credits, a, b, moments.overall[0], moments.total_variance)
+
+
+def images(
+    credits: Sequence[Credit],
+    a: float,
+    b: float,
+    mean: Array,
+    variance: Array,
+) -> list[Quantity]:
+    """Distributions of credits of one ``p ~ Beta(a, b)``."""
+    found: list[Quantity] = []
+    for i, credit in enumerate(credits):
+        if not variance[i] > 0.0:
+            found.append(constant(float(mean[i])))
+        elif (np.diff(credit.vector) >= 0.0).all():
+            found.append(BetaImage(credit.vector, a, b))
+        else:
+            one = States.of([0], [0])
+            node = Nodes.single(a, b)
+            found.extend(mean_distributions(StateMixture(node, one, (credit,))))
+    return found

@@ -9,7 +9,6 @@ from bayesatk.closed_form.categories import Fallback, category_posterior
 from bayesatk.closed_form.category_states import CategoryStates, Judged
 from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.credit import maj_at
-from bayesatk.core.intervals import interval
 from bayesatk.core.laws import finite
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.prior_choice import power_scaled, weaker_categories
@@ -24,34 +23,23 @@ def prior_sensitivity(
     pooling: Pooling,
     states: States,
     metrics: Sequence[Metric],
-    asked: Sequence[Metric],
     prior: Prior,
-    ci_prob: float,
-    ci_kind: str,
     statistics: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Width of the interval under a weaker prior, relative to its width; (metrics, target).
+    """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
 
-    Given for what was asked where k exceeds the trials of some question, NaN elsewhere. Where only
-    draws give an interval, sds are compared: they are exact.
+    Given where k exceeds the trials of some question, NaN elsewhere.
     """
     ratio = np.full(statistics.shape[:2], np.nan)
     fewest = states.trials.min()
-    beyond = [i for i, one in enumerate(metrics) if one.k > fewest and one in asked]
+    beyond = [i for i, one in enumerate(metrics) if one.k > fewest]
     if not beyond:
         return ratio
     weaker = system_posterior(
-        pooling, states, [metrics[i] for i in beyond], power_scaled(prior, _POWER), rough=True
+        pooling, states, [metrics[i] for i in beyond], power_scaled(prior, _POWER)
     )
-    for target, exact in enumerate(weaker.distributions()):
-        for row, i in enumerate(beyond):
-            _, _, sd, low, high = statistics[i, target, :5]
-            own, other = sd, weaker.sd[row, target]
-            known = exact[row]
-            if known is not None:
-                ends = interval(known, ci_prob, ci_kind)
-                own, other = high - low, ends[1] - ends[0]
-            ratio[i, target] = other / own if own > 0 else 1.0
+    own = statistics[beyond, :, 2]
+    ratio[beyond] = np.divide(weaker.sd, own, out=np.ones_like(own), where=own > 0)
     return ratio
 
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from bayesatk.core.contrasts import Contenders, Differences, Known, ratio_quantiles, sites
-from bayesatk.core.intervals import Empirical, interval
+from bayesatk.core.distribution import Empirical
+from bayesatk.core.intervals import interval
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]

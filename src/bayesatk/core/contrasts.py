@@ -82,7 +82,7 @@ class Contenders:
     Examples
     --------
     >>> from bayesatk.core.distribution import Distribution, constant
-    >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2), 0.0, "x")
+    >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2))
     >>> same = Contenders([Known(uniform), Known(uniform)])
     >>> same.prob_greater[0, 1].round(9).item(), same.ranks().round(9).tolist()
     (0.5, [[0.5, 0.5], [0.5, 0.5]])

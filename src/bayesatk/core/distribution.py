@@ -15,6 +15,9 @@ from bayesatk.core.laws import binomial_expectation
 LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0.9975]])
 
 
+_STEPS = 7  # of Newton's method within bisection, from straight lines to full precision
+
+
 class Quantity(Protocol):
     """What is known of a number: its distribution function, quantiles, and their error."""
 
@@ -75,11 +78,18 @@ class Distribution:
         table = np.maximum.accumulate(self.cdf_values)
         cell = np.clip(np.searchsorted(table, p) - 1, 0, len(self.x) - 2)
         low, high = np.zeros(p.shape), np.ones(p.shape)
-        for _ in range(45):  # bisection to 1e-13 of a cell
-            middle = 0.5 * (low + high)
-            below = self._piece(cell, middle) < p
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray(self.x[cell] + 0.5 * (low + high) * (self.x[cell + 1] - self.x[cell]))
+        start, rise = table[cell], table[cell + 1] - table[cell]
+        s = np.clip(np.divide(p - start, rise, out=np.full(p.shape, 0.5), where=rise > 0.0), 0, 1)
+        for _ in range(_STEPS):
+            gap, slope = p - self._piece(cell, s), self._slope(cell, s)
+            low, high = np.where(gap > 0.0, s, low), np.where(gap > 0.0, high, s)
+            step = s + np.divide(gap, slope, out=np.zeros(p.shape), where=slope > 0.0)
+            s = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
+        return np.asarray(self.x[cell] + s * (self.x[cell + 1] - self.x[cell]))
+
+    def rough(self, probability: ArrayLike) -> Array:
+        """Quantiles by straight lines between the points of the table."""
+        return np.interp(probability, self.cdf_values, self.x)
 
     def doubt(self, probability: ArrayLike) -> Array:
         """Error of quantiles, as far as it is rounding; that of the table is not known here."""
@@ -92,6 +102,13 @@ class Distribution:
         left, right = self.pdf[cell] * width, self.pdf[cell + 1] * width
         curve = s * (1 - s) * ((1 - s) * (left - rise) - s * (right - rise))
         return np.asarray(start + s * rise + curve)
+
+    def _slope(self, cell: NDArray[np.intp], s: Array) -> Array:
+        """Derivative of the same in s."""
+        width = self.x[cell + 1] - self.x[cell]
+        rise = self.cdf_values[cell + 1] - self.cdf_values[cell]
+        left, right = self.pdf[cell] * width - rise, self.pdf[cell + 1] * width - rise
+        return np.asarray(rise + left * (1 - s) * (1 - 3 * s) - right * s * (2 - 3 * s))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from scipy.special import expit
 from bayesatk.core.credit import Array
 
 _BLOCK = 2_000_000  # logarithms taken at once: 16 MB
+_FARTHEST = 600.0  # logit r up to which its odds are a number; beyond, the likelihood is a power
 _EXPLICIT = 64  # terms added one by one; the formula errs by 24 / (30240 * 64^5) = 7e-13 a question
 
 
@@ -45,6 +46,11 @@ class Exceeding:
             large.astype(float),
             np.bincount(which, weights=weight[values > _EXPLICIT], minlength=len(large)),
         )
+
+    @property
+    def after_first(self) -> float:
+        """Total weight of all v >= 1 that are exceeded."""
+        return float(self.explicit[1:].sum() + self.weight @ (self.large - _EXPLICIT))
 
     def log_rise(self, base: Array, ratio: Array) -> Array:
         """Sum over questions of ``sum_{v < count} log(base + v ratio)``; shape (g, 1) each."""
@@ -113,8 +119,9 @@ def log_likelihood(data: CountHistograms, x: Array, y: Array) -> Array:
     rows = max(1, _BLOCK // max(1, terms))
     for start in range(0, len(x), rows):
         part = slice(start, start + rows)
-        ratio = np.exp(np.minimum(y[part], 600.0))[:, None]
+        ratio = np.exp(np.minimum(y[part], _FARTHEST))[:, None]
         right = data.successes.log_rise(expit(x[part])[:, None], ratio)
         wrong = data.failures.log_rise(expit(-x[part])[:, None], ratio)
         total[part] = right + wrong - data.trials.log_rise(np.ones_like(ratio), ratio)
-    return total
+    power = data.successes.after_first + data.failures.after_first - data.trials.after_first
+    return total + power * np.maximum(y - _FARTHEST, 0.0)

@@ -14,7 +14,7 @@ from bayesatk.core.nodes import Nodes
 def draw_hyperparameters(
     posterior: HyperPosterior, size: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Independent draws of (logit m, logit r).
+    """Independent draws of the grid's coordinates; `HyperPosterior.place` makes (logit m, logit r).
 
     The posterior is refined to cells a twelfth of the grid's step wide in each direction, a cell
     is drawn by its probability and a point uniformly within it: variances are inflated by less
@@ -28,7 +28,7 @@ def draw_hyperparameters(
 
     Returns
     -------
-    x, y : ndarray, shape (size,)
+    t_row, t_column : ndarray, shape (size,)
     """
     fine = 12
     t_row, t_column = posterior.t_row, posterior.t_column
@@ -42,7 +42,43 @@ def draw_hyperparameters(
     row, column = np.divmod(cell, len(at_column))
     t = at_row[row] + jitter[0] * (at_row[1] - at_row[0])
     s = at_column[column] + jitter[1] * (at_column[1] - at_column[0])
-    return posterior.place(t, s)
+    return t, s
+
+
+def at_draws(
+    posterior: HyperPosterior, nodes: Nodes, values: Array, t_row: Array, t_column: Array
+) -> Array:
+    """Smooth functions of the hyperparameters, known at nodes of the grid, at draws.
+
+    Cubic splines; beyond the nodes, where hardly any draw lies, a function keeps the value of the
+    nearest one in its row or column.
+
+    Parameters
+    ----------
+    posterior : HyperPosterior
+    nodes : Nodes
+        Some of its nodes.
+    values : ndarray, shape (nodes, m)
+    t_row, t_column : ndarray, shape (size,)
+
+    Returns
+    -------
+    ndarray, shape (size, m)
+    """
+    assert nodes.grid is not None
+    table = np.full((*posterior.x.shape, values.shape[1]), np.nan)
+    table[nodes.grid] = values
+    for axis in (1, 0):
+        lines = table if axis == 0 else table.swapaxes(0, 1)
+        known = np.isfinite(lines)
+        place = np.where(known, np.arange(len(lines))[:, None, None], 0)
+        last = np.maximum.accumulate(place, axis=0)
+        first = known.argmax(axis=0)
+        filled = np.take_along_axis(lines, np.maximum(last, first), axis=0)
+        table = filled if axis == 0 else filled.swapaxes(0, 1)
+    rows, columns = posterior.t_row, posterior.t_column
+    splines = (RectBivariateSpline(rows, columns, table[..., i]) for i in range(values.shape[1]))
+    return np.stack([spline.ev(t_row, t_column) for spline in splines], axis=1)
 
 
 def between_nodes(posterior: HyperPosterior, values: Array, denser: int) -> Array:

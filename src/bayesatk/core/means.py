@@ -42,11 +42,10 @@ _FREQUENCIES = (64, 1000)  # that it may cost, where nodes and states are many, 
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0])
 
-Draw = Callable[[int], Array]
 
 
 def mean_distributions(
-    mixture: StateMixture, draw: Draw | None = None
+    mixture: StateMixture, draw: Callable[[], Array] | None = None
 ) -> list[Quantity]:
     """Posterior distribution of the mean over questions, one for each credit.
 
@@ -54,7 +53,7 @@ def mean_distributions(
     ----------
     mixture : StateMixture
     draw : callable, optional
-        ``draw(size)`` returns about so many independent draws of the means, (draws, credits).
+        ``draw()`` returns independent draws of the means, (draws, credits), for saturated data.
 
     Returns
     -------
@@ -71,17 +70,14 @@ def mean_distributions(
         if mixture.moments.total_variance[column] <= _KNOWN:
             found.append(constant(float(mixture.moments.overall[0][column])))
             continue
-        known = OneMean(thinned(heavy, column), column).distribution()
+        known = thinned(heavy, column).distribution()
         if draw is not None and not known.settled:
-            drawn = draw(_DRAWS) if drawn is None else drawn
+            drawn = draw() if drawn is None else drawn
             ends = float(credit.vector.min()), float(credit.vector.max())
             found.append(_better(known, Empirical(np.clip(drawn[:, column], *ends))))
         else:
             found.append(known)
     return found
-
-
-_DRAWS = 20_000
 
 
 def _better(one: Quantity, other: Quantity) -> Quantity:
@@ -96,7 +92,7 @@ def _heavy(mixture: StateMixture) -> StateMixture:
     return mixture if len(keep) == len(mixture.nodes) else mixture.among(keep)
 
 
-def thinned(mixture: StateMixture, column: int) -> StateMixture:
+def thinned(mixture: StateMixture, column: int) -> "OneMean":
     """Leave out every second column of nodes, and every second row, where that changes nothing.
 
     Along a row, and from row to row, the trapezoid rule needs nodes no further apart than what is
@@ -104,10 +100,11 @@ def thinned(mixture: StateMixture, column: int) -> StateMixture:
     ``exp(-2 pi^2 / r^2)``.
     """
     nodes = mixture.nodes
+    given = mixture.shape.at(column)
     if nodes.grid is None:
-        return mixture
+        return OneMean(mixture, column, given)
     row, place = nodes.grid
-    rows, columns = ripples(mixture.shape.at(column), nodes, 2.0)
+    rows, columns = ripples(given, nodes, 2.0)
     _, which = np.unique(row, return_inverse=True)
     share = np.bincount(which, nodes.weight)
     thin = (np.bincount(which, nodes.weight * columns) < _RIPPLE * share)[which]
@@ -119,7 +116,8 @@ def thinned(mixture: StateMixture, column: int) -> StateMixture:
     chosen = np.flatnonzero(keep)
     some, factor = nodes.among(chosen), factor[chosen]
     factor *= nodes.weight.sum() / float(some.weight @ factor)
-    return replace(mixture, nodes=replace(some, weight=some.weight * factor))
+    some = replace(some, weight=some.weight * factor)
+    return OneMean(replace(mixture, nodes=some), column, given.among(chosen, some.weight))
 
 
 def ripples(given: Given, nodes: Nodes, apart: float = 1.0) -> tuple[Array, Array]:
@@ -153,11 +151,7 @@ class OneMean:
 
     whole: StateMixture
     column: int
-
-    @cached_property
-    def given(self) -> Given:
-        """Moments given each node, of this column alone."""
-        return self.whole.shape.at(self.column)
+    given: Given
 
     @cached_property
     def sd(self) -> float:
@@ -282,8 +276,16 @@ class OneMean:
             return np.zeros_like(x)
         place, weight = self.given.mean[nodes, 0], self.given.weight[nodes]
         step = np.maximum(*self.steps)[nodes]
-        sd = np.sqrt(np.maximum(self.given.variance[nodes, 0] + (0.5 * step) ** 2, 1e-300))
-        return ndtr((x[:, None] - place) / sd) @ weight
+        variance = self.given.variance[nodes, 0] + (0.5 * step) ** 2
+        # Those that lie within a fraction of the narrowest visible width of each other are one.
+        bins = np.round(place / (0.5 * _NARROW * self.sd))
+        _, which = np.unique(np.stack([bins, np.round(np.log2(variance + 1e-300))]), axis=1, return_inverse=True)
+        which = which.ravel()
+        share = np.bincount(which, weight)
+        centre = np.bincount(which, weight * place) / share
+        spread = np.bincount(which, weight * (variance + (place - centre[which]) ** 2)) / share
+        sd = np.sqrt(np.maximum(spread, 1e-300))
+        return ndtr((x[:, None] - centre) / sd) @ share
 
     def _by_cumulants(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
         given, many = self.given, self.many

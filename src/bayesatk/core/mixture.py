@@ -116,6 +116,11 @@ class Given:
         own = [getattr(self, name)[:, column : column + 1] for name in names]
         return Given(self.weight, *own)
 
+    def among(self, keep: Index, weight: Array) -> "Given":
+        """Moments at some of the nodes, with other weights."""
+        names = ("mean", "complement", "variance", "third", "fourth")
+        return Given(weight, *(getattr(self, name)[keep] for name in names))
+
     @property
     def overall(self) -> tuple[Array, Array]:
         """Posterior mean and its complement, without cancellation; shape (credits,)."""
@@ -260,6 +265,14 @@ class StateMixture:
                 total[nodes] += np.einsum("gsk,s->gk", one, count[states])
         powers = questions ** np.array([1.0, 1.0, 2.0, 3.0, 4.0])
         return Given(self.nodes.weight, *(sums / powers[:, None, None]))
+
+    @cached_property
+    def by_state(self) -> tuple[Array, Array]:
+        """Mean and variance of every state's credits at the only node; (states, credits)."""
+        mean, variance = np.empty((2, len(self.states), len(self.credits)))
+        for _, states, found in self.cumulants(2):
+            mean[states], variance[states] = found[0][0], found[2][0]
+        return mean, variance
 
     @cached_property
     def moments(self) -> Given:

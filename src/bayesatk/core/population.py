@@ -10,22 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import RectBivariateSpline
 from scipy.special import expit, logit
 
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.distribution import Distribution, constant
 from bayesatk.core.hierarchy import HyperPosterior
+from bayesatk.core.hyper_functions import between_nodes
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.series import Series, Window, filtered, invert
 
 _DENSER = 2  # refined points per node in each direction
-_LEFT_OUT = 1e-6  # probability of points that are left out
+_LEFT_OUT = 1e-5  # probability of points that are left out
 _FARTHEST = 650.0  # of logit h: the range of double precision
 _FLAT = 1e-14  # spread of h below which it is a constant
-_ENOUGH = 5e-4  # error of quantiles at which nothing more is done, in widths of the 95% interval
-_MOST = 1024  # frequencies
+_ENOUGH = 1e-3  # error of quantiles at which nothing more is done, in widths of the 95% interval
+_MOST = 512  # frequencies
 
 
 @dataclass(frozen=True)
@@ -138,24 +138,3 @@ class _Points:
     def narrow(self, x: Array) -> Array:
         """Nothing is left out."""
         return np.zeros_like(x)
-
-
-def between_nodes(posterior: HyperPosterior, values: Array, denser: int) -> Array:
-    """Quintic splines of a smooth function of the hyperparameters, known at the nodes.
-
-    Parameters
-    ----------
-    posterior : HyperPosterior
-    values : ndarray
-        At all nodes of the grid, flat or not.
-    denser : int
-        Points to a node in each direction.
-
-    Returns
-    -------
-    ndarray, shape (denser * (rows - 1) + 1, denser * (columns - 1) + 1)
-    """
-    rows, columns = posterior.t_row, posterior.t_column
-    r, c = (np.linspace(t[0], t[-1], denser * (len(t) - 1) + 1) for t in (rows, columns))
-    spline = RectBivariateSpline(rows, columns, values.reshape(posterior.x.shape), kx=5, ky=5)
-    return np.asarray(spline(r, c))

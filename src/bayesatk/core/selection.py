@@ -45,7 +45,7 @@ def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float
     keep = np.concatenate([[True], np.diff(skill) > 0.0])
     x, cdf = skill[keep], below[keep]
     cdf[0], cdf[-1] = 0.0, 1.0
-    table = Distribution(x, cdf, monotone_slopes(x, cdf, pdf[keep]), 1e-6, "quadrature")
+    table = Distribution(x, cdf, monotone_slopes(x, cdf, pdf[keep]))
     return mean, sd, table
 
 

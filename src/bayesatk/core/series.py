@@ -23,9 +23,8 @@ _FIRST = 32  # frequencies to begin with
 _ROOM = 0.08  # beside a window on either side, in its widths, for what rings at its ends
 _POINTS = 1024  # of a table, at least
 _DENSE = 16  # points of a table to a period of the highest frequency, at least
-_CUT = 0.5  # of the frequency of a spacing: above it a continuum and its nodes differ
+_CUT = (0.4, 0.6)  # of the frequency of a spacing: a continuum and its nodes are alike below
 _NARROWER = 0.95  # of that, for the error that it makes
-_SHARP = 40.0  # of the filter there: from all to nothing within 0.15 of that frequency
 _SHORTER = 8.0  # times: one window at an end and the next
 _DAMPED = 10.0  # logarithm of what is left of the density at the end of a damped window
 _TRUSTED = 0.4  # share of a damped window that is used
@@ -138,10 +137,9 @@ def invert(law: Law, window: Window, enough: float, most: int, lost: float) -> S
     before, spent = np.inf, frequencies
     while True:
         fine, coarse = pieces.tables()
-        ends = fine.quantile([0.025, 0.975])
-        place = fine.quantile(_LEVELS)
-        gap = _HONEST * np.abs(place - coarse.quantile(_LEVELS))
-        unsettled = gap > enough * _SLACK * max(ends[1] - ends[0], 1e-300)
+        place = fine.rough(_LEVELS)
+        gap = _HONEST * np.abs(place - coarse.rough(_LEVELS))
+        unsettled = gap > enough * _SLACK * max(float(place[-1] - place[-2]), 1e-300)
         near = {end: pieces.near(end, place) & unsettled for end in (-1, 1)}
         inside = float(gap[unsettled & ~near[-1] & ~near[1]].max(initial=0.0))
         inner = 0.0 < inside < _FALLING * before
@@ -286,13 +284,14 @@ def filtered(
     -------
     ndarray of complex, shape (2, frequencies)
     """
-    apart = np.max(steps, axis=0) * omega[-1] > 0.3 * 2.0 * np.pi
+    widest = np.max(steps, axis=0)
+    apart = widest * omega[-1] > _CUT[0] * 2.0 * np.pi
     close = weight[~apart] @ phi[~apart]
+    share = np.outer(widest[apart] / (2.0 * np.pi), omega)
     found = []
     for cut in (1.0, _NARROWER):
-        window = weight[apart, None]
-        for step in steps:
-            share = np.outer(step[apart], omega) / (2.0 * np.pi * cut)
-            window = window * (0.5 * erfc(np.clip((share - _CUT) * _SHARP, -7.0, 7.0)))
+        over = np.clip((share / cut - _CUT[0]) / (_CUT[1] - _CUT[0]), 0.0, 1.0)
+        window = 1.0 - over * over * (3.0 - 2.0 * over)
+        window *= weight[apart, None]
         found.append(close + np.einsum("gf,gf->f", window, phi[apart]))
     return np.stack(found)
