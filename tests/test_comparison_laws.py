@@ -98,7 +98,7 @@ def _same(one: xr.DataTree, other: xr.DataTree, names: dict[str, str]) -> None:
         a, b = one[group].to_dataset(), other[group].to_dataset()
         for dim in {"system", "other"} & set(b.dims):
             b = b.assign_coords({dim: [names[name] for name in b[dim].values]})
-        xr.testing.assert_allclose(a, b.reindex_like(a), atol=1e-12, rtol=1e-12)
+        xr.testing.assert_allclose(a, b.reindex_like(a), atol=1e-12, rtol=1e-9)
 
 
 def _hold(runs: list[list[list[int]]], order: list[int], pooling: str, metrics: str) -> None:
@@ -119,10 +119,10 @@ def test_laws_of_marks(pooling, runs, data) -> None:
     _hold(runs, data.draw(st.permutations(range(len(runs)))), pooling, METRICS)
 
 
-@settings(max_examples=2, **QUICK)  # a distribution takes seconds; more once it does not
+@settings(max_examples=6, **QUICK)
 @given(runs=_systems(), data=st.data())
 def test_laws_under_partial_pooling(runs, data) -> None:
-    _hold(runs, data.draw(st.permutations(range(len(runs)))), "partial", "pass@1")
+    _hold(runs, data.draw(st.permutations(range(len(runs)))), "partial", METRICS)
 
 
 @pytest.mark.parametrize("pooling", ["none", "complete"])

@@ -227,7 +227,6 @@ def test_a_billion_trials_are_taken() -> None:
     assert int(bk.tally([3], trials=BILLION).trials.max()) == BILLION
 
 
-@pytest.mark.xfail(strict=False, run=False, reason="needs the new engine")  # it takes 7 GiB
 @pytest.mark.parametrize("pooling", ["none", "partial", "complete"])
 def test_a_billion_trials_are_evaluated(pooling) -> None:
     data = ([3, 5 * 10**8], [10, BILLION])

@@ -11,7 +11,7 @@ from bayesatk.comparison.contrasts import CONTRASTS, Drawn
 from bayesatk.comparison.joint import tiers
 from bayesatk.comparison.question_values import Part
 from bayesatk.core.contrasts import Contenders, Differences, Known, ratio_quantiles
-from bayesatk.core.distribution import BetaMixture, MonotoneImage
+from bayesatk.core.distribution import BetaImage
 from bayesatk.results import metric_grid
 
 
@@ -25,8 +25,7 @@ def _data(seed: int, questions: int = 25, shifts: tuple[float, ...] = (0.0, 0.7,
 
 
 def _known(a: float, b: float) -> Known:
-    one = np.ones(1)
-    return Known(MonotoneImage(np.array([0.0, 1.0]), BetaMixture(a * one, b * one, one)))
+    return Known(BetaImage(np.array([0.0, 1.0]), a, b))
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def print_result(console: Console, fit: Any) -> None:
     console.print(grid, markup=False)
     if beyond:
         console.print(
-            "prior x: width under a weaker prior over the width; far from 1, an answer for k > "
+            "prior x: sd under a weaker prior over the sd; far from 1, an answer for k > "
             "trials is mostly prior.",
             highlight=False,
             markup=False,

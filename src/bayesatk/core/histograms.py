@@ -63,18 +63,19 @@ class Exceeding:
 
 def _later(base: Array, ratio: Array, count: Array) -> Array:
     """``sum_{v=64}^{count-1} log(base + v ratio)`` by Euler and Maclaurin; shape (g, counts)."""
-    first, last = base + _EXPLICIT * ratio, base + count * ratio
     # The integral is count log(last) - 64 log(first) - (count - 64) + base/ratio log(last/first),
     # of which the last part must not cancel as ratio goes to 0.
-    step = (count - _EXPLICIT) * ratio / first
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        first, last = base + _EXPLICIT * ratio, base + count * ratio
+        step = (count - _EXPLICIT) * ratio / first
         inverse = np.where(step > 0.0, np.log1p(step) / step, 1.0)
         part = np.minimum(base / first, 1.0) * (count - _EXPLICIT) * inverse
         ends = np.log(first) - np.log(last)
         slope = ratio / last - ratio / first
         bend = 2.0 * ((ratio / last) ** 3 - (ratio / first) ** 3)
-    integral = count * np.log(last) - _EXPLICIT * np.log(first) - (count - _EXPLICIT) + part
-    return np.asarray(integral + 0.5 * ends + slope / 12.0 - bend / 720.0)
+        integral = count * np.log(last) - _EXPLICIT * np.log(first) - (count - _EXPLICIT) + part
+        found = integral + 0.5 * ends + slope / 12.0 - bend / 720.0
+        return np.where(last > 0.0, found, -np.inf)
 
 
 @dataclass(frozen=True)

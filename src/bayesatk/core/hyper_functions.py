@@ -16,9 +16,9 @@ def draw_hyperparameters(
 ) -> tuple[Array, Array]:
     """Independent draws of the grid's coordinates; `HyperPosterior.place` makes (logit m, logit r).
 
-    The posterior is refined to cells a twelfth of the grid's step wide in each direction, a cell
+    The posterior is refined to cells an eighth of the grid's step wide in each direction, a cell
     is drawn by its probability and a point uniformly within it: variances are inflated by less
-    than 1e-3 of themselves.
+    than 2e-3 of themselves.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def draw_hyperparameters(
     -------
     t_row, t_column : ndarray, shape (size,)
     """
-    fine = 12
+    fine = 8
     t_row, t_column = posterior.t_row, posterior.t_column
     rows, columns = len(t_row), len(t_column)
     spline = RectBivariateSpline(t_row, t_column, posterior.log_weight)

@@ -25,7 +25,7 @@ from bayesatk.core.mixture import Given, Index, StateMixture
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.quadrature import BetaRule
-from bayesatk.core.series import Window, filtered, invert
+from bayesatk.core.series import Window, filtered, harmonics, invert
 
 _LEFT_OUT = 2e-5  # probability of nodes that a distribution does without
 _LOST = 1e-6  # probability allowed outside the window, on either side
@@ -178,7 +178,7 @@ class OneMean:
         given = self.given
         sd = np.sqrt(given.variance[:, 0])
         narrow = (sd < _NARROW * self.sd) & (np.maximum(*self.steps) < _NARROW * self.sd)
-        variance = np.maximum(given.variance[:, 0], 1e-300)
+        variance = np.maximum(given.variance[:, 0], 1e-120)
         skew = np.abs(given.third[:, 0]) / variance**1.5
         excess = np.abs(given.fourth[:, 0]) / variance**2
         shaped = (sd >= _NARROW * self.sd) & ((skew > _SKEW) | (excess > _EXCESS))
@@ -310,12 +310,11 @@ class OneMean:
 
         for band in mixture.on_rules(curve, _PHASE / float(omega[-1])):
             gap = self._deviation(mixture, band.rule, origin)
-            phase, damping = np.outer(gap, omega), np.exp(tilt * gap)[:, None]
-            waves = np.concatenate([damping * np.cos(phase), damping * np.sin(phase)], axis=1)
-            for part in band.chunks(waves.shape[1]):
-                real, imaginary = np.split(band.expectation(waves, part), 2, axis=2)
-                own = power_product(real + 1j * imaginary, count[band.states[part]])
-                found[band.nodes] *= own
+            waves = harmonics(gap * omega[1], len(omega))
+            waves *= np.exp(tilt * gap)[:, None]
+            for part in band.chunks(2 * len(omega)):
+                own = band.expectation(waves.view(float), part).view(complex)
+                found[band.nodes] *= power_product(own, count[band.states[part]])
         self._times_unresolved(found, omega, origin, tilt)
         return found
 

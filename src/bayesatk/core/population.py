@@ -18,7 +18,7 @@ from bayesatk.core.distribution import Distribution, constant
 from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.hyper_functions import between_nodes
 from bayesatk.core.nodes import Nodes, heaviest
-from bayesatk.core.series import Series, Window, filtered, invert
+from bayesatk.core.series import Series, Window, filtered, harmonics, invert
 
 _DENSER = 2  # refined points per node in each direction
 _LEFT_OUT = 1e-5  # probability of points that are left out
@@ -132,8 +132,7 @@ class _Points:
 
     def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
         """Characteristic function of the points."""
-        phi = np.exp(1j * np.outer(self.offset, omega))
-        return filtered(phi, self.weight, self.steps, omega)
+        return filtered(harmonics(self.offset * omega[1], len(omega)), self.weight, self.steps, omega)
 
     def narrow(self, x: Array) -> Array:
         """Nothing is left out."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from bayesatk.core.credit import Array
 
@@ -24,8 +24,7 @@ _SPREAD = 2.0  # s: below pi, so that the strip of analyticity in t stays wide
 _TAIL = 45.0  # exponential decay kept at both ends: exp(-45) ~ 3e-20
 _COARSEST = 0.2  # step of t for families with no narrow density
 _DENSE = 4  # points per step at which a curve is looked at
-_TURN = 1e-6  # share of the speed of a curve at which going back is no rounding error
-_NEWTON = 3  # steps from linear interpolation between those to full precision
+_TURN = 1e-4  # share of the speed of a curve at which going back is no rounding error
 
 
 @dataclass(frozen=True)
@@ -92,18 +91,19 @@ def beta_rule_along(
     BetaRule
     """
     step, left, right = _reach(lowest_a, lowest_b, degree)
-    t = np.arange(-np.ceil(left / step), np.ceil(right / step), 1.0 / _DENSE) * step
-    slope = CubicSpline(t, curve(_rule(t, step)))(t, 1)
+    t = np.arange(-np.ceil(left / step), np.ceil(right / step) + 1, 1.0 / _DENSE) * step
+    slope = np.gradient(curve(_rule(t, step)), t)
     speed = np.abs(slope)
     if min(-slope.min(), slope.max()) > _TURN * speed.max():
         speed[:] = speed.max()  # where it turns its speed is not smooth
-    density = CubicSpline(t, 1.0 / step + speed / spacing)
-    position = density.antiderivative()
-    count = np.arange(float(position(t[-1])) // 1.0 + 1.0)
-    at = np.interp(count, position(t), t)
-    for _ in range(_NEWTON):
-        at -= (position(at) - count) / density(at)
-    return _rule(at, 1.0 / density(at))
+    density = 1.0 / step + speed / spacing
+    position = np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(t))
+    # Any smooth change of variables does: that its spline is the map itself keeps the rule exact.
+    knots, count = np.append(0.0, position), np.arange(float(position[-1]) // 1.0 + 1.0)
+    place = CubicSpline(knots, t)
+    if place(count, 1).min() <= 0.0:
+        place = PchipInterpolator(knots, t)
+    return _rule(place(count), place(count, 1))
 
 
 def _reach(lowest_a: float, lowest_b: float, degree: float) -> tuple[float, float, float]:

@@ -95,10 +95,9 @@ class Series:
         """Error of quantiles: by the frequencies that are missing, and by what was left out."""
         levels = np.asarray(probability, float)
         found = self.quantile(levels)
-        near = [self.quantile(np.clip(levels + s * self.lost, 0.0, 1.0)) for s in (-1.0, 1.0)]
-        moved = np.max([np.abs(each - found) for each in near], axis=0)
+        near = [self.fine.rough(np.clip(levels + s * self.lost, 0.0, 1.0)) for s in (-1.0, 1.0)]
         gap = np.abs(found - self.coarse.quantile(levels))
-        return _HONEST * gap + moved + np.spacing(np.abs(found))
+        return _HONEST * gap + 0.5 * (near[1] - near[0]) + np.spacing(np.abs(found))
 
     @cached_property
     def coarse_ends(self) -> float:
@@ -252,6 +251,14 @@ def _rise(phi: NDArray[np.complex128], start: float, length: float, points: int 
     wave = np.fft.irfft(waves, points) * (points / length)
     rise = phi[0].real * np.linspace(0.0, 1.0, points + 1)
     return np.append(wave, wave[0]) - wave[0] + rise
+
+
+def harmonics(angle: Array, size: int) -> NDArray[np.complex128]:
+    """``exp(i k angle)`` for k = 0..size - 1, by repeated products; shape (angles, size)."""
+    found = np.empty((len(angle), size), complex)
+    found[:, 0] = 1.0
+    found[:, 1:] = np.exp(1j * angle)[:, None]
+    return np.cumprod(found, axis=1)
 
 
 def flat_top(share: Array) -> Array:
