@@ -109,9 +109,7 @@ class Analysis:
         for i, metric in zip(request.judged, self._metrics, strict=True):
             self.estimate[i] = share @ finite(metric.credit, states.successes, states.trials)
         prior: Prior = request.prior  # type: ignore[assignment]
-        self._sensitive = partial(
-            prior_sensitivity, request.pooling, states, self._metrics, prior
-        )
+        self._sensitive = partial(prior_sensitivity, request.pooling, states, self._metrics, prior)
         self._note = partial(pooling_note, request.pooling, self._name, states)
         return request.judged, system_posterior(request.pooling, states, self._metrics, prior)
 

@@ -12,7 +12,7 @@ from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
 from bayesatk.metrics import Metric
 
-FEW = 1.5e6  # evaluations of g(p) that draws of a mean over questions are always worth
+FEW = 1e6  # evaluations of g(p) that draws of a mean over questions are always worth
 MANY = 1e7  # and that they are worth where the mean is skewed
 SKEWED = 0.3  # skewness of a mean given the hyperparameters from which it is not drawn as normal
 _CHUNK = 2_000_000  # probabilities drawn at once: 16 MB

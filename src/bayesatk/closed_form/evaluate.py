@@ -121,15 +121,15 @@ def evaluate(
     ``estimate`` is the unbiased finite-law value (k draws without replacement from the observed
     trials; NaN where a question has fewer than k). ``mean``, ``sd`` and the interval are those of
     the posterior law: fresh trials, any k. ``ci_error`` is the absolute error of the interval's
-    ends: numerical, or Monte Carlo where draws had to be used. ``prior_sensitivity``, given
-    where k exceeds the trials of some question, is the posterior sd under the prior raised to the
-    power 1/2 (on the logit scale) over the sd here: far from 1, the answer is mostly prior. Trials of a question are assumed exchangeable.
+    ends: numerical, or Monte Carlo where draws had to be used. ``prior_sensitivity``, given where k
+    exceeds the trials of some question, is the posterior sd under the prior raised to the power 1/2
+    (on the logit scale) over the sd here: far from 1, the answer is mostly prior. Trials of a
+    question are assumed exchangeable.
 
     On categories the intervals of these questions, and on answers all intervals, come from
     independent draws at which the metric is exact; ``ci_error`` states their Monte Carlo error.
-    On categories ``reach_probability`` is the probability
-    that a trial reaches each category's score. Answers are independent between questions: votes
-    need ``pooling="none"``.
+    On categories ``reach_probability`` is the probability that a trial reaches each category's
+    score. Answers are independent between questions: votes need ``pooling="none"``.
 
     See Also
     --------

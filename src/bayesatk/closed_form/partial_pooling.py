@@ -66,7 +66,11 @@ def partial_pooling(
         by_target(questions.total_variance, population.total_variance - question),
         by_target(np.zeros_like(question), question),
         lambda: (
-            mean_distributions(mixture, _fallback(hyper, states, metrics)),
+            mean_distributions(
+                mixture,
+                _fallback(hyper, states, metrics),
+                lambda times: StateMixture(hyper.refined(times, 1).nodes(1e-6), states, credits),
+            ),
             population_distributions(hyper, credits),
         ),
         partial(_draw_partial, hyper, mixture, metrics),

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from bayesatk.core.credit import Array
 from bayesatk.core.distribution import Quantity
 
-
 Distributions = tuple[Sequence[Quantity | None], Sequence[Quantity | None]]
 
 
@@ -37,9 +36,7 @@ class Summary:
         return self.work_out()
 
     @classmethod
-    def on_nodes(
-        cls, weight: Array, values: Array, work_out: Callable[[], Quantity]
-    ) -> "Summary":
+    def on_nodes(cls, weight: Array, values: Array, work_out: Callable[[], Quantity]) -> "Summary":
         """Return the summary of a function of the hyperparameters."""
         mean = float(weight @ values)
         return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), work_out)

@@ -5,7 +5,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from bayesatk.core.contrasts import Contenders, Differences, Known, ratio_quantiles, sites
 from bayesatk.core.distribution import Empirical
@@ -96,6 +95,8 @@ class Drawn:
 
     def ranks(self, cell: int) -> Array:
         """Return the probability of every rank, by system; ties are broken at random."""
+        from scipy.stats import rankdata  # dear to import, and for draws only
+
         site, _ = sites(self.values[:, cell])
         best, worst = (
             rankdata(-site, method=method, axis=1).astype(np.intp) - 1 for method in ("min", "max")

@@ -64,7 +64,9 @@ def log_power_mean(a: Array, b: Array, k: int) -> Array:
     half = 0.5 * np.log1p((k - _SUMMED) / low)
     x = low * np.exp(np.outer(z + 1.0, half))
     total += half * (weight @ (x * term(x, b)))
-    return np.asarray(total + 0.5 * (term(low, b) - term(high, b)) + (slope(high) - slope(low)) / 12.0)
+    return np.asarray(
+        total + 0.5 * (term(low, b) - term(high, b)) + (slope(high) - slope(low)) / 12.0
+    )
 
 
 def _by_k(credits: Sequence[Credit]) -> Iterator[tuple[int, list[int]]]:

@@ -236,7 +236,7 @@ class Differences:
         width = np.diff(first, axis=1)
         area = 0.5 * width * (LEVELS[1:] + LEVELS[:-1])
         self._area = np.pad(np.cumsum(area, axis=1), ((0, 0), (1, 0)))
-        self._slope = np.diff(LEVELS) / np.where(width > 0.0, width, np.inf)
+        self._slope = np.diff(LEVELS) / np.where(width > 1e-250, width, np.inf)
         # One sorted array for all rows: row r lies in [2r, 2r + 1].
         self._range = np.maximum(first[:, -1] - first[:, 0], 1e-300)
         place = (first - first[:, :1]) / self._range[:, None]

@@ -89,7 +89,7 @@ class Distribution:
 
     def rough(self, probability: ArrayLike) -> Array:
         """Quantiles by straight lines between the points of the table."""
-        return np.interp(probability, self.cdf_values, self.x)
+        return np.asarray(np.interp(np.asarray(probability, float), self.cdf_values, self.x))
 
     def doubt(self, probability: ArrayLike) -> Array:
         """Error of quantiles, as far as it is rounding; that of the table is not known here."""
@@ -104,7 +104,7 @@ class Distribution:
         return np.asarray(start + s * rise + curve)
 
     def _slope(self, cell: NDArray[np.intp], s: Array) -> Array:
-        """Derivative of the same in s."""
+        """Return the derivative of the same in s."""
         width = self.x[cell + 1] - self.x[cell]
         rise = self.cdf_values[cell + 1] - self.cdf_values[cell]
         left, right = self.pdf[cell] * width - rise, self.pdf[cell + 1] * width - rise
@@ -148,7 +148,8 @@ class BetaImage:
         levels = np.asarray(probability, float)
         found = self.quantile(levels)
         near = [self.quantile(np.clip(levels + s * 1e-13, 0.0, 1.0)) for s in (-1.0, 1.0)]
-        return np.max([np.abs(each - found) for each in near], axis=0) + np.spacing(np.abs(found))
+        moved = np.max([np.abs(each - found) for each in near], axis=0)
+        return np.asarray(moved + np.spacing(np.abs(found)))
 
     def _g(self, logit: Array) -> Array:
         return binomial_expectation(
@@ -216,7 +217,7 @@ class Empirical:
         ends = [self.quantile(np.clip(levels + s * spread, 0.0, 1.0)) for s in (-1.0, 1.0)]
         found = self.quantile(levels)
         moved = np.max([np.abs(each - found) for each in ends], axis=0)
-        return moved + np.spacing(np.abs(found))
+        return np.asarray(moved + np.spacing(np.abs(found)))
 
 
 def constant(value: float) -> Distribution:

@@ -1,14 +1,14 @@
-"""Exact distribution of a mean over questions of independent posterior terms, mixed over nodes.
+"""Distribution of a mean over questions of independent posterior terms, mixed over nodes.
 
 Given a node the mean is a sum of independent bounded terms of few kinds, so its characteristic
 function is a product of powers; where there are many questions, its first four cumulants are
-enough. Mixed over nodes and inverted by a Fourier series on a window that Chernoff's bound shows to
-hold all but 1e-6 of the probability, it gives the distribution function as finely as it is asked
-for (`bayesatk.core.series`). Nodes that stand for a continuum of hyperparameters say nothing about
+enough. Mixed over nodes and inverted by a Fourier series (`bayesatk.core.series`) on a window that
+Chernoff's bound shows to hold nearly all of the probability, it gives the distribution function as
+finely as it is asked for. Nodes that stand for a continuum of hyperparameters say nothing about
 frequencies near that of their spacing, which are left out.
 
-Where saturated data would take too many frequencies, the mean is drawn; the answer states how well
-either does.
+Where a series would take too many frequencies, for saturated data, the mean is drawn; whichever
+answers says how well it does.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,27 +25,33 @@ from bayesatk.core.mixture import Given, Index, StateMixture
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.quadrature import BetaRule
-from bayesatk.core.series import Window, filtered, harmonics, invert
+from bayesatk.core.series import Series, Window, filtered, harmonics, invert
 
 _LEFT_OUT = 2e-5  # probability of nodes that a distribution does without
 _LOST = 1e-6  # probability allowed outside the window, on either side
-_ENOUGH = 1e-3  # error of quantiles at which nothing more is done, in widths of the 95% interval
-_STAIRS = 1e-2  # ripple of a density above which its nodes are filtered: quantiles move by 1/300 of a step
-_RIPPLE = 1e-3  # of a mixture over nodes, by which every second of them may be left out
+_ENOUGH = 1e-3  # error of an interval's ends, in its widths, at which nothing more is done
+_STAIRS = 1e-2  # ripple of a density from which nodes are filtered; it moves 1/300 of their step
+_MOST_ROWS = 4  # times as many rows of nodes as the hyperparameters need
+_RIPPLE = 1e-3  # ripple by which every second node may be left out
 _SKEW, _EXCESS = 0.1, 0.04  # of a mean given a node, up to which four cumulants are enough
-_NORMAL = 12.0  # standard deviations times frequency at which a normal has died: exp(-72)
 _NARROW = 0.05  # of the whole standard deviation, below which a node is as good as normal
+_NORMAL = 12.0  # standard deviations times frequency at which a normal has died: exp(-72)
 _PHASE = 2.0  # largest phase between neighbouring quadrature points that they still resolve
 _DAMPED = 16.0  # logarithm of a damping that need not be resolved
-_WORK = 4e5  # nodes times states times frequencies that one mean is worth: a tenth of a second
+_WORK = 4e5  # nodes times states times frequencies that one mean is worth: 0.1 s
 _FREQUENCIES = (64, 1000)  # that it may cost, where nodes and states are many, or few
+_UNAIDED = 600  # that it may cost at least, where there are no draws to fall back on
+_HOPELESS = 1e-2  # error of an interval's ends, in its widths, from which draws may do better
 _KNOWN = 1e-28  # variance below which a mean is a known number
+_TINY = 1e-120  # smallest variance that may be divided by
 _TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0])
-
+_ENDS = np.array([0.025, 0.975])
 
 
 def mean_distributions(
-    mixture: StateMixture, draw: Callable[[], Array] | None = None
+    mixture: StateMixture,
+    draw: Callable[[], Array] | None = None,
+    finer: Callable[[int], StateMixture] | None = None,
 ) -> list[Quantity]:
     """Posterior distribution of the mean over questions, one for each credit.
 
@@ -54,104 +60,90 @@ def mean_distributions(
     mixture : StateMixture
     draw : callable, optional
         ``draw()`` returns independent draws of the means, (draws, credits), for saturated data.
+    finer : callable, optional
+        ``finer(times)`` returns the mixture on that many times as many rows of nodes.
 
     Returns
     -------
     list of Quantity
         Each with ``cdf``, ``quantile`` and ``doubt``, the error of its quantiles.
     """
-    found = []
-    heavy = _heavy(mixture)
-    drawn = None
+    found: list[Quantity] = []
+    mixtures = {1: heaviest_of(mixture)}
+    drawn: Array | None = None
     for column, credit in enumerate(mixture.credits):
-        if np.ptp(credit.vector) == 0.0:
-            found.append(constant(float(credit.vector[0])))
-            continue
-        if mixture.moments.total_variance[column] <= _KNOWN:
+        known = np.ptp(credit.vector) == 0.0
+        if known or mixture.moments.total_variance[column] <= _KNOWN:
             found.append(constant(float(mixture.moments.overall[0][column])))
             continue
-        known = thinned(heavy, column).distribution()
-        if draw is not None and not known.settled:
-            drawn = draw() if drawn is None else drawn
-            ends = float(credit.vector.min()), float(credit.vector.max())
-            found.append(_better(known, Empirical(np.clip(drawn[:, column], *ends))))
-        else:
-            found.append(known)
+        times = 1 if finer is None else rows_needed(mixtures[1], column)
+        if times not in mixtures and finer is not None:
+            mixtures[times] = heaviest_of(finer(times))
+        series = OneMean.of(mixtures[times], column).distribution(aided=draw is not None)
+        if draw is None or series.settled or series.doubt_of_ends < _HOPELESS:
+            found.append(series)
+            continue
+        drawn = draw() if drawn is None else drawn
+        ends = float(credit.vector.min()), float(credit.vector.max())
+        sample = Empirical(np.clip(drawn[:, column], *ends))
+        better = sample.doubt(_ENDS).max() < series.doubt(_ENDS).max()
+        found.append(sample if better else series)
     return found
 
 
-def _better(one: Quantity, other: Quantity) -> Quantity:
-    """Return what knows the ends of the 95% interval better."""
-    levels = np.array([0.025, 0.975])
-    return other if other.doubt(levels).max() < one.doubt(levels).max() else one
+def heaviest_of(mixture: StateMixture) -> StateMixture:
+    """Return the mixture on the nodes that carry nearly all of the probability."""
+    return mixture.among(heaviest(mixture.nodes.weight, _LEFT_OUT))
 
 
-def _heavy(mixture: StateMixture) -> StateMixture:
-    """The mixture on the nodes that carry all but little of the probability."""
-    keep = heaviest(mixture.nodes.weight, _LEFT_OUT)
-    return mixture if len(keep) == len(mixture.nodes) else mixture.among(keep)
-
-
-def thinned(mixture: StateMixture, column: int) -> "OneMean":
-    """Leave out every second column of nodes, and every second row, where that changes nothing.
-
-    Along a row, and from row to row, the trapezoid rule needs nodes no further apart than what is
-    mixed over them is wide: equal Gaussians ``r`` standard deviations apart have a ripple of
-    ``exp(-2 pi^2 / r^2)``.
-    """
-    nodes = mixture.nodes
-    given = mixture.shape.at(column)
-    if nodes.grid is None:
-        return OneMean(mixture, column, given)
-    row, place = nodes.grid
-    rows, columns = ripples(given, nodes, 2.0)
-    _, which = np.unique(row, return_inverse=True)
-    share = np.bincount(which, nodes.weight)
-    thin = (np.bincount(which, nodes.weight * columns) < _RIPPLE * share)[which]
-    keep = ~thin | (place % 2 == 0)
-    factor = np.where(thin, 2.0, 1.0)
-    if nodes.weight @ rows < _RIPPLE:
-        keep &= row % 2 == 0
-        factor = 2.0 * factor
-    chosen = np.flatnonzero(keep)
-    some, factor = nodes.among(chosen), factor[chosen]
-    factor *= nodes.weight.sum() / float(some.weight @ factor)
-    some = replace(some, weight=some.weight * factor)
-    return OneMean(replace(mixture, nodes=some), column, given.among(chosen, some.weight))
-
-
-def ripples(given: Given, nodes: Nodes, apart: float = 1.0) -> tuple[Array, Array]:
-    """Ripple of the mixture at each node from row to row, and from column to column.
-
-    Along a row a node is as wide as its own standard deviation; from row to row it is the rows that
-    must overlap. ``apart`` times as far apart as they are; of one credit.
-    """
-    offset, variance, weight = given.offset[:, 0], given.variance[:, 0], given.weight
-    if nodes.grid is None:
-        return np.zeros(len(nodes)), np.zeros(len(nodes))
-    _, which = np.unique(nodes.grid[0], return_inverse=True)
-    share = np.bincount(which, weight)
-    centre = np.bincount(which, weight * offset) / share
-    spread = np.bincount(which, weight * (variance + (offset - centre[which]) ** 2)) / share
-    row_step, column_step = (apart * each[:, 0] for each in nodes.steps(given.offset))
-    return _ripple(row_step, spread[which]), _ripple(column_step, variance)
-
-
-def _ripple(step: Array, variance: Array) -> Array:
-    """Relative ripple of equal Gaussians a step apart."""
-    apart = step**2
-    close = variance >= 10.0 * apart
-    ratio = np.divide(variance, apart, out=np.full_like(apart, 10.0), where=~close)
-    return np.exp(-2.0 * np.pi**2 * ratio)
+def rows_needed(mixture: StateMixture, column: int) -> int:
+    """How many times as many rows of nodes make no staircase, if that is few."""
+    given, nodes = mixture.shape.at(column), mixture.nodes
+    for times in range(1, _MOST_ROWS):
+        if nodes.weight @ ripples(given, nodes, 1.0 / times)[0] < _STAIRS:
+            return times
+    return _MOST_ROWS
 
 
 @dataclass(frozen=True)
 class OneMean:
-    """The mean of one credit over the questions."""
+    """The mean of one credit over the questions, as a `bayesatk.core.series.Law`.
+
+    Parameters
+    ----------
+    whole : StateMixture
+    column : int
+    given : Given
+        Its moments given each node.
+    """
 
     whole: StateMixture
     column: int
     given: Given
+
+    @classmethod
+    def of(cls, mixture: StateMixture, column: int) -> "OneMean":
+        """Leave out every second column of nodes, and row, where that changes nothing.
+
+        Along a row, and from row to row, the trapezoid rule needs nodes no further apart than what
+        is mixed over them is wide.
+        """
+        nodes, given = mixture.nodes, mixture.shape.at(column)
+        if nodes.grid is None:
+            return cls(mixture, column, given)
+        row, place = nodes.grid
+        rows, columns = ripples(given, nodes, 2.0)
+        _, which = np.unique(row, return_inverse=True)
+        share = np.bincount(which, nodes.weight)
+        thin = (np.bincount(which, nodes.weight * columns) < _RIPPLE * share)[which]
+        keep, factor = ~thin | (place % 2 == 0), np.where(thin, 2.0, 1.0)
+        if nodes.weight @ rows < _RIPPLE:
+            keep &= row % 2 == 0
+        chosen = np.flatnonzero(keep)
+        some = nodes.among(chosen)
+        weight = some.weight * factor[chosen]
+        some = replace(some, weight=weight * (nodes.weight.sum() / weight.sum()))
+        return cls(replace(mixture, nodes=some), column, given.among(chosen, some.weight))
 
     @cached_property
     def sd(self) -> float:
@@ -164,7 +156,8 @@ class OneMean:
         moves = self.whole.nodes.steps(self.given.offset)
         waves = ripples(self.given, self.whole.nodes)
         row, column = (
-            np.where(wave > _STAIRS, move[:, 0], 0.0) for move, wave in zip(moves, waves, strict=True)
+            np.where(wave > _STAIRS, move[:, 0], 0.0)
+            for move, wave in zip(moves, waves, strict=True)
         )
         return row, column
 
@@ -176,31 +169,90 @@ class OneMean:
         and ``few`` by products over states, where cumulants are not enough.
         """
         given = self.given
-        sd = np.sqrt(given.variance[:, 0])
-        narrow = (sd < _NARROW * self.sd) & (np.maximum(*self.steps) < _NARROW * self.sd)
-        variance = np.maximum(given.variance[:, 0], 1e-120)
-        skew = np.abs(given.third[:, 0]) / variance**1.5
-        excess = np.abs(given.fourth[:, 0]) / variance**2
-        shaped = (sd >= _NARROW * self.sd) & ((skew > _SKEW) | (excess > _EXCESS))
-        shaped[self.whole.bands[-1]] = False
-        few = shaped & ~narrow
+        variance = np.maximum(given.variance[:, 0], _TINY)
+        wide = given.variance[:, 0] >= (_NARROW * self.sd) ** 2
+        narrow = ~wide & (np.maximum(*self.steps) < _NARROW * self.sd)
+        skewed = np.abs(given.third[:, 0]) > _SKEW * variance**1.5
+        few = wide & (skewed | (np.abs(given.fourth[:, 0]) > _EXCESS * variance**2))
+        few[self.whole.bands[-1]] = False
         groups = {"narrow": narrow, "few": few, "many": ~narrow & ~few}
         return {name: np.flatnonzero(group) for name, group in groups.items()}
-
-    @property
-    def few(self) -> Index:
-        """Nodes whose transform is a product over states."""
-        return self.parts["few"]
-
-    @property
-    def many(self) -> Index:
-        """Nodes whose transform is that of their cumulants."""
-        return self.parts["many"]
 
     @cached_property
     def products(self) -> StateMixture:
         """The mixture at the few nodes, for this credit."""
-        return self.whole.among(self.few, self.column)
+        return self.whole.among(self.parts["few"], self.column)
+
+    def distribution(self, aided: bool) -> Series:
+        """Tabulate the distribution, with as many frequencies as it takes or is worth."""
+        vector = self.whole.credits[self.column].vector
+        mean = float(self.given.overall[0][0])
+        window = Window(*self.window, mean, float(vector.min()), float(vector.max()))
+        rows = len(self.parts["few"]) * len(self.whole.states)
+        least = _FREQUENCIES[0] if aided else _UNAIDED
+        most = int(np.clip(_WORK / (1.0 + rows), least, _FREQUENCIES[1]))
+        return invert(self, window, _ENOUGH, most, 2.0 * _LOST + _LEFT_OUT)
+
+    @cached_property
+    def window(self) -> tuple[float, float]:
+        """Range of the mean, less its mean, outside which there is hardly any probability."""
+        given, signed = self.given, np.concatenate([_TILTS, -_TILTS]) / self.sd
+        size = np.abs(signed)
+        logs = given.offset * signed + given.variance * size**2 / 2.0
+        logs += np.abs(given.third) * size**3 / 6.0 + np.abs(given.fourth) * size**4 / 24.0
+        if len(self.parts["few"]):
+            logs[self.parts["few"]] = self._log_generating(signed)
+        bound = logsumexp(logs, b=given.weight[:, None], axis=0) - np.log(_LOST)
+        upper, lower = np.split(bound / signed, 2)
+        vector = self.whole.credits[self.column].vector
+        mean, rest = (float(each[0]) for each in given.overall)
+        high = min(float(np.min(upper)), rest - (1.0 - float(vector.max())))
+        return max(float(np.max(lower)), float(vector.min()) - mean), high
+
+    def _log_generating(self, tilt: Array) -> Array:
+        """Logarithm of the moment generating function at the few nodes; (nodes, tilts)."""
+        count = self.whole.states.count
+        total = np.zeros((len(self.parts["few"]), len(tilt)))
+        for band in self.products.on_rules():
+            exponent = np.outer(self._worth(band.rule, 0), tilt)
+            top = exponent.max(axis=0)
+            terms = np.exp(exponent - top)
+            for part in band.chunks(len(tilt)):
+                with np.errstate(divide="ignore"):
+                    logs = np.log(band.expectation(terms, part)) + top
+                logs[np.isneginf(logs)] = np.inf  # underflow: this tilt proves nothing
+                total[band.nodes] += np.einsum("gst,s->gt", logs, count[band.states[part]])
+        for nodes, states, gap, variance in self._unresolved(0):
+            logs = gap[..., None] * tilt + 0.5 * variance[..., None] * tilt**2
+            total[nodes] += np.einsum("gst,s->gt", logs, count[states])
+        return total
+
+    def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
+        """``E exp((tilt + i omega)(X - origin))``, of all but the narrow nodes."""
+        total = np.zeros((2, len(omega)), complex)
+        for name, own in (("many", self._by_cumulants), ("few", self._by_products)):
+            nodes = self.parts[name]
+            if len(nodes):
+                steps = [each[nodes] for each in self.steps]
+                phi = own(omega, origin, tilt)
+                total += filtered(phi, self.given.weight[nodes], steps, omega)
+        return total
+
+    def narrow(self, x: Array) -> Array:
+        """Distribution function of the narrow nodes at X; nodes that lie close together are one."""
+        nodes = self.parts["narrow"]
+        if not len(nodes):
+            return np.zeros_like(x)
+        place, weight = self.given.mean[nodes, 0], self.given.weight[nodes]
+        # As wide as the gaps between them, so that they do not make a staircase.
+        step = np.maximum(*self.steps)[nodes]
+        variance = np.maximum(self.given.variance[nodes, 0] + (0.5 * step) ** 2, _TINY)
+        bins = np.stack([np.round(place / (0.5 * _NARROW * self.sd)), np.round(np.log2(variance))])
+        which = np.unique(bins, axis=1, return_inverse=True)[1].ravel()
+        share = np.bincount(which, weight)
+        centre = np.bincount(which, weight * place) / share
+        spread = np.bincount(which, weight * (variance + (place - centre[which]) ** 2)) / share
+        return np.asarray(ndtr((x[:, None] - centre) / np.sqrt(spread)) @ share)
 
     def _offset(self, low: Array, high: Array, origin: int) -> Array:
         """Values less the origin, from them and their complements, whichever does not cancel."""
@@ -212,83 +264,20 @@ class OneMean:
         mean, rest = (float(each[0]) for each in self.given.overall)
         return low - mean if mean <= 0.5 else rest - high
 
-    @cached_property
-    def window(self) -> tuple[float, float]:
-        """Range of the mean, less its mean, outside which there is hardly any probability."""
-        given, signed = self.given, np.concatenate([_TILTS, -_TILTS]) / self.sd
-        size = np.abs(signed)
-        logs = given.offset * signed + given.variance * size**2 / 2.0
-        logs += np.abs(given.third) * size**3 / 6.0 + np.abs(given.fourth) * size**4 / 24.0
-        if len(self.few):
-            logs[self.few] = self._log_generating(signed)
-        bound = logsumexp(logs, b=given.weight[:, None], axis=0) - np.log(_LOST)
-        upper, lower = np.split(bound / signed, 2)
-        vector = self.whole.credits[self.column].vector
-        mean, rest = (float(each[0]) for each in given.overall)
-        high = min(float(np.min(upper)), rest - (1.0 - float(vector.max())))
-        return max(float(np.max(lower)), float(vector.min()) - mean), high
-
-    def _deviation(self, mixture: StateMixture, rule: BetaRule, origin: int = 0) -> Array:
+    def _worth(self, rule: BetaRule, origin: int) -> Array:
         """``(g - origin) / questions`` at the points of a rule."""
-        value, rest = latent_on_nodes(mixture.credits, rule)
+        value, rest = latent_on_nodes(self.products.credits, rule)
         return self._offset(value[:, 0], rest[:, 0], origin) / self.whole.states.questions
 
-    def _log_generating(self, tilt: Array) -> Array:
-        """Logarithm of the moment generating function at the few nodes; (nodes, tilts)."""
-        mixture, count = self.products, self.whole.states.count
-        total = np.zeros((len(self.few), len(tilt)))
-        for band in mixture.on_rules():
-            exponent = np.outer(self._deviation(mixture, band.rule), tilt)
-            top = exponent.max(axis=0)
-            terms = np.exp(exponent - top)
-            for part in band.chunks(len(tilt)):
-                with np.errstate(divide="ignore"):
-                    logs = np.log(band.expectation(terms, part)) + top
-                logs[np.isneginf(logs)] = np.inf  # underflow: this tilt proves nothing
-                total[band.nodes] += np.einsum("gst,s->gt", logs, count[band.states[part]])
-        for nodes, states, gap, variance in self._unresolved(mixture, 0):
-            logs = gap[..., None] * tilt + 0.5 * variance[..., None] * tilt**2
-            total[nodes] += np.einsum("gst,s->gt", logs, count[states])
-        return total
-
-    def _unresolved(
-        self, mixture: StateMixture, origin: int
-    ) -> Iterator[tuple[Index, Index, Array, Array]]:
+    def _unresolved(self, origin: int) -> Iterator[tuple[Index, Index, Array, Array]]:
         """Yield means less the origin and variances of what no rule resolves, over questions."""
         questions = self.whole.states.questions
-        for nodes, states, low, high, variance in mixture.narrow():
+        for nodes, states, low, high, variance in self.products.narrow():
             gap = self._offset(low[..., 0], high[..., 0], origin) / questions
             yield nodes, states, gap, variance[..., 0] / questions**2
 
-    def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
-        """``E exp((tilt + i omega)(X - origin))``, see `bayesatk.core.series.Law`."""
-        total = np.zeros((2, len(omega)), complex)
-        for nodes, own in ((self.many, self._by_cumulants), (self.few, self._by_products)):
-            if len(nodes):
-                phi = own(omega, origin, tilt)
-                total += filtered(phi, self.given.weight[nodes], [each[nodes] for each in self.steps], omega)
-        return total
-
-    def narrow(self, x: Array) -> Array:
-        """Distribution function of the narrow nodes at X."""
-        nodes = self.parts["narrow"]
-        if not len(nodes):
-            return np.zeros_like(x)
-        place, weight = self.given.mean[nodes, 0], self.given.weight[nodes]
-        step = np.maximum(*self.steps)[nodes]
-        variance = self.given.variance[nodes, 0] + (0.5 * step) ** 2
-        # Those that lie within a fraction of the narrowest visible width of each other are one.
-        bins = np.round(place / (0.5 * _NARROW * self.sd))
-        _, which = np.unique(np.stack([bins, np.round(np.log2(variance + 1e-300))]), axis=1, return_inverse=True)
-        which = which.ravel()
-        share = np.bincount(which, weight)
-        centre = np.bincount(which, weight * place) / share
-        spread = np.bincount(which, weight * (variance + (place - centre[which]) ** 2)) / share
-        sd = np.sqrt(np.maximum(spread, 1e-300))
-        return ndtr((x[:, None] - centre) / sd) @ share
-
     def _by_cumulants(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
-        given, many = self.given, self.many
+        given, many = self.given, self.parts["many"]
         variance, third, fourth = (
             each[many] for each in (given.variance, given.third, given.fourth)
         )
@@ -300,40 +289,59 @@ class OneMean:
             return np.asarray(np.exp(np.where(dead | (logs.real > 1.0), -np.inf, logs)))
 
     def _by_products(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
-        mixture, count = self.products, self.whole.states.count
-        found = np.ones((len(self.few), len(omega)), complex)
+        count = self.whole.states.count
+        found = np.ones((len(self.parts["few"]), len(omega)), complex)
 
         def curve(rule: BetaRule) -> Array:
-            gap = self._deviation(mixture, rule, origin)
+            gap = self._worth(rule, origin)
             # What is damped away need not be resolved.
             return gap if tilt == 0.0 else _DAMPED * np.expm1(tilt * gap / _DAMPED) / tilt
 
-        for band in mixture.on_rules(curve, _PHASE / float(omega[-1])):
-            gap = self._deviation(mixture, band.rule, origin)
-            waves = harmonics(gap * omega[1], len(omega))
-            waves *= np.exp(tilt * gap)[:, None]
+        for band in self.products.on_rules(curve, _PHASE / float(omega[-1])):
+            gap = self._worth(band.rule, origin)
+            waves = harmonics(gap * omega[1], len(omega)) * np.exp(tilt * gap)[:, None]
             for part in band.chunks(2 * len(omega)):
                 own = band.expectation(waves.view(float), part).view(complex)
                 found[band.nodes] *= power_product(own, count[band.states[part]])
-        self._times_unresolved(found, omega, origin, tilt)
+        s = tilt + 1j * omega
+        for nodes, states, gap, variance in self._unresolved(origin):
+            logs = gap[..., None] * s + 0.5 * variance[..., None] * s**2
+            found[nodes] *= np.exp(np.einsum("gsf,s->gf", logs, count[states]))
         return found
 
-    def _times_unresolved(
-        self, found: NDArray[np.complex128], omega: Array, origin: int, tilt: float
-    ) -> None:
-        s = tilt + 1j * omega
-        for nodes, states, gap, variance in self._unresolved(self.products, origin):
-            logs = gap[..., None] * s + 0.5 * variance[..., None] * s**2
-            found[nodes] *= np.exp(np.einsum("gsf,s->gf", logs, self.whole.states.count[states]))
 
-    def distribution(self) -> "Quantity":
-        """Tabulate the distribution, with as many frequencies as it takes or is worth."""
-        vector = self.whole.credits[self.column].vector
-        mean = float(self.given.overall[0][0])
-        window = Window(*self.window, mean, float(vector.min()), float(vector.max()))
-        rows = len(self.few) * len(self.whole.states)
-        most = int(np.clip(_WORK / (1.0 + rows), *_FREQUENCIES))
-        return invert(self, window, _ENOUGH, most, 2.0 * _LOST + _LEFT_OUT)
+def ripples(given: Given, nodes: Nodes, apart: float = 1.0) -> tuple[Array, Array]:
+    """Ripple of a mixture at each node from row to row, and from column to column.
+
+    Equal Gaussians ``r`` standard deviations apart have a ripple of ``exp(-2 pi^2 / r^2)``. Along a
+    row a node is as wide as its own standard deviation; from row to row it is the rows that must
+    overlap.
+
+    Parameters
+    ----------
+    given : Given
+        Of one credit.
+    nodes : Nodes
+    apart : float
+        Nodes this many times as far apart as they are.
+    """
+    if nodes.grid is None:
+        return np.zeros(len(nodes)), np.zeros(len(nodes))
+    offset, variance, weight = given.offset[:, 0], given.variance[:, 0], given.weight
+    _, which = np.unique(nodes.grid[0], return_inverse=True)
+    share = np.bincount(which, weight)
+    centre = np.bincount(which, weight * offset) / share
+    spread = np.bincount(which, weight * (variance + (offset - centre[which]) ** 2)) / share
+    row, column = (apart * each[:, 0] for each in nodes.steps(given.offset))
+    return _ripple(row, spread[which]), _ripple(column, variance)
+
+
+def _ripple(step: Array, variance: Array) -> Array:
+    """Relative ripple of equal Gaussians a step apart."""
+    ratio = np.divide(
+        variance, step**2, out=np.full_like(step, 10.0), where=variance < 10.0 * step**2
+    )
+    return np.asarray(np.exp(-2.0 * np.pi**2 * ratio))
 
 
 def power_product(transform: NDArray[np.complex128], count: Array) -> NDArray[np.complex128]:

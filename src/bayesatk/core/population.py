@@ -132,7 +132,9 @@ class _Points:
 
     def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
         """Characteristic function of the points."""
-        return filtered(harmonics(self.offset * omega[1], len(omega)), self.weight, self.steps, omega)
+        return filtered(
+            harmonics(self.offset * omega[1], len(omega)), self.weight, self.steps, omega
+        )
 
     def narrow(self, x: Array) -> Array:
         """Nothing is left out."""

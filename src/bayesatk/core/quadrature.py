@@ -100,10 +100,10 @@ def beta_rule_along(
     position = np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(t))
     # Any smooth change of variables does: that its spline is the map itself keeps the rule exact.
     knots, count = np.append(0.0, position), np.arange(float(position[-1]) // 1.0 + 1.0)
-    place = CubicSpline(knots, t)
+    place: CubicSpline | PchipInterpolator = CubicSpline(knots, t)
     if place(count, 1).min() <= 0.0:
         place = PchipInterpolator(knots, t)
-    return _rule(place(count), place(count, 1))
+    return _rule(np.asarray(place(count)), np.asarray(place(count, 1)))
 
 
 def _reach(lowest_a: float, lowest_b: float, degree: float) -> tuple[float, float, float]:
@@ -136,6 +136,7 @@ def resolving_degree(a: ArrayLike, b: ArrayLike) -> Array:
     >>> resolving_degree([5000.0, 10_000.0], [5000.0, 1.0]).round().tolist()
     [10006.0, 303.0]
     """
-    a, b = np.maximum(np.asarray(a, float), 1.0), np.maximum(np.asarray(b, float), 1.0)
-    place, square = np.log(a / b) / _SPREAD, 1.0 / a + 1.0 / b
+    up: Array = np.maximum(np.asarray(a, float), 1.0)
+    down: Array = np.maximum(np.asarray(b, float), 1.0)
+    place, square = np.log(up / down) / _SPREAD, 1.0 / up + 1.0 / down
     return np.asarray(4.0 * (1.0 + place**2) * (1.0 + 0.85 * square) ** 2 / square - 1.0)

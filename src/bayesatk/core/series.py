@@ -2,13 +2,13 @@
 
 A distribution on a window comes from a Fourier series. Where it is needed near an end of the scale
 at which it has an edge, or from which it falls off slowly, it is worked out again on ever shorter
-windows at that end, each an eighth as long. What lies beyond a window is damped away there: the
+windows at that end, each a quarter as long. What lies beyond a window is damped away there: the
 transform of ``exp(-delta distance)`` times the density is inverted, and the damping undone (the
 idea of Dubner and Abate 1968 for Laplace transforms).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -24,15 +24,15 @@ _ROOM = 0.08  # beside a window on either side, in its widths, for what rings at
 _POINTS = 1024  # of a table, at least
 _DENSE = 16  # points of a table to a period of the highest frequency, at least
 _CUT = (0.4, 0.6)  # of the frequency of a spacing: a continuum and its nodes are alike below
-_NARROWER = 0.95  # of that, for the error that it makes
-_SHORTER = 8.0  # times: one window at an end and the next
+_NARROWER = 0.7  # of that, for the error that it makes
+_SHORTER = 4.0  # times: one window at an end and the next
 _DAMPED = 10.0  # logarithm of what is left of the density at the end of a damped window
 _TRUSTED = 0.4  # share of a damped window that is used
-_NEAR = 0.3  # of a window from an end of the scale: where a shorter one helps
 _HONEST = 3.0  # times the last quarter's effect: the error, if it falls as one over the frequencies
 _FALLING = 0.8  # share of an error that is left: beyond it, more frequencies are no use
 _ZOOMED = 128  # frequencies of a damped window
-_ZOOMS = 12  # windows, at most: down to 1e-10 of the first
+_ZOOMS = 16  # windows, at most: down to 2e-10 of the first
+Table = tuple[Array, Array, Array]
 _LEVELS = np.concatenate([LEVELS[1:-1], [0.025, 0.975]])
 _SLACK = np.append(np.full(len(LEVELS) - 2, 4.0), [1.0, 1.0])  # the ends of an interval matter most
 
@@ -100,7 +100,7 @@ class Series:
         return _HONEST * gap + 0.5 * (near[1] - near[0]) + np.spacing(np.abs(found))
 
     @cached_property
-    def coarse_ends(self) -> float:
+    def doubt_of_ends(self) -> float:
         """Error of the ends of the central 95%, in its width."""
         levels = np.array([0.025, 0.975])
         return float(self.doubt(levels).max() / max(np.ptp(self.quantile(levels)), 1e-300))
@@ -130,9 +130,8 @@ def invert(law: Law, window: Window, enough: float, most: int, lost: float) -> S
     -------
     Series
     """
-    pieces = _Pieces(law, window)
     frequencies = _FIRST
-    pieces.whole(frequencies)
+    pieces = _Pieces(law, window, frequencies)
     before, spent = np.inf, frequencies
     while True:
         fine, coarse = pieces.tables()
@@ -154,103 +153,100 @@ def invert(law: Law, window: Window, enough: float, most: int, lost: float) -> S
             pieces.whole(frequencies)
 
 
-@dataclass
 class _Pieces:
-    """Tables of one distribution: on the whole window, and on shorter ones at its ends."""
+    """Tables of one distribution: on the whole window, and on shorter ones at its ends.
 
-    law: Law
-    window: Window
-    middle: tuple[Array, Array, Array] = field(init=False)
-    all: float = field(init=False)
-    at_end: dict[int, list[tuple[Array, Array, Array]]] = field(
-        default_factory=lambda: {-1: [], 1: []}
-    )
+    A table is its points and the distribution function there, fine and coarse.
+    """
 
-    @property
-    def width(self) -> float:
-        return self.window.high - self.window.low
+    def __init__(self, law: Law, window: Window, frequencies: int) -> None:
+        self._law, self._window = law, window
+        self._width = window.high - window.low
+        self._at_end: dict[int, list[Table]] = {-1: [], 1: []}
+        self.whole(frequencies)
 
-    def length(self, end: int) -> float:
+    def _edge(self, end: int) -> float:
+        return self._window.lowest if end < 0 else self._window.highest
+
+    def _length(self, end: int) -> float:
         """Of the shortest window at an end so far."""
-        return self.width / _SHORTER ** len(self.at_end[end])
+        return self._width / _SHORTER ** len(self._at_end[end])
 
     def near(self, end: int, place: Array) -> NDArray[np.bool_]:
         """Which places lie so near an end of the scale that a shorter window there would help."""
-        window = self.window
-        edge = window.lowest if end < 0 else window.highest
-        reached = window.low if end < 0 else window.high
-        inside = abs(window.centre + reached - edge) < 0.05 * self.width
-        if not inside or len(self.at_end[end]) >= _ZOOMS:
+        edge, window = self._edge(end), self._window
+        reached = window.centre + (window.low if end < 0 else window.high)
+        if not abs(reached - edge) < 0.05 * self._width or len(self._at_end[end]) >= _ZOOMS:
             return np.zeros(len(place), bool)
-        return np.abs(place - edge) < _NEAR * self.length(end)
+        return np.abs(place - edge) < _TRUSTED / _SHORTER * self._length(end)
 
     def whole(self, frequencies: int) -> None:
         """Tabulate the whole window."""
-        length = (1.0 + 2.0 * _ROOM) * self.width
-        start = self.window.low - _ROOM * self.width
+        length = (1.0 + 2.0 * _ROOM) * self._width
+        start = self._window.low - _ROOM * self._width
         omega = 2.0 * np.pi / length * np.arange(frequencies + 1.0)
-        phi = self.law.transform(omega, 0, 0.0)
-        self.all = float(phi[0, 0].real)
-        rows = [_rise(each, start, length) for each in (phi[0], phi[1, : 3 * frequencies // 4 + 1])]
-        x = self.window.centre + start + length * np.linspace(0.0, 1.0, len(rows[0]))
-        half = np.interp(x, np.linspace(x[0], x[-1], len(rows[1])), rows[1])
-        narrow = self.law.narrow(x)
-        self.middle = x, rows[0] + narrow, half + narrow
+        phi = self._law.transform(omega, 0, 0.0)
+        points = max(_POINTS, _DENSE * frequencies)
+        x = self._window.centre + start + length * np.linspace(0.0, 1.0, points + 1)
+        narrow = self._law.narrow(x)
+        rises = [_rise(each, start, length, points) for each in _fine_and_coarse(phi)]
+        self._all = float(phi[0, 0].real)
+        self._middle: Table = x, rises[0] + narrow, rises[1] + narrow
 
     def zoom(self, end: int) -> None:
-        """Tabulate a window at an end that is shorter than the last."""
-        self.at_end[end].append(())  # type: ignore[arg-type]
-        width = self.length(end)
+        """Tabulate a window at an end that is shorter than the last, by distance from it."""
+        width = self._length(end) / _SHORTER
         length, start = (1.0 + _ROOM) * width, -_ROOM * width
         damping = _DAMPED / length
         omega = 2.0 * np.pi / length * np.arange(_ZOOMED + 1.0)
-        phi = self.law.transform(omega, end, end * damping)
-        phi = np.conj(phi) if end > 0 else phi  # of the distance from the end
+        phi = self._law.transform(omega, end, end * damping)
+        phi = np.conj(phi) if end > 0 else phi
         distance = start + length * np.linspace(0.0, 1.0, 2 * _POINTS + 1)
-        found = []
-        for each in (phi[0], phi[1, : 3 * _ZOOMED // 4 + 1]):
-            damped = _rise(each, start, length, 2 * _POINTS)
-            growth = np.exp(damping * np.maximum(distance, 0.0))
-            # Integrated by parts: the damped distribution function is all that is known.
-            area = np.diff(growth) * 0.5 * (damped[1:] + damped[:-1])
-            found.append(growth * damped - np.append(0.0, np.cumsum(area)))
         kept = (distance >= 0.0) & (distance <= _TRUSTED * width)
-        distance, rise = distance[kept], [each[kept] for each in found]
-        edge = self.window.lowest if end < 0 else self.window.highest
-        narrow = self.law.narrow(edge - end * distance)
-        if end < 0:
-            values = [each + narrow for each in rise]
-        else:
-            values = [self.all - each + narrow for each in rise]
+        x = self._edge(end) - end * distance[kept]
+        narrow, growth = self._law.narrow(x), np.exp(damping * distance)
+        found = []
+        for each in _fine_and_coarse(phi):
+            damped = _rise(each, start, length, 2 * _POINTS)
+            # By parts, since only the distribution function of the damped density is known.
+            area = np.diff(growth) * 0.5 * (damped[1:] + damped[:-1])
+            rise = (growth * damped - np.append(0.0, np.cumsum(area)))[kept]
+            found.append((rise if end < 0 else self._all - rise) + narrow)
         order = slice(None) if end < 0 else slice(None, None, -1)
-        piece = ((edge - end * distance)[order], *(each[order] for each in values))
-        self.at_end[end][-1] = piece  # type: ignore[assignment]
+        self._at_end[end].append((x[order], found[0][order], found[1][order]))
 
     def tables(self) -> tuple[Distribution, Distribution]:
-        """Put the pieces together: each as far from its end as the next shorter one does not reach."""
-        x, fine, coarse = self.middle
-        for end in (-1, 1):
-            for piece in self.at_end[end]:
+        """Put the pieces together, the shorter windows in place of the longer ones they cover."""
+        joined = self._middle
+        for end, pieces in self._at_end.items():
+            for piece in pieces:
                 inner = piece[0][-1] if end < 0 else piece[0][0]
-                rest = x > inner if end < 0 else x < inner
-                parts = [(x[rest], fine[rest], coarse[rest]), piece]
-                parts = parts[::-1] if end < 0 else parts
-                x, fine, coarse = (np.concatenate(pair) for pair in zip(*parts, strict=True))
-        ends = self.window.lowest, self.window.highest
-        return tabulated(x, fine, ends), tabulated(x, coarse, ends)
+                rest = joined[0] > inner if end < 0 else joined[0] < inner
+                kept = tuple(each[rest] for each in joined)
+                pairs = zip(piece, kept, strict=True) if end < 0 else zip(kept, piece, strict=True)
+                x, fine, coarse = (np.concatenate(pair) for pair in pairs)
+                joined = x, fine, coarse
+        ends = self._window.lowest, self._window.highest
+        return tabulated(joined[0], joined[1], ends), tabulated(joined[0], joined[2], ends)
 
 
-def _rise(phi: NDArray[np.complex128], start: float, length: float, points: int = 0) -> Array:
+def _fine_and_coarse(
+    phi: NDArray[np.complex128],
+) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """All frequencies with the wider filters, and three quarters of them with the narrower."""
+    return phi[0], phi[1, : 3 * (phi.shape[1] - 1) // 4 + 1]
+
+
+def _rise(phi: NDArray[np.complex128], start: float, length: float, points: int) -> Array:
     """Distribution function on a period, from its coefficients, smoothed by the filter alone."""
     frequencies = len(phi) - 1
-    points = points or max(_POINTS, _DENSE * frequencies)
     kept = phi[1:] * flat_top(np.arange(1.0, frequencies + 1.0) / frequencies)
     omega = 2.0 * np.pi / length * np.arange(1.0, frequencies + 1.0)
     waves = np.zeros(points // 2 + 1, complex)
     waves[1 : frequencies + 1] = np.conj(kept * np.exp(-1j * omega * start)) / (1j * omega)
     wave = np.fft.irfft(waves, points) * (points / length)
     rise = phi[0].real * np.linspace(0.0, 1.0, points + 1)
-    return np.append(wave, wave[0]) - wave[0] + rise
+    return np.asarray(np.append(wave, wave[0]) - wave[0] + rise)
 
 
 def harmonics(angle: Array, size: int) -> NDArray[np.complex128]:
