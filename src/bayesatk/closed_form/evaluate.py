@@ -29,6 +29,7 @@ from bayesatk.likelihood import log_likelihood_groups
 from bayesatk.metrics import MetricGrid, MetricSpec
 from bayesatk.outcomes import Outcomes
 from bayesatk.predictive import predictive_groups
+from bayesatk.progress import track
 from bayesatk.results import (
     QUANTILE_LEVELS,
     STATISTICS,
@@ -59,6 +60,7 @@ def evaluate(
     draws: int = 1000,
     keep: Sequence[Keep] = (),
     rng: RandomSource = None,
+    progress: bool | None = None,
 ) -> xr.DataTree:
     """Exact posterior of metrics for "these questions" and for "questions like these".
 
@@ -100,6 +102,8 @@ def evaluate(
     rng : int, numpy.random.Generator or None
         Seed of the draws. The exact statistics do not depend on it, except the interval of the
         population target under ``pooling="none"``, which comes from the Bayesian bootstrap.
+    progress : bool, optional
+        Show how many systems are done; default: from two seconds on, where a person watches.
 
     Returns
     -------
@@ -152,7 +156,7 @@ def evaluate(
     outcomes, remarks = request.outcomes, list(request.notes)
     rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
-    for index, stream in enumerate(streams):
+    for index, stream in enumerate(track(streams, "Evaluating", progress=progress)):
         analysis = Analysis(outcomes, index, request, stream)
         posterior = analysis.posterior
         drawn = posterior.draw(request.draws, stream, "p" in keep)

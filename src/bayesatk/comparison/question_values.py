@@ -21,6 +21,7 @@ from bayesatk.core.contrasts import LEVELS, Known
 from bayesatk.core.priors import CategoryPrior
 from bayesatk.core.states import States
 from bayesatk.metrics import Metric, parse
+from bayesatk.progress import track
 from bayesatk.results import (
     TARGETS,
     metric_grid,
@@ -107,7 +108,10 @@ def data_keys(fit: xr.DataTree, part: Part) -> list[bytes]:
 class Posteriors:
     """Closed-form posteriors of the systems of a result on some questions, each worked out once."""
 
-    def __init__(self, fit: xr.DataTree, rng: np.random.Generator) -> None:
+    def __init__(
+        self, fit: xr.DataTree, rng: np.random.Generator, progress: bool | None = False
+    ) -> None:
+        self.progress = progress
         self._fit, self._seed = fit, int(rng.integers(2**63))
         self._found: dict[bytes, SystemPosterior] = {}
         self._known: dict[bytes, tuple[list[Known | None], list[Known | None]]] = {}
@@ -177,7 +181,7 @@ def question_values(
     They are independent between systems, and joint between metrics of marks or of scores.
     """
     voted = [one for one in metric_grid(fit) if one.family.on_answers]
-    for system in part.systems:
+    for system in track(part.systems, "Comparing", progress=posteriors.progress):
         if fit.attrs["method"] != "nuts":
             yield _closed_form(fit, part, posteriors, system, voted, size, rng)
         elif voted or not _has_p(fit):

@@ -14,6 +14,7 @@ from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.question_values import Part, Posteriors, data_keys
 from bayesatk.core.seeding import RandomSource, resolve_rng
 from bayesatk.metrics import parse
+from bayesatk.progress import track
 from bayesatk.results import TARGETS, check_result, metric_grid, metric_values
 
 Array = NDArray[np.float64]
@@ -38,6 +39,7 @@ def compare(
     rope: float = 0.0,
     alpha: float = 0.05,
     rng: RandomSource = None,
+    progress: bool | None = None,
 ) -> xr.DataTree:
     """Compare every pair of systems of a result, and rank them all.
 
@@ -54,6 +56,8 @@ def compare(
         Share of evaluations in which two identical systems may be put into different tiers.
     rng : int, numpy.random.Generator or None
         For the Bayesian bootstrap (questions like these).
+    progress : bool, optional
+        Show how much is done; default: from two seconds on, where a person watches.
 
     Returns
     -------
@@ -128,11 +132,11 @@ def compare(
         if joint(fit) or tried.all():
             shared = np.full((len(trials), len(trials)), trials.shape[1])
             part = Part(order, np.ones(trials.shape[1], bool))
-            whole = Contest.of(fit, part, Posteriors(fit, generator), generator)
+            whole = Contest.of(fit, part, Posteriors(fit, generator, progress), generator)
             found = Findings(whole.table(settings), whole.ranks(), whole.tiers(alpha))
         else:
             shared = tried.astype(int) @ tried.astype(int).T
-            found = _by_pairs(fit, tried, order, settings, alpha, generator)
+            found = _by_pairs(fit, tried, order, settings, alpha, generator, progress)
     ranked = trials.shape[1] if joint(fit) else int(tried.all(axis=0).sum())
     attrs = {"rope": float(rope), "seed": seed, "ranked_on": ranked}
     result = fit.copy()
@@ -149,12 +153,14 @@ def _by_pairs(
     settings: Settings,
     alpha: float,
     rng: np.random.Generator,
+    progress: bool | None,
 ) -> Findings:
     """Compare every pair on its own questions, and rank on those of all; in the order given."""
     size, cells = len(tried), len(list(metric_grid(fit)))
-    posteriors, seed = Posteriors(fit, rng), int(rng.integers(2**63))
+    posteriors, seed = Posteriors(fit, rng, progress), int(rng.integers(2**63))
     table = np.full((size, size, cells, len(TARGETS), len(CONTRASTS)), np.nan)
-    for i, j in combinations(range(size), 2):
+    pairs = list(combinations(range(size), 2))
+    for i, j in track(pairs, "Comparing", progress=progress):
         both = tried[order[i]] & tried[order[j]]
         if both.any():
             part = Part([order[i], order[j]], both)

@@ -177,7 +177,7 @@ def _bisect(function: Callable[[Array], Array], target: Array, steps: int = 60) 
 class Empirical:
     """Distribution of weighted draws or points.
 
-    Quantiles are interpolated between them. Their stated error is two standard errors, as of as
+    Quantiles are interpolated between them. Their stated error is three standard errors, as of as
     many independent draws as the weights are worth.
 
     Examples
@@ -211,9 +211,9 @@ class Empirical:
         return np.asarray(np.interp(levels, self._levels, self._values), float)
 
     def doubt(self, probability: ArrayLike) -> Array:
-        """Error of quantiles: two standard errors, from binomial order statistics."""
+        """Error of quantiles: three standard errors, from binomial order statistics."""
         levels = np.asarray(probability, float)
-        spread = 2.0 * np.sqrt(np.maximum(levels * (1.0 - levels), 1.0 / self._size) / self._size)
+        spread = 3.0 * np.sqrt(np.maximum(levels * (1.0 - levels), 1.0 / self._size) / self._size)
         ends = [self.quantile(np.clip(levels + s * spread, 0.0, 1.0)) for s in (-1.0, 1.0)]
         found = self.quantile(levels)
         moved = np.max([np.abs(each - found) for each in ends], axis=0)

@@ -34,7 +34,7 @@ _STAIRS = 1e-2  # ripple of a density from which nodes are filtered; it moves 1/
 _MOST_ROWS = 4  # times as many rows of nodes as the hyperparameters need
 _RIPPLE = 1e-3  # ripple by which every second node may be left out
 _SKEW, _EXCESS = 0.1, 0.04  # of a mean given a node, up to which four cumulants are enough
-_NARROW = 0.05  # of the whole standard deviation, below which a node is as good as normal
+_NARROW = 0.03  # of the whole standard deviation, below which a node is as good as normal
 _NORMAL = 12.0  # standard deviations times frequency at which a normal has died: exp(-72)
 _PHASE = 2.0  # largest phase between neighbouring quadrature points that they still resolve
 _DAMPED = 16.0  # logarithm of a damping that need not be resolved
@@ -42,6 +42,8 @@ _WORK = 4e5  # nodes times states times frequencies that one mean is worth: 0.1 
 _FREQUENCIES = (64, 1000)  # that it may cost, where nodes and states are many, or few
 _UNAIDED = 600  # that it may cost at least, where there are no draws to fall back on
 _HOPELESS = 1e-2  # error of an interval's ends, in its widths, from which draws may do better
+_FAINT = 100.0  # one over the probability from which narrow nodes count in full
+_ROUNDING = 4e-9  # of a tabulated distribution, in lengths of the scale
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TINY = 1e-120  # smallest variance that may be divided by
 _TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0])
@@ -172,8 +174,8 @@ class OneMean:
         variance = np.maximum(given.variance[:, 0], _TINY)
         wide = given.variance[:, 0] >= (_NARROW * self.sd) ** 2
         narrow = ~wide & (np.maximum(*self.steps) < _NARROW * self.sd)
-        skewed = np.abs(given.third[:, 0]) > _SKEW * variance**1.5
-        few = wide & (skewed | (np.abs(given.fourth[:, 0]) > _EXCESS * variance**2))
+        skewed = given.shape_third[:, 0] > _SKEW * variance**1.5
+        few = wide & (skewed | (given.shape_fourth[:, 0] > _EXCESS * variance**2))
         few[self.whole.bands[-1]] = False
         groups = {"narrow": narrow, "few": few, "many": ~narrow & ~few}
         return {name: np.flatnonzero(group) for name, group in groups.items()}
@@ -191,7 +193,16 @@ class OneMean:
         rows = len(self.parts["few"]) * len(self.whole.states)
         least = _FREQUENCIES[0] if aided else _UNAIDED
         most = int(np.clip(_WORK / (1.0 + rows), least, _FREQUENCIES[1]))
-        return invert(self, window, _ENOUGH, most, 2.0 * _LOST + _LEFT_OUT)
+        series = invert(self, window, _ENOUGH, most, 2.0 * _LOST + _LEFT_OUT)
+        return replace(series, blur=self.blur + _ROUNDING * float(np.ptp(vector)))
+
+    @cached_property
+    def blur(self) -> float:
+        """How far from their own distribution narrow nodes that are taken as normal may be."""
+        nodes = self.parts["narrow"]
+        weight = self.given.weight[nodes]
+        square = float(weight @ self.given.variance[nodes, 0])
+        return float(np.sqrt(square * min(1.0 / max(weight.sum(), 1e-300), _FAINT)))
 
     @cached_property
     def window(self) -> tuple[float, float]:

@@ -12,7 +12,7 @@ that no rule of reasonable size resolves them use exact Beta-binomial sums.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -101,6 +101,9 @@ class Given:
         Mean and one less the mean.
     variance, third, fourth : ndarray
         Cumulants.
+    shape_third, shape_fourth : ndarray
+        What the third and fourth would be if no state made up for another: how far from normal the
+        terms are, not only their sum.
     """
 
     weight: Array
@@ -109,17 +112,20 @@ class Given:
     variance: Array
     third: Array
     fourth: Array
+    shape_third: Array
+    shape_fourth: Array
 
     def at(self, column: int) -> "Given":
         """Moments of one credit."""
-        names = ("mean", "complement", "variance", "third", "fourth")
-        own = [getattr(self, name)[:, column : column + 1] for name in names]
-        return Given(self.weight, *own)
+        return Given(self.weight, *(own[:, column : column + 1] for own in self._moments))
 
     def among(self, keep: Index, weight: Array) -> "Given":
         """Moments at some of the nodes, with other weights."""
-        names = ("mean", "complement", "variance", "third", "fourth")
-        return Given(weight, *(getattr(self, name)[keep] for name in names))
+        return Given(weight, *(own[keep] for own in self._moments))
+
+    @property
+    def _moments(self) -> list[Array]:
+        return [getattr(self, each.name) for each in fields(self)[1:]]
 
     @property
     def overall(self) -> tuple[Array, Array]:
@@ -258,12 +264,12 @@ class StateMixture:
             yield nodes, states, moments  # normal, to what a mean over questions can show
 
     def _given(self, order: int) -> Given:
-        sums = np.zeros((5, len(self.nodes), len(self.credits)))
+        sums = np.zeros((7, len(self.nodes), len(self.credits)))
         count, questions = self.states.count, self.states.questions
         for nodes, states, found in self.cumulants(order):
-            for total, one in zip(sums, found, strict=False):
+            for total, one in zip(sums, found + [np.abs(one) for one in found[3:]], strict=False):
                 total[nodes] += np.einsum("gsk,s->gk", one, count[states])
-        powers = questions ** np.array([1.0, 1.0, 2.0, 3.0, 4.0])
+        powers = questions ** np.array([1.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0])
         return Given(self.nodes.weight, *(sums / powers[:, None, None]))
 
     @cached_property
@@ -289,7 +295,7 @@ class StateMixture:
         """Expected credit of a new question given each node (no variance is left given one)."""
         mean, rest = beta_binomial_means(self.credits, self.nodes.alpha, self.nodes.beta)
         zero = np.zeros_like(mean)
-        return Given(self.nodes.weight, mean, rest, zero, zero, zero)
+        return Given(self.nodes.weight, mean, rest, zero, zero, zero, zero, zero)
 
 
 def _exponential(logs: Array) -> Array:

@@ -28,7 +28,7 @@ _NARROWER = 0.7  # of that, for the error that it makes
 _SHORTER = 4.0  # times: one window at an end and the next
 _DAMPED = 10.0  # logarithm of what is left of the density at the end of a damped window
 _TRUSTED = 0.4  # share of a damped window that is used
-_HONEST = 3.0  # times the last quarter's effect: the error, if it falls as one over the frequencies
+_HONEST = 4.0  # times the last quarter's effect: the error, if it falls as one over the frequencies
 _FALLING = 0.8  # share of an error that is left: beyond it, more frequencies are no use
 _ZOOMED = 128  # frequencies of a damped window
 _ZOOMS = 16  # windows, at most: down to 2e-10 of the first
@@ -76,12 +76,15 @@ class Series:
         Probability that was left out.
     settled : bool
         Whether the two agree as closely as was asked for.
+    blur : float
+        Error that neither shows.
     """
 
     fine: Distribution
     coarse: Distribution
     lost: float
     settled: bool
+    blur: float = 0.0
 
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at most ``x``."""
@@ -97,7 +100,7 @@ class Series:
         found = self.quantile(levels)
         near = [self.fine.rough(np.clip(levels + s * self.lost, 0.0, 1.0)) for s in (-1.0, 1.0)]
         gap = np.abs(found - self.coarse.quantile(levels))
-        return _HONEST * gap + 0.5 * (near[1] - near[0]) + np.spacing(np.abs(found))
+        return _HONEST * gap + 0.5 * (near[1] - near[0]) + self.blur + np.spacing(np.abs(found))
 
     @cached_property
     def doubt_of_ends(self) -> float:
