@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import bayesatk as bk
+from bayesatk.metrics import MetricGrid
 from tests.conftest import FALSE_ALARM
 
 MARKS = [[1, 0, 0], [1, 1, 0]]
@@ -343,9 +344,7 @@ def test_votes_need_answers_and_no_pooling(votes) -> None:
     with pytest.raises(ValueError, match="the data have none"):
         bk.evaluate([[1, 0]], "plurality@1", pooling="none")
     with pytest.raises(ValueError, match="has no value for a success probability"):
-        bk.Metric(bk.evaluate.__globals__["MetricGrid"].of("plurality@3").families[0], 3).latent(
-            0.5
-        )
+        bk.Metric(MetricGrid.of("plurality@3").families[0], 3).latent(0.5)
 
 
 def test_results_are_saved_and_come_back(votes, tmp_path) -> None:

@@ -233,7 +233,7 @@ def _spans(
 
     A coarse grid over the whole reach of t finds the rows and columns that matter.
     """
-    step = _STEP
+    step = 0.5 * _STEP
     grid = _integrate(log_density, centre, scale, (-_WIDEST, _WIDEST, -_WIDEST, _WIDEST), step)
     inside = grid.log_weight > grid.log_weight.max() - _TAIL
     rows, columns = grid.t_row[inside.any(axis=1)], grid.t_column[inside.any(axis=0)]
@@ -242,7 +242,8 @@ def _spans(
             "pooling='partial': the posterior of the icc does not fall off, so it is improper. "
             "The data do not identify it under this prior; use a proper prior such as the default."
         )
-    return rows.min() - step, rows.max() + step, columns.min() - step, columns.max() + step
+    pad = 2.0 * step
+    return rows.min() - pad, rows.max() + pad, columns.min() - pad, columns.max() + pad
 
 
 def _difference(fine: HyperPosterior, coarse: HyperPosterior) -> float:

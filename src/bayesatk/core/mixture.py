@@ -166,18 +166,19 @@ class StateMixture:
         """States whose own likelihood is too narrow for a rule."""
         return resolving_degree(self.states.successes, self._failures) > _LARGEST
 
-    def degree(self, nodes: Index) -> Array:
+    @cached_property
+    def degree(self) -> Array:
         """Degree of a rule that resolves the posteriors and credits at each node."""
         part = np.flatnonzero(~self.large)
-        a = self.nodes.alpha[nodes, None] + self.states.successes[part]
-        b = self.nodes.beta[nodes, None] + self._failures[part]
+        a = self.nodes.alpha[:, None] + self.states.successes[part]
+        b = self.nodes.beta[:, None] + self._failures[part]
         # Squares of steps at one end are kernels themselves; other credits have their degree.
         powers = {credit: 2 * credit.k for credit in self.credits}
         ends = [c for c in self.credits if c.shape == "threshold" and c.threshold in (1, c.k)]
         missed = max((powers[c] for c in ends if c.threshold == 1), default=0)
         hit = max((powers[c] for c in ends if c.threshold == c.k), default=0)
         inner = max((powers[c] for c in self.credits if c not in ends), default=0)
-        found = np.zeros(len(nodes))
+        found = np.zeros(len(self.nodes))
         for up, down in {(0, 0), (hit, 0), (0, missed)}:
             needed = resolving_degree(a + up, b + down)
             found = np.maximum(found, needed.max(axis=1, initial=0.0))
@@ -187,7 +188,7 @@ class StateMixture:
     def bands(self) -> list[Index]:
         """Node indices by the degree they need; the last holds those beyond any rule."""
         alpha, beta = self.nodes.alpha, self.nodes.beta
-        degree = self.degree(np.arange(len(self.nodes)))
+        degree = self.degree
         trials = float(self.states.count @ self.states.trials) + 1.0
         at_end = np.minimum(alpha, beta) / (alpha + beta) * trials < _AT_END
         several = len(self.nodes) > 1
@@ -207,7 +208,7 @@ class StateMixture:
             if not len(members):
                 continue
             alpha, beta = self.nodes.alpha[members], self.nodes.beta[members]
-            degree = float(self.degree(members).max())
+            degree = float(self.degree[members].max())
             lowest = [float(alpha.min() + c.min()), float(beta.min() + f.min())]
             if len(self.nodes) > 1:
                 lowest = [max(each, _SMALLEST) for each in lowest]

@@ -29,7 +29,8 @@ _SHORTER = 4.0  # times: one window at an end and the next
 _DAMPED = 10.0  # logarithm of what is left of the density at the end of a damped window
 _TRUSTED = 0.4  # share of a damped window that is used
 _HONEST = 4.0  # times the last quarter's effect: the error, if it falls as one over the frequencies
-_FALLING = 0.8  # share of an error that is left: beyond it, more frequencies are no use
+_FALLING = 0.8  # share of an error that is left after a doubling, above which it is no gain
+_STALLED = 3  # doublings without a gain, after which more frequencies are no use
 _ZOOMED = 128  # frequencies of a damped window
 _ZOOMS = 16  # windows, at most: down to 2e-10 of the first
 Table = tuple[Array, Array, Array]
@@ -135,7 +136,7 @@ def invert(law: Law, window: Window, enough: float, most: int, lost: float) -> S
     """
     frequencies = _FIRST
     pieces = _Pieces(law, window, frequencies)
-    before, spent = np.inf, frequencies
+    before, stalled, spent = np.inf, 0, frequencies
     while True:
         fine, coarse = pieces.tables()
         place = fine.rough(_LEVELS)
@@ -143,7 +144,8 @@ def invert(law: Law, window: Window, enough: float, most: int, lost: float) -> S
         unsettled = gap > enough * _SLACK * max(float(place[-1] - place[-2]), 1e-300)
         near = {end: pieces.near(end, place) & unsettled for end in (-1, 1)}
         inside = float(gap[unsettled & ~near[-1] & ~near[1]].max(initial=0.0))
-        inner = 0.0 < inside < _FALLING * before
+        stalled = stalled + 1 if inside > _FALLING * before else 0
+        inner = inside > 0.0 and stalled < _STALLED
         before = inside if inside > 0.0 else before
         ends_near = [end for end, each in near.items() if each.any()]
         spent += len(ends_near) * _ZOOMED + (2 * frequencies if inner else 0)
