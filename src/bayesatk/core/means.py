@@ -202,7 +202,7 @@ class OneMean:
         nodes = self.parts["narrow"]
         weight = self.given.weight[nodes]
         square = float(weight @ self.given.variance[nodes, 0])
-        return float(np.sqrt(square * min(1.0 / max(weight.sum(), 1e-300), _FAINT)))
+        return 2.0 * float(np.sqrt(square * min(1.0 / max(weight.sum(), 1e-300), _FAINT)))
 
     @cached_property
     def window(self) -> tuple[float, float]:
@@ -239,15 +239,46 @@ class OneMean:
         return total
 
     def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
-        """``E exp((tilt + i omega)(X - origin))``, of all but the narrow nodes."""
-        total = np.zeros((2, len(omega)), complex)
-        for name, own in (("many", self._by_cumulants), ("few", self._by_products)):
-            nodes = self.parts[name]
-            if len(nodes):
-                steps = [each[nodes] for each in self.steps]
-                phi = own(omega, origin, tilt)
-                total += filtered(phi, self.given.weight[nodes], steps, omega)
+        """``E exp((tilt + i omega)(X - origin))``, of all but the narrow nodes.
+
+        With a tilt, without the smooth part: cumulants know nothing of the ends of the scale, and
+        a filter of nodes is none for a tilted density.
+        """
+        few = self.parts["few"]
+        if tilt == 0.0:
+            total = self._cumulants(omega)
+            chosen = np.ones(len(few), bool)
+        else:
+            total, chosen = np.zeros((2, len(omega)), complex), ~self._stepped
+        if chosen.any():
+            phi = self._by_products(omega, origin, tilt)[chosen]
+            total = total + self._filtered(few[chosen], phi, omega)
         return total
+
+    def smooth(self, omega: Array) -> NDArray[np.complex128]:
+        """Characteristic function less the mean of what a tilt leaves out."""
+        total, stepped = self._cumulants(omega), self._stepped
+        if stepped.any():
+            phi = self._by_products(omega, 0, 0.0)[stepped]
+            total = total + self._filtered(self.parts["few"][stepped], phi, omega)
+        return total
+
+    @property
+    def _stepped(self) -> NDArray[np.bool_]:
+        """Few nodes that are filtered."""
+        return np.asarray(np.maximum(*self.steps)[self.parts["few"]] > 0.0)
+
+    def _cumulants(self, omega: Array) -> NDArray[np.complex128]:
+        many = self.parts["many"]
+        if not len(many):
+            return np.zeros((2, len(omega)), complex)
+        return self._filtered(many, self._by_cumulants(omega), omega)
+
+    def _filtered(
+        self, nodes: Index, phi: NDArray[np.complex128], omega: Array
+    ) -> NDArray[np.complex128]:
+        steps = [each[nodes] for each in self.steps]
+        return filtered(phi, self.given.weight[nodes], steps, omega)
 
     def narrow(self, x: Array) -> Array:
         """Distribution function of the narrow nodes at X; nodes that lie close together are one."""
@@ -287,13 +318,12 @@ class OneMean:
             gap = self._offset(low[..., 0], high[..., 0], origin) / questions
             yield nodes, states, gap, variance[..., 0] / questions**2
 
-    def _by_cumulants(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
+    def _by_cumulants(self, omega: Array) -> NDArray[np.complex128]:
         given, many = self.given, self.parts["many"]
-        variance, third, fourth = (
-            each[many] for each in (given.variance, given.third, given.fourth)
+        offset, variance, third, fourth = (
+            each[many] for each in (given.offset, given.variance, given.third, given.fourth)
         )
-        offset = self._offset(given.mean[many], given.complement[many], origin)
-        s = tilt + 1j * omega
+        s = 1j * omega
         dead = variance * omega**2 > _NORMAL**2
         with np.errstate(over="ignore", invalid="ignore"):
             logs = s * (offset + s * (variance / 2.0 + s * (third / 6.0 + s * fourth / 24.0)))

@@ -136,6 +136,10 @@ class _Points:
             harmonics(self.offset * omega[1], len(omega)), self.weight, self.steps, omega
         )
 
+    def smooth(self, omega: Array) -> NDArray[np.complex128]:
+        """Nothing is left out by a tilt."""
+        return np.zeros((2, len(omega)), complex)
+
     def narrow(self, x: Array) -> Array:
         """Nothing is left out."""
         return np.zeros_like(x)

@@ -31,7 +31,9 @@ _TRUSTED = 0.4  # share of a damped window that is used
 _HONEST = 4.0  # times the last quarter's effect: the error, if it falls as one over the frequencies
 _FALLING = 0.8  # share of an error that is left after a doubling, above which it is no gain
 _STALLED = 3  # doublings without a gain, after which more frequencies are no use
+_SMOOTH = 256  # frequencies of what needs no shorter windows
 _ZOOMED = 128  # frequencies of a damped window
+_CELLS = 4.0  # periods of the highest frequency within which nothing is known
 _ZOOMS = 16  # windows, at most: down to 2e-10 of the first
 Table = tuple[Array, Array, Array]
 _LEVELS = np.concatenate([LEVELS[1:-1], [0.025, 0.975]])
@@ -45,8 +47,12 @@ class Law(Protocol):
         """``E exp((tilt + i omega) (X - origin))`` at the multiples 0, 1, .. of a frequency.
 
         The origin is the mean (0), the lowest (-1) or the highest (1) value; (2, frequencies): as
-        it is, and with the filters of nodes narrowed.
+        it is, and with the filters of nodes narrowed. With a tilt, without the smooth part.
         """
+        ...
+
+    def smooth(self, omega: Array) -> NDArray[np.complex128]:
+        """Return what a tilt leaves out, which needs no shorter windows, less the mean."""
         ...
 
     def narrow(self, x: Array) -> Array:
@@ -77,6 +83,8 @@ class Series:
         Probability that was left out.
     settled : bool
         Whether the two agree as closely as was asked for.
+    reach : (float, float)
+        Distance from the lowest and the highest value that the frequencies do not resolve.
     blur : float
         Error that neither shows.
     """
@@ -85,6 +93,7 @@ class Series:
     coarse: Distribution
     lost: float
     settled: bool
+    reach: tuple[float, float] = (0.0, 0.0)
     blur: float = 0.0
 
     def cdf(self, x: ArrayLike) -> Array:
@@ -101,6 +110,9 @@ class Series:
         found = self.quantile(levels)
         near = [self.fine.rough(np.clip(levels + s * self.lost, 0.0, 1.0)) for s in (-1.0, 1.0)]
         gap = np.abs(found - self.coarse.quantile(levels))
+        for edge, reach in zip((self.fine.x[0], self.fine.x[-1]), self.reach, strict=True):
+            away = np.abs(found - edge)
+            gap += np.where(away < reach, away, 0.0)
         return _HONEST * gap + 0.5 * (near[1] - near[0]) + self.blur + np.spacing(np.abs(found))
 
     @cached_property
@@ -150,7 +162,7 @@ def invert(law: Law, window: Window, enough: float, most: int, lost: float) -> S
         ends_near = [end for end, each in near.items() if each.any()]
         spent += len(ends_near) * _ZOOMED + (2 * frequencies if inner else 0)
         if spent > most or not (inner or ends_near):
-            return Series(fine, coarse, lost, not unsettled.any())
+            return Series(fine, coarse, lost, not unsettled.any(), pieces.reach())
         for end in ends_near:
             pieces.zoom(end)
         if inner:
@@ -190,13 +202,22 @@ class _Pieces:
         length = (1.0 + 2.0 * _ROOM) * self._width
         start = self._window.low - _ROOM * self._width
         omega = 2.0 * np.pi / length * np.arange(frequencies + 1.0)
-        phi = self._law.transform(omega, 0, 0.0)
-        points = max(_POINTS, _DENSE * frequencies)
-        x = self._window.centre + start + length * np.linspace(0.0, 1.0, points + 1)
+        x, *rises = self._table(self._law.transform(omega, 0, 0.0), start, length)
         narrow = self._law.narrow(x)
-        rises = [_rise(each, start, length, points) for each in _fine_and_coarse(phi)]
-        self._all = float(phi[0, 0].real)
         self._middle: Table = x, rises[0] + narrow, rises[1] + narrow
+
+    def _table(self, phi: NDArray[np.complex128], start: float, length: float) -> Table:
+        points = max(_POINTS, _DENSE * (phi.shape[1] - 1))
+        x = self._window.centre + start + length * np.linspace(0.0, 1.0, points + 1)
+        fine, coarse = (_rise(each, start, length, points) for each in _fine_and_coarse(phi))
+        return x, fine, coarse
+
+    @cached_property
+    def _smooth(self) -> Table:
+        """The smooth part on the whole window."""
+        length = (1.0 + 2.0 * _ROOM) * self._width
+        omega = 2.0 * np.pi / length * np.arange(_SMOOTH + 1.0)
+        return self._table(self._law.smooth(omega), self._window.low - _ROOM * self._width, length)
 
     def zoom(self, end: int) -> None:
         """Tabulate a window at an end that is shorter than the last, by distance from it."""
@@ -206,33 +227,42 @@ class _Pieces:
         omega = 2.0 * np.pi / length * np.arange(_ZOOMED + 1.0)
         phi = self._law.transform(omega, end, end * damping)
         phi = np.conj(phi) if end > 0 else phi
+        whole = float(self._law.transform(np.array([0.0, 1.0]), 0, 0.0)[0, 0].real)
         distance = start + length * np.linspace(0.0, 1.0, 2 * _POINTS + 1)
         kept = (distance >= 0.0) & (distance <= _TRUSTED * width)
         x = self._edge(end) - end * distance[kept]
         narrow, growth = self._law.narrow(x), np.exp(damping * distance)
         found = []
-        for each in _fine_and_coarse(phi):
+        for each, smooth in zip(_fine_and_coarse(phi), self._smooth[1:], strict=True):
             damped = _rise(each, start, length, 2 * _POINTS)
             # By parts, since only the distribution function of the damped density is known.
             area = np.diff(growth) * 0.5 * (damped[1:] + damped[:-1])
             rise = (growth * damped - np.append(0.0, np.cumsum(area)))[kept]
-            found.append((rise if end < 0 else self._all - rise) + narrow)
+            rise = rise if end < 0 else whole - float(smooth[-1]) - rise
+            found.append(rise + narrow + np.interp(x, self._smooth[0], smooth))
         order = slice(None) if end < 0 else slice(None, None, -1)
         self._at_end[end].append((x[order], found[0][order], found[1][order]))
 
+    def reach(self) -> tuple[float, float]:
+        """Distance from either end that the shortest window there does not resolve."""
+        low, high = (
+            _CELLS * self._length(end) / _ZOOMED if self._at_end[end] else 0.0 for end in (-1, 1)
+        )
+        return low, high
+
     def tables(self) -> tuple[Distribution, Distribution]:
         """Put the pieces together, the shorter windows in place of the longer ones they cover."""
-        joined = self._middle
+        x, *values = self._middle
         for end, pieces in self._at_end.items():
-            for piece in pieces:
-                inner = piece[0][-1] if end < 0 else piece[0][0]
-                rest = joined[0] > inner if end < 0 else joined[0] < inner
-                kept = tuple(each[rest] for each in joined)
-                pairs = zip(piece, kept, strict=True) if end < 0 else zip(kept, piece, strict=True)
-                x, fine, coarse = (np.concatenate(pair) for pair in pairs)
-                joined = x, fine, coarse
+            for place, *known in pieces:
+                rest = x > place[-1] if end < 0 else x < place[0]
+                # What rings on a longer window is held to what a shorter one knows.
+                bound, edge = (np.maximum, -1) if end < 0 else (np.minimum, 0)
+                held = [bound(one[rest], own[edge]) for one, own in zip(values, known, strict=True)]
+                parts = [(place, *known), (x[rest], *held)][::-end]
+                x, *values = (np.concatenate(pair) for pair in zip(*parts, strict=True))
         ends = self._window.lowest, self._window.highest
-        return tabulated(joined[0], joined[1], ends), tabulated(joined[0], joined[2], ends)
+        return tabulated(x, values[0], ends), tabulated(x, values[1], ends)
 
 
 def _fine_and_coarse(
