@@ -28,8 +28,8 @@ from bayesatk.core.quadrature import BetaRule
 from bayesatk.core.series import Series, Window, filtered, harmonics, invert
 
 _LEFT_OUT = 2e-5  # probability of nodes that a distribution does without
-_LOST = 1e-6  # probability allowed outside the window, on either side
-_ENOUGH = 1e-3  # error of an interval's ends, in its widths, at which nothing more is done
+_LOST = 5e-6  # probability allowed outside the window, on either side
+_ENOUGH = 2e-3  # error of an interval's ends, in its widths, at which nothing more is done
 _STAIRS = 1e-2  # ripple of a density from which nodes are filtered; it moves 1/300 of their step
 _MOST_ROWS = 4  # times as many rows of nodes as the hyperparameters need
 _RIPPLE = 1e-3  # ripple by which every second node may be left out
@@ -38,15 +38,15 @@ _NARROW = 0.03  # of the whole standard deviation, below which a node is as good
 _NORMAL = 12.0  # standard deviations times frequency at which a normal has died: exp(-72)
 _PHASE = 2.0  # largest phase between neighbouring quadrature points that they still resolve
 _DAMPED = 16.0  # logarithm of a damping that need not be resolved
-_WORK = 4e5  # nodes times states times frequencies that one mean is worth: 0.1 s
-_FREQUENCIES = (64, 1000)  # that it may cost, where nodes and states are many, or few
+_WORK = 2.5e5  # nodes times states times frequencies that one mean is worth: 0.1 s
+_FREQUENCIES = (64, 600)  # that it may cost, where nodes and states are many, or few
 _UNAIDED = 600  # that it may cost at least, where there are no draws to fall back on
 _HOPELESS = 1e-2  # error of an interval's ends, in its widths, from which draws may do better
 _FAINT = 100.0  # one over the probability from which narrow nodes count in full
-_ROUNDING = 4e-9  # of a tabulated distribution, in lengths of the scale
+_ROUNDING = 2e-8  # of a tabulated distribution, in lengths of the scale
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TINY = 1e-120  # smallest variance that may be divided by
-_TILTS = np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0])
+_TILTS = np.array([0.01, 0.05, 0.2, 0.7, 1.5, 2.5, 3.5, 4.5, 5.5, 7.0, 10.0, 16.0, 30.0, 50.0])
 _ENDS = np.array([0.025, 0.975])
 
 
@@ -94,8 +94,10 @@ def mean_distributions(
 
 
 def heaviest_of(mixture: StateMixture) -> StateMixture:
-    """Return the mixture on the nodes that carry nearly all of the probability."""
-    return mixture.among(heaviest(mixture.nodes.weight, _LEFT_OUT))
+    """Return the mixture on the nodes that carry nearly all of the probability, renormalised."""
+    some = mixture.among(heaviest(mixture.nodes.weight, _LEFT_OUT))
+    weight = some.nodes.weight / some.nodes.weight.sum()
+    return replace(some, nodes=replace(some.nodes, weight=weight))
 
 
 def rows_needed(mixture: StateMixture, column: int) -> int:
@@ -188,7 +190,8 @@ class OneMean:
     def distribution(self, aided: bool) -> Series:
         """Tabulate the distribution, with as many frequencies as it takes or is worth."""
         vector = self.whole.credits[self.column].vector
-        mean = float(self.given.overall[0][0])
+        low, high = (float(each[0]) for each in self.given.overall)
+        mean = low if low <= 0.5 else 1.0 - high
         window = Window(*self.window, mean, float(vector.min()), float(vector.max()))
         rows = len(self.parts["few"]) * len(self.whole.states)
         least = _FREQUENCIES[0] if aided else _UNAIDED
