@@ -196,6 +196,17 @@ def test_draws_of_the_hyperparameters() -> None:
         assert abs(values.std() / sd - 1) < 5e-3
 
 
+def test_draws_of_the_hyperparameters_of_saturated_data() -> None:
+    """Log weights fall off a cliff there: splines rang, and most draws had a spurious icc near 0."""
+    found = hyper_posterior(CountHistograms.of([16, 15], [16, 16], [199.0, 1.0]), HyperPrior())
+    y = found.place(*draw_hyperparameters(found, 50_000, np.random.default_rng(3)))[1]
+    nodes = found.y.ravel()
+    mean = found.weight @ nodes
+    sd = np.sqrt(found.weight @ (nodes - mean) ** 2)
+    assert abs(y.mean() - mean) < 6 * sd / np.sqrt(50_000)
+    assert abs(y.std() / sd - 1) < 2e-2
+
+
 def test_an_icc_prior_near_zero_is_complete_pooling() -> None:
     data = bk.tally(([3, 2, 4, 1], 5))
     tight = bk.evaluate(data, "pass@2", prior=bk.HyperPrior(icc=(1.0, 4000.0)), rng=1)

@@ -10,6 +10,8 @@ from bayesatk.core.credit import Array
 from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.nodes import Nodes
 
+_DEPTH = 40.0  # log weight below the largest that may as well be anything: 4e-18
+
 
 def draw_hyperparameters(
     posterior: HyperPosterior, size: int, rng: np.random.Generator
@@ -33,7 +35,7 @@ def draw_hyperparameters(
     fine = 8
     t_row, t_column = posterior.t_row, posterior.t_column
     rows, columns = len(t_row), len(t_column)
-    spline = RectBivariateSpline(t_row, t_column, posterior.log_weight)
+    spline = RectBivariateSpline(t_row, t_column, visible(posterior.log_weight))
     at_row = np.linspace(t_row[0], t_row[-1], fine * (rows - 1) + 1)
     at_column = np.linspace(t_column[0], t_column[-1], fine * (columns - 1) + 1)
     weight = np.exp(np.minimum(spline(at_row, at_column), 0.0)).ravel()
@@ -43,6 +45,11 @@ def draw_hyperparameters(
     t = at_row[row] + jitter[0] * (at_row[1] - at_row[0])
     s = at_column[column] + jitter[1] * (at_column[1] - at_column[0])
     return t, s
+
+
+def visible(log_weight: Array) -> Array:
+    """Log weights no lower than anything that counts: splines ring where they fall off a cliff."""
+    return np.maximum(log_weight, log_weight.max() - _DEPTH)
 
 
 def at_draws(

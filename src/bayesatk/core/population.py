@@ -16,7 +16,7 @@ from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.credit import Array, Credit
 from bayesatk.core.distribution import Distribution, constant
 from bayesatk.core.hierarchy import HyperPosterior
-from bayesatk.core.hyper_functions import between_nodes
+from bayesatk.core.hyper_functions import between_nodes, visible
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.series import Series, Window, filtered, harmonics, invert
 
@@ -104,7 +104,7 @@ class _Refined:
 
     @classmethod
     def of(cls, posterior: HyperPosterior) -> "_Refined":
-        logs = between_nodes(posterior, posterior.log_weight, _DENSER)
+        logs = between_nodes(posterior, visible(posterior.log_weight), _DENSER)
         weight = np.exp(np.minimum(logs, 0.0)).ravel()
         weight /= weight.sum()
         keep = heaviest(weight, _LEFT_OUT)
@@ -119,7 +119,7 @@ class _Refined:
         offset = value - centre
         window = Window(float(offset.min()), float(offset.max()), centre, -np.inf, np.inf)
         law = _Points(self.weight, offset, steps)
-        return OnLogitScale(invert(law, window, _ENOUGH, _MOST, _LEFT_OUT))
+        return OnLogitScale(invert(law, window, _ENOUGH, _MOST, 2.0 * _LEFT_OUT))
 
 
 @dataclass(frozen=True)
