@@ -197,7 +197,7 @@ def test_draws_of_the_hyperparameters() -> None:
 
 
 def test_draws_of_the_hyperparameters_of_saturated_data() -> None:
-    """Log weights fall off a cliff there: splines rang, and most draws had a spurious icc near 0."""
+    """Log weights fall steeply there: splines rang, and most draws had a spurious icc near 0."""
     found = hyper_posterior(CountHistograms.of([16, 15], [16, 16], [199.0, 1.0]), HyperPrior())
     y = found.place(*draw_hyperparameters(found, 50_000, np.random.default_rng(3)))[1]
     nodes = found.y.ravel()

@@ -222,19 +222,21 @@ class _Pieces:
     def zoom(self, end: int) -> None:
         """Tabulate a window at an end that is shorter than the last, by distance from it."""
         width = self._length(end) / _SHORTER
-        length, start = (1.0 + _ROOM) * width, -_ROOM * width
+        length, points = (1.0 + _ROOM) * width, 2 * _POINTS
+        start = -length * round(points * _ROOM / (1.0 + _ROOM)) / points  # so that 0 is a point
         damping = _DAMPED / length
         omega = 2.0 * np.pi / length * np.arange(_ZOOMED + 1.0)
         phi = self._law.transform(omega, end, end * damping)
         phi = np.conj(phi) if end > 0 else phi
         whole = float(self._law.transform(np.array([0.0, 1.0]), 0, 0.0)[0, 0].real)
-        distance = start + length * np.linspace(0.0, 1.0, 2 * _POINTS + 1)
+        distance = start + length * np.linspace(0.0, 1.0, points + 1)
+        distance[np.abs(distance) < 1e-9 * length] = 0.0
         kept = (distance >= 0.0) & (distance <= _TRUSTED * width)
         x = self._edge(end) - end * distance[kept]
         narrow, growth = self._law.narrow(x), np.exp(damping * distance)
         found = []
         for each, smooth in zip(_fine_and_coarse(phi), self._smooth[1:], strict=True):
-            damped = _rise(each, start, length, 2 * _POINTS)
+            damped = _rise(each, start, length, points)
             # By parts, since only the distribution function of the damped density is known.
             area = np.diff(growth) * 0.5 * (damped[1:] + damped[:-1])
             rise = (growth * damped - np.append(0.0, np.cumsum(area)))[kept]
