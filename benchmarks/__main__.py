@@ -30,9 +30,9 @@ import bayesatk as bk
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.moments import posterior_moments
-from bayesatk.core.priors import HyperPrior
 from bayesatk.core.states import States
-from bayesatk.metrics import parse
+from bayesatk.metrics.grid import parse
+from bayesatk.priors import HyperPrior
 from benchmarks import categories, guessing, leaderboards, scaling
 
 Row = tuple[str, str, str, str]

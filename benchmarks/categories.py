@@ -7,8 +7,8 @@ import numpy as np
 
 import bayesatk as bk
 from bayesatk.core.dirichlet import dirichlet_posterior
-from bayesatk.core.priors import DirichletHyperPrior
 from bayesatk.models.categories import sample_hyperparameters
+from bayesatk.priors import DirichletHyperPrior
 
 Row = tuple[str, str, str, str]
 _VOTES = 1000  # simulated per question: standard error .016

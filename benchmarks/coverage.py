@@ -21,7 +21,6 @@ from rich.progress import track
 from scipy.optimize import minimize
 from scipy.special import expit, ndtri
 
-from bayesatk.closed_form.draws import draw_question_means
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms, log_likelihood
@@ -30,9 +29,10 @@ from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.nodes import Nodes
-from bayesatk.core.priors import HyperPrior
 from bayesatk.core.states import States
-from bayesatk.metrics import parse
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.draws import draw_question_means
+from bayesatk.priors import HyperPrior
 
 METRICS = parse("bayes pass@4 pass^4 maj@4")
 CREDITS = tuple(metric.credit for metric in METRICS)

@@ -20,7 +20,7 @@ import bayesatk as bk
 from bayesatk.comparison.contest import paired_draws
 from bayesatk.comparison.joint import tiers
 from bayesatk.comparison.question_values import Part
-from bayesatk.results import metric_grid
+from bayesatk.results.schema import metric_grid
 
 SYSTEMS, QUESTIONS, TRIALS, CORRELATION, SIGMA = 6, 80, 4, 0.8, 1.5
 EDGES = np.array([0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0])

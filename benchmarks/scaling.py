@@ -13,8 +13,8 @@ import numpy as np
 import bayesatk as bk
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.priors import HyperPrior
 from bayesatk.core.states import States
+from bayesatk.priors import HyperPrior
 
 Row = tuple[str, str, str, str]
 Timer = Callable[..., float]

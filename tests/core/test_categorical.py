@@ -8,11 +8,11 @@ from math import comb, factorial, prod
 import numpy as np
 import pytest
 
-from bayesatk.core import credit as credits
 from bayesatk.core.categorical import category_finite, category_moments
-from bayesatk.core.category_credit import CategoryCredit, compositions
 from bayesatk.core.laws import finite
 from bayesatk.core.moments import posterior_moments
+from bayesatk.metrics import credit as credits
+from bayesatk.metrics.category_credit import CategoryCredit, compositions
 
 Counts = tuple[int, ...]
 Weigh = Callable[[Counts], Fraction]

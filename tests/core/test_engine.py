@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy.special import expit, gammaln
 
 import bayesatk as bk
-from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.distribution import LEVELS
-from bayesatk.core.priors import BetaPrior, HyperPrior
 from bayesatk.core.states import States
-from bayesatk.metrics import parse
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.priors import BetaPrior, HyperPrior
 
 METRICS = ("pass@1", "pass@4", "pass^2", "maj@3")
 ENDS = np.array([0.025, 0.975])

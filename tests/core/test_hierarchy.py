@@ -7,13 +7,13 @@ from scipy.stats import beta as beta_distribution
 
 import bayesatk as bk
 from bayesatk.core.beta_binomial import beta_binomial_moments
-from bayesatk.core.credit import maj_at, pass_at, pass_hat
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.hyper_functions import draw_hyperparameters
 from bayesatk.core.mixture import StateMixture
-from bayesatk.core.priors import HyperPrior
 from bayesatk.core.states import States
+from bayesatk.metrics.credit import maj_at, pass_at, pass_hat
+from bayesatk.priors import HyperPrior
 
 EDGES = {
     "one trial": ([1], [1]),

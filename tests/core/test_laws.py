@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesatk.core import credit as credits
-from bayesatk.core.credit import Credit
 from bayesatk.core.laws import (
     binomial_expectation,
     finite,
     finite_table,
     log_binomials,
 )
+from bayesatk.metrics import credit as credits
+from bayesatk.metrics.credit import Credit
 from tests import witness
 
 BUILDERS = {

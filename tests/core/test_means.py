@@ -9,8 +9,6 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma
 
 import bayesatk as bk
-from bayesatk.closed_form.posteriors import images
-from bayesatk.core.credit import Credit, maj_at, pass_at, pass_hat
 from bayesatk.core.distribution import BetaImage, Distribution, Quantity, constant
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
@@ -20,10 +18,12 @@ from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import icc_distribution, population_distributions
-from bayesatk.core.priors import HyperPrior
 from bayesatk.core.quadrature import beta_rule_along
 from bayesatk.core.states import States
-from bayesatk.metrics import parse
+from bayesatk.metrics.credit import Credit, maj_at, pass_at, pass_hat
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.posteriors import images
+from bayesatk.priors import HyperPrior
 from tests.core.agreement import (
     HARD,
     check_against_draws,

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesatk.core.beta_binomial import beta_binomial_moments, beta_binomial_pmf
-from bayesatk.core.credit import Credit, pass_at
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.quadrature import beta_rule
+from bayesatk.metrics.credit import Credit, pass_at
 from tests import witness
 from tests.core.test_laws import BUILDERS
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, betaln, binom, expit, logit, logsumexp, polygamma
 
 from bayesatk import HyperPrior, datasets, evaluate
-from bayesatk.core.credit import Credit, maj_at, pass_at, pass_hat
 from bayesatk.core.distribution import LEVELS, Quantity
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
@@ -30,6 +29,7 @@ from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import icc_distribution, population_distributions
 from bayesatk.core.states import States
+from bayesatk.metrics.credit import Credit, maj_at, pass_at, pass_hat
 from tests.core.agreement import check_against_draws, check_quantiles, width_of
 
 type Array = NDArray[np.float64]

@@ -18,8 +18,8 @@ from bayesatk.comparison.question_values import (
     question_values,
 )
 from bayesatk.core.contrasts import Known
-from bayesatk.metrics import MetricGrid
-from bayesatk.results import TARGETS, metric_grid, metric_values
+from bayesatk.metrics.grid import MetricGrid
+from bayesatk.results.schema import TARGETS, metric_grid, metric_values
 
 Array = NDArray[np.float64]
 _DRAWS = 4000

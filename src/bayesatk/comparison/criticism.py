@@ -8,9 +8,9 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.seeding import RandomSource, resolve_rng
-from bayesatk.predictive import replicated_counts
-from bayesatk.results import check_result, stored_counts
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.results.predictive import replicated_counts
+from bayesatk.results.schema import check_result, stored_counts
 
 Array = NDArray[np.float64]
 Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], Array]

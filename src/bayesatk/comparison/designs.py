@@ -8,14 +8,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.answers import Ballots, possible
-from bayesatk.closed_form.answers import answer_moments, answer_posterior
+from bayesatk._tools.arguments import real_number
 from bayesatk.core.category_planning import category_design
-from bayesatk.core.checks import real_number
 from bayesatk.core.planning import design
-from bayesatk.core.priors import AnswerPrior
-from bayesatk.metrics import Metric
-from bayesatk.results import check_result, stored_answers, stored_prior
+from bayesatk.data.answers import Ballots, possible
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.answers import answer_moments, answer_posterior
+from bayesatk.priors import AnswerPrior
+from bayesatk.results.schema import check_result, stored_answers, stored_prior
 
 Array = NDArray[np.float64]
 _DRAWS = 60  # of the pilot's hyperparameters

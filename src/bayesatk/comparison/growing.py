@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
-from bayesatk.batches import all_batches
-from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.batches import all_batches
 from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import Values
 from bayesatk.comparison.stopping import StoppingRule, StoppingStudy, one_metric
-from bayesatk.core.checks import real_number, whole_number
-from bayesatk.core.priors import HyperPrior
 from bayesatk.core.states import States
-from bayesatk.metrics import Metric
-from bayesatk.results import TARGETS
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.priors import HyperPrior
+from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
 _DRAWS = 1000

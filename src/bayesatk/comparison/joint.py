@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.contrasts import sites
-from bayesatk.metrics import MetricGrid
+from bayesatk.metrics.grid import MetricGrid
 
 Array = NDArray[np.float64]
 

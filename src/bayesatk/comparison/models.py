@@ -9,12 +9,12 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bayesatk.closed_form.category_states import CategoryStates
 from bayesatk.core import category_leave_one_out, leave_one_out
-from bayesatk.core.priors import CategoryPrior, CrossedPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.core.states import States
-from bayesatk.guessing import success_probabilities
-from bayesatk.results import check_result, stored_counts, stored_prior
+from bayesatk.data.chances import success_probabilities
+from bayesatk.posterior.category_states import CategoryStates
+from bayesatk.priors import CategoryPrior, CrossedPrior, DirichletHyperPrior, HyperPrior
+from bayesatk.results.schema import check_result, stored_counts, stored_prior
 
 
 def exact_loo(fit: xr.DataTree) -> az.ELPDDataLOO:

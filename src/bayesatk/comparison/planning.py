@@ -9,10 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk.comparison.designs import Learning, designs_of
-from bayesatk.core.checks import real_number, whole_number
-from bayesatk.metrics import Metric, parse
-from bayesatk.results import TARGETS
+from bayesatk.metrics.grid import Metric, parse
+from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
 _TRIALS = (1, 2, 4, 8, 16, 32)

@@ -9,20 +9,20 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from bayesatk.answers import Answers
-from bayesatk.closed_form.analysis import sampled_fallback
-from bayesatk.closed_form.answers import answer_draws
-from bayesatk.closed_form.categories import category_posterior
-from bayesatk.closed_form.category_states import CategoryStates, Judged
-from bayesatk.closed_form.draws import correlated_normals
-from bayesatk.closed_form.posterior import Draws, SystemPosterior
-from bayesatk.closed_form.posteriors import system_posterior
+from bayesatk._tools.progress import track
 from bayesatk.core.contrasts import LEVELS, Known
-from bayesatk.core.priors import CategoryPrior
 from bayesatk.core.states import States
-from bayesatk.metrics import Metric, parse
-from bayesatk.progress import track
-from bayesatk.results import (
+from bayesatk.data.answers import Answers
+from bayesatk.metrics.grid import Metric, parse
+from bayesatk.posterior.analysis import sampled_fallback
+from bayesatk.posterior.answers import answer_draws
+from bayesatk.posterior.categories import category_posterior
+from bayesatk.posterior.category_states import CategoryStates, Judged
+from bayesatk.posterior.draws import correlated_normals
+from bayesatk.posterior.posterior import Draws, SystemPosterior
+from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.priors import CategoryPrior
+from bayesatk.results.schema import (
     TARGETS,
     metric_grid,
     metric_values,

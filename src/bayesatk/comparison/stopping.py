@@ -9,8 +9,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.metrics import Metric, parse
-from bayesatk.results import TARGETS, check_result, metric_values
+from bayesatk.metrics.grid import Metric, parse
+from bayesatk.results.schema import TARGETS, check_result, metric_values
 
 Array = NDArray[np.float64]
 

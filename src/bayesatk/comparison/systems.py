@@ -9,13 +9,13 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.progress import track
+from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.contest import Contest, joint
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.question_values import Part, Posteriors, data_keys
-from bayesatk.core.seeding import RandomSource, resolve_rng
-from bayesatk.metrics import parse
-from bayesatk.progress import track
-from bayesatk.results import TARGETS, check_result, metric_grid, metric_values
+from bayesatk.metrics.grid import parse
+from bayesatk.results.schema import TARGETS, check_result, metric_grid, metric_values
 
 Array = NDArray[np.float64]
 

@@ -9,12 +9,12 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk import tables
-from bayesatk.columns import labels
 from bayesatk.core.trial_order import RANK_SUM, SWITCHES, OrderLaw, two_sided
-from bayesatk.encoding import read_rows_of
-from bayesatk.outcomes import Outcomes
-from bayesatk.validation import OutcomeError, Scores, check_scores, shown
+from bayesatk.data import tables
+from bayesatk.data.columns import labels
+from bayesatk.data.encoding import read_rows_of
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

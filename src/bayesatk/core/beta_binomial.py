@@ -11,8 +11,8 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 
-from bayesatk.core.credit import Array, Credit
 from bayesatk.core.laws import log_binomials
+from bayesatk.metrics.credit import Array, Credit
 
 _LARGE = 200  # k from which pass@k and pass^k are worked out as powers
 _SUMMED = 64  # terms of a sum that are added one by one; what the formula leaves out is below 1e-8
@@ -84,7 +84,7 @@ def beta_binomial_means(
 
     Examples
     --------
-    >>> from bayesatk.core.credit import pass_at
+    >>> from bayesatk.metrics.credit import pass_at
     >>> [mean.round(12).item() for mean in beta_binomial_means([pass_at(2)], [1.0], [1.0])]
     [0.666666666667, 0.333333333333]
     """
@@ -113,7 +113,7 @@ def beta_binomial_moments(
 
     Examples
     --------
-    >>> from bayesatk.core.credit import pass_at
+    >>> from bayesatk.metrics.credit import pass_at
     >>> [moment.round(12).item() for moment in beta_binomial_moments([pass_at(1)], [2.0], [3.0])]
     [0.4, 0.6, 0.04]
     """

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from bayesatk.core.category_credit import CategoryCredit
-from bayesatk.core.credit import Array, pass_at
 from bayesatk.core.laws import finite
+from bayesatk.metrics.category_credit import CategoryCredit
+from bayesatk.metrics.credit import Array, pass_at
 
 
 def _steps(scores: ArrayLike, counts: Array) -> tuple[float, Array, Array, Array]:

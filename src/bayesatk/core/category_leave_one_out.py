@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from bayesatk.core.credit import Array
 from bayesatk.core.dirichlet import (
     CategoryHistograms,
     DirichletHyper,
@@ -13,6 +12,7 @@ from bayesatk.core.dirichlet import (
 )
 from bayesatk.core.dirichlet_multinomial import log_counts, log_ordered
 from bayesatk.core.leave_one_out import Predictive
+from bayesatk.metrics.credit import Array
 
 Counts = NDArray[np.int64]
 _FEWEST = 1000.0  # points that a left-out posterior must be worth; else it is integrated afresh

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln, softmax
 
 from bayesatk.core.categorical import category_moments
-from bayesatk.core.category_credit import CategoryCredit, compositions
-from bayesatk.core.credit import Array
 from bayesatk.core.planning import Design
+from bayesatk.metrics.category_credit import CategoryCredit, compositions
+from bayesatk.metrics.credit import Array
 
 _STEP = 1e-3  # of central differences
 _LISTED = 2000  # counts beyond which they are drawn

@@ -15,7 +15,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import PchipInterpolator
 
-from bayesatk.core.credit import Array
+from bayesatk.metrics.credit import Array
 
 # Share of the scale within which two values are the same, 9e-13: distributions are no better known.
 RESOLUTION = 2.0**-40

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import betaln, expit, gammaln, gdtrix, log_softmax, logsumexp, ndtri
 
-from bayesatk.core.credit import Array
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.priors import HyperPrior
+from bayesatk.metrics.credit import Array
+from bayesatk.priors import HyperPrior
 
 LogDensity = Callable[[Array], Array]
 

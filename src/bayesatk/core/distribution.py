@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, expit
 
-from bayesatk.core.credit import Array
 from bayesatk.core.laws import binomial_expectation
+from bayesatk.metrics.credit import Array
 
 # Quantiles whose error a distribution states.
 LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0.9975]])

@@ -17,10 +17,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaln, expit
 
-from bayesatk.core.credit import Array
 from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.nodes import Nodes, heaviest
-from bayesatk.core.priors import HyperPrior
+from bayesatk.metrics.credit import Array
+from bayesatk.priors import HyperPrior
 
 _TAIL = 30.0  # log-density drop at which the grid ends: exp(-30) ~ 1e-13
 _STEP = 0.7  # in t, to begin with: 1.4 posterior standard deviations at the mode

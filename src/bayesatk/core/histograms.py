@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from bayesatk.core.credit import Array
+from bayesatk.metrics.credit import Array
 
 _BLOCK = 2_000_000  # logarithms taken at once: 16 MB
 _FARTHEST = 600.0  # logit r up to which its odds are a number; beyond, the likelihood is a power

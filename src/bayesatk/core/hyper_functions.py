@@ -6,9 +6,9 @@ import numpy as np
 from scipy.interpolate import RectBivariateSpline
 from scipy.special import polygamma
 
-from bayesatk.core.credit import Array
 from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.nodes import Nodes
+from bayesatk.metrics.credit import Array
 
 _DEPTH = 40.0  # log weight below the largest that may as well be anything: 4e-18
 

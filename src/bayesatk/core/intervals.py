@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from bayesatk.core.credit import Array
 from bayesatk.core.distribution import Quantity
 from bayesatk.core.series import Series
+from bayesatk.metrics.credit import Array
 
 
 def interval(quantity: Quantity, probability: float, kind: str) -> tuple[float, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from bayesatk.core.credit import Array, Credit, Shape
+from bayesatk.metrics.credit import Array, Credit, Shape
 
 _MOST_IN_TABLE = 4096  # trials up to which one table of all counts serves every question
 _BLOCK = 1_000_000  # probabilities held at once, for counts that have no table: 8 MB each array
@@ -178,7 +178,7 @@ def finite_table(credit: Credit, trials: int) -> Array:
 
     Examples
     --------
-    >>> from bayesatk.core.credit import pass_at
+    >>> from bayesatk.metrics.credit import pass_at
     >>> finite_table(pass_at(2), 4).round(4).tolist()
     [0.0, 0.5, 0.8333, 1.0, 1.0]
     """
@@ -196,7 +196,7 @@ def finite(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array:
 
     Examples
     --------
-    >>> from bayesatk.core.credit import pass_hat
+    >>> from bayesatk.metrics.credit import pass_hat
     >>> finite(pass_hat(2), [3, 4], 5).round(12).tolist()
     [0.3, 0.6]
     >>> finite(pass_hat(2), 500_000_000, 1_000_000_000).round(6).item()

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln, logsumexp, xlog1py, xlogy
 
-from bayesatk.core.credit import Array
 from bayesatk.core.dirichlet_multinomial import log_counts
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms, log_likelihood
-from bayesatk.core.priors import BetaPrior, HyperPrior
 from bayesatk.core.states import States
+from bayesatk.metrics.credit import Array
+from bayesatk.priors import BetaPrior, HyperPrior
 
 
 class Predictive(NamedTuple):

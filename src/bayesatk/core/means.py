@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
-from bayesatk.core.credit import Array
 from bayesatk.core.distribution import Empirical, Quantity, constant
 from bayesatk.core.mixture import Given, Index, StateMixture
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.quadrature import BetaRule
 from bayesatk.core.series import Series, Window, filtered, harmonics, invert
+from bayesatk.metrics.credit import Array
 
 _LEFT_OUT = 2e-5  # probability of nodes that a distribution does without
 _LOST = 5e-6  # probability allowed outside the window, on either side

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
-from bayesatk.core.credit import Array, Credit
 from bayesatk.core.moments import beta_weights, latent_on_nodes
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.quadrature import BetaRule, beta_rule, beta_rule_along, resolving_degree
 from bayesatk.core.states import States
+from bayesatk.metrics.credit import Array, Credit
 
 _BANDS = (200.0, 3000.0, 50_000.0)  # degrees of the rules; beyond the last there is none
 _AT_END = 1e-4  # trials expected to go the other way, of all, where a node is as good as at an end

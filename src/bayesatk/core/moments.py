@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
-from bayesatk.core.credit import Array, Credit
 from bayesatk.core.laws import binomial_expectation
 from bayesatk.core.quadrature import BetaRule, beta_rule
+from bayesatk.metrics.credit import Array, Credit
 
 _CHUNK = 1_000_000  # floats of one temporary: 8 MB
 
@@ -119,7 +119,7 @@ def posterior_moments(credits: Sequence[Credit], a: ArrayLike, b: ArrayLike) -> 
 
     Examples
     --------
-    >>> from bayesatk.core.credit import pass_at
+    >>> from bayesatk.metrics.credit import pass_at
     >>> moments = posterior_moments([pass_at(1)], [2.0], [3.0])  # Beta(2, 3): 2/5 and 1/25
     >>> moments.mean.round(12).item(), moments.variance.round(12).item()
     (0.4, 0.04)

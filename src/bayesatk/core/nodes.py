@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk.core.credit import Array
+from bayesatk.metrics.credit import Array
 
 Grid = tuple[NDArray[np.intp], NDArray[np.intp]]
 

@@ -16,7 +16,7 @@ from bayesatk.core.beta_binomial import (
     beta_binomial_moments,
     beta_binomial_pmf,
 )
-from bayesatk.core.credit import Array, Credit
+from bayesatk.metrics.credit import Array, Credit
 
 _STEP = 1e-3  # of central differences on the logit scale
 
@@ -59,7 +59,7 @@ def design(credit: Credit, mean: float, icc: float, trials: int) -> Design:
     --------
     Uniform difficulties, pass@1: one trial leaves Beta(2, 1) or Beta(1, 2), of variance 1/18.
 
-    >>> from bayesatk.core.credit import pass_at
+    >>> from bayesatk.metrics.credit import pass_at
     >>> found = design(pass_at(1), 0.5, 1 / 3, 1)
     >>> round(found.trial, 12) == round(1 / 18, 12)
     True

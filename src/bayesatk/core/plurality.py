@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.ballot import Ballot, expected_credit, together
-from bayesatk.core.credit import Array
+from bayesatk.metrics.credit import Array
 
 _Votes = Callable[[int], Array]
 

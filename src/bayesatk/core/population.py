@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from bayesatk.core.beta_binomial import beta_binomial_means
-from bayesatk.core.credit import Array, Credit
 from bayesatk.core.distribution import Distribution, constant
 from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.hyper_functions import between_nodes, visible
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.series import Series, Window, filtered, harmonics, invert
+from bayesatk.metrics.credit import Array, Credit
 
 _DENSER = 2  # refined points per node in each direction
 _LEFT_OUT = 1e-5  # probability of points that are left out

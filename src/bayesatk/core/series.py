@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfc
 
-from bayesatk.core.credit import Array
 from bayesatk.core.distribution import LEVELS, Distribution, tabulated
+from bayesatk.metrics.credit import Array
 
 _FIRST = 32  # frequencies to begin with
 _ROOM = 0.08  # beside a window on either side, in its widths, for what rings at its ends

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesatk.core.credit import Array
 from bayesatk.core.nodes import Nodes
+from bayesatk.metrics.credit import Array
 
 
 @dataclass(frozen=True)

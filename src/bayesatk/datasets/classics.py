@@ -1,6 +1,6 @@
 """Published counts of successes in trials."""
 
-from bayesatk.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes, tally
 
 # (tumors, rats, groups with those counts), in the order of the book's table.
 _RATS = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from bayesatk.validation import OutcomeError
+from bayesatk.data.validation import OutcomeError
 
 if sys.version_info >= (3, 14):
     import zipfile

@@ -10,9 +10,9 @@ HumanEval writes a line ``{task_id, completion, result, passed}`` for every solu
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.rows import Rows, Trial
-from bayesatk.validation import OutcomeError, shown
 
 _TESTS = ("base", "plus")
 _STATUSES = {

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from bayesatk.columns import Columns
+from bayesatk.data.columns import Columns
+from bayesatk.data.outcomes import BINARY
+from bayesatk.data.validation import OutcomeError
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import to_columns
-from bayesatk.outcomes import BINARY
-from bayesatk.validation import OutcomeError
 
 _ENDINGS = (".csv", ".jsonl", ".parquet")
 

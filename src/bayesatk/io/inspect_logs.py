@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.rows import Rows, Trial, digest
-from bayesatk.validation import OutcomeError, is_missing, shown
 
 _MOST_EPOCHS = 1_000_000
 

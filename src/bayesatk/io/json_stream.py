@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, BinaryIO, TextIO
 
-from bayesatk.validation import OutcomeError
+from bayesatk.data.validation import OutcomeError
 
 Pairs = Callable[[list[tuple[str, object]]], object]
 

@@ -11,9 +11,9 @@ import re
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, parse
 from bayesatk.io.rows import Rows, Trial, digest
-from bayesatk.validation import OutcomeError, shown
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from bayesatk import outcomes
-from bayesatk.answers import AnswerRules, check_rules
-from bayesatk.columns import Columns
+from bayesatk.data import outcomes
+from bayesatk.data.answers import AnswerRules, check_rules
+from bayesatk.data.columns import Columns
+from bayesatk.data.outcomes import MissingPolicy, Outcomes, tally
+from bayesatk.data.tables import count_rows
+from bayesatk.data.validation import OutcomeError, is_missing
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import CORRECT_INCORRECT, count
 from bayesatk.io.sources import is_source
-from bayesatk.outcomes import MissingPolicy, Outcomes, tally
-from bayesatk.tables import count_rows
-from bayesatk.validation import OutcomeError, is_missing
 
 
 def load(

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk import tables
-from bayesatk.columns import Columns, find_columns
+from bayesatk.data import tables
+from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import read_delimited
 from bayesatk.io.records import read_array, read_lines
 from bayesatk.io.sources import Source
-from bayesatk.validation import OutcomeError, Scores, shown
 
 
 def read_one_table(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk.columns import Columns
+from bayesatk.data.columns import Columns
+from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io import code_results, inspect_logs, lm_eval, tau_bench
 from bayesatk.io.formats import LOGS, detect
 from bayesatk.io.long_tables import join_tables, read_one_table
 from bayesatk.io.rows import LogOptions, Rows
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
-from bayesatk.validation import OutcomeError, Scores, shown
 
 _LogReader = Callable[[BinaryIO, Path, str | None, Rows], None]
 

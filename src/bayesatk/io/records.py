@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import BinaryIO
 
-from bayesatk.columns import Columns, find_columns
+from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, distinct, members, parse
-from bayesatk.validation import OutcomeError, shown
 
 
 def read_lines(file: BinaryIO, columns: Mapping[str, str]) -> Columns:

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from bayesatk.validation import (
+from bayesatk.data.validation import (
     OutcomeError,
     is_missing,
     shown,

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesatk.answers import AnswerRules
-from bayesatk.columns import Columns
-from bayesatk.encoding import Table
-from bayesatk.io.rows import Rows, Trial
-from bayesatk.outcomes import BINARY, MissingPolicy
-from bayesatk.tables import count_rows
-from bayesatk.validation import (
+from bayesatk.data.answers import AnswerRules
+from bayesatk.data.columns import Columns
+from bayesatk.data.encoding import Table
+from bayesatk.data.outcomes import BINARY, MissingPolicy
+from bayesatk.data.tables import count_rows
+from bayesatk.data.validation import (
     OutcomeError,
     OutcomeWarning,
     Scores,
@@ -26,6 +25,7 @@ from bayesatk.validation import (
     is_missing,
     shown,
 )
+from bayesatk.io.rows import Rows, Trial
 
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
 

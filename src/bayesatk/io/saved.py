@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk.results import check_result
+from bayesatk.results.schema import check_result
 
 
 def save(result: xr.DataTree, path: str | Path) -> Path:

@@ -7,9 +7,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.core.prior_choice import resolve_prior
-from bayesatk.core.priors import INFLATION, BetaPrior, HyperPrior, Pooling, Prior
-from bayesatk.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.prior_choice import resolve_prior
+from bayesatk.priors import INFLATION, BetaPrior, HyperPrior, Pooling, Prior
 
 Form = Literal["full", "marginal", "inflated", "crossed"]
 COMPONENTS = ("never", "always", "between")

@@ -9,11 +9,11 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.answers import possible
-from bayesatk.core.prior_choice import resolve_category_prior
-from bayesatk.core.priors import AnswerPrior, CategoryPrior, DirichletHyperPrior, Pooling
+from bayesatk.data.answers import possible
+from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.builders import Form
-from bayesatk.outcomes import Outcomes, tally
+from bayesatk.prior_choice import resolve_category_prior
+from bayesatk.priors import AnswerPrior, CategoryPrior, DirichletHyperPrior, Pooling
 
 Array = NDArray[np.float64]
 _STATES = ("state_count", "state_repeats", "state_system")

@@ -12,8 +12,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.ballot import plurality_latent, vote_credit
-from bayesatk.core.category_credit import CategoryCredit, reachable
-from bayesatk.outcomes import Outcomes
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.metrics.category_credit import CategoryCredit, reachable
 
 Array = NDArray[np.float64]
 _CHUNK = 4_000_000

@@ -8,15 +8,15 @@ import nutpie
 import pymc as pm
 import xarray as xr
 
-from bayesatk.core.prior_choice import resolve_category_prior, resolve_crossed_prior, resolve_prior
-from bayesatk.core.priors import CategoryPrior, CrossedPrior, ModelPrior, Pooling, Prior
-from bayesatk.core.seeding import RandomSource, resolve_rng
-from bayesatk.metrics import MetricSpec, parse
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.builders import Form, build_beta_binomial, model_data
 from bayesatk.models.categories import build_dirichlet_multinomial, category_data
 from bayesatk.models.logit_normal import build_crossed
 from bayesatk.models.sampling import Settings, default_form, result
-from bayesatk.outcomes import Outcomes, tally
+from bayesatk.prior_choice import resolve_category_prior, resolve_crossed_prior, resolve_prior
+from bayesatk.priors import CategoryPrior, CrossedPrior, ModelPrior, Pooling, Prior
 
 
 @dataclass(frozen=True)

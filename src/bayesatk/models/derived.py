@@ -13,8 +13,8 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk.metrics import Metric, MetricGrid, MetricSpec
-from bayesatk.results import TARGETS, metric_dataset
+from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
+from bayesatk.results.schema import TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
 QuestionDraws = Callable[[slice], Array]

@@ -4,8 +4,8 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from bayesatk.core.seeding import RandomSource, resolve_rng
-from bayesatk.guessing import check_times, success_probabilities
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.data.chances import check_times, success_probabilities
 
 CHAINS = 4
 

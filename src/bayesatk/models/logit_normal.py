@@ -10,10 +10,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesatk.core.prior_choice import resolve_crossed_prior
-from bayesatk.core.priors import CrossedPrior
+from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.builders import coordinates, observe
-from bayesatk.outcomes import Outcomes, tally
+from bayesatk.prior_choice import resolve_crossed_prior
+from bayesatk.priors import CrossedPrior
 
 
 def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.5) -> pm.Model:

@@ -9,13 +9,13 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from bayesatk.core.priors import AnswerPrior
-from bayesatk.metrics import Metric, MetricGrid
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.models.builders import COMPONENTS
 from bayesatk.models.categories import answer_entries
 from bayesatk.models.category_draws import answer_draws, category_draws, judged_credits
 from bayesatk.models.derived import difficulty_mean, draw_metrics
-from bayesatk.outcomes import Outcomes
+from bayesatk.priors import AnswerPrior
 
 Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
 

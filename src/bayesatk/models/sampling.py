@@ -10,21 +10,21 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.asked import Asked, read_asked
-from bayesatk.citations import HOFFMAN
-from bayesatk.core.category_credit import reachable
-from bayesatk.core.prior_choice import describe_prior, resolve_crossed_prior
-from bayesatk.core.priors import AnswerPrior, CategoryPrior, CrossedPrior, ModelPrior, Pooling
-from bayesatk.core.seeding import RandomSource, resolve_rng
-from bayesatk.likelihood import log_likelihood_groups
-from bayesatk.metrics import Metric, MetricGrid, MetricSpec
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.data.asked import Asked, read_asked
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.metrics.category_credit import reachable
+from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
 from bayesatk.models.builders import COMPONENTS, Form, build_beta_binomial
 from bayesatk.models.categories import build_answers, build_dirichlet_multinomial
 from bayesatk.models.logit_normal import build_crossed
 from bayesatk.models.parts import answer_part, category_part, success_part
-from bayesatk.outcomes import Outcomes
-from bayesatk.predictive import predictive_groups
-from bayesatk.results import build, data_groups, posterior_group, root_attributes
+from bayesatk.prior_choice import describe_prior, resolve_crossed_prior
+from bayesatk.priors import AnswerPrior, CategoryPrior, CrossedPrior, ModelPrior, Pooling
+from bayesatk.results.citations import HOFFMAN
+from bayesatk.results.likelihood import log_likelihood_groups
+from bayesatk.results.predictive import predictive_groups
+from bayesatk.results.schema import build, data_groups, posterior_group, root_attributes
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back

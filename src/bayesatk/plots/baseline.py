@@ -6,9 +6,9 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk.distributions import LargestPoissonBinomial
-from bayesatk.guessing import success_probabilities
-from bayesatk.max_random import MaxOrderStatisticPoissonBinomial
+from bayesatk.data.chances import success_probabilities
+from bayesatk.guessing.distributions import LargestPoissonBinomial
+from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
 from bayesatk.plots.canvas import (
     DARK,
     GREY,
@@ -24,7 +24,7 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import probability_text, shortened
 from bayesatk.plots.request import chosen_systems
-from bayesatk.results import check_result, stored_counts
+from bayesatk.results.schema import check_result, stored_counts
 
 _TAIL = 1e-4  # probability left out on either side
 

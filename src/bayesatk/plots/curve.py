@@ -6,7 +6,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk.metrics import Metric
+from bayesatk.metrics.grid import Metric
 from bayesatk.plots.bands import simultaneous_band
 from bayesatk.plots.canvas import (
     add_legend,
@@ -24,8 +24,8 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
 from bayesatk.plots.request import chosen_curve, chosen_targets
-from bayesatk.result_tables import statistics_of
-from bayesatk.results import check_result
+from bayesatk.results.schema import check_result
+from bayesatk.results.tables import statistics_of
 
 _PER_PANEL = 4  # curves with bands that can be told apart
 _CLOSE = 0.3  # of tick labels, in powers of two

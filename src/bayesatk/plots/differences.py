@@ -7,7 +7,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk.metrics import Metric, MetricSpec
+from bayesatk.metrics.grid import Metric, MetricSpec
 from bayesatk.plots.canvas import COLORS, DARK, GREY, backend_name, finish, label_axes, set_panels
 from bayesatk.plots.forest import draw_rows, open_rows
 from bayesatk.plots.labels import (
@@ -19,7 +19,7 @@ from bayesatk.plots.labels import (
     shortened,
 )
 from bayesatk.plots.request import chosen_metrics, chosen_targets
-from bayesatk.results import check_result, metric_values
+from bayesatk.results.schema import check_result, metric_values
 
 _MOST_PAIRS = 6  # systems whose every pair is shown
 

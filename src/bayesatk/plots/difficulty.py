@@ -22,7 +22,7 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import shortened
 from bayesatk.plots.request import chosen_systems
-from bayesatk.results import check_result, stored_counts
+from bayesatk.results.schema import check_result, stored_counts
 
 _CDF_DRAWS = 1000
 _GRID = np.linspace(0.0, 1.0, 201)

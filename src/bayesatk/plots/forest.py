@@ -6,7 +6,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk.metrics import Metric, MetricSpec
+from bayesatk.metrics.grid import Metric, MetricSpec
 from bayesatk.plots.canvas import (
     COLORS,
     add_legend,
@@ -27,8 +27,8 @@ from bayesatk.plots.labels import (
     shortened,
 )
 from bayesatk.plots.request import chosen_metrics
-from bayesatk.result_tables import statistics_of
-from bayesatk.results import TARGETS, check_result, metric_values
+from bayesatk.results.schema import TARGETS, check_result, metric_values
+from bayesatk.results.tables import statistics_of
 
 _WRAP = 3
 _HALF = [0.25, 0.75]

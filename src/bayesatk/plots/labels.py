@@ -4,7 +4,7 @@ import html
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from bayesatk.metrics import Metric
+from bayesatk.metrics.grid import Metric
 
 TARGET_NAMES = {"questions": "these questions", "population": "questions like these"}
 _UNITS = {
@@ -28,7 +28,7 @@ def estimand(metric: Metric, over_k: bool = False) -> str:
 
     Examples
     --------
-    >>> from bayesatk.metrics import parse
+    >>> from bayesatk.metrics.grid import parse
     >>> estimand(parse("pass^4")[0]), estimand(parse("g-pass@8:0.5")[0], over_k=True)
     ('pass^4 (probability)', 'g-pass@k:0.5 (probability)')
     """

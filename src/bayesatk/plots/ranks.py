@@ -6,11 +6,11 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk.metrics import MetricSpec
+from bayesatk.metrics.grid import MetricSpec
 from bayesatk.plots.canvas import backend_name, finish, label_axes, open_figure, set_panels
 from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
 from bayesatk.plots.request import chosen_metrics, chosen_targets
-from bayesatk.results import check_result, metric_values
+from bayesatk.results.schema import check_result, metric_values
 
 _NIGHT = np.array([8.0, 48.0, 107.0])  # one blue: what is darker is likelier, in grey as well
 _WHITE_INK = 0.655  # where white on the cell begins to contrast more than black

@@ -5,8 +5,8 @@ from typing import Any
 
 import xarray as xr
 
-from bayesatk.metrics import FAMILIES, Metric, MetricSpec, parse
-from bayesatk.results import TARGETS, metric_grid
+from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
+from bayesatk.results.schema import TARGETS, metric_grid
 
 _MOST_PANELS = 24
 

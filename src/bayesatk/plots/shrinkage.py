@@ -7,9 +7,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.closed_form.posteriors import system_posterior
 from bayesatk.core.states import States
-from bayesatk.metrics import parse
+from bayesatk.metrics.grid import parse
 from bayesatk.plots.canvas import (
     COLORS,
     DARK,
@@ -24,7 +23,8 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import shortened
 from bayesatk.plots.request import chosen_systems
-from bayesatk.results import check_result, stored_counts, stored_prior
+from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.results.schema import check_result, stored_counts, stored_prior
 
 Array = NDArray[np.float64]
 _SMALLEST, _LARGEST = 14.0, 400.0  # areas of markers, square points

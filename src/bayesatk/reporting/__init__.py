@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from bayesatk.citations import cite
-from bayesatk.exports import presentable, provenance, tables_of
-from bayesatk.metrics import parse
-from bayesatk.outcomes import Outcomes
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.io.exports import presentable, provenance, tables_of
+from bayesatk.metrics.grid import parse
 from bayesatk.reporting.claims import claims
 from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
-from bayesatk.results import check_result, notes
+from bayesatk.results.citations import cite
+from bayesatk.results.schema import check_result, notes
 from bayesatk.verification.verify import Verification
 
 _MOST_QUESTIONS = 500

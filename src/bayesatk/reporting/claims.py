@@ -6,7 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk.comparison.systems import comparison_table
-from bayesatk.result_tables import table
+from bayesatk.results.tables import table
 from bayesatk.verification.verify import Verification
 
 _MOST = 12  # sentences about pairs of systems; the table has them all
@@ -70,7 +70,7 @@ def _differences(result: xr.DataTree) -> list[str]:
 
 
 def _baselines(result: xr.DataTree) -> list[str]:
-    from bayesatk.baseline import baseline_table
+    from bayesatk.guessing.baseline import baseline_table
 
     found = []
     for row in baseline_table(result).to_dict("records"):

@@ -1,6 +1,6 @@
 """What the metrics and the poolings are, in words that stand in a report."""
 
-from bayesatk.outcomes import Outcomes
+from bayesatk.data.outcomes import Outcomes
 
 METRICS = {
     "pass_at_k": (
@@ -73,7 +73,7 @@ def usual_metrics(data: Outcomes, success: str | None = None) -> list[str]:
 
     Examples
     --------
-    >>> from bayesatk.outcomes import tally
+    >>> from bayesatk.data.outcomes import tally
     >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
     ['pass@1,2,4', 'pass^2,4']
     """

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesatk.metrics import parse
+from bayesatk.metrics.grid import parse
 from bayesatk.verification.verify import Verification
 
 _INK = re.compile(r"#([0-6][0-9a-f])\1\1\b", re.IGNORECASE)  # black and dark grey

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.closed_form.answers import answer_draws, answer_posterior
 from bayesatk.core.ballot import plurality_latent
-from bayesatk.core.priors import AnswerPrior
+from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.categories import answer_entries, build_answers
 from bayesatk.models.category_draws import answer_draws as sampled_votes
-from bayesatk.outcomes import Outcomes, tally
+from bayesatk.posterior.answers import answer_draws, answer_posterior
+from bayesatk.priors import AnswerPrior
 from bayesatk.verification.worlds import DRAWS, THIN, Array, Metrics, Quantities, model_draws
 
 _RIGHT = 0  # the answer that is right

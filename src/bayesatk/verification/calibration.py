@@ -18,17 +18,17 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 from scipy.stats import kstest
 
-from bayesatk.batches import all_batches
-from bayesatk.citations import TALTS
-from bayesatk.core.checks import whole_number
-from bayesatk.core.prior_choice import (
+from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.batches import all_batches
+from bayesatk.metrics.grid import Metric, MetricSpec, parse
+from bayesatk.prior_choice import (
     describe_prior,
     resolve_category_prior,
     resolve_crossed_prior,
     resolve_prior,
 )
-from bayesatk.core.priors import AnswerPrior, AnyPrior, HyperPrior, Pooling
-from bayesatk.metrics import Metric, MetricSpec, parse
+from bayesatk.priors import AnswerPrior, AnyPrior, HyperPrior, Pooling
+from bayesatk.results.citations import TALTS
 from bayesatk.verification.replications import BATCH, Engine, Study, run_batch
 from bayesatk.verification.worlds import PyMCForm
 

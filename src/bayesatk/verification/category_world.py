@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesatk.closed_form.analysis import sampled_fallback
-from bayesatk.closed_form.categories import category_posterior
-from bayesatk.closed_form.category_states import CategoryStates, Judged
-from bayesatk.core.priors import CategoryPrior, DirichletHyperPrior, Pooling
 from bayesatk.models.builders import Form
+from bayesatk.posterior.analysis import sampled_fallback
+from bayesatk.posterior.categories import category_posterior
+from bayesatk.posterior.category_states import CategoryStates, Judged
+from bayesatk.priors import CategoryPrior, DirichletHyperPrior, Pooling
 from bayesatk.verification.worlds import (
     DRAWS,
     Array,
@@ -115,8 +115,8 @@ def _category_program(
     questions: int,
     scores: tuple[float, ...],
 ) -> Any:
+    from bayesatk.data.outcomes import tally
     from bayesatk.models.compiled import compile_dirichlet_multinomial
-    from bayesatk.outcomes import tally
 
     empty = np.zeros((questions, len(scores)), int)
     empty[:, 0] = 1

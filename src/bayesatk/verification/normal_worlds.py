@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from bayesatk.core.priors import CrossedPrior
 from bayesatk.models.derived import metrics_from_draws
 from bayesatk.models.logit_normal import build_logit_normal
+from bayesatk.priors import CrossedPrior
 from bayesatk.verification.worlds import (
     Array,
     Metrics,

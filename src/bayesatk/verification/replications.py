@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesatk.core.prior_choice import prior_from
-from bayesatk.core.priors import AnswerPrior, CrossedPrior, Pooling
-from bayesatk.metrics import parse
+from bayesatk.metrics.grid import parse
+from bayesatk.prior_choice import prior_from
+from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling
 from bayesatk.verification.answer_world import AnswerWorld
 from bayesatk.verification.category_world import CategoryWorld
 from bayesatk.verification.normal_worlds import CrossedWorld, LogitNormalWorld

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesatk.closed_form.posteriors import system_posterior
-from bayesatk.core.priors import INFLATION, HyperPrior, Pooling, Prior
 from bayesatk.core.states import States
 from bayesatk.models.builders import Form
+from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.priors import INFLATION, HyperPrior, Pooling, Prior
 from bayesatk.verification.worlds import (
     DRAWS,
     Array,

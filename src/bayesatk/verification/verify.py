@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtr, ndtri
 
-from bayesatk.results import check_result
+from bayesatk.results.schema import check_result
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Verdict = Literal["agree", "disagree", "inconclusive"]

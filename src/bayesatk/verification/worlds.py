@@ -7,10 +7,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.closed_form.posterior import Draws
-from bayesatk.metrics import Metric
+from bayesatk.metrics.grid import Metric
 from bayesatk.models.builders import Form
-from bayesatk.results import metric_values
+from bayesatk.posterior.posterior import Draws
+from bayesatk.results.schema import metric_values
 
 Array = NDArray[np.float64]
 Metrics = Sequence[Metric]

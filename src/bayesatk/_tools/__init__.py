@@ -1,0 +1,1 @@
+"""Argument checks, seeds, progress bars, batches of simulations."""

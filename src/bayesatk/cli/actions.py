@@ -1,0 +1,178 @@
+"""What the commands do once their arguments are read: evaluate, verify, print, save."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from bayesatk.cli.options import Pooling, pairs, print_json, write
+from bayesatk.cli.terminal import (
+    print_published_baseline,
+    print_result,
+    print_verification,
+    terminal,
+)
+
+DISAGREE = 1  # exit code
+
+
+def deliver(
+    result: Any,
+    output: Path | None,
+    as_json: bool,
+    show: Callable[[Any, Any], None],
+    data: Any = None,
+) -> None:
+    """Save a result and print it: as JSON, or as tables below the card of its data."""
+    from bayesatk.io.exports import as_json as tabulated
+
+    if as_json:
+        write(result, output)
+        print_json(tabulated(result))
+        return
+    console = terminal()
+    if data is not None:
+        console.print(data.card(), highlight=False, markup=False)
+    show(console, result)
+    write(result, output, console)
+
+
+def chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:
+    """Return the probability of guessing, from one of the two ways to say it."""
+    if (guess is None) == (labels is None):
+        raise ValueError("give either --guess PROBABILITY or --labels LABELS=QUESTIONS.")
+    if guess is not None:
+        return guess
+    told = pairs(labels, "--labels")
+    if not all(text.isdecimal() for pair in told.items() for text in pair):
+        raise ValueError(f"--labels must be LABELS=QUESTIONS, whole numbers; got {told}.")
+    return {int(name): int(value) for name, value in told.items()}
+
+
+def check_baseline(
+    files: list[str] | None,
+    guess: float | None,
+    labels: list[str] | None,
+    questions: int | None,
+    accuracy: float | None,
+    decimals: int | None,
+    output: Path | None,
+    **_: Any,
+) -> None:
+    """Refuse options of the baseline that do not go together."""
+    p = chances(guess, labels)
+    if files and (questions is not None or accuracy is not None or decimals is not None):
+        raise ValueError("--n, --accuracy and --decimals go without a FILE, which has them.")
+    if not files and output is not None:
+        raise ValueError("--output goes with a FILE; without one use --json.")
+    if not files:
+        _number_of_questions(questions, p)
+
+
+def _number_of_questions(questions: int | None, p: float | dict[int, int]) -> int:
+    """Return the number of questions of a published accuracy."""
+    if questions is not None:
+        return questions
+    if isinstance(p, dict):
+        return sum(p.values())
+    raise ValueError("give a FILE, or --n QUESTIONS with --guess.")
+
+
+def check_plan(files: list[str] | None, difficulty: list[str] | None, **_: Any) -> None:
+    """Refuse a plan from nothing, or from two things."""
+    if bool(files) == (difficulty is not None):
+        raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
+    pairs(difficulty, "--difficulty")
+
+
+def published_baseline(
+    p: float | dict[int, int],
+    questions: int | None,
+    t: float,
+    accuracy: float | None,
+    alpha: float,
+    as_json: bool,
+    options: dict[str, Any],
+) -> None:
+    """Print the expected best, and the p-value of an accuracy, from numbers alone."""
+    from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
+
+    questions = _number_of_questions(questions, p)
+    law = MaxOrderStatisticPoissonBinomial(questions, p)
+    shared = {"correlation": options["correlation"]}
+    needed = law.smallest_significant(t, alpha=alpha, **shared)
+    answer: dict[str, Any] = {
+        "n": questions,
+        "t": t,
+        "expected_best": law.max_random_baseline(t, **shared),
+        "smallest_significant": None if needed != needed else needed,
+    }
+    if accuracy is not None:
+        answer |= {"accuracy": accuracy, "p_value": law.p_value(accuracy, t, **options)}
+    if as_json:
+        print_json(answer)
+    else:
+        print_published_baseline(answer, alpha)
+
+
+def convert_logs(*args: Any, **options: Any) -> Path:
+    """Turn logs into one long table."""
+    from bayesatk.io.convert import convert as turn
+
+    return turn(*args, **options)
+
+
+def hold_against_sampler(
+    data: Any,
+    metric: list[str],
+    pooling: Pooling,
+    success: str | None,
+    seed: int | None,
+    as_json: bool,
+    output: Path | None,
+    quiet: bool,
+) -> None:
+    """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
+    from bayesatk.io.exports import as_json as tabulated
+    from bayesatk.posterior.evaluate import evaluate as run
+
+    show = terminal()
+    fit = run(data, metric, pooling=pooling, success=success, rng=seed)
+    if not as_json:
+        if not quiet:
+            show.print(data.card(), highlight=False, markup=False)
+        print_result(show, fit)
+    if not as_json and not quiet:
+        show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
+    found = sampled(data, metric, pooling, success, seed, quiet or as_json, fit, output)
+    if as_json:
+        both = tabulated(fit)
+        checked = tabulated(found)
+        both["tables"] |= checked["tables"]
+        print_json(both | {name: checked[name] for name in ("verdict", "family_error")})
+    else:
+        print_verification(show, found, str(fit.attrs["metrics"]).split())
+    if found.verdict == "disagree":
+        raise typer.Exit(DISAGREE)
+
+
+def sampled(
+    data: Any,
+    metric: Any,
+    pooling: Pooling,
+    success: str | None,
+    seed: int | None,
+    quiet: bool,
+    fit: Any,
+    output: Path | None = None,
+) -> Any:
+    """Sample the model of a closed form and hold one against the other."""
+    from bayesatk.models.sampling import sample
+    from bayesatk.verification.verify import verify as hold
+
+    progress = not quiet and sys.stderr.isatty()
+    sampled = sample(data, metric, pooling=pooling, success=success, rng=seed, progressbar=progress)
+    write(sampled, output)
+    return hold(fit, sampled)

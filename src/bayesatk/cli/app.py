@@ -1,0 +1,340 @@
+"""The ``bayesatk`` command: parse, call, print or save."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from bayesatk.cli.actions import (
+    DISAGREE,
+    chances,
+    check_baseline,
+    check_plan,
+    convert_logs,
+    deliver,
+    hold_against_sampler,
+    published_baseline,
+    sampled,
+)
+from bayesatk.cli.options import (
+    AsJson,
+    Configurations,
+    Kind,
+    Metrics,
+    Output,
+    PoolingOption,
+    Probability,
+    Quiet,
+    Rope,
+    Seed,
+    Success,
+    check_file,
+    one_line_errors,
+    pairs,
+    reads_data,
+    working,
+)
+from bayesatk.cli.terminal import (
+    print_baseline,
+    print_comparison,
+    print_plan,
+    print_result,
+    terminal,
+)
+
+_DEMO_METRICS = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
+
+app = typer.Typer(
+    help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
+    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, 2 bad input.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"bayesatk {version('bayesatk')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Exact Bayesian statistics of repeated-trial evaluation, verified by sampling."""
+
+
+@app.command(epilog="Example: bayesatk evaluate runs.csv -m pass@1,4 -m pass^4")
+@reads_data()
+def evaluate(
+    data: Any,
+    metric: Metrics,
+    pooling: PoolingOption = "partial",
+    ci_prob: Probability = 0.95,
+    ci_kind: Kind = "eti",
+    success: Success = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Exact posterior of metrics."""
+    from bayesatk.posterior.evaluate import evaluate as run
+
+    fit = run(
+        data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        progress=False if quiet or as_json else None,
+    )  # fmt: skip
+    deliver(fit, output, as_json, print_result, None if quiet else data)
+
+
+@app.command(epilog="Example: bayesatk verify runs.csv -m pass@1,4 --seed 1")
+@reads_data()
+def verify(
+    data: Any,
+    metric: Metrics,
+    pooling: PoolingOption = "partial",
+    success: Success = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Hold the closed form against PyMC; exit code 1 if they disagree."""
+    hold_against_sampler(data, metric, pooling, success, seed, as_json, output, quiet)
+
+
+@app.command(epilog="Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
+@reads_data()
+def compare(
+    data: Any,
+    metric: Metrics,
+    rope: Rope = 0.0,
+    pooling: PoolingOption = "partial",
+    ci_prob: Probability = 0.95,
+    ci_kind: Kind = "eti",
+    success: Success = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Hold every pair of systems against each other, and rank them."""
+    from bayesatk.comparison.systems import compare as hold
+    from bayesatk.posterior.evaluate import evaluate as run
+
+    progress = False if quiet or as_json else None
+    fit = run(
+        data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        progress=progress,
+    )  # fmt: skip
+    result = hold(fit, rope=rope, rng=seed, progress=progress)
+    deliver(result, output, as_json, print_comparison, None if quiet else data)
+
+
+@app.command(
+    epilog="Examples: bayesatk plan pilot.csv -m pass@4 --width 0.1; bayesatk plan -m pass@1 "
+    "--difficulty a=0.6,0.3 --difficulty b=0.65,0.3 --prob-correct 0.9"
+)
+@reads_data(optional=True, check=check_plan)
+def plan(
+    data: Any,
+    metric: Annotated[str, typer.Option("--metric", "-m", help="One metric, such as 'pass@4'.")],
+    difficulty: Annotated[
+        list[str] | None,
+        typer.Option(help="In place of a pilot: --difficulty SYSTEM=MEAN,ICC, once or twice."),
+    ] = None,
+    width: Annotated[float | None, typer.Option(help="Width of the interval to reach.")] = None,
+    prob_correct: Annotated[
+        float | None, typer.Option(help="Probability that the better of two comes out ahead.")
+    ] = None,
+    target: Annotated[
+        Literal["population", "questions"], typer.Option(help="Questions like these, or these.")
+    ] = "population",
+    trials: Annotated[str, typer.Option(help="Trials per question to consider.")] = "1,2,4,8,16",
+    correlation: Annotated[
+        float, typer.Option(help="Between the difficulties of two systems on the same questions.")
+    ] = 0.0,
+    success: Success = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Questions and trials that an evaluation needs, from a pilot or a stated difficulty."""
+    from bayesatk.comparison.planning import plan as draw_up
+    from bayesatk.metrics.grid import parse
+    from bayesatk.posterior.evaluate import evaluate as run
+
+    source: Any
+    if data is None:
+        stated = pairs(difficulty, "--difficulty")
+        source = {name: [float(part) for part in text.split(",")] for name, text in stated.items()}
+    else:
+        voted = any(one.family.on_answers for one in parse(metric))
+        source = run(data, metric, pooling="none" if voted else "partial", success=success, rng=0)
+    with working("Planning ...", quiet or as_json):
+        table = draw_up(
+            source, metric, width=width, prob_correct=prob_correct, target=target,
+            trials=[int(part) for part in trials.split(",")], correlation=correlation,
+        )  # fmt: skip
+    deliver(table, output, as_json, partial(print_plan, metric=metric))
+
+
+@app.command(
+    epilog="Examples: bayesatk baseline runs.csv --guess 0.25 -t 10; bayesatk baseline --n 100 "
+    "--guess 0.5 -t 10 --accuracy 0.6"
+)
+@reads_data(optional=True, check=check_baseline)
+def baseline(
+    data: Any,
+    guess: Annotated[
+        float | None, typer.Option("--guess", "-p", help="Probability of guessing right.")
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option("--labels", help="Questions by labels: --labels 4=80.")
+    ] = None,
+    configurations: Configurations = 10.0,
+    questions: Annotated[int | None, typer.Option("--n", "-n", help="Questions.")] = None,
+    accuracy: Annotated[float | None, typer.Option(help="Accuracy of the best.")] = None,
+    decimals: Annotated[
+        int | None, typer.Option(help="Decimals that --accuracy was rounded to.")
+    ] = None,
+    correlation: Annotated[float, typer.Option(help="Between configurations, 0 to 1.")] = 0.0,
+    alpha: Annotated[float, typer.Option(help="Level of significance.")] = 0.05,
+    pooling: PoolingOption = "partial",
+    success: Success = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Hold systems, or a published accuracy, against the best of t random guessers."""
+    p = chances(guess, labels)
+    if data is None:
+        options = {"decimals": decimals, "correlation": correlation}
+        published_baseline(p, questions, configurations, accuracy, alpha, as_json, options)
+        return
+    from bayesatk.guessing.baseline import random_baseline
+    from bayesatk.posterior.evaluate import evaluate as run
+
+    with working("Comparing with random guessers ...", quiet or as_json):
+        fit = run(
+            data if success is None else data.with_success(success), "bayes", pooling=pooling,
+            rng=seed,
+        )  # fmt: skip
+        result = random_baseline(
+            fit, p, configurations, correlation=correlation, alpha=alpha, rng=seed
+        )
+    deliver(result, output, as_json, print_baseline)
+
+
+@app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")
+@reads_data(endings=(".html", ".htm"))
+def report(
+    data: Any,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page, .html.")],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", help="Default: pass@k and pass^k, or the mean score."),
+    ] = None,
+    pooling: PoolingOption = "partial",
+    ci_prob: Probability = 0.95,
+    ci_kind: Kind = "eti",
+    success: Success = None,
+    rope: Rope = 0.0,
+    guess: Annotated[
+        float | None, typer.Option("--guess", "-p", help="Hold against random guessing, too.")
+    ] = None,
+    configurations: Configurations = 10.0,
+    with_pymc: Annotated[
+        bool, typer.Option("--verify", help="Verify by sampling with PyMC, too.")
+    ] = False,
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "Evaluation report",
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write one self-contained page: claims, tables, plots, data, methods, provenance."""
+    from bayesatk.comparison.systems import compare as hold
+    from bayesatk.guessing.baseline import random_baseline
+    from bayesatk.posterior.evaluate import evaluate as run
+    from bayesatk.reporting import report as write_page
+    from bayesatk.reporting.methods import usual_metrics
+
+    console = terminal()
+    if not quiet:
+        console.print(data.card(), highlight=False, markup=False)
+    chosen = metric or usual_metrics(data, success)
+    progress = False if quiet else None
+    fit = run(
+        data, chosen, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        progress=progress,
+    )  # fmt: skip
+    if len(data.systems) > 1:
+        fit = hold(fit, rope=rope, rng=seed, progress=progress)
+    with working("Drawing ...", quiet):
+        if guess is not None:
+            fit = random_baseline(fit, guess, configurations, rng=seed)
+    found = sampled(data, chosen, pooling, success, seed, quiet, fit) if with_pymc else None
+    with working("Drawing ...", quiet):
+        write_page(fit, output, data=data, verification=found, guess=guess, title=title)
+    console.print(f"Saved {output}", highlight=False, markup=False)
+    if found is not None and found.verdict == "disagree":
+        raise typer.Exit(DISAGREE)
+
+
+@app.command(epilog="Example: bayesatk convert logs/ -o runs.csv --answers")
+@reads_data(
+    read=convert_logs,
+    without=("missing", "score", "shared"),
+    endings=(".csv", ".jsonl", ".parquet"),
+)
+def convert(
+    data: Any,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The long table: .csv, .jsonl or .parquet.")
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Turn logs into one long table, a row per trial."""
+    path = data(output)
+    if not quiet:
+        terminal().print(f"Saved {path}", highlight=False, markup=False)
+
+
+@app.command(epilog="Example: bayesatk cite fit.nc > references.bib")
+@one_line_errors
+def cite(
+    result: Annotated[
+        Path | None, typer.Argument(help="A saved result; default: all that there is.")
+    ] = None,
+) -> None:
+    """Print BibTeX of the methods that a result used."""
+    if result is not None:
+        check_file(result)
+    from bayesatk.io.saved import load_result
+    from bayesatk.results.citations import cite as entries
+
+    print(entries(None if result is None else load_result(result)))
+
+
+@app.command(epilog="Example: bayesatk demo --seed 7")
+@one_line_errors
+def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -> None:
+    """Evaluate and verify published data: tau-bench airline, 50 tasks x 4 trials."""
+    from bayesatk.datasets import tau_bench_airline
+
+    if not as_json and not quiet:
+        terminal().print(
+            "tau-bench airline, gpt-4o (Yao et al. 2024): published pass^1..4 = .420 .273 .220 "
+            ".200\n",
+            highlight=False,
+        )
+    hold_against_sampler(
+        tau_bench_airline(), _DEMO_METRICS, "partial", None, seed, as_json, None, quiet
+    )

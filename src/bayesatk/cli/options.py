@@ -1,0 +1,331 @@
+"""What the commands have in common: reading data, writing results, refusing in one line."""
+
+import inspect
+import json
+import os
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+Pooling = Literal["partial", "none", "complete"]
+BAD_INPUT = 2
+
+Metrics = Annotated[
+    list[str],
+    typer.Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4'."),
+]
+PoolingOption = Annotated[Pooling, typer.Option(help="How questions share information.")]
+Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
+Kind = Annotated[Literal["eti", "hdi"], typer.Option(help="Kind of interval.")]
+Success = Annotated[str | None, typer.Option(help="Scores that succeed: --success 'score >= 0.5'.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the draws; recorded in the result.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no data card.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="Save as .nc or .zarr (whole), .json, .csv, .tex (tables)."
+    ),
+]
+Rope = Annotated[float, typer.Option(help="Half-width of no difference.")]
+Configurations = Annotated[
+    float, typer.Option("--t", "-t", help="Configurations tried (prompts, seeds).")
+]
+
+
+def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn the library's own refusals into one line on standard error and exit code 2."""
+
+    @wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except BrokenPipeError:  # whoever read the output has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            print(f"bayesatk: {_as_options(' '.join(str(error).split()))}", file=sys.stderr)
+            raise typer.Exit(BAD_INPUT) from None
+
+    return wrapped
+
+
+_REMEDIES = (
+    (re.compile(r"\bload\(\{.*?\}\)"), "NAME=FILE"),
+    (re.compile(r"\bcolumns=\{'(\w+)': \.\.\.\}"), r"--column \1=NAME"),
+    (re.compile(r"\bscores=\{[^}]*\}"), "--score OUTCOME=SCORE for every outcome"),
+    (re.compile(r"\banswers=True"), "--answers"),
+    (re.compile(r"\bformat=,"), "--format,"),
+    (
+        re.compile(
+            r"\b(scorer|missing|same_system|question_key|empty_output|filter|task|success)="
+            r"('[^']*')"
+        ),
+        lambda found: f"--{found[1].replace('_', '-')} {found[2]}",
+    ),
+)
+
+
+def _as_options(message: str) -> str:
+    """Write the remedies of a message as options of the command line.
+
+    Examples
+    --------
+    >>> _as_options("Choose: scorer='match'; or columns={'outcome': ...}.")
+    "Choose: --scorer 'match'; or --column outcome=NAME."
+    """
+    for pattern, option in _REMEDIES:
+        message = pattern.sub(option, message)
+    return message
+
+
+def read_options(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="Tables (.csv, .jsonl, .json, .parquet) or logs (Inspect, lm-eval, EvalPlus, "
+            "tau-bench): files, folders, NAME=FILE to name a system, - for standard input.",
+            show_default=False,
+        ),
+    ],
+    missing: Annotated[
+        Literal["error", "ignore", "wrong"], typer.Option(help="What a missing outcome means.")
+    ] = "error",
+    score: Annotated[
+        list[str] | None,
+        typer.Option("--score", help="Score of an outcome: --score C=1 --score I=0."),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", help="Column of a role: --column answer=text."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="What the files are, if names do not say.")
+    ] = None,
+    scorer: Annotated[
+        str | None, typer.Option(help="Which mark of a log: scorer, metric, or base|plus.")
+    ] = None,
+    filter: Annotated[str | None, typer.Option("--filter", help="Which filter of lm-eval.")] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Keep the answers in logs, for votes.")
+    ] = False,
+    question_key: Annotated[
+        Literal["id", "content", "unchecked"],
+        typer.Option(help="What identifies a question in logs."),
+    ] = "id",
+    same_system: Annotated[
+        Literal["error", "trials"], typer.Option(help="What a second log of a system means.")
+    ] = "error",
+    empty_output: Annotated[
+        Literal["marked", "missing"], typer.Option(help="What a wrong trial without output means.")
+    ] = "marked",
+    task: Annotated[str | None, typer.Option(help="Which task of logs, if several.")] = None,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Only questions that every system tried.")
+    ] = False,
+    quiet: Quiet = False,
+) -> tuple[Any, dict[str, Any]]:
+    """Return what to read and the options of `bayesatk.load`."""
+    scores = pairs(score, "--score")
+    options = {
+        "missing": missing, "format": format, "scorer": scorer, "filter": filter,
+        "answers": answers, "question_key": question_key, "same_system": same_system,
+        "empty_output": empty_output, "task": task, "shared": shared,
+        "columns": pairs(column, "--column"),
+        "scores": {label(name): float(value) for name, value in scores.items()} or None,
+        "progress": not quiet and sys.stderr.isatty(),
+    }  # fmt: skip
+    return _source(files), options
+
+
+def reads_data(
+    optional: bool = False,
+    check: Callable[..., None] | None = None,
+    read: Callable[..., Any] | None = None,
+    without: tuple[str, ...] = (),
+    endings: tuple[str, ...] = (".nc", ".zarr", ".json", ".csv", ".tex"),
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options by which data are read; it gets `data` (and `quiet`).
+
+    `check` takes files and the command's options, and refuses what does not go together before
+    anything heavy is imported. `read` takes source and options; default `bayesatk.load`. Options in
+    `without` are not offered.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command).parameters
+        every = inspect.signature(read_options).parameters
+        shared = {name: each for name, each in every.items() if name not in without}
+        if optional:
+            shared["files"] = shared["files"].replace(
+                annotation=Annotated[list[str] | None, *shared["files"].annotation.__metadata__],
+                default=None,
+            )
+
+        @wraps(command)
+        def wrapped(**options: Any) -> None:
+            given = {name: options[name] for name in shared}
+            kept = {name: value for name, value in options.items() if name in own}
+            _check_output(options.get("output"), given["files"] or [], endings)
+            if check is not None:
+                check(given["files"], **kept)
+            command(data=_read(read, without, **given), **kept)
+
+        parameters = shared | {name: each for name, each in own.items() if name != "data"}
+        ordered = sorted(parameters.values(), key=lambda each: each.default is not each.empty)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        signature = inspect.Signature([each.replace(kind=keyword) for each in ordered])
+        wrapped.__signature__ = signature  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+        return one_line_errors(wrapped)
+
+    return decorate
+
+
+def _check_output(output: Path | None, files: list[str], endings: tuple[str, ...]) -> None:
+    """Refuse an output that could not be written, or is an input, before anything is computed."""
+    if output is None:
+        return
+    if output.suffix not in endings:
+        raise ValueError(f"--output must end in {', '.join(endings)}; got {output.name!r}.")
+    if not output.resolve().parent.is_dir():
+        raise ValueError(f"--output must be in a folder that exists; got {str(output)!r}.")
+    inputs = [Path(name.partition("=")[2] or name) for name in files] + list(map(Path, files))
+    if output.resolve() in {path.resolve() for path in inputs}:
+        raise ValueError(f"--output must not be an input; got {str(output)!r}. Name another file.")
+
+
+def _read(
+    read: Callable[..., Any] | None,
+    without: tuple[str, ...],
+    files: list[str] | None,
+    quiet: bool,
+    **options: Any,
+) -> Any:
+    """Load the data, or return how to; warnings become lines on standard error."""
+    if not files:
+        return None
+    source, told = read_options(files, quiet=quiet, **options)
+    _check_files(source)
+    from bayesatk.io.load import load  # takes a second to import, errors before it do not
+
+    for name in without:
+        del told[f"{name}s" if name in ("score", "column") else name]
+    only_shared = told.pop("shared", False)
+
+    def call(*more: Any) -> Any:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            with _standard_input(source) as path:
+                data = (read or load)(path, *more, **told)
+        for each in caught:
+            print(f"bayesatk: warning: {_as_options(str(each.message))}", file=sys.stderr)
+        return data.shared() if only_shared else data
+
+    return call() if read is None else call
+
+
+def _source(files: list[str]) -> Any:
+    """Return paths, or paths by system where names are given."""
+    if not all(files):
+        raise ValueError("files must be named; got an empty name. Is a variable unset?")
+    named = [name.partition("=") for name in files]
+    told = [bool(equals) and not Path(f"{a}{equals}{b}").exists() for a, equals, b in named]
+    if not any(told):
+        return files[0] if len(files) == 1 else files
+    if not all(told):
+        raise ValueError(
+            f"files must be all NAME=FILE, or all without a name; got {' '.join(files)}."
+        )
+    found: dict[str, list[str]] = {}
+    for name, _, path in named:
+        found.setdefault(name, []).append(path)
+    return found
+
+
+def _check_files(source: Any) -> None:
+    """Refuse a file that is not there, in the words of `bayesatk.load`."""
+    named = list(source.values()) if isinstance(source, dict) else [source]
+    for files in named:
+        for name in [files] if isinstance(files, str) else files:
+            check_file(name)
+
+
+def check_file(name: str | Path) -> None:
+    """Refuse a file that is not there; - stands for standard input."""
+    if str(name) != "-" and not os.path.exists(name):
+        raise FileNotFoundError(f"{name}: there is no such file.")
+
+
+@contextmanager
+def _standard_input(source: Any) -> Iterator[Any]:
+    """Put standard input into a file of the right kind, if it is what to read."""
+    from bayesatk.io.formats import sniff
+
+    if source != "-":
+        yield source
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        content = sys.stdin.buffer.read(1 << 16)
+        path = Path(folder) / f"stdin{sniff(content)}"
+        with path.open("wb") as file:
+            while content:
+                file.write(content)
+                content = sys.stdin.buffer.read(1 << 20)
+        yield path
+
+
+def pairs(items: list[str] | None, option: str) -> dict[str, str]:
+    """Return NAME=VALUE arguments as a mapping."""
+    found: dict[str, str] = {}
+    for item in items or []:
+        name, equals, value = item.partition("=")
+        if not equals or not name or not value:
+            raise ValueError(f"{option} must be NAME=VALUE; got {item!r}.")
+        if name in found:
+            raise ValueError(f"{option} must name everything once; got {name!r} twice.")
+        found[name] = value
+    return found
+
+
+def label(text: str) -> str | float:
+    """Return an outcome as the readers see it: numbers are numbers."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def write(result: Any, output: Path | None, console: Console | None = None) -> None:
+    """Save a result where it was asked for, by the ending of the name."""
+    from bayesatk.io.exports import export
+    from bayesatk.io.saved import save
+
+    if output is None:
+        return
+    if output.suffix in (".json", ".csv", ".tex"):
+        export(result, output)
+    else:
+        save(result, output)
+    if console is not None:
+        console.print(f"Saved {output}", highlight=False, markup=False)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print JSON on standard output."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def working(what: str, quiet: bool) -> Any:
+    """Show on a terminal that something takes its time."""
+    if quiet or not sys.stderr.isatty():
+        return nullcontext()
+    return Console(stderr=True).status(what)

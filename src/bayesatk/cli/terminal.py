@@ -1,0 +1,258 @@
+"""What the command line prints: results as tables a person can read."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_PIPE = 160
+TARGETS = {"questions": "these", "population": "like these", "": ""}
+
+
+def terminal() -> Console:
+    """Return standard output: as wide as the terminal, or wide enough for any table in a pipe."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_PIPE)
+
+
+def print_result(console: Console, fit: Any) -> None:
+    """Print one row per system, metric and target."""
+    from bayesatk.results.schema import notes
+    from bayesatk.results.tables import table
+
+    frame = table(fit)
+    many, beyond = frame["system"].nunique() > 1, frame["prior_sensitivity"].notna().any()
+    grid = _grid(f"Posterior (pooling={fit.attrs['pooling']}, {fit.attrs['method']})")
+    if many:
+        grid.add_column("system", overflow="fold")
+    for heading in ("metric", "target"):
+        grid.add_column(heading, no_wrap=True)
+    percent = f"{100 * fit.attrs['ci_prob']:g}% {str(fit.attrs['ci_kind']).upper()}"
+    for heading in ("estimate", "mean", "sd", percent, *(["prior x"] if beyond else [])):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in frame.to_dict("records"):
+        first = row["target"] == "questions"
+        cells = [str(row["system"])] if many and first else [""] if many else []
+        cells += [str(row["metric"]) if first else "", TARGETS[str(row["target"])]]
+        cells += [_number(row["estimate"]) if first else ""]
+        cells += [f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
+        cells += [f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]"]
+        if beyond:
+            ratio = row["prior_sensitivity"]
+            cells += ["" if ratio != ratio else f"{ratio:.2f}"]
+        grid.add_row(*cells)
+    console.print(grid, markup=False)
+    if beyond:
+        console.print(
+            "prior x: sd under a weaker prior over the sd; far from 1, an answer for k > "
+            "trials is mostly prior.",
+            highlight=False,
+            markup=False,
+        )
+    if "reach_probability" in fit["posterior"]:
+        _print_categories(console, fit, percent)
+    for note in notes(fit):
+        console.print(f"Note: {note}", highlight=False, markup=False)
+
+
+def _print_categories(console: Console, fit: Any, percent: str) -> None:
+    """Print the probability to reach each category but the lowest."""
+    from bayesatk.results.tables import category_table
+
+    frame = category_table(fit)
+    frame = frame[frame["score"] > frame["score"].min()]
+    many = frame["system"].nunique() > 1
+    grid = _grid("Probability that a trial reaches a score")
+    if many:
+        grid.add_column("system", overflow="fold")
+    for heading in ("score", "target"):
+        grid.add_column(heading, no_wrap=True)
+    for heading in ("mean", "sd", percent):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in frame.to_dict("records"):
+        first = row["target"] == "questions"
+        cells = [str(row["system"]) if first else ""] if many else []
+        cells += [f">= {row['score']:g}" if first else "", TARGETS[str(row["target"])]]
+        cells += [f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
+        grid.add_row(*cells, f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]")
+    console.print(grid, markup=False)
+
+
+def _grid(title: str) -> Table:
+    return Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def _number(value: float) -> str:
+    return "k>n" if value != value else f"{value:.3f}"
+
+
+def print_verification(console: Console, found: Any, asked: list[str]) -> None:
+    """Show the quantities that were asked for, and every one that does not agree."""
+    frame = found.table.astype(object).where(found.table.notna(), "")
+    labels = [_quantity(row) for row in frame.to_dict("records")]
+    shown = [
+        (label, row)
+        for label, row in zip(labels, frame.to_dict("records"), strict=True)
+        if label in asked or row["variable"] in ("mean_p", "icc") or row["verdict"] != "agree"
+    ]
+    many = frame["system"].nunique() > 1
+    grid = _grid("Closed form against PyMC")
+    if many:
+        grid.add_column("system", overflow="fold")
+    for heading in ("quantity", "target"):
+        grid.add_column(heading, no_wrap=True)
+    for heading in ("exact", "sampled", "z mean", "z sd", "z pit", "R-hat", "ESS"):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    grid.add_column("verdict", no_wrap=True)
+    for label, row in shown:
+        grid.add_row(
+            *([str(row["system"])] if many else []), label, TARGETS[str(row.get("target", ""))],
+            f"{row['exact_mean']:.3f}", f"{row['sampled_mean']:.3f}", f"{row['z_mean']:+.1f}",
+            f"{row['z_sd']:+.1f}", f"{row['z_pit']:+.1f}", f"{row['rhat']:.3f}",
+            f"{row['ess']:.0f}", row["verdict"],
+        )  # fmt: skip
+    console.print(grid, markup=False)
+    console.print(found.summary(), highlight=False, markup=False)
+
+
+def _quantity(row: Any) -> str:
+    """Return the metric as people write it, from its variable, k and tau."""
+    from bayesatk.metrics.grid import FAMILIES
+
+    symbols = {family.variable: family.symbol for family in FAMILIES.values()}
+    symbol = symbols.get(row["variable"])
+    if symbol is None:
+        return str(row["variable"])
+    label = symbol if row.get("k", "") == "" else f"{symbol}{row['k']:g}"
+    return label if row.get("tau", "") == "" else f"{label}:{row['tau']:g}"
+
+
+def print_baseline(console: Console, result: Any) -> None:
+    """Print one row per system: accuracy, expected best guess, and what follows."""
+    from bayesatk.guessing.baseline import baseline_table
+
+    attrs = result["random_baseline"].attrs
+    grid = _grid(f"Against the best of {attrs['t']:g} random guessers")
+    grid.add_column("system", overflow="fold")
+    headings = "accuracy", "best guess", "p-value", "P(these)", "P(like)", "P(run)", "if selected"
+    for heading in headings:
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in baseline_table(result).to_dict("records"):
+        grid.add_row(
+            str(row["system"]),
+            f"{row['observed_accuracy']:.3f}",
+            f"{row['expected_best']:.3f}",
+            f"{row['p_value']:.2g}",
+            f"{row['prob_exceeds_questions']:.3f}",
+            f"{row['prob_exceeds_population']:.3f}",
+            f"{row['prob_beats']:.3f}",
+            f"{row['selected_mean']:.3f}",
+        )
+    console.print(grid, markup=False)
+    console.print(
+        "best guess: expected best accuracy of the guessers. P(these), P(like): that the true "
+        "accuracy on these questions, and on questions like these, exceeds it. P(run): that a new "
+        "run beats a new best of the guessers. if selected: accuracy that remains if the system is "
+        f"itself the best of {attrs['t']:g} tries of equal skill.",
+        highlight=False,
+        markup=False,
+    )
+
+
+def print_comparison(console: Console, result: Any) -> None:
+    """Print a row per pair, metric and target, and the sentences."""
+    from bayesatk.comparison.systems import comparison_table
+
+    frame = comparison_table(result)
+    if frame.empty:
+        console.print("Nothing to compare: no two systems tried the same question.")
+        return
+    percent = f"{100 * result.attrs['ci_prob']:g}% {str(result.attrs['ci_kind']).upper()}"
+    grid = _grid("Differences between systems (the first minus the second)")
+    grid.add_column("pair", overflow="fold")
+    for heading in ("metric", "target"):
+        grid.add_column(heading, no_wrap=True)
+    for heading in ("difference", "sd", percent, "P(better)"):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in frame.to_dict("records"):
+        first = row["target"] == "questions"
+        grid.add_row(
+            f"{row['system']} - {row['other']}" if first else "",
+            str(row["metric"]) if first else "",
+            TARGETS[str(row["target"])],
+            f"{row['mean']:+.3f}",
+            f"{row['sd']:.3f}",
+            f"[{row['ci_lower']:+.3f}, {row['ci_upper']:+.3f}]",
+            ">0.999" if row["prob_greater"] >= 0.9995 else f"{row['prob_greater']:.3f}",
+        )
+    console.print(grid, markup=False)
+    for sentence in frame.loc[frame["target"] == "population", "sentence"]:
+        console.print(sentence, highlight=False, markup=False)
+    _print_tiers(console, result)
+
+
+def _print_tiers(console: Console, result: Any) -> None:
+    """Print the tiers on questions like these, where there are more than two systems."""
+    from bayesatk.metrics.grid import parse
+    from bayesatk.results.schema import metric_values
+
+    found = result["tiers"].to_dataset().sel(target="population")
+    names = found["system"].values.tolist()
+    if len(names) < 3:
+        return
+    asked = result["constant_data"].sizes["question"]
+    ranked = int(result["tiers"].attrs["ranked_on"])
+    if not ranked:
+        console.print("No tiers: no question was tried by all systems.")
+        return
+    where = "questions like these"
+    if ranked < asked:
+        where += f", from the {ranked} of {asked} that all systems tried"
+    for metric in parse(str(result.attrs["metrics"])):
+        tier = metric_values(found, metric).values
+        groups = [
+            ", ".join(str(name) for name, own in zip(names, tier, strict=True) if own == level)
+            for level in range(1, int(tier.max()) + 1)
+        ]
+        line = f"Tiers in {metric.label} on {where}: " + " > ".join(groups)
+        console.print(line, highlight=False, markup=False)
+
+
+def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:
+    """Print the expected best, what would be significant, and the p-value of an accuracy."""
+    console = terminal()
+    t, needed = f"{answer['t']:g}", answer["smallest_significant"]
+    console.print(
+        f"Expected best accuracy of {t} random guessers on {answer['n']} questions: "
+        f"{answer['expected_best']:.4f}"
+    )
+    console.print(
+        f"Smallest accuracy with a p-value of at most {alpha:g}: "
+        + ("none" if needed is None else f"{needed:.4f}")
+    )
+    if "p_value" in answer:
+        found = answer["p_value"]
+        text = f"{found:.3g}" if isinstance(found, float) else f"{found[0]:.3g} to {found[1]:.3g}"
+        console.print(f"P(best of {t} >= {answer['accuracy']:g}): {text}")
+
+
+def print_plan(console: Console, table: Any, metric: str) -> None:
+    """Print one row per number of trials; the cheapest design is marked."""
+    two = table["prob_correct"].notna().any()
+    grid = _grid(f"Questions needed for {metric}")
+    headings = ["trials each", "questions", "total", "width", *(["P(right call)"] if two else [])]
+    for heading in (*headings, ""):
+        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for row in table.to_dict("records"):
+        reached = row["questions"] != float("inf")
+        cells = [f"{row['trials']}"]
+        cells += [f"{row[name]:,.0f}" if reached else "-" for name in ("questions", "total")]
+        cells += [f"{row['width']:.3f}"] + ([f"{row['prob_correct']:.3f}"] if two else [])
+        grid.add_row(*cells, "fewest trials" if row["cheapest"] else "")
+    console.print(grid, markup=False)
+    if (table["questions"] == float("inf")).any():
+        console.print(
+            "-: no number of questions will do with so few trials of each.",
+            highlight=False,
+            markup=False,
+        )

@@ -1,0 +1,1 @@
+"""Outcomes: whatever comes in becomes counts per system, question and category."""

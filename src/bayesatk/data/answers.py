@@ -1,0 +1,239 @@
+"""Answers given in trials: grouped by question, each right or wrong, for votes between them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.data.validation import OutcomeError, is_category, is_missing, shown
+from bayesatk.priors import AnswerPrior
+
+Ints = NDArray[np.int64]
+Normalise = Literal["exact", "strip", "casefold"] | Callable[[str], str]
+RIGHT, WRONG, UNKNOWN = 1, 0, -1
+
+
+@dataclass(frozen=True)
+class AnswerRules:
+    """How answers are compared, and what their marks and their absence mean.
+
+    Parameters
+    ----------
+    normalise : {"strip", "exact", "casefold"} or callable
+        Answers are the same when their text is the same after this: outer blanks removed and inner
+        ones made single; as they come; the first in lower case; or any function of the text. An
+        answer that becomes empty is none.
+    conflict : {"error", "majority"}
+        What equal answers to a question with different marks mean: refuse; or take the mark that
+        most of them carry (a tie is wrong). Metrics of marks keep the marks as they are.
+    unanswered : {"nobody", "exclude"}
+        A trial without an answer is a vote for nobody, drawn like any other; or never drawn.
+    merge_correct : bool
+        Whether all right answers to a question are one and the same (``"1/2"`` and ``"0.5"``).
+
+    Examples
+    --------
+    >>> AnswerRules("casefold").apply("  New   York ")
+    'new york'
+    """
+
+    normalise: Normalise = "strip"
+    conflict: Literal["error", "majority"] = "error"
+    unanswered: Literal["nobody", "exclude"] = "nobody"
+    merge_correct: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.merge_correct, bool):
+            raise OutcomeError(
+                "answer_rules: merge_correct must be true or false; got "
+                f"{shown(self.merge_correct)}."
+            )
+        for name, allowed in (
+            ("normalise", ("exact", "strip", "casefold")),
+            ("conflict", ("error", "majority")),
+            ("unanswered", ("nobody", "exclude")),
+        ):
+            value = getattr(self, name)
+            fits = isinstance(value, str) and value in allowed
+            if not fits and not (name == "normalise" and callable(value)):
+                raise OutcomeError(
+                    f"answer_rules: {name} must be one of {', '.join(map(repr, allowed))}"
+                    f"{' or a function of text' * (name == 'normalise')}; got {shown(value)}."
+                )
+
+    def apply(self, answer: object) -> str | None:
+        """Return the text by which an answer is compared; None for no answer."""
+        if is_missing(answer):
+            return None
+        text = _text(answer)
+        if callable(self.normalise):
+            try:
+                found = self.normalise(text)
+            except Exception as error:
+                raise OutcomeError(
+                    f"normalise must take any answer; it raised {type(error).__name__}: {error} "
+                    f"for {shown(text)}. Return '' for no answer."
+                ) from None
+            if not isinstance(found, str):
+                raise OutcomeError(
+                    f"normalise must return text; got {shown(found)} for {shown(text)}. Return '' "
+                    "for no answer."
+                )
+            return found or None
+        if self.normalise == "exact":
+            return text or None
+        text = " ".join(text.split())
+        return (text.casefold() if self.normalise == "casefold" else text) or None
+
+    def describe(self) -> str:
+        """Return the rules as a note for the data card."""
+        how = self.normalise if isinstance(self.normalise, str) else "a function given"
+        return (
+            f"answers: compared by {how!r}; unanswered trials: {self.unanswered}; conflicting "
+            f"marks: {self.conflict}" + "; right answers are one" * self.merge_correct
+        )
+
+
+def _text(answer: object) -> str:
+    """Return one text for 1, 1.0 and '1'."""
+    if not is_category(answer):
+        raise OutcomeError(
+            f"answers must be text or numbers; got {shown(answer)} of type "
+            f"{type(answer).__name__}. Give their text, or None where there is none."
+        )
+    if isinstance(answer, float | np.floating) and np.isfinite(answer) and answer == int(answer):
+        return str(int(answer))
+    try:
+        return str(answer)
+    except ValueError:
+        raise OutcomeError("answers must be text or numbers short enough to print.") from None
+
+
+def check_rules(rules: object) -> AnswerRules:
+    """Return the rules, or the usual ones where there are none."""
+    if rules is None:
+        return AnswerRules()
+    if not isinstance(rules, AnswerRules):
+        raise OutcomeError(
+            f"answer_rules must be an AnswerRules; got {shown(rules)}. For instance "
+            "bayesatk.AnswerRules(normalise='casefold')."
+        )
+    return rules
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Distinct answers with their counts: one entry per (system, question, answer).
+
+    Parameters
+    ----------
+    system, question : ndarray of int, shape (entries,)
+        Positions among the systems and questions of the data.
+    label : list of str
+    count : ndarray of int, shape (entries,)
+        Trials that gave the answer.
+    correct : ndarray of bool, shape (entries,)
+    unanswered : ndarray of int, shape (system, question)
+    rules : AnswerRules
+    """
+
+    system: Ints
+    question: Ints
+    label: list[str]
+    count: Ints
+    correct: NDArray[np.bool_]
+    unanswered: Ints
+    rules: AnswerRules = field(default_factory=AnswerRules)
+
+    def of(self, system: int) -> "list[Ballots]":
+        """Return the answers of one system, question by question."""
+        mine = np.flatnonzero(self.system == system)
+        mine = mine[np.argsort(self.question[mine], kind="stable")]
+        edges = np.searchsorted(
+            self.question[mine], np.arange(self.unanswered.shape[1] + 1)
+        ).tolist()
+        nobody = self.rules.unanswered == "nobody" and self.unanswered[system].any()
+        return [
+            Ballots(
+                self.count[mine[start:stop]],
+                self.correct[mine[start:stop]],
+                int(self.unanswered[system, question]) if nobody else None,
+            )
+            for question, (start, stop) in enumerate(pairwise(edges))
+        ]
+
+    def on_questions(self, kept: NDArray[np.bool_]) -> "Answers":
+        """Return the answers to some of the questions."""
+        entries = kept[self.question]
+        return replace(
+            self,
+            system=self.system[entries],
+            question=(np.cumsum(kept) - 1)[self.question[entries]],
+            label=[label for label, own in zip(self.label, entries, strict=True) if own],
+            count=self.count[entries],
+            correct=self.correct[entries],
+            unanswered=self.unanswered[:, kept],
+        )
+
+    def with_unanswered(self, more: Ints) -> "Answers":
+        """Return the answers with further trials that gave none."""
+        return replace(self, unanswered=self.unanswered + more)
+
+    def card(self) -> str:
+        """Return a line for the data card."""
+        given = self.count > 0
+        cell = self.system * self.unanswered.shape[1] + self.question
+        distinct = np.bincount(cell[given], minlength=self.unanswered.size)
+        total = np.bincount(cell, weights=self.count, minlength=self.unanswered.size)
+        most = np.zeros(self.unanswered.size)
+        np.maximum.at(most, cell, self.count)
+        seen = total > 0
+        agreement = float((most[seen] / total[seen]).mean()) if seen.any() else float("nan")
+        spread = f"{distinct.min()}/{np.median(distinct):g}/{distinct.max()}"
+        return (
+            f"  answers: {spread} distinct per question (min/median/max), mean agreement "
+            f"{agreement:.3f}, {int(self.unanswered.sum())} trials unanswered"
+        )
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """Answers to one question: their counts, which are right, and trials without any."""
+
+    count: Ints
+    correct: NDArray[np.bool_]
+    nobody: int | None
+
+
+def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
+    """Return the answers given and those that the prior lets come.
+
+    Examples
+    --------
+    >>> one = Ballots(np.array([2]), np.array([False]), None)
+    >>> possible(one, AnswerPrior()).correct.tolist()
+    [False, False, True]
+    >>> possible(one, AnswerPrior(choices=4)).correct.tolist()
+    [False, False, False, True]
+    """
+    lacking = prior.unseen_correct and not ballots.correct.any()
+    wrong = prior.unseen
+    if prior.choices is not None:
+        given = len(ballots.count)
+        wrong = prior.choices - given - lacking
+        if wrong < 0:
+            raise OutcomeError(
+                f"answer_prior: choices must be at least the answers of every question; got "
+                f"{prior.choices}, and a question with {given} distinct answers"
+                f"{', none of them right' if lacking else ''}. Compare answers otherwise "
+                "(AnswerRules(normalise=)), or leave out choices."
+            )
+    more = np.array([False] * wrong + [True] * lacking, bool)
+    return Ballots(
+        np.concatenate([ballots.count, np.zeros(len(more), np.int64)]),
+        np.concatenate([ballots.correct, more]),
+        ballots.nobody,
+    )

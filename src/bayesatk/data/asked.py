@@ -1,0 +1,116 @@
+"""What is asked of `evaluate` or `sample`: data, metrics and priors held against each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.prior_trials import read_prior_trials
+from bayesatk.data.validation import OutcomeError
+from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
+from bayesatk.prior_choice import resolve_category_prior, resolve_prior
+from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Data, metrics, and priors that fit them.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    requested : tuple of Metric
+    pooling : Pooling
+    prior : Prior or CategoryPrior
+        The latter where metrics judge scored categories.
+    answer_prior : AnswerPrior
+    prior_counts : ndarray, shape (system, question, category), optional
+        Prior trials, discounted.
+    notes : list of str
+        What a reader should know of the prior trials.
+    """
+
+    outcomes: Outcomes
+    requested: tuple[Metric, ...]
+    pooling: Pooling
+    prior: Prior | CategoryPrior
+    answer_prior: AnswerPrior
+    prior_counts: NDArray[np.float64] | None
+    notes: list[str]
+
+    @property
+    def on_categories(self) -> bool:
+        """Whether metrics judge scored categories."""
+        return isinstance(self.prior, CategoryPrior)
+
+    @property
+    def votes(self) -> list[Metric]:
+        """Votes between answers."""
+        return [one for one in self.requested if one.family.on_answers]
+
+
+def read_asked(
+    data: object,
+    metrics: MetricSpec,
+    *,
+    pooling: Pooling,
+    prior: object,
+    success: str | None,
+    prior_trials: object,
+    prior_weight: float,
+    answer_prior: AnswerPrior | None,
+    ci_prob: float,
+    keep: Sequence[str],
+) -> Asked:
+    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
+    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    if not 0.0 < ci_prob < 1.0:
+        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
+    if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
+        raise ValueError(
+            f"keep must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
+        )
+    requested = parse(metrics)
+    if success is not None:
+        scored = [one.label for one in requested if one.family.category is not None]
+        if scored:
+            raise OutcomeError(
+                f"success turns scores into right and wrong, and {', '.join(scored)} would no "
+                "longer be about scores. Evaluate metrics of scores without success=."
+            )
+        outcomes = outcomes.with_success(success)
+    on_categories = check_judged(requested, outcomes.binary, pooling, prior_trials is not None)
+    _check_priors(requested, prior_trials, prior_weight, answer_prior)
+    before = None
+    notes: list[str] = []
+    if prior_trials is not None:
+        before, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
+    resolved: Prior | CategoryPrior = (
+        resolve_category_prior(pooling, prior) if on_categories else resolve_prior(pooling, prior)
+    )
+    return Asked(
+        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), before, notes
+    )
+
+
+def _check_priors(
+    requested: tuple[Metric, ...],
+    prior_trials: object,
+    prior_weight: float,
+    answer_prior: AnswerPrior | None,
+) -> None:
+    """Refuse priors of the wrong kind, and those that would have no effect."""
+    voted = [one.label for one in requested if one.family.on_answers]
+    if answer_prior is not None and not voted:
+        raise ValueError(
+            f"answer_prior must be left out without a vote between answers; got {answer_prior!r}. "
+            "Votes are 'plurality@k'."
+        )
+    if answer_prior is not None and not isinstance(answer_prior, AnswerPrior):
+        raise ValueError(f"answer_prior must be an AnswerPrior; got {answer_prior!r:.80}.")
+    if prior_trials is None and prior_weight != 1.0:
+        raise ValueError(
+            f"prior_weight must be left out without prior_trials; got {prior_weight!r}."
+        )

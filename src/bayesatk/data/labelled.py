@@ -1,0 +1,195 @@
+"""Success counts, counts Datasets and DataArrays: data that may bring their own labels."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.data.encoding import (
+    CODE_INVALID,
+    CODE_MISSING,
+    Table,
+    encode,
+    read_nested,
+    refuse,
+)
+from bayesatk.data.validation import (
+    OutcomeError,
+    Scores,
+    as_coordinate,
+    check_counts,
+    check_scores,
+    check_total,
+    check_trials,
+)
+
+_DIMS = ("system", "question", "trial")
+Labels = dict[str, list[Any]]
+
+
+def read_successes(data: object, trials: object) -> Table:
+    """Read success counts and trials, (question,) or (system, question)."""
+    data, labels = _unlabel(data, "successes")
+    trials, others = _unlabel(trials, "trials")
+    if labels and others and labels != others:
+        raise OutcomeError(
+            "successes and trials must have the same labels in the same order; got "
+            f"{labels!s:.200} and {others!s:.200}. Reindex one like the other."
+            " Or pass plain arrays: Use .to_numpy()."
+        )
+    hits, runs = check_counts(data, "successes"), check_counts(trials, "trials")
+    if hits.ndim not in (1, 2) or hits.size == 0:
+        raise OutcomeError(
+            "successes must be a non-empty vector (question,) or matrix (system, question); got "
+            f"shape {hits.shape}."
+        )
+    try:
+        runs = np.broadcast_to(runs, hits.shape)
+    except ValueError:
+        raise OutcomeError(
+            f"trials must be one number or match successes; got shape {runs.shape} for "
+            f"{hits.shape} successes."
+        ) from None
+    check_total(runs, "trials")
+    check_trials(runs, "trials")
+    if (hits > runs).any():
+        where = tuple(int(i) for i in np.argwhere(hits > runs)[0])
+        raise OutcomeError(
+            f"successes must not exceed trials; got {hits[where]} successes in {runs[where]} "
+            f"trials at position {where}. Is the order (successes, trials)?"
+        )
+    hits, runs = np.atleast_2d(hits), np.atleast_2d(runs)
+    table = Table.from_counts(np.stack([runs - hits, hits], axis=-1), np.zeros(hits.shape, int))
+    labels = labels or others
+    return table.labelled(labels.get("system"), labels.get("question"))
+
+
+def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
+    """Split counts that carry labels into a plain array and the labels."""
+    if isinstance(values, xr.Dataset | pd.DataFrame):
+        raise OutcomeError(
+            f"{name} must be an array of counts; got a {type(values).__name__}. Pass one of its "
+            "columns or variables; a table of outcomes needs no trials."
+        )
+    if isinstance(values, pd.Series):
+        plain = isinstance(values.index, pd.RangeIndex)
+        return values.to_numpy(), {} if plain else {"question": values.index.tolist()}
+    if not isinstance(values, xr.DataArray) or not values.dims:
+        return values, {}
+    if set(values.dims) not in ({"question"}, {"system", "question"}):
+        raise OutcomeError(
+            f"{name} must have the dims (question) or (system, question); got {values.dims}. "
+            "Rename them with .rename(...)."
+        )
+    dims = [dim for dim in _DIMS if dim in values.dims]
+    return values.transpose(*dims).values, _labels(values)
+
+
+def _labels(values: xr.DataArray | xr.Dataset) -> Labels:
+    """Labels of systems and questions, where the object has them."""
+    found: Labels = {}
+    for dim in ("system", "question"):
+        if dim in values.indexes:
+            found[dim] = values.indexes[dim].tolist()
+        elif dim in values.coords and values.coords[dim].ndim == 0:
+            found[dim] = [values.coords[dim].values.item()]
+    return found
+
+
+def read_data_array(data: xr.DataArray, scale: Scores) -> Table:
+    """Read outcomes with the dims (question, trial) or (system, question, trial)."""
+    extra = set(data.dims) - set(_DIMS)
+    if extra or not {"question", "trial"} <= set(data.dims):
+        raise OutcomeError(
+            "a DataArray of outcomes must have the dims (question, trial) or (system, question, "
+            f"trial); got {data.dims}. Rename them with .rename(...)."
+        )
+    if "trial" in data.indexes:
+        as_coordinate(data.indexes["trial"].tolist(), "trials")
+    ordered = data.transpose(*(dim for dim in _DIMS if dim in data.dims))
+    labels = _labels(data)
+    table = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
+    return table.labelled(labels.get("system"), labels.get("question"))
+
+
+def _lazily(data: xr.DataArray, scale: Scores) -> Table:
+    """Count a dask array block by block: outcomes are never in memory all at once."""
+    if 0 in data.shape:
+        return read_nested(np.empty(data.shape), scale)
+    codes = xr.apply_ufunc(
+        encode, data, kwargs={"scores": scale}, dask="parallelized", output_dtypes=[np.int16]
+    )
+    slots = [CODE_INVALID, CODE_MISSING, *range(len(scale))]
+    counts = xr.Dataset({str(slot): (codes == slot).sum("trial") for slot in slots}).compute()
+    if "system" not in counts.dims:
+        counts = counts.drop_vars("system", errors="ignore").expand_dims("system")
+    invalid, missing, *known = (counts[str(slot)].transpose(*_DIMS[:2]).values for slot in slots)
+    if invalid.any():
+        first = dict(zip(_DIMS, (int(i) for i in np.argwhere(invalid)[0]), strict=False))
+        row = data.isel({dim: first[dim] for dim in _DIMS[:2] if dim in data.dims}).compute()
+        wrong = np.flatnonzero(encode(row.values, scale) == CODE_INVALID)[0]
+        names = [dim for dim in _DIMS[:2] if dim in data.dims]
+        place = ", ".join(f"{dim} {first[dim]}" for dim in names) + f", trial {wrong}"
+        raise refuse(row.values.tolist()[wrong], place, scale)
+    return Table.from_counts(np.stack(known, axis=-1), missing)
+
+
+def read_counts(data: xr.Dataset) -> tuple[Table, Scores]:
+    """Read a counts Dataset and the scores of its categories."""
+    if "count" not in data or "score" not in data.variables:
+        raise OutcomeError(
+            "a counts Dataset must hold count(system, question, category) and score(category); "
+            f"got variables {list(data.variables)}."
+        )
+    count = data["count"]
+    sizes = _oriented(count, "count", ("system", "question", "category"))
+    checked = check_counts(sizes, "count")
+    scale = _scale(data)
+    gaps: NDArray[np.int64] = np.zeros(checked.shape[:2], np.int64)
+    if "missing" in data:
+        gaps = check_counts(
+            _oriented(data["missing"], "missing", ("system", "question")), "missing"
+        )
+        if gaps.shape != checked.shape[:2]:
+            raise OutcomeError(
+                f"missing must match count; got shape {gaps.shape} for {checked.shape}."
+            )
+        check_total(checked.sum(axis=-1) + gaps, "count plus missing")
+    check_trials(checked.sum(axis=-1) + gaps, "count")
+    if checked.size == 0:
+        raise OutcomeError(
+            f"count must hold at least one system and question; got shape {checked.shape}."
+        )
+    labels = _labels(data)
+    table = Table.from_counts(checked, gaps)
+    return table.labelled(labels.get("system"), labels.get("question")), scale
+
+
+def _oriented(values: xr.DataArray, name: str, dims: tuple[str, ...]) -> Any:
+    """Return the array in the order of dims; the system may be left out."""
+    if "system" not in values.dims:
+        values = values.drop_vars("system", errors="ignore").expand_dims("system")
+    if set(values.dims) != set(dims):
+        raise OutcomeError(
+            f"{name} must have the dims {', '.join(dims)}; got {values.dims}. Rename or select "
+            "them."
+        )
+    return values.transpose(*dims).values
+
+
+def _scale(data: xr.Dataset) -> Scores:
+    """Scores by category; categories without a name are named by their score's position."""
+    score = data["score"]
+    if score.dims != ("category",) or score.size < 2:
+        raise OutcomeError(
+            "score must have the one dim category, with at least two categories; got dims "
+            f"{score.dims} and size {score.size}."
+        )
+    names = list(range(score.size))
+    if "category" in data.indexes:
+        names = data.indexes["category"].tolist()
+    if as_coordinate(names, "categories").size != score.size:
+        raise OutcomeError("categories must match score in number.")
+    return check_scores(dict(zip(names, score.values.tolist(), strict=True)))

@@ -1,0 +1,368 @@
+"""The data: outcomes of repeated trials, reduced to counts per (system, question, category).
+
+`tally` accepts what people have (arrays, ragged lists, success counts, long tables, xarray
+objects) and refuses what it cannot read, naming the cell, the rule and the remedy. Reading files
+is `bayesatk.io.load`, which ends here too.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.data import encoding, labelled, tables
+from bayesatk.data.answer_arrays import read_answers
+from bayesatk.data.answers import AnswerRules, Answers, check_rules
+from bayesatk.data.data_card import data_card
+from bayesatk.data.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
+
+MissingPolicy = Literal["error", "ignore", "wrong"]
+
+BINARY: Scores = {0: 0.0, 1: 1.0}
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Counts of outcomes, aligned on systems and questions.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        ``count(system, question, category)`` and ``missing(system, question)``, int64, with the
+        coordinate ``score(category)``.
+    notes : tuple of str
+        What was assumed on the way in; shown on the data card and kept in results.
+    answers : Answers, optional
+        The distinct answers given, for votes between them.
+    sources : tuple of (str, str)
+        Name and SHA-256 of every file that was read.
+    """
+
+    dataset: xr.Dataset
+    notes: tuple[str, ...] = ()
+    answers: Answers | None = None
+    sources: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def trials(self) -> xr.DataArray:
+        """Observed trials per system and question."""
+        return self.dataset["count"].sum("category").rename("trials")
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are two categories, scored 0 and 1."""
+        return sorted(self.dataset["score"].values.tolist()) == [0.0, 1.0]
+
+    def with_success(self, rule: str) -> "Outcomes":
+        """Return right and wrong, by a rule on the scores of the categories.
+
+        Parameters
+        ----------
+        rule : str
+            ``"score >= 0.5"`` or ``"score > 0.5"``: what counts as a success.
+
+        Examples
+        --------
+        >>> data = tally([["no", "part", "yes"]], scores={"no": 0, "part": 0.5, "yes": 1})
+        >>> data.with_success("score >= 0.5").successes.values.tolist()
+        [[2]]
+        """
+        scores = self.dataset["score"].values
+        succeeds = _succeeds(rule, scores)
+        count = self.dataset["count"].values
+        pair = np.stack([count[..., ~succeeds].sum(-1), count[..., succeeds].sum(-1)], axis=-1)
+        names = self.dataset["category"].values[succeeds].tolist()
+        dataset = xr.Dataset(
+            {
+                "count": (("system", "question", "category"), pair),
+                "missing": self.dataset["missing"],
+            },
+            coords={
+                "system": self.dataset["system"], "question": self.dataset["question"],
+                "category": ["0", "1"], "score": ("category", [0.0, 1.0]),
+            },
+            attrs=self.dataset.attrs,
+        )  # fmt: skip
+        note = f"success is {rule}: {', '.join(map(str, names))}"
+        return replace(self, dataset=dataset, notes=(*self.notes, note))
+
+    @property
+    def successes(self) -> xr.DataArray:
+        """Successful trials per system and question; the data must be binary."""
+        scores = self.dataset["score"].values
+        if not self.binary:
+            raise OutcomeError(
+                "data must have two categories, scored 0 and 1, for a metric of successes; got "
+                f"scores {scores.tolist()}. Say which succeed, as in success='score >= 0.5' or "
+                "bayesatk.tally(data).with_success('score >= 0.5')."
+            )
+        correct = self.dataset["count"].isel(category=int(np.argmax(scores)), drop=True)
+        return correct.rename("successes")
+
+    def shared(self) -> "Outcomes":
+        """Return the outcomes of the questions that every system tried.
+
+        Examples
+        --------
+        >>> data = tally({"a": [[1], [0]], "b": [[1], [None]]}, missing="ignore").shared()
+        >>> data.trials.values.tolist(), data.notes[-1]
+        ([[1], [1]], 'questions that every system tried: 1 of 2')
+        """
+        kept = (self.trials > 0).all("system").values
+        if not kept.any():
+            raise OutcomeError(
+                "systems must share a question; none was tried by all of them. Compare fewer."
+            )
+        note = f"questions that every system tried: {int(kept.sum())} of {len(kept)}"
+        answers = None if self.answers is None else self.answers.on_questions(kept)
+        dataset = self.dataset.isel(question=kept)
+        return replace(self, dataset=dataset, notes=(*self.notes, note), answers=answers)
+
+    def sha256(self) -> str:
+        """Return a digest of the counts with their labels and scores."""
+        found = hashlib.sha256()
+        for name in ("count", "missing", "system", "question", "category", "score"):
+            values = self.dataset[name].values
+            if values.dtype == object:
+                values = np.array([str(value) for value in values.ravel().tolist()])
+            found.update(f"{name} {values.shape} {values.dtype.str}".encode())
+            found.update(np.ascontiguousarray(values).tobytes())
+        return found.hexdigest()
+
+    @property
+    def systems(self) -> list[Any]:
+        """System labels."""
+        return list(self.dataset["system"].values.tolist())
+
+    def card(self) -> str:
+        """Return the data card: what is there, what is missing, what was assumed."""
+        return data_card(self.dataset, self.answers, self.notes)
+
+    def __str__(self) -> str:
+        return self.card()
+
+    __repr__ = __str__
+
+
+def tally(
+    data: object,
+    *,
+    trials: object = None,
+    systems: Sequence[object] | None = None,
+    questions: Sequence[object] | None = None,
+    scores: Mapping[Any, float] | None = None,
+    missing: MissingPolicy = "error",
+    columns: Mapping[str, str] | None = None,
+    answers: object = None,
+    reference: object = None,
+    answer_rules: AnswerRules | None = None,
+) -> Outcomes:
+    """Reduce outcomes of repeated trials to counts.
+
+    Parameters
+    ----------
+    data : array_like, mapping, table, xarray object or Outcomes
+        One of: an array (question, trial) or (system, question, trial); a list of rows of unequal
+        length; a mapping {system: array or rows}; a vector of success counts with `trials`, or
+        the tuple ``(successes, trials)``; a long table (pandas, polars, pyarrow) with a row per
+        trial; a DataArray with dimensions from (system, question, trial); a counts Dataset.
+    trials : int or array_like of int, optional
+        Trials per question; then `data` holds success counts.
+    systems, questions : sequence, optional
+        Labels; default ``"system"`` (or 0, 1, ...) and 0, 1, ....
+    scores : mapping, optional
+        Score of every outcome that may occur, as in ``{"I": 0, "C": 1}``. Default ``{0: 0, 1: 1}``
+        (False and True count as 0 and 1).
+    missing : {"error", "ignore", "wrong"}
+        What a NaN or None outcome means: refuse; leave out; or count as the lowest score. A
+        question that a system never ran is left out under "ignore" and refused under both others,
+        for it is not known how many trials would count.
+    columns : mapping, optional
+        Names of the table's columns by role: ``{"system": ..., "question": ..., "trial": ...,
+        "outcome": ...}``. Default: the usual names are looked for. ``"answer"`` names a column of
+        answers, for votes between them; with ``"reference"``, the column of right answers, no
+        outcome is needed.
+    answers : array_like or mapping, optional
+        The answer of every trial, arranged like `data`; None or "" where there is none.
+    reference : sequence or mapping, optional
+        The right answer, or a list of them, of every question (by position, or by label); `data`
+        is then None.
+    answer_rules : AnswerRules, optional
+        How answers are compared, and what conflicting marks and absent answers mean.
+
+    Returns
+    -------
+    Outcomes
+        Print it to see the data card.
+
+    Raises
+    ------
+    OutcomeError
+        An outcome without a score, a fractional or impossible count, a missing outcome under
+        ``missing="error"``, a repeated (system, question, trial), nothing at all, or dimensions
+        that do not fit; the message names the first offending cell. It is a ValueError.
+
+    Examples
+    --------
+    >>> data = tally([[0, 1, 1, 0, 1], [1, 1, 0, 1]])
+    >>> data.successes.values.tolist(), data.trials.values.tolist()
+    ([[3, 3]], [[5, 4]])
+    """
+    scale = check_options(scores, missing)
+    rules = check_rules(answer_rules)
+    if answers is not None:
+        _refuse_given("answers in arrays", columns=columns, trials=trials)
+        table = read_answers(data, answers, reference, rules, scale, systems, questions)
+        return finish(table, scale, missing)
+    _refuse_given("data without answers=", reference=reference)
+    labels = {"systems": systems, "questions": questions}
+    if isinstance(data, Outcomes | xr.Dataset) and trials is None:
+        _refuse_given("data that are counts already", scores=scores, columns=columns)
+        return _from_counts(data, missing, **labels)
+    note: tuple[str, ...] = ()
+    if trials is None and isinstance(data, tuple) and len(data) == 2:
+        (data, trials), note = data, ("the pair was read as (successes, trials)",)
+    if trials is not None:
+        _refuse_given("success counts", scores=scores, columns=columns)
+        table = labelled.read_successes(data, trials)
+        return finish(replace(table, notes=note), scale, missing, **labels)
+    if tables.is_table(data):
+        return finish(
+            tables.count_rows(tables.read_table(data, columns or {}), scale, rules),
+            scale, missing, **labels,
+        )  # fmt: skip
+    _refuse_given("data without columns", columns=columns)
+    if isinstance(data, xr.DataArray):
+        table = labelled.read_data_array(data, scale)
+    else:
+        table = encoding.read_nested(data, scale)
+    return finish(table, scale, missing, **labels)
+
+
+def check_options(scores: object, missing: object) -> Scores:
+    """Return the score mapping, and refuse a policy that is none."""
+    if not isinstance(missing, str) or missing not in ("error", "ignore", "wrong"):
+        raise OutcomeError(f"missing must be 'error', 'ignore' or 'wrong'; got {shown(missing)}.")
+    return check_scores(BINARY if scores is None else scores)
+
+
+def _succeeds(rule: str, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which categories succeed under a rule such as ``score >= 0.5``."""
+    found = re.fullmatch(r"\s*score\s*(>=|>)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
+    try:
+        bound = float(found.group(2)) if found else math.nan
+    except ValueError:
+        bound = math.nan
+    if found is None or not math.isfinite(bound):
+        raise OutcomeError(
+            f"success must be 'score >= NUMBER' or 'score > NUMBER'; got {shown(rule)}. To count "
+            "single categories as successes, score them 1 and the others 0."
+        )
+    succeeds = scores >= bound if found.group(1) == ">=" else scores > bound
+    if succeeds.all() or not succeeds.any():
+        raise OutcomeError(
+            f"success must split the scores {sorted(scores.tolist())}; {rule!r} holds for "
+            f"{'all' if succeeds.all() else 'none'} of them. Choose a bound between them."
+        )
+    return np.asarray(succeeds)
+
+
+def _refuse_given(what: str, **options: object) -> None:
+    """Refuse options that would have no effect."""
+    for name, value in options.items():
+        if value is not None and (not isinstance(value, Mapping) or value):
+            raise OutcomeError(
+                f"{name} must be left out for {what}; got {shown(value)}, which would have no "
+                "effect. Leave it out."
+            )
+
+
+def _from_counts(
+    data: Outcomes | xr.Dataset, missing: MissingPolicy, systems: object, questions: object
+) -> Outcomes:
+    """Take counts whose missing policy is applied already, or apply it."""
+    if isinstance(data, Outcomes) and (systems, questions, missing) == (None, None, "error"):
+        return data
+    dataset, notes = (data.dataset, data.notes) if isinstance(data, Outcomes) else (data, ())
+    table, scale = labelled.read_counts(dataset)
+    answers = data.answers if isinstance(data, Outcomes) else None
+    table = replace(table, notes=notes, answers=answers)
+    applied = dataset.attrs.get("missing_policy")
+    if applied in (None, "error"):
+        return finish(table, scale, missing, systems, questions)
+    check_options(None, applied)
+    if missing not in ("error", applied):
+        raise OutcomeError(
+            f"missing must be left out or {applied!r}, the policy by which these counts were made; "
+            f"got {missing!r}. Use the outcomes themselves for another policy."
+        )
+    return _canonical(table.labelled(systems, questions), scale, applied)
+
+
+def finish(
+    table: encoding.Table,
+    scale: Scores,
+    missing: MissingPolicy,
+    systems: object = None,
+    questions: object = None,
+) -> Outcomes:
+    """Label the counts, apply the missing policy and build the canonical Dataset."""
+    table = table.labelled(systems, questions)
+    for labels, name in ((table.systems, "systems"), (table.questions, "questions")):
+        as_coordinate(labels, name)
+    absent = (table.count.sum(axis=-1) == 0) & (table.missing == 0)
+    gaps = table.missing + absent
+    if not gaps.any():
+        return _canonical(table, scale, missing)
+    lacking, unrun = int(table.missing.sum()), int(absent.sum())
+    first = tuple(int(i) for i in np.argwhere(absent if missing == "wrong" else gaps)[:1].ravel())
+    if missing == "error" or (missing == "wrong" and unrun):
+        where = f"system {table.systems[first[0]]!r}, question {table.questions[first[1]]!r}"
+        what = "has no trials" if absent[first] else f"has {table.missing[first]} missing outcomes"
+        remedy = (
+            "Say what they mean: bayesatk.tally(data, missing='ignore') leaves them out, "
+            "bayesatk.tally(data, missing='wrong') counts them as the lowest score."
+            if missing == "error"
+            else "Nobody knows how many trials to count as wrong. Use bayesatk.tally(data, "
+            "missing='ignore'), or give the missing outcomes as None."
+        )
+        raise OutcomeError(
+            f"missing: {where} {what} ({lacking} missing outcomes and {unrun} questions never run "
+            f"in all). {remedy}"
+        )
+    count, answers = table.count.copy(), table.answers
+    if missing == "wrong":
+        count[..., int(np.argmin(list(scale.values())))] += table.missing
+        answers = answers.with_unanswered(table.missing) if answers else None
+    note = (
+        f"missing={missing!r}: {lacking} outcomes missing, {unrun} (system, question) cells never "
+        "run"
+    )
+    noted = replace(table, count=count, notes=(*table.notes, note), answers=answers)
+    return _canonical(noted, scale, missing)
+
+
+def _canonical(table: encoding.Table, scale: Scores, policy: str) -> Outcomes:
+    """Build the canonical Dataset."""
+    if not table.count.any():
+        raise OutcomeError("data must hold at least one outcome; got no trials at all.")
+    dataset = xr.Dataset(
+        {
+            "count": (("system", "question", "category"), table.count),
+            "missing": (("system", "question"), table.missing),
+        },
+        coords={
+            "system": as_coordinate(table.systems, "systems"),
+            "question": as_coordinate(table.questions, "questions"),
+            "category": [str(label) for label in scale],
+            "score": ("category", list(scale.values())),
+        },
+        attrs={"missing_policy": policy},
+    )
+    return Outcomes(dataset, table.notes, table.answers)

@@ -1,0 +1,1 @@
+"""The random baseline: the best of several random guessers."""

@@ -1,0 +1,333 @@
+"""The max random baseline: expected best accuracy of t random guessers, and its p-values.
+
+Yauney and Mimno 2024, "Stronger Random Baselines for In-Context Learning" (arXiv:2404.13020).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesatk.data.chances import (
+    check_times,
+    correct_counts,
+    positive_whole,
+    success_probabilities,
+)
+from bayesatk.guessing.distributions import Immutable, LargestPoissonBinomial, PoissonBinomial
+
+Array = NDArray[np.float64]
+_LARGEST = 709.0  # log of the largest double
+
+
+class PValueRange(NamedTuple):
+    """Smallest and largest p-value of the counts that a rounded accuracy can stand for."""
+
+    low: float
+    high: float
+
+
+class MaxOrderStatisticPoissonBinomial(Immutable):
+    """Best of t random guessers on n examples; the work is done once, for any t.
+
+    Parameters
+    ----------
+    n : int
+        Examples.
+    p : float, mapping or array_like
+        Probability of guessing right: one for all, {labels: examples}, or one per example.
+    trials : int
+        Guesses per example; the best configuration is the one with the highest mean over all of
+        them, and counts are out of ``n * trials``.
+
+    Raises
+    ------
+    ValueError
+        For a probability outside [0, 1] or NaN, ``n`` or ``trials`` below 1, a length that is not
+        n, ``t`` below 1, or an accuracy that is no count out of ``n * trials``.
+
+    Notes
+    -----
+    With X the number right of one guesser (Poisson-binomial) and F its distribution function,
+    ``P(max <= x) = F(x)^t``, ``E[max] = sum_x 1 - F(x)^t`` and ``P(max >= x) = -expm1(t log1p(-P(X
+    >= x)))``. Relative error of p-values at most 1e-12 down to 1e-300, for t up to 1e12; absolute
+    error of ``E[max]/n`` at most 1e-15.
+
+    Examples
+    --------
+    >>> coin = MaxOrderStatisticPoissonBinomial(100, 0.5)
+    >>> round(coin.max_random_baseline(10), 10), round(coin.p_value(0.6, 10), 10)
+    (0.5767798067, 0.2506606659)
+    >>> coin.smallest_significant(10), coin.largest_significant_t(0.6)
+    (0.64, 1)
+    """
+
+    def __init__(self, n: int, p: object, *, trials: int = 1) -> None:
+        values = success_probabilities(n, p)
+        repeats = positive_whole("trials", trials, "guesses per example")
+        self._set(n=len(values), trials=repeats, _one=PoissonBinomial(np.repeat(values, repeats)))
+
+    n: int
+    trials: int
+    _one: PoissonBinomial
+
+    def __repr__(self) -> str:
+        return f"MaxOrderStatisticPoissonBinomial(n={self.n}, trials={self.trials})"
+
+    @property
+    def marks(self) -> int:
+        """Marks that an accuracy is a share of: ``n * trials``."""
+        return self.n * self.trials
+
+    def at(self, t: float, *, correlation: float = 0.0) -> LargestPoissonBinomial:
+        """Frozen distribution of the best count, in scipy's vocabulary.
+
+        Parameters
+        ----------
+        t : float
+            Configurations tried, a real number >= 1.
+        correlation : float
+            Of the normal scores of any two configurations' counts (one common factor), in [0, 1].
+        """
+        return self._one.largest_of(t, correlation=correlation)
+
+    def max_random_baseline(self, t: float = 10, *, correlation: float = 0.0) -> float:
+        """Return the expected best accuracy of t guessers."""
+        return self.expectation(t, correlation=correlation) / self.marks
+
+    def expectation(self, t: float, *, correlation: float = 0.0) -> float:
+        """Return the expected best number correct."""
+        return self.at(t, correlation=correlation).mean()
+
+    def pmf(self, k: ArrayLike, t: ArrayLike) -> Array:
+        """Probability that the best of t has exactly k correct; broadcasts over k and t."""
+        return self._over(k, t, "pmf")
+
+    def F(self, k: ArrayLike, t: ArrayLike) -> Array:
+        """Probability that the best of t has at most k correct; broadcasts over k and t."""
+        return self._over(k, t, "cdf")
+
+    def p_value(
+        self,
+        acc: float | None = None,
+        t: float = 1,
+        *,
+        num_correct: int | None = None,
+        decimals: int | None = None,
+        correlation: float = 0.0,
+    ) -> float | PValueRange:
+        """Probability that the best of t guessers does at least as well.
+
+        Parameters
+        ----------
+        acc : float, optional
+            Accuracy observed; times ``n * trials`` it must be a whole number to 1e-9.
+        t : float
+            Configurations tried.
+        num_correct : int, optional
+            The count, in place of the accuracy.
+        decimals : int, optional
+            Decimals that a printed accuracy was rounded to; the result is then a range.
+        correlation : float
+            As in `at`.
+        """
+        low, high = correct_counts(acc, self.marks, num_correct, decimals)
+        best = self.at(t, correlation=correlation)
+        small, large = (float(best.sf(count - 1)) for count in (high, low))
+        return large if decimals is None else PValueRange(small, large)
+
+    def p_value_bound(
+        self, acc: float | None = None, t: float = 1, *, num_correct: int | None = None
+    ) -> float:
+        """Upper bound of the p-value however the t configurations depend: ``min(1, t P(X >= x))``.
+
+        For independent configurations, or ones whose counts rise together, `p_value` is smaller.
+        """
+        count, _ = correct_counts(acc, self.marks, num_correct)
+        logs = np.log(check_times(t)) + self._one.logsf(count - 1)
+        return float(np.exp(min(0.0, float(logs))))
+
+    def effective_t(
+        self,
+        acc: float | None = None,
+        t: float = 1,
+        *,
+        correlation: float,
+        num_correct: int | None = None,
+    ) -> float:
+        """How many independent configurations give the p-value of t correlated ones.
+
+        Between 1 (identical) and t (independent); it depends on the accuracy, rising into the
+        tail, where even strongly correlated normal scores are nearly independent.
+        """
+        count, _ = correct_counts(acc, self.marks, num_correct)
+        if count <= self._one.support()[0]:
+            return 1.0
+        best = self.at(t, correlation=correlation)
+        below, upper = best.logcdf(count - 1), best.logsf(count - 1)
+        one = self._one.logsf(count - 1)
+        if np.isneginf(one):
+            return check_times(t)
+        if upper < np.log(1e-3):  # the logarithms of the lower tails are minus the upper ones
+            rate, own = -np.log1p(-np.exp(upper)), -np.log1p(-np.exp(one))
+            ratio = np.exp(upper - one) if own == 0.0 else rate / own
+            return float(np.clip(ratio, 1.0, t))
+        return float(np.clip(below / self._one.logcdf(count - 1), 1.0, t))
+
+    def smallest_significant(
+        self, t: float = 1, *, alpha: float = 0.05, correlation: float = 0.0
+    ) -> float:
+        """Smallest accuracy with a p-value of at most alpha; NaN where none has."""
+        count = float(self.at(t, correlation=correlation).isf(_check_level(alpha))) + 1.0
+        return count / self.marks if count <= self.marks else float("nan")
+
+    def largest_significant_t(
+        self, acc: float | None = None, *, alpha: float = 0.05, num_correct: int | None = None
+    ) -> int:
+        """Most independent configurations for which the p-value is still at most alpha; 0: none."""
+        count, _ = correct_counts(acc, self.marks, num_correct)
+        log_below = np.log(-np.log1p(-_check_level(alpha)))
+        upper = float(self._one.logsf(count - 1))
+        if upper == 0.0:
+            return 0
+        log_rate = upper if upper < -37.0 else np.log(-np.log1p(-np.exp(upper)))
+        if not log_below - log_rate < _LARGEST:
+            raise OverflowError(
+                "the largest t that is still significant exceeds every double: log P(X >= "
+                f"{count}) = {upper:.6g}."
+            )
+        # Settled by the p-value itself, so that the two never contradict each other.
+        t = np.floor(np.exp(log_below - log_rate)) + 1.0
+        while t >= 1.0 and float(self.at(t).sf(count - 1)) > alpha:
+            t = min(t - 1.0, np.floor(t * (1.0 - 1e-15)))
+        return int(t)
+
+    def _over(self, k: ArrayLike, t: ArrayLike, name: str) -> Array:
+        counts, times = np.broadcast_arrays(np.asarray(k, float), np.asarray(t, float))
+        result = np.empty(counts.shape)
+        for value in np.unique(times):
+            chosen = times == value
+            result[chosen] = getattr(self.at(float(value)), name)(counts[chosen])
+        return result[()]
+
+
+def _check_level(alpha: float) -> float:
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
+    return float(alpha)
+
+
+def max_random_baseline(n: int, p: object, t: float = 10, *, trials: int = 1) -> float:
+    """Return the expected best accuracy of t independent random guessers on n examples.
+
+    Parameters
+    ----------
+    n : int
+        Examples.
+    p : float, mapping or array_like
+        Probability of guessing right: one for all, {labels: examples}, or one per example.
+    t : float
+        Configurations tried (prompts, seeds, demonstration sets): a real number >= 1.
+    trials : int
+        Guesses per example.
+
+    Returns
+    -------
+    float
+        ``E[max]/(n trials)``.
+
+    References
+    ----------
+    Yauney and Mimno 2024, arXiv:2404.13020.
+
+    Examples
+    --------
+    >>> round(max_random_baseline(2, 0.5, t=1), 6)
+    0.5
+    >>> round(max_random_baseline(1, 0.5, t=2), 6)  # 1 - (1/2)^2
+    0.75
+    """
+    return MaxOrderStatisticPoissonBinomial(n, p, trials=trials).max_random_baseline(t)
+
+
+def max_random_p_value(
+    acc: float | None,
+    n: int,
+    p: object,
+    t: float = 1,
+    *,
+    num_correct: int | None = None,
+    decimals: int | None = None,
+    trials: int = 1,
+) -> float | PValueRange:
+    """Probability that the best of t random guessers is at least as accurate.
+
+    Parameters
+    ----------
+    acc : float or None
+        Accuracy observed; None with `num_correct`.
+    n, p, t, trials
+        As in `bayesatk.max_random_baseline`.
+    num_correct : int, optional
+        The count, in place of the accuracy.
+    decimals : int, optional
+        Decimals that a printed accuracy was rounded to.
+
+    Returns
+    -------
+    float or PValueRange
+        A range (low, high) when `decimals` is given.
+
+    Raises
+    ------
+    ValueError
+        If ``acc * n * trials`` is not a whole number (to 1e-9 of it) and no `decimals` are given.
+
+    Examples
+    --------
+    >>> round(max_random_p_value(0.29, 100, 0.25), 5)
+    0.20754
+    >>> round(max_random_p_value(0.5, 2, 0.5), 6)  # 1 - 1/4
+    0.75
+    >>> low, high = max_random_p_value(0.3, 100, 0.25, decimals=1)  # 25 to 35 correct
+    >>> round(low, 4), round(high, 4)
+    (0.0164, 0.5383)
+    """
+    law = MaxOrderStatisticPoissonBinomial(n, p, trials=trials)
+    return law.p_value(acc, t, num_correct=num_correct, decimals=decimals)
+
+
+def max_random_pmf(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) -> Array:
+    """Probability that the best of t random guessers has exactly `num_correct` right.
+
+    Parameters
+    ----------
+    num_correct : array_like
+        Counts; broadcasts with `t`. Counts that cannot occur have probability 0.
+    n, p, t
+        As in `bayesatk.max_random_baseline`.
+
+    Examples
+    --------
+    >>> max_random_pmf([0, 1], 1, 0.5, t=2).round(6).tolist()
+    [0.25, 0.75]
+    """
+    return MaxOrderStatisticPoissonBinomial(n, p).pmf(num_correct, t)
+
+
+def max_random_F(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) -> Array:
+    """Probability that the best of t random guessers has at most `num_correct` right.
+
+    Parameters
+    ----------
+    num_correct : array_like
+        Counts; broadcasts with `t`.
+    n, p, t
+        As in `bayesatk.max_random_baseline`.
+
+    Examples
+    --------
+    >>> max_random_F([0, 1], 1, 0.5, t=[1, 2]).round(6).tolist()
+    [0.5, 1.0]
+    """
+    return MaxOrderStatisticPoissonBinomial(n, p).F(num_correct, t)

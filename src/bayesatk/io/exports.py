@@ -1,0 +1,257 @@
+"""Results as tables in files: JSON, CSV and LaTeX, each with its provenance."""
+
+import csv
+import json
+import math
+import shlex
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from bayesatk.comparison.systems import comparison_table
+from bayesatk.guessing.baseline import baseline_table
+from bayesatk.metrics.grid import parse
+from bayesatk.results.citations import citations
+from bayesatk.results.schema import TARGETS, check_result, metric_values, notes
+from bayesatk.results.tables import category_table, table
+from bayesatk.verification.verify import Verification
+
+TABLES_SCHEMA = "bayesatk-tables/1"
+_ENDINGS = (".json", ".csv", ".tex")
+
+
+def tables_of(result: xr.DataTree | Verification | pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return every table that a result holds, by name.
+
+    Parameters
+    ----------
+    result : xarray.DataTree, Verification or pandas.DataFrame
+        From `bayesatk.evaluate`, `sample`, `compare`, `random_baseline`, `verify`, `plan` or
+        `compare_models`.
+
+    Returns
+    -------
+    dict of str to pandas.DataFrame
+        ``results``; ``categories`` of scored categories; ``comparison``, ``ranks`` and ``tiers``
+        after `compare`; ``baseline`` after `random_baseline`; ``verification``; ``table`` for a
+        table that stands alone.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", pooling="none", rng=1)
+    >>> list(tables_of(bayesatk.compare(fit, rng=1)))
+    ['results', 'comparison', 'ranks', 'tiers']
+    """
+    if isinstance(result, pd.DataFrame):
+        return {"table": result}
+    if isinstance(result, Verification):
+        return {"verification": result.table}
+    tree = check_result(result)
+    found = {"results": table(tree)}
+    if "reach_probability" in tree["posterior"]:
+        found["categories"] = category_table(tree)
+    if "comparison" in tree.children:
+        found["comparison"] = comparison_table(tree)
+        if tree["ranks"].attrs["ranked_on"]:
+            found["ranks"] = _by_system(tree, "ranks")
+            found["tiers"] = _by_system(tree, "tiers")
+    if "random_baseline" in tree.children:
+        found["baseline"] = baseline_table(tree)
+    return found
+
+
+def _by_system(tree: xr.DataTree, group: str) -> pd.DataFrame:
+    """Tabulate ranks or tiers: one row per system, metric and target."""
+    dataset = tree[group].to_dataset()
+    rows: list[dict[str, Any]] = []
+    for metric in parse(str(tree.attrs["metrics"])):
+        values = metric_values(dataset, metric)
+        for system in values["system"].values.tolist():
+            for target in TARGETS:
+                own = values.sel(system=system, target=target)
+                row = {"system": system, "metric": metric.label, "target": target}
+                if group == "tiers":
+                    rows.append(row | {"tier": int(own)})
+                    continue
+                chances = dict(zip(own["rank"].values.tolist(), own.values.tolist(), strict=True))
+                rows.append(
+                    row
+                    | {"expected_rank": sum(rank * p for rank, p in chances.items())}
+                    | {f"prob_rank_{rank}": p for rank, p in chances.items()}
+                )
+    return pd.DataFrame(rows)
+
+
+def provenance(result: object = None) -> dict[str, Any]:
+    """Return where numbers come from, in a form that JSON keeps.
+
+    Parameters
+    ----------
+    result : xarray.DataTree, optional
+        Without one: versions and command only.
+
+    Returns
+    -------
+    dict
+        ``input_sha256`` of the counts, ``input_files`` with the SHA-256 of each, ``metrics``,
+        ``method``, ``pooling``, ``prior``, ``seed``, ``missing_policy``, ``assumptions``,
+        ``notes``, ``versions``, ``created_at``, ``citations`` and ``command``: the command line,
+        if there was one.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", rng=1)
+    >>> found = provenance(fit)
+    >>> found["seed"], found["pooling"], len(found["input_sha256"])
+    ('1', 'partial', 64)
+    """
+    found: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
+    if not isinstance(result, xr.DataTree):
+        return found
+    attrs = check_result(result).attrs
+    for name in ("metrics", "method", "pooling", "seed", "missing_policy", "created_at"):
+        found[name] = attrs.get(name)
+    for name in ("prior", "assumptions", "versions", "input_files"):
+        found[name] = json.loads(str(attrs.get(name, "null")))
+    found["input_sha256"] = attrs.get("input_sha256")
+    for name in ("ci_prob", "ci_kind"):
+        found[name] = attrs.get(name)
+    return {**found, "notes": notes(result), "citations": citations(result)}
+
+
+def _command() -> str | None:
+    """Return the command line that made this process, if it was bayesatk's own."""
+    name = Path(sys.argv[0]).name if sys.argv else ""
+    return shlex.join([name, *sys.argv[1:]]) if name == "bayesatk" else None
+
+
+def as_json(result: xr.DataTree | Verification | pd.DataFrame) -> dict[str, Any]:
+    """Return all tables of a result with their provenance, as JSON keeps them.
+
+    NaN becomes null, infinity the text "inf" or "-inf".
+    """
+    found: dict[str, Any] = {
+        "schema": TABLES_SCHEMA,
+        "provenance": provenance(result),
+        "tables": {name: _records(frame) for name, frame in tables_of(result).items()},
+    }
+    if isinstance(result, Verification):
+        found |= {"verdict": result.verdict, "family_error": result.family_error}
+    return found
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {str(name): _cell(value) for name, value in row.items()} for row in frame.to_dict("records")
+    ]
+
+
+def _cell(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+def export(
+    result: xr.DataTree | Verification | pd.DataFrame,
+    path: str | Path,
+    *,
+    table: str | None = None,
+) -> Path:
+    r"""Write tables of a result: ``.json`` (all), ``.csv`` or ``.tex`` (one), with provenance.
+
+    Parameters
+    ----------
+    result : xarray.DataTree, Verification or pandas.DataFrame
+        As for `tables_of`.
+    path : path
+        An existing file is replaced. In CSV the provenance stands before the table in lines that
+        begin with ``#``; text is quoted, so that ``pandas.read_csv(path, comment="#")`` reads the
+        table. LaTeX is a ``tabular`` for booktabs with the numbers rounded and intervals in
+        brackets, its provenance in comments. docs/schema.md describes the JSON.
+    table : str, optional
+        Which table to write as CSV or LaTeX; default the first that the result holds.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    ValueError
+        For another ending, or a table that the result does not hold.
+
+    Examples
+    --------
+    >>> import bayesatk, tempfile, pathlib
+    >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", rng=1)
+    >>> path = export(fit, pathlib.Path(tempfile.mkdtemp()) / "fit.csv")
+    >>> pd.read_csv(path, comment="#")["metric"].tolist()
+    ['pass@1', 'pass@1']
+    """
+    path = Path(path)
+    if path.suffix not in _ENDINGS:
+        raise ValueError(
+            f"path must end in {', '.join(_ENDINGS)}; got {path.name!r}. Whole results go to .nc "
+            "or .zarr: bayesatk.save."
+        )
+    found = tables_of(result)
+    name = next(iter(found)) if table is None else table
+    if name not in found:
+        raise ValueError(f"table must be one of {', '.join(found)}; got {table!r}.")
+    if path.suffix == ".json":
+        if table is not None:
+            raise ValueError(f"table must be left out for .json, which holds all; got {table!r}.")
+        path.write_text(json.dumps(as_json(result), indent=2, allow_nan=False) + "\n", "utf-8")
+        return path
+    origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
+    if path.suffix == ".csv":
+        text = "".join(f"# {line}\n" for line in origin)
+        text += found[name].to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+    else:
+        shown = presentable(found[name])
+        text = "".join(f"% {line}\n" for line in origin)
+        text += shown.to_latex(index=False, escape=True, column_format="l" * shown.shape[1])
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+_LEFT_OUT = ("ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence")
+
+
+def presentable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table as people print it: rounded, intervals in brackets, no technical columns.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"mean": [0.51234], "ci_lower": [0.4], "ci_upper": [0.61]})
+    >>> presentable(frame).iloc[0].to_dict()
+    {'mean': '0.512', 'interval': '[0.400, 0.610]'}
+    """
+    columns: dict[str, list[str]] = {}
+    for name in frame.columns:
+        stem = str(name).removesuffix("_lower")
+        if str(name).endswith("_lower") and f"{stem}_upper" in frame:
+            ends = zip(frame[name], frame[f"{stem}_upper"], strict=True)
+            label = "interval" if stem == "ci" else f"{stem} interval".replace("_", " ")
+            columns[label] = [f"[{_rounded(low)}, {_rounded(high)}]" for low, high in ends]
+        elif not str(name).endswith("_upper") and name not in _LEFT_OUT:
+            columns[str(name).replace("_", " ")] = [_rounded(value) for value in frame[name]]
+    kept = {name: cells for name, cells in columns.items() if any(cells)}
+    return pd.DataFrame(kept)
+
+
+def _rounded(value: Any) -> str:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        rounded = round(value, 3) + 0.0  # no minus before a zero
+        return f"{rounded:.3f}" if abs(value) < 1000 else f"{value:.4g}"
+    return " ".join(str(value).split())

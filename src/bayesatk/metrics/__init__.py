@@ -1,0 +1,1 @@
+"""Metrics: what ``k`` trials are worth, by name."""

@@ -1,0 +1,173 @@
+"""Category credit: what ``k`` trials are worth when they fall into scored categories."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln, gammaln, xlogy
+
+from bayesatk.metrics.credit import Array, check_k
+
+Worth = Callable[[NDArray[np.int64], Array], Array]
+_MOST_COMPOSITIONS = 20_000
+
+
+@dataclass(frozen=True)
+class CategoryCredit:
+    """The worth of ``k`` trials as a function of how many fall in each category.
+
+    Parameters
+    ----------
+    k : int
+        Trials judged.
+    worth : callable, optional
+        ``worth(counts, scores)``, with counts of shape (compositions, categories), returns one
+        number for each. Default: the best score among the ``k``, which has closed forms.
+
+    Examples
+    --------
+    The range of two scores; on three equally likely categories scored 0, 1, 3:
+
+    >>> def spread(counts, scores):
+    ...     seen = np.where(counts > 0, scores, np.nan)
+    ...     return np.nanmax(seen, axis=1) - np.nanmin(seen, axis=1)
+    >>> p = np.full((1, 3), 1 / 3)
+    >>> CategoryCredit(2, spread).latent(p, [0, 1, 3]).round(12).item()  # 2(1 + 2 + 3)/9
+    1.333333333333
+    """
+
+    k: int
+    worth: Worth | None = None
+
+    def values(self, scores: ArrayLike) -> tuple[NDArray[np.int64], Array]:
+        """Compositions of k and their worth."""
+        scores = np.asarray(scores, float)
+        counts = compositions(self.k, len(scores))
+        if self.worth is None:
+            return counts, np.where(counts > 0, scores, -np.inf).max(axis=1)
+        values = np.asarray(self.worth(counts, scores), float)
+        if values.shape != counts.shape[:1] or not np.isfinite(values).all():
+            raise ValueError(
+                "worth must return one finite number for each composition, shape "
+                f"{counts.shape[:1]}; got shape {values.shape}. It is called with counts "
+                "(compositions, categories) and scores (categories,)."
+            )
+        return counts, values
+
+    @np.errstate(under="ignore")
+    def latent(self, p: ArrayLike, scores: ArrayLike) -> Array:
+        """Return the expected worth of ``k`` fresh trials at known probabilities.
+
+        Parameters
+        ----------
+        p : array_like, shape (..., categories)
+        scores : array_like, shape (categories,)
+
+        Returns
+        -------
+        ndarray, shape (...)
+
+        Examples
+        --------
+        >>> CategoryCredit(2).latent([0.5, 0.25, 0.25], [0.0, 0.5, 1.0]).round(12).item()
+        0.59375
+        """
+        p, scores = np.asarray(p, float), np.asarray(scores, float)
+        if self.worth is None:
+            order = np.argsort(scores, kind="stable")
+            upto = np.minimum(np.cumsum(p[..., order], axis=-1)[..., :-1], 1.0)
+            return _best(scores[order], upto**self.k)
+        drawn, values = self.values(scores)
+        ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
+        pmf = np.exp(xlogy(drawn, p[..., None, :]).sum(axis=-1) + ways)
+        return np.asarray(values[0] + pmf @ (values - values[0]))
+
+    @np.errstate(under="ignore")
+    def predictive(self, alpha: ArrayLike, scores: ArrayLike) -> Array:
+        """Return the expected worth of ``k`` fresh trials when ``p ~ Dirichlet(alpha)``.
+
+        Parameters
+        ----------
+        alpha : array_like, shape (..., categories)
+        scores : array_like, shape (categories,)
+
+        Returns
+        -------
+        ndarray, shape (...)
+            ``E F_c^k = B(A_c + k, A - A_c) / B(A_c, A - A_c)`` for the probability of a score up
+            to each; absolute error below 1e-7 for any parameters.
+
+        Examples
+        --------
+        >>> CategoryCredit(1).predictive([1.0, 1.0, 2.0], [0.0, 0.5, 1.0]).round(12).item()
+        0.625
+        """
+        alpha, scores = np.asarray(alpha, float), np.asarray(scores, float)
+        if self.worth is None:
+            order = np.argsort(scores, kind="stable")
+            total = alpha.sum(axis=-1)[..., None]
+            upto = np.cumsum(alpha[..., order], axis=-1)[..., :-1]
+            # Log-Beta differences lose total * eps; beyond this a Beta is a point to that accuracy.
+            point = total > 1e8
+            a = np.where(point, 1.0, np.maximum(upto, 1e-300))
+            b = np.where(point, 1.0, np.maximum(total - upto, 1e-300))
+            power = np.where(
+                point, (upto / total) ** self.k, np.exp(betaln(a + self.k, b) - betaln(a, b))
+            )
+            return _best(scores[order], power)
+        drawn, values = self.values(scores)
+        ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
+        own, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
+        rises = (gammaln(own + drawn) - gammaln(own)).sum(axis=-1)
+        rises = rises - gammaln(total + self.k) + gammaln(total)
+        return np.asarray(values[0] + np.exp(ways + rises) @ (values - values[0]))
+
+
+def _best(ascending: Array, missed: Array) -> Array:
+    """Return the expected best score; `missed` says how likely no draw is above each lower one.
+
+    A sum of steps above the lowest score: equal scores give that score exactly.
+    """
+    return np.asarray(ascending[0] + (1.0 - missed) @ np.diff(ascending))
+
+
+def reachable(scores: ArrayLike) -> NDArray[np.intp]:
+    """Positions of the categories above the lowest score: reaching the others is certain.
+
+    Examples
+    --------
+    >>> reachable([0.5, 0.0, 1.0]).tolist()
+    [0, 2]
+    """
+    scores = np.asarray(scores, float)
+    return np.flatnonzero(scores > scores.min())
+
+
+@lru_cache(maxsize=64)
+def compositions(k: int, categories: int) -> NDArray[np.int64]:
+    """All ways to spread k trials over the categories; shape (compositions, categories).
+
+    Examples
+    --------
+    >>> compositions(2, 2).tolist()
+    [[0, 2], [1, 1], [2, 0]]
+    """
+    size = comb(check_k(k) + categories - 1, categories - 1)
+    if size > _MOST_COMPOSITIONS:
+        raise ValueError(
+            f"k must leave at most {_MOST_COMPOSITIONS} compositions over {categories} categories "
+            f"for a metric with a worth of its own; got k={k} with {size}. Lower k, or merge "
+            "categories. The best of k has no such limit."
+        )
+    bars = np.array(list(combinations(range(k + categories - 1), categories - 1)), np.int64)
+    bars = bars.reshape(size, categories - 1)
+    edges = np.concatenate(
+        [np.full((size, 1), -1), bars, np.full((size, 1), k + categories - 1)], axis=1
+    )
+    found = np.asarray(np.diff(edges, axis=1) - 1)
+    found.setflags(write=False)
+    return found

@@ -1,0 +1,284 @@
+"""Metrics by name: parsing, registering, and the grid that one analysis computes.
+
+A `MetricGrid` is the rectangle (variables x k x tau) of what was asked.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.metrics.families import FAMILIES as FAMILIES
+from bayesatk.metrics.families import Family as Family
+from bayesatk.metrics.families import Metric as Metric
+
+Array = NDArray[np.float64]
+_MOST_K, _MOST_VOTES = 20_000, 1000
+
+_HELP = (
+    "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
+    "'bayes' (mean score: avg@n and Bayes@N), 'max@4' (best score of k), 'plurality@5' (majority "
+    "vote on answers); several ks or taus are separated by commas."
+)
+
+MetricSpec = str | Metric | Iterable[str | Metric]
+
+
+def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
+    """Read metrics as people write them.
+
+    Parameters
+    ----------
+    metrics : str, Metric, or iterable of them
+        ``"pass@1,4"`` is pass@1 and pass@4; ``"g-pass@8:0.25,0.5"`` has two taus; blanks separate
+        metrics inside one string.
+
+    Returns
+    -------
+    tuple of Metric
+        Without repetitions, in the order given.
+
+    Raises
+    ------
+    ValueError
+        Unknown name, ``k`` not an integer >= 1, or tau outside [0, 1].
+
+    Examples
+    --------
+    >>> [metric.label for metric in parse("pass@1,4 bayes")]
+    ['pass@1', 'pass@4', 'bayes']
+    """
+    items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    found: dict[Metric, None] = {}
+    for item in items:
+        members = [item] if isinstance(item, Metric) else _parse_text(item)
+        found.update(dict.fromkeys(members))
+    if not found:
+        raise ValueError(f"metrics must name at least one metric; got {metrics!r}. {_HELP}")
+    return tuple(found)
+
+
+def check_judged(
+    metrics: Iterable[Metric], binary: bool, pooling: str, prior_trials: bool = False
+) -> bool:
+    """Return whether metrics judge scored categories; refuse what the data cannot give them.
+
+    Parameters
+    ----------
+    metrics : iterable of Metric
+    binary : bool
+        Whether the data are right and wrong.
+    pooling : str
+        Votes between answers need ``"none"``.
+    prior_trials : bool
+        Whether there are any: they count as trials in categories.
+
+    Examples
+    --------
+    >>> check_judged(parse("max@2"), binary=False, pooling="partial")
+    True
+    """
+    metrics = list(metrics)
+    for one in metrics:
+        most = _MOST_VOTES if one.family.on_answers else _MOST_K
+        if one.k > most:
+            raise ValueError(
+                f"k must be at most {most} for {one.family.symbol}k; got k={one.k}. The work grows "
+                "with k, and so far beyond the trials an answer is all prior."
+            )
+    voted = [one.label for one in metrics if one.family.on_answers]
+    if voted and pooling != "none":
+        raise ValueError(
+            f"pooling must be 'none' for {', '.join(voted)}; got {pooling!r}. Answers differ from "
+            "question to question, so there is nothing to pool: pass pooling='none', and ask for "
+            "other metrics on their own where they should be pooled."
+        )
+    other = [one.label for one in metrics if one.family.category is None]
+    if prior_trials and other:
+        raise ValueError(
+            f"prior_trials must be left out for {', '.join(other)}: they are for metrics of "
+            "scores, 'bayes' and 'max@k' (which is pass@k where right is 1 and wrong 0)."
+        )
+    judged = [one for one in metrics if not one.family.on_answers]
+    if (binary and not prior_trials) or not judged:
+        return False
+    for one in judged:
+        _ = one.category_credit  # refused here, by name, if it judges right and wrong
+    return True
+
+
+def _parse_text(text: str) -> Iterator[Metric]:
+    if not isinstance(text, str):
+        raise TypeError(f"metrics must be strings or Metric objects; got {text!r}. {_HELP}")
+    for word in text.split():
+        lowered = word.lower()
+        if lowered in ("bayes", "avg"):
+            yield FAMILIES["bayes"].at(1)
+            continue
+        position = max(lowered.find("@"), lowered.find("^")) + 1
+        family = FAMILIES.get(lowered[:position])
+        if family is None:
+            raise ValueError(
+                f"metrics: {word!r} is not a known metric. {_HELP} One of your own is known after "
+                "bayesatk.register(family)."
+            )
+        ks, _, taus = lowered[position:].partition(":")
+        yield from _members(family, word, ks, taus)
+
+
+def register(family: Family) -> Family:
+    """Make a metric of one's own known by its symbol, as those of the library are.
+
+    Then ``"two@4"`` is a metric wherever one may be named, and tables, comparisons, plots and
+    reports of results that hold it find it, in this process and (registered again) in any other.
+
+    Parameters
+    ----------
+    family : Family
+        Its symbol in lower case, ending in @ or ^; neither the symbol nor the variable of a known
+        metric.
+
+    Returns
+    -------
+    Family
+        The one given. Registering the same again changes nothing.
+
+    Raises
+    ------
+    ValueError
+        If the symbol cannot be one, or symbol or variable are taken.
+
+    Examples
+    --------
+    >>> from bayesatk.metrics.credit import Credit
+    >>> both = lambda k: Credit.of(j >= 2 for j in range(k + 1))
+    >>> pair = register(Family("pair_at_k", "pair@", both))
+    >>> parse("pair@3")[0].label
+    'pair@3'
+    >>> _ = FAMILIES.pop("pair@")  # forgotten again
+    """
+    symbol, known = family.symbol, FAMILIES.get(family.symbol)
+    if known == family:
+        return family
+    written = symbol == symbol.lower() and symbol[-1:] in ("@", "^") and len(symbol) > 1
+    if not written or any(sign in symbol[:-1] for sign in "@^,: "):
+        raise ValueError(
+            "symbol must be lower case, ending in '@' or '^', with no other @, ^, comma, colon or "
+            f"blank; got {symbol!r}."
+        )
+    taken = {one.variable for one in FAMILIES.values()}
+    if known is not None or family.variable in taken:
+        raise ValueError(
+            f"symbol and variable must be new; {symbol!r} or {family.variable!r} is a metric "
+            "already. Choose others."
+        )
+    FAMILIES[symbol] = family
+    return family
+
+
+def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
+    try:
+        k_values = [int(k) for k in ks.split(",")]
+        tau_values = [float(tau) for tau in taus.split(",")] if taus else [None]
+    except ValueError:
+        raise ValueError(
+            f"metrics: {word!r} must have integers after '{family.symbol}' and numbers after ':'. "
+            + _HELP
+        ) from None
+    for k, tau in product(k_values, tau_values):
+        metric = family.at(k, tau)
+        if not family.on_answers:
+            _ = metric.credit  # a tau outside [0, 1] is refused here, by name
+        yield metric
+
+
+@dataclass(frozen=True)
+class MetricGrid:
+    """The rectangle of metrics that one analysis computes: every variable at every k and tau.
+
+    Parameters
+    ----------
+    families : tuple of Family
+        One result variable each.
+    ks : tuple of int
+        The union of all requested ``k``, ascending: variables share one ``k`` coordinate.
+    taus : tuple of float
+        The union of all requested ``tau``, ascending; empty when none is.
+    """
+
+    families: tuple[Family, ...]
+    ks: tuple[int, ...]
+    taus: tuple[float, ...]
+
+    @classmethod
+    def of(cls, metrics: MetricSpec) -> "MetricGrid":
+        """Return the smallest grid that holds the metrics.
+
+        Examples
+        --------
+        >>> grid = MetricGrid.of(["pass@1,4", "maj@5"])
+        >>> grid.ks, [metric.label for metric in grid]
+        ((1, 4, 5), ['pass@1', 'pass@4', 'pass@5', 'maj@1', 'maj@4', 'maj@5'])
+        """
+        members = parse(metrics)
+        families = tuple(dict.fromkeys(metric.family for metric in members))
+        names = [family.variable for family in families]
+        if len(set(names)) < len(names):
+            raise ValueError(f"metrics: two families share a variable name; got {names}.")
+        return cls(
+            families,
+            tuple(sorted({metric.k for metric in members if metric.family.has_k})),
+            tuple(sorted({metric.tau for metric in members if metric.tau is not None})),
+        )
+
+    def __iter__(self) -> Iterator[Metric]:
+        for family in self.families:
+            ks = self.ks if family.has_k else (1,)
+            taus: tuple[float | None, ...] = self.taus if family.has_tau else (None,)
+            for k, tau in product(ks, taus):
+                yield Metric(family, k, tau)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @property
+    def coords(self) -> dict[str, list[int] | list[float]]:
+        """Coordinates of the ``k`` and ``tau`` dimensions in use."""
+        found: dict[str, list[int] | list[float]] = {}
+        if any(family.has_k for family in self.families):
+            found["k"] = list(self.ks)
+        if self.taus:
+            found["tau"] = list(self.taus)
+        return found
+
+    def split(
+        self, values: Array, leading: tuple[str, ...], trailing: tuple[str, ...] = ()
+    ) -> dict[str, tuple[tuple[str, ...], Array]]:
+        """Cut an array whose axis ``len(leading)`` runs over the grid into named variables.
+
+        Parameters
+        ----------
+        values : ndarray, shape (*leading, len(grid), *trailing)
+            One slice per metric, in iteration order.
+        leading, trailing : tuple of str
+            Names of the other dimensions.
+
+        Returns
+        -------
+        dict of variable -> (dims, ndarray)
+            With dims ``(*leading[, k][, tau], *trailing)``, as xarray takes them.
+        """
+        axis, start = len(leading), 0
+        variables = {}
+        for family in self.families:
+            extra = {"k": len(self.ks)} if family.has_k else {}
+            if family.has_tau:
+                extra["tau"] = len(self.taus)
+            stop = start + int(np.prod([*extra.values()], dtype=int))
+            block = values[(slice(None),) * axis + (slice(start, stop),)]
+            shape = block.shape[:axis] + tuple(extra.values()) + block.shape[axis + 1 :]
+            variables[family.variable] = ((*leading, *extra, *trailing), block.reshape(shape))
+            start = stop
+        return variables

@@ -1,0 +1,266 @@
+"""`evaluate`: exact posterior of every metric, for both targets, as InferenceData."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from bayesatk._tools.progress import track
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.metrics.category_credit import reachable
+from bayesatk.metrics.grid import MetricGrid, MetricSpec
+from bayesatk.posterior.analysis import Analysis, Request
+from bayesatk.posterior.assembly import (
+    diagnostic_variables,
+    exact_dataset,
+    hyper_quantiles,
+    hyper_statistics,
+    posterior_dataset,
+    quantile_table,
+    question_statistics,
+    statistics_table,
+)
+from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.posterior.request import read_request
+from bayesatk.prior_choice import describe_prior
+from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior
+from bayesatk.results.citations import RUBIN
+from bayesatk.results.likelihood import log_likelihood_groups
+from bayesatk.results.predictive import predictive_groups
+from bayesatk.results.schema import (
+    QUANTILE_LEVELS,
+    STATISTICS,
+    TARGETS,
+    build,
+    data_groups,
+    root_attributes,
+)
+
+Keep = Literal["p", "log_likelihood", "predictive"]
+_POINTS = 4000.0  # that the weights of importance points are worth, about
+_METHODS = {"none": "conjugate", "complete": "conjugate", "partial": "quadrature"}
+
+
+@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
+def evaluate(
+    data: object,
+    metrics: MetricSpec,
+    *,
+    pooling: Pooling = "partial",
+    prior: Prior | CategoryPrior | None = None,
+    success: str | None = None,
+    prior_trials: object = None,
+    prior_weight: float = 1.0,
+    answer_prior: AnswerPrior | None = None,
+    ci_prob: float = 0.95,
+    ci_kind: Literal["eti", "hdi"] = "eti",
+    draws: int = 1000,
+    keep: Sequence[Keep] = (),
+    rng: RandomSource = None,
+    progress: bool | None = None,
+) -> xr.DataTree:
+    """Exact posterior of metrics for "these questions" and for "questions like these".
+
+    Parameters
+    ----------
+    data : Outcomes or anything `bayesatk.tally` accepts
+        Outcomes of repeated trials; trials may differ between questions and systems.
+    metrics : str, Metric, or iterable of them
+        As in ``["pass@1,4", "pass^4", "maj@5", "g-pass@8:0.5", "bayes"]``. Every variable is
+        computed at the union of all ``k``; `bayesatk.table` shows what was asked for. On scored
+        categories: ``"bayes"`` (mean score) and ``"max@4"`` (best score of k); on answers:
+        ``"plurality@5"``.
+    pooling : {"partial", "none", "complete"}
+        How questions share information: a difficulty distribution with its mean and intraclass
+        correlation integrated out; an independent prior per question; one success probability.
+    prior : HyperPrior (partial) or BetaPrior (none, complete), optional
+        Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`.
+    success : str, optional
+        Which scores succeed, as in ``"score >= 0.5"``, for metrics of right and wrong on data
+        with other scores.
+    prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
+        Earlier trials of the same questions, by one system (for all) or the same systems; they
+        count as data of the posterior, never of the estimate. For ``bayes`` and ``max@k``.
+    prior_weight : float
+        What a prior trial is worth, in (0, 1]: a power prior.
+    answer_prior : AnswerPrior, optional
+        Prior of the answers to a question, for ``plurality@k``.
+    ci_prob : float
+        Probability of the credible interval, strictly between 0 and 1.
+    ci_kind : {"eti", "hdi"}
+        Equal-tailed or highest-density interval, of the exact posterior.
+    draws : int
+        Independent draws per chain; there are 4 chains, so that every ArviZ function works.
+    keep : sequence of {"p", "log_likelihood", "predictive"}
+        ``"p"`` stores draws of every question's success probability as well;
+        ``"log_likelihood"`` the pointwise log-likelihood, however large (up to 10^6 values it is
+        there anyway); ``"predictive"`` replicated counts, likewise (2 x 10^5). Memory of each: 32
+        kB per question and system at the default draws.
+    rng : int, numpy.random.Generator or None
+        Seed of the draws. The exact statistics do not depend on it, except the interval of the
+        population target under ``pooling="none"``, which comes from the Bayesian bootstrap.
+    progress : bool, optional
+        Show how many systems are done; default: from two seconds on, where a person watches.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior`` (draws), ``closed_form`` (dims ``system, [k], [tau], target,
+        statistic``), ``closed_form_quantiles``, ``log_likelihood`` (by question, its p integrated
+        out), ``posterior_predictive``, ``prior_predictive``, ``prior``, ``log_prior`` (for
+        ArviZ's checks), ``observed_data``, ``constant_data``.
+
+    Raises
+    ------
+    OutcomeError
+        If the data cannot be read, or do not have what a metric judges.
+    ValueError
+        If an option is outside its range, or (partial) the posterior is improper.
+
+    Notes
+    -----
+    ``estimate`` is the unbiased finite-law value (k draws without replacement from the observed
+    trials; NaN where a question has fewer than k). ``mean``, ``sd`` and the interval are those of
+    the posterior law: fresh trials, any k. ``ci_error`` is the absolute error of the interval's
+    ends: numerical, or Monte Carlo where draws had to be used. ``prior_sensitivity``, given where k
+    exceeds the trials of some question, is the posterior sd under the prior raised to the power 1/2
+    (on the logit scale) over the sd here: far from 1, the answer is mostly prior. Trials of a
+    question are assumed exchangeable.
+
+    On categories the intervals of these questions, and on answers all intervals, come from
+    independent draws at which the metric is exact; ``ci_error`` states their Monte Carlo error.
+    On categories ``reach_probability`` is the probability that a trial reaches each category's
+    score. Answers are independent between questions: votes need ``pooling="none"``.
+
+    See Also
+    --------
+    bayesatk.sample : the same variables from PyMC.
+    bayesatk.verify : holds one against the other.
+
+    Examples
+    --------
+    >>> fit = evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@2", pooling="none", rng=1)
+    >>> mean = fit["closed_form"]["pass_at_k"].sel(statistic="mean", k=2, target="questions")
+    >>> round(float(mean.squeeze()), 6)  # (23/28 + 6/7)/2
+    0.839286
+    """
+    generator, seed = resolve_rng(rng)
+    request = read_request(
+        data, metrics, pooling=pooling, prior=prior, success=success, prior_trials=prior_trials,
+        prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
+        draws=draws, keep=keep,
+    )  # fmt: skip
+    outcomes, remarks = request.outcomes, list(request.notes)
+    rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
+    *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
+    for index, stream in enumerate(track(streams, "Evaluating", progress=progress)):
+        analysis = Analysis(outcomes, index, request, stream)
+        posterior = analysis.posterior
+        drawn = posterior.draw(request.draws, stream, "p" in keep)
+        exact = posterior.distributions()
+        known = (posterior, exact, drawn, analysis.estimate)
+        rows.append(statistics_table(*known, ci_prob, ci_kind))
+        analysis.finish(rows[-1])
+        quantiles.append(quantile_table(exact, drawn))
+        samples.append(drawn)
+        posteriors.append(posterior)
+        remarks.extend(analysis.remarks)
+        if drawn.p is not None:
+            question_p.append(posterior.question_p())
+
+    grid, categories = request.grid, [str(one) for one in outcomes.dataset["category"].values]
+    reached = [categories[i] for i in reachable(outcomes.dataset["score"].values)]
+    coords = {"system": outcomes.dataset["system"].values, "target": list(TARGETS)}
+    posterior_data = posterior_dataset(grid, samples, coords, categories, reached)
+    closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
+    levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
+    if question_p:
+        labels = outcomes.dataset["question"]
+        posterior_data = posterior_data.assign_coords(question=labels)
+        closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
+    closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))
+    closed = closed.assign(diagnostic_variables(posteriors))
+    if "category" in closed.dims:
+        closed = closed.assign_coords(category=categories)
+        levels = levels.assign_coords(category=categories)
+    for name, attrs in _monte_carlo(request, posteriors).items():
+        if name in closed:  # equal scores have none to reach
+            closed[name].attrs.update(attrs)
+    groups = {
+        "posterior": posterior_data,
+        "closed_form": closed.assign_attrs(
+            bootstrap_draws=request.draws if pooling == "none" else 0
+        ),
+        "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
+        **log_likelihood_groups(
+            outcomes, posterior_data, request.prior, keep, request.prior_counts
+        ),
+        **predictive_groups(outcomes, posterior_data, request.prior, keep, replicating),
+        **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
+    }
+    return build(groups, _attributes(outcomes, request, seed, remarks))
+
+
+def _monte_carlo(
+    request: Request, posteriors: Sequence[SystemPosterior]
+) -> dict[str, dict[str, float]]:
+    """Return how many draws are behind intervals and sds that are not exact, by variable."""
+    found: dict[str, dict[str, float]] = {}
+    for family in request.grid.families:
+        if family.on_answers:
+            per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
+            found[family.variable] = {"interval_draws": request.draws, "sd_draws": per_question}
+        elif request.on_categories:
+            found[family.variable] = {"interval_draws": request.draws}
+    if request.on_categories:
+        found["reach_probability"] = {"interval_draws": request.draws}
+        if request.pooling == "partial":
+            found |= {name: {"interval_draws": _POINTS} for name in ("mean_p", "icc")}
+    return found
+
+
+def _attributes(
+    outcomes: Outcomes, request: Request, seed: str, remarks: Sequence[str]
+) -> dict[str, Any]:
+    """Return the provenance of a closed form."""
+    more: dict[str, str | float] = {}
+    if request.voted:
+        more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
+    method = _METHODS[request.pooling]
+    if request.on_categories and request.pooling == "partial":
+        sampled = any("sampled by NUTS" in remark for remark in remarks)
+        method = "importance sampling" + ", hyperparameters by nuts" * sampled
+    return root_attributes(
+        method=method,
+        pooling=request.pooling,
+        prior=describe_prior(request.prior),
+        seed=seed,
+        metrics=" ".join(metric.label for metric in request.requested),
+        data=outcomes,
+        citations=_citations(request.grid, request.pooling),
+        ci_prob=float(request.ci_prob),
+        ci_kind=request.ci_kind,
+        notes=json.dumps(list(remarks)),
+        **more,
+    )
+
+
+_SOURCES = {
+    "pass_at_k": "arXiv:2107.03374",
+    "pass_hat_k": "arXiv:2406.12045",
+    "g_pass_at_k": "Findings of ACL 2025, 905",
+    "mg_pass_at_k": "Findings of ACL 2025, 905",
+    "auc_at_k": "arXiv:2601.08763",
+    "bayes": "arXiv:2510.04265",
+    "max_at_k": "arXiv:2510.23393",
+}
+
+
+def _citations(grid: MetricGrid, pooling: str) -> tuple[str, ...]:
+    sources = [_SOURCES.get(family.variable, "") for family in grid.families]
+    if pooling == "none":
+        sources.append(RUBIN)
+    return tuple(dict.fromkeys(source for source in sources if source))

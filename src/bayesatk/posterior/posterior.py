@@ -1,0 +1,108 @@
+"""What a closed-form posterior of one system is, whatever the pooling."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.core.distribution import Quantity
+from bayesatk.metrics.credit import Array
+
+Distributions = tuple[Sequence[Quantity | None], Sequence[Quantity | None]]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Independent draws: metrics (draws, metrics, target), hyperparameters, and p when kept."""
+
+    metrics: NDArray[np.float64]
+    hyper: dict[str, Array]
+    p: Array | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Exact posterior of one number: mean, sd and distribution."""
+
+    mean: float
+    sd: float
+    work_out: Callable[[], Quantity]
+
+    @cached_property
+    def distribution(self) -> Quantity:
+        """Its distribution, worked out when it is first asked for."""
+        return self.work_out()
+
+    @classmethod
+    def on_nodes(cls, weight: Array, values: Array, work_out: Callable[[], Quantity]) -> "Summary":
+        """Return the summary of a function of the hyperparameters."""
+        mean = float(weight @ values)
+        return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), work_out)
+
+
+@dataclass(frozen=True)
+class SystemPosterior:
+    """Exact posterior of one system's metrics.
+
+    Parameters
+    ----------
+    mean, variance_trial, variance_question : ndarray, shape (metrics, 2)
+        For the targets "questions" and "population".
+    distributions : callable
+        Returns the exact distribution of every metric by target; None where only draws give
+        quantiles. They are most of the work, and not everyone needs them.
+    draw : callable
+        ``draw(size, rng, keep_p)`` returns `Draws`.
+    question_p : callable
+        Returns the exact mean and sd of every question's success probability.
+    hyper : dict of name -> Summary, or list of Summary by category
+        Exact posteriors of the hyperparameters.
+    diagnostics : dict
+        Numerical quality, for the attributes of the result.
+    """
+
+    mean: NDArray[np.float64]
+    variance_trial: NDArray[np.float64]
+    variance_question: NDArray[np.float64]
+    distributions: Callable[[], Distributions]
+    draw: Callable[[int, np.random.Generator, bool], Draws]
+    question_p: Callable[[], tuple[Array, Array]]
+    hyper: dict[str, "Summary | list[Summary]"] = field(default_factory=dict)
+    diagnostics: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def sd(self) -> NDArray[np.float64]:
+        """Posterior standard deviation."""
+        return np.sqrt(self.variance_trial + self.variance_question)
+
+
+def by_target(questions: Array, population: Array) -> NDArray[np.float64]:
+    """Return values for both targets as columns; shape (metrics, 2)."""
+    return np.stack([questions, population], axis=1)
+
+
+def bootstrap_moments(
+    mean: Array, variance: Array, share: Array, questions: float
+) -> tuple[Array, Array, Array]:
+    """Moments of a mean over independent questions, and of its Bayesian bootstrap.
+
+    Parameters
+    ----------
+    mean, variance : ndarray, shape (states, metrics)
+        Of every state.
+    share : ndarray, shape (states,)
+        Share of the questions in each.
+    questions : float
+
+    Returns
+    -------
+    mean, trial, question : ndarray, shape (metrics,)
+        The variance of the mean, and what the bootstrap adds: a mean under Dirichlet(1, .., 1)
+        weights has the spread over questions / (M + 1).
+    """
+    overall = share @ mean
+    trial = share @ variance / questions
+    spread = share @ (mean - overall) ** 2 + share @ variance - trial
+    return overall, trial, np.maximum(spread, 0.0) / (questions + 1.0)

@@ -1,0 +1,160 @@
+"""How much of an answer is prior: beyond the observed trials, and through the kind of pooling."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.core.laws import finite
+from bayesatk.core.moments import posterior_moments
+from bayesatk.core.states import States
+from bayesatk.metrics.credit import maj_at
+from bayesatk.metrics.grid import Metric, MetricGrid
+from bayesatk.posterior.categories import Fallback, category_posterior
+from bayesatk.posterior.category_states import CategoryStates, Judged
+from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.prior_choice import power_scaled, weaker_categories
+from bayesatk.priors import CategoryPrior, Pooling, Prior
+
+_POWER = 0.5
+
+
+def prior_sensitivity(
+    pooling: Pooling,
+    states: States,
+    metrics: Sequence[Metric],
+    prior: Prior,
+    statistics: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
+
+    Given where k exceeds the trials of some question, NaN elsewhere.
+    """
+    ratio = np.full(statistics.shape[:2], np.nan)
+    fewest = states.trials.min()
+    beyond = [i for i, one in enumerate(metrics) if one.k > fewest]
+    if not beyond:
+        return ratio
+    weaker = system_posterior(
+        pooling, states, [metrics[i] for i in beyond], power_scaled(prior, _POWER)
+    )
+    own = statistics[beyond, :, 2]
+    ratio[beyond] = np.divide(weaker.sd, own, out=np.ones_like(own), where=own > 0)
+    return ratio
+
+
+def category_sensitivity(
+    pooling: Pooling,
+    states: CategoryStates,
+    judged: list[Judged],
+    prior: CategoryPrior,
+    fallback: Fallback,
+    statistics: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Posterior sd under a weaker prior, relative to the sd; (metrics, target), as above."""
+    ratio = np.full(statistics.shape[:2], np.nan)
+    beyond = [i for i, one in enumerate(judged) if one.credit.k > states.counts.sum(axis=1).min()]
+    if not beyond:
+        return ratio
+    weaker, _ = category_posterior(
+        pooling, states, [judged[i] for i in beyond], weaker_categories(prior, _POWER), fallback
+    )
+    own = statistics[beyond, :, 2]
+    ratio[beyond] = np.divide(weaker.sd, own, out=np.ones_like(own), where=own > 0)
+    return ratio
+
+
+def proxy_note(
+    system: object,
+    successes: NDArray[np.int64],
+    trials: NDArray[np.int64],
+    plurality: Mapping[int, float],
+) -> list[str]:
+    """Say how far the strict majority of right marks is from the vote between answers."""
+    parts = []
+    for k, voted in plurality.items():
+        proxy = float(finite(maj_at(k), successes, trials).mean())
+        if np.isfinite(proxy) and np.isfinite(voted):
+            parts.append(f"{proxy - voted:+.4f} at k={k} ({proxy:.4f} for {voted:.4f})")
+    if not parts:
+        return []
+    return [
+        f"{system}: the strict majority of right marks, maj@k, differs from plurality@k by "
+        f"{', '.join(parts)}, in finite estimates."
+    ]
+
+
+def pooling_note(
+    pooling: Pooling,
+    system: object,
+    states: States,
+    requested: Sequence[Metric],
+    grid: MetricGrid,
+    statistics: NDArray[np.float64],
+) -> list[str]:
+    """Say so when independent flat priors would have given a different answer.
+
+    Returns
+    -------
+    list of str
+        One sentence, for the requested metric with the largest difference, when that exceeds both
+        sds; otherwise nothing.
+    """
+    if pooling != "partial":
+        return []
+    c, n, share = states.successes, states.trials, states.count / states.questions
+    moments = posterior_moments([one.credit for one in requested], c + 1.0, n - c + 1.0)
+    flat = share @ moments.mean
+    flat_sd = np.sqrt(share @ moments.variance / states.questions)
+    position = {one: i for i, one in enumerate(grid)}
+    own = statistics[[position[one] for one in requested], 0]
+    mean, sd = own[:, 1], own[:, 2]
+    excess = np.abs(flat - mean) / np.maximum(np.maximum(sd, flat_sd), 1e-300)
+    worst = int(np.argmax(excess))
+    if excess[worst] <= 1.0:
+        return []
+    return [
+        f"{system}: an independent flat prior per question would put {requested[worst].label} of "
+        f"these questions at {flat[worst]:.3f} ± {flat_sd[worst]:.3f}, {excess[worst]:.1f} sds "
+        f"from the pooled {mean[worst]:.3f} ± {sd[worst]:.3f}: with few trials and many questions "
+        "its bias outgrows its sd."
+    ]
+
+
+_WHY = {
+    "none": "the prior of each question weighs on all alike. Trust the estimate, or pool",
+    "partial": "their difficulties are not Beta-distributed; see bayesatk.criticise",
+    "complete": "one success probability for all questions does not fit them. Pool partially",
+}
+
+
+def outside_note(
+    pooling: Pooling,
+    system: object,
+    requested: Sequence[Metric],
+    grid: MetricGrid,
+    estimate: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+) -> list[str]:
+    """Say so when the unbiased estimate lies outside the interval for these questions.
+
+    Returns
+    -------
+    list of str
+        One sentence, for the requested metric furthest outside (in sds); otherwise nothing.
+    """
+    position = {one: i for i, one in enumerate(grid)}
+    index = [position[one] for one in requested]
+    value, own = estimate[index], statistics[index, 0]
+    sd, low, high = own[:, 2], own[:, 3], own[:, 4]
+    with np.errstate(invalid="ignore"):
+        beyond = np.maximum(low - value, value - high) / np.maximum(sd, 1e-300)
+    known = np.isfinite(beyond)
+    if not (known & (beyond > 1e-6)).any():
+        return []
+    worst = int(np.argmax(np.where(known, beyond, -np.inf)))
+    return [
+        f"{system}: the unbiased estimate of {requested[worst].label}, {value[worst]:.3f}, lies "
+        f"outside its interval for these questions, {low[worst]:.3f} to {high[worst]:.3f}: "
+        f"{_WHY[pooling]}."
+    ]

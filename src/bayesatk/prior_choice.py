@@ -1,0 +1,135 @@
+"""Which prior a model gets: the one given, checked, or its default; weaker ones; as plain data."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from bayesatk.priors import (
+    AnswerPrior,
+    AnyPrior,
+    BetaPrior,
+    CategoryPrior,
+    CrossedPrior,
+    DirichletHyperPrior,
+    DirichletPrior,
+    HyperPrior,
+    Pooling,
+    Prior,
+)
+
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        BetaPrior,
+        HyperPrior,
+        DirichletPrior,
+        DirichletHyperPrior,
+        AnswerPrior,
+        CrossedPrior,
+    )
+}
+
+
+def power_scaled(prior: Prior, power: float) -> Prior:
+    """Return the prior with its density on the logit scale raised to a power.
+
+    That multiplies every Beta parameter by the power: ``power=0.5`` halves what the prior says.
+
+    Examples
+    --------
+    >>> power_scaled(BetaPrior(1.0, 2.0), 0.5)
+    BetaPrior(alpha=0.5, beta=1.0)
+    """
+    if isinstance(prior, BetaPrior):
+        return BetaPrior(prior.alpha * power, prior.beta * power)
+    mean, icc = ((a * power, b * power) for a, b in (prior.mean, prior.icc))
+    return HyperPrior(mean, icc)
+
+
+def weaker_categories(prior: CategoryPrior, power: float) -> CategoryPrior:
+    """Return the prior of categories with every concentration multiplied by a power.
+
+    Examples
+    --------
+    >>> weaker_categories(DirichletPrior((1.0, 2.0)), 0.5)
+    DirichletPrior(concentration=(0.5, 1.0))
+    """
+
+    def scaled(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
+        return tuple(power * one for one in value) if isinstance(value, tuple) else power * value
+
+    if isinstance(prior, DirichletPrior):
+        return DirichletPrior(scaled(prior.concentration))
+    return DirichletHyperPrior(scaled(prior.mean), (power * prior.icc[0], power * prior.icc[1]))
+
+
+def _fitting[Hyper, Fixed](
+    pooling: Pooling, prior: object, hyper: type[Hyper], fixed: type[Fixed], what: str
+) -> Hyper | Fixed:
+    """Return the prior given, checked, or the default of the kind that the pooling needs."""
+    if pooling not in ("none", "partial", "complete"):
+        raise ValueError(f"pooling must be 'none', 'partial' or 'complete'; got {pooling!r}.")
+    needed: type[Hyper] | type[Fixed] = hyper if pooling == "partial" else fixed
+    if prior is None:
+        return needed()
+    if not isinstance(prior, needed):
+        raise TypeError(
+            f"prior for {what}pooling={pooling!r} must be a {needed.__name__}; got {prior!r}."
+        )
+    return prior
+
+
+def resolve_prior(pooling: Pooling, prior: object) -> Prior:
+    """Return the prior for a kind of pooling: the one given, checked, or the uniform default.
+
+    Examples
+    --------
+    >>> resolve_prior("none", None)
+    BetaPrior(alpha=1.0, beta=1.0)
+    """
+    return _fitting(pooling, prior, HyperPrior, BetaPrior, "")
+
+
+def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior:
+    """Return the prior of categories for a kind of pooling: the one given, checked, or the default.
+
+    Examples
+    --------
+    >>> resolve_category_prior("none", None)
+    DirichletPrior(concentration=1.0)
+    """
+    return _fitting(pooling, prior, DirichletHyperPrior, DirichletPrior, "categories under ")
+
+
+def resolve_crossed_prior(prior: object) -> CrossedPrior:
+    """Return the prior of a crossed model: the one given, checked, or the default.
+
+    Examples
+    --------
+    >>> resolve_crossed_prior(None).eta
+    1.0
+    """
+    if prior is not None and not isinstance(prior, CrossedPrior):
+        raise TypeError(f"prior for form='crossed' must be a CrossedPrior; got {prior!r}.")
+    return prior or CrossedPrior()
+
+
+def prior_from(described: Mapping[str, Any]) -> Any:
+    """Return the prior that `describe_prior` described.
+
+    Examples
+    --------
+    >>> prior_from(describe_prior(BetaPrior(2.0, 3.0)))
+    BetaPrior(alpha=2.0, beta=3.0)
+    """
+    values = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in described.items()
+        if name != "kind"
+    }
+    return _KINDS[described["kind"]](**values)
+
+
+def describe_prior(prior: AnyPrior) -> dict[str, object]:
+    """Return the prior as plain data, for the attributes of a result."""
+    return {"kind": type(prior).__name__, **asdict(prior)}

@@ -1,0 +1,269 @@
+"""Priors: definitions shared by the closed forms and the PyMC models."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk._tools.arguments import real_number, whole_number
+
+Pooling = Literal["none", "partial", "complete"]
+INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
+_MOST = 1e12  # of a Dirichlet parameter
+
+
+@dataclass(frozen=True)
+class BetaPrior:
+    """Prior of a success probability, ``p ~ Beta(alpha, beta)``, for pooling none and complete.
+
+    Examples
+    --------
+    >>> BetaPrior()
+    BetaPrior(alpha=1.0, beta=1.0)
+    """
+
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite([self.alpha, self.beta]).all() and min(self.alpha, self.beta) > 0):
+            raise ValueError(
+                f"prior: alpha and beta must be finite and > 0; got {self.alpha}, {self.beta}. "
+                "BetaPrior(1, 1) is uniform."
+            )
+
+
+@dataclass(frozen=True)
+class HyperPrior:
+    """Prior of the difficulty distribution, for pooling partial.
+
+    Questions have ``p ~ Beta`` with mean ``m`` and intraclass correlation ``icc = 1/(alpha + beta
+    + 1)``; a priori ``m ~ Beta(*mean)`` and ``icc ~ Beta(*icc)``.
+
+    Parameters
+    ----------
+    mean, icc : (float, float)
+        Beta parameters. ``icc=(a, -a)``, a > 0, is the improper density ``icc^(a-1)
+        (1-icc)^(-a-1)``: with a uniform mean ``(alpha + beta)^(-2-a)``. Bayesian Data Analysis (3rd
+        ed., eq. 5.9) uses a = 1/2.
+
+    Examples
+    --------
+    >>> HyperPrior().proper, HyperPrior.bda3().proper
+    (True, False)
+    """
+
+    mean: tuple[float, float] = (1.0, 1.0)
+    icc: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for name, values in (("mean", self.mean), ("icc", self.icc)):
+            if not _are_beta(values, name == "icc"):
+                raise ValueError(
+                    f"prior: {name} must be two Beta parameters > 0; got {values!r:.80}. (1, 1) is "
+                    "uniform; HyperPrior.bda3() is the improper prior of the book, (a, -a) for the "
+                    "icc one of its kind."
+                )
+
+    @classmethod
+    def bda3(cls) -> "HyperPrior":
+        """Return the prior ``p(alpha, beta) ~ (alpha + beta)^(-5/2)``."""
+        return cls(icc=(0.5, -0.5))
+
+    @property
+    def proper(self) -> bool:
+        """Whether the prior integrates to one."""
+        return self.icc[1] > 0
+
+
+def _are_beta(values: object, improper: bool) -> bool:
+    """Whether these are two Beta parameters > 0, or (a, -a) where that may be."""
+    if not isinstance(values, tuple | list) or len(values) != 2:
+        return False
+    first, second = (real_number("prior", one) for one in values)
+    if not np.isfinite([first, second]).all():
+        return False
+    return first > 0 and (second > 0 or (improper and second == -first))
+
+
+@dataclass(frozen=True)
+class DirichletPrior:
+    """Prior of category probabilities, ``p ~ Dirichlet``, for pooling none and complete.
+
+    Parameters
+    ----------
+    concentration : float or tuple of float
+        One number for every category, or one for each.
+
+    Examples
+    --------
+    >>> DirichletPrior().vector(3).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    concentration: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        value = _concentration(self.concentration, "concentration")
+        object.__setattr__(self, "concentration", value)
+
+    def vector(self, categories: int) -> NDArray[np.float64]:
+        """Concentration of each category."""
+        return _spread(self.concentration, categories, "concentration")
+
+
+@dataclass(frozen=True)
+class DirichletHyperPrior:
+    """Prior of the distribution that questions are drawn from, for pooling partial.
+
+    Questions have ``p ~ Dirichlet`` with a mean vector and an intraclass correlation; a priori the
+    mean vector is Dirichlet and the correlation ``Beta(*icc)``. For two categories this is
+    `HyperPrior`.
+
+    Parameters
+    ----------
+    mean : float or tuple of float
+        Concentration of the mean vector: one number for every category, or one for each.
+    icc : (float, float)
+        Beta parameters.
+
+    Examples
+    --------
+    >>> DirichletHyperPrior()
+    DirichletHyperPrior(mean=1.0, icc=(1.0, 1.0))
+    """
+
+    mean: float | tuple[float, ...] = 1.0
+    icc: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", _concentration(self.mean, "mean"))
+        pair = _concentration(self.icc, "icc")
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(f"prior: icc must be two Beta parameters > 0; got {self.icc!r}.")
+        object.__setattr__(self, "icc", pair)
+
+    def vector(self, categories: int) -> NDArray[np.float64]:
+        """Concentration of the mean vector."""
+        return _spread(self.mean, categories, "mean")
+
+
+@dataclass(frozen=True)
+class CrossedPrior:
+    """Prior of correlated logit-normal difficulties of several systems.
+
+    ``mu ~ Normal(0, mu_sd)`` and ``sigma ~ HalfNormal(sigma_sd)`` for every system; the correlation
+    of their difficulties is ``LKJ(eta)``.
+
+    Parameters
+    ----------
+    mu_sd, sigma_sd, eta : float
+        1.5 makes the success probability of a question at the mean nearly uniform; ``eta=1`` is
+        uniform over correlation matrices, more prefers weak correlation.
+
+    Examples
+    --------
+    >>> CrossedPrior()
+    CrossedPrior(mu_sd=1.5, sigma_sd=2.5, eta=1.0)
+    """
+
+    mu_sd: float = 1.5
+    sigma_sd: float = 2.5
+    eta: float = 1.0
+
+    def __post_init__(self) -> None:
+        names = ("mu_sd", "sigma_sd", "eta")
+        values = [real_number(f"prior: {name}", getattr(self, name)) for name in names]
+        if not (np.isfinite(values).all() and min(values) > 0):
+            raise ValueError(
+                f"prior: mu_sd, sigma_sd and eta must be finite and > 0; got {values}. "
+                "CrossedPrior() has useful defaults."
+            )
+
+
+@dataclass(frozen=True)
+class AnswerPrior:
+    """Prior of the answers to one question: independent ``p ~ Dirichlet`` over its answers.
+
+    Parameters
+    ----------
+    concentration : float
+        Of every answer, and of nobody where unanswered trials vote for nobody.
+    unseen : int
+        Wrong answers that were never given and may yet come, each with the same concentration.
+        With none, a question always answered in one way is certain.
+    unseen_correct : bool
+        Where no correct answer was ever given, let one come: without it such a question is lost
+        for certain.
+    choices : int, optional
+        Answers that a question has, where that is known, as in multiple choice; those that were
+        never given may all come, in place of `unseen`. At most one of them is right, and answers
+        that are merged because they are all right count as one.
+
+    Examples
+    --------
+    >>> AnswerPrior(choices=4)
+    AnswerPrior(concentration=1.0, unseen=1, unseen_correct=True, choices=4)
+    """
+
+    concentration: float = 1.0
+    unseen: int = 1
+    unseen_correct: bool = True
+    choices: int | None = None
+
+    def __post_init__(self) -> None:
+        value = _concentration(self.concentration, "concentration")
+        if isinstance(value, tuple):
+            raise ValueError(f"answer_prior: concentration must be one number; got {value}.")
+        object.__setattr__(self, "concentration", value)
+        unseen = self.unseen
+        object.__setattr__(self, "unseen", whole_number("answer_prior: unseen", unseen, 0))
+        if not isinstance(self.unseen_correct, bool):
+            raise ValueError(
+                f"answer_prior: unseen_correct must be true or false; got {self.unseen_correct!r}."
+            )
+        self._check_choices()
+
+    def _check_choices(self) -> None:
+        choices = self.choices
+        if choices is None:
+            return
+        whole_number("answer_prior: choices", choices, 2)
+        if self.unseen != 1:
+            raise ValueError(
+                "answer_prior: unseen must be left out where choices says how many answers there "
+                f"are; got unseen={self.unseen}."
+            )
+        object.__setattr__(self, "choices", int(choices))
+
+
+def _concentration(value: object, name: str) -> float | tuple[float, ...]:
+    """Return one positive number or a tuple of them, as plain floats."""
+    try:
+        array = np.array(value) if not isinstance(value, str | bytes) else np.array(None)
+    except ValueError:
+        array = np.array(None)
+    numbers = array.dtype.kind in "iuf" and array.ndim <= 1 and array.size > 0
+    if not numbers or not ((array > 0) & (array <= _MOST)).all():
+        raise ValueError(
+            f"prior: {name} must be finite and > 0, at most {_MOST:g}: one number or one for each "
+            f"category; got {value!r:.80}. 1.0 is uniform."
+        )
+    return float(array) if array.ndim == 0 else tuple(float(one) for one in array)
+
+
+def _spread(value: float | tuple[float, ...], categories: int, name: str) -> NDArray[np.float64]:
+    values = np.asarray(value, float)
+    if values.ndim and len(values) != categories:
+        raise ValueError(
+            f"prior: {name} must be one number, or one for each of the {categories} categories; "
+            f"got {value}."
+        )
+    return np.array(np.broadcast_to(values, categories), float)
+
+
+Prior = BetaPrior | HyperPrior
+CategoryPrior = DirichletPrior | DirichletHyperPrior
+ModelPrior = Prior | CategoryPrior | CrossedPrior
+AnyPrior = ModelPrior | AnswerPrior

@@ -1,0 +1,1 @@
+"""The published closed forms under their published names: arrays in, numbers out."""

@@ -1,0 +1,1 @@
+"""Results as InferenceData: built, read, tabulated."""

@@ -1,0 +1,261 @@
+"""Results: one builder and one reader of InferenceData, whatever produced the numbers.
+
+A result is an `xarray.DataTree` with the InferenceData groups ``posterior``, ``observed_data`` and
+``constant_data``; a closed form adds ``closed_form`` (exact statistics) and
+``closed_form_quantiles`` (the exact distribution, as quantiles). Attributes are text or numbers,
+so that netCDF keeps them.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.data.answers import AnswerRules, Answers
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.metrics.grid import Metric, MetricGrid
+from bayesatk.prior_choice import prior_from
+
+SCHEMA_VERSION = 1
+TARGETS = ("questions", "population")
+STATISTICS = (
+    "estimate",
+    "mean",
+    "sd",
+    "ci_lower",
+    "ci_upper",
+    "ci_error",
+    "variance_trial",
+    "variance_question",
+    "prior_sensitivity",
+)
+QUANTILE_LEVELS = np.round(np.concatenate([[0.005], np.arange(0.01, 1.0, 0.01), [0.995]]), 3)
+_PACKAGES = ("bayesatk", "numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")
+
+
+def root_attributes(
+    method: str,
+    pooling: str,
+    prior: Mapping[str, object],
+    seed: str,
+    metrics: str,
+    data: Outcomes,
+    citations: tuple[str, ...],
+    **more: str | float | int,
+) -> dict[str, Any]:
+    """Return the provenance that every result carries on its root."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "method": method,
+        "pooling": pooling,
+        "prior": json.dumps(prior),
+        "seed": seed,
+        "metrics": metrics,
+        "missing_policy": str(data.dataset.attrs.get("missing_policy", "error")),
+        "assumptions": json.dumps(list(data.notes)),
+        "input_sha256": data.sha256(),
+        "input_files": json.dumps([list(each) for each in data.sources]),
+        "citations": json.dumps(list(citations)),
+        "versions": _versions(),
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **more,
+    }
+
+
+@cache
+def _versions() -> str:
+    """Return the versions of the packages, which do not change while Python runs, as JSON."""
+    return json.dumps({name: version(name) for name in _PACKAGES})
+
+
+def metric_dataset(
+    grid: MetricGrid,
+    values: NDArray[np.float64],
+    leading: tuple[str, ...],
+    trailing: tuple[str, ...],
+    coords: Mapping[str, Any],
+) -> xr.Dataset:
+    """Return an array over the grid of metrics as named variables.
+
+    Parameters
+    ----------
+    grid : MetricGrid
+    values : ndarray, shape (*leading, len(grid), *trailing)
+    leading, trailing : tuple of str
+        Names of the other dimensions.
+    coords : mapping
+        Coordinates of the other dimensions.
+    """
+    return xr.Dataset(grid.split(values, leading, trailing), coords={**grid.coords, **coords})
+
+
+def posterior_group(
+    grid: MetricGrid,
+    draws: NDArray[np.float64],
+    systems: Any,
+    extra: Mapping[str, tuple[tuple[str, ...], NDArray[np.float64]]],
+    attrs: Mapping[str, Any],
+) -> xr.Dataset:
+    """Return the ``posterior`` group from draws (chain, draw, system, metric, target)."""
+    coords = {
+        "chain": np.arange(draws.shape[0]),
+        "draw": np.arange(draws.shape[1]),
+        "system": systems,
+        "target": list(TARGETS),
+    }
+    dataset = metric_dataset(grid, draws, ("chain", "draw", "system"), ("target",), coords)
+    return dataset.assign(extra).assign_attrs(sample_dims=["chain", "draw"], **attrs)
+
+
+def data_groups(
+    data: Outcomes,
+    on_categories: bool = False,
+    with_answers: bool = False,
+    prior_counts: NDArray[np.float64] | None = None,
+) -> dict[str, xr.Dataset]:
+    """Return ``observed_data`` and ``constant_data``.
+
+    Successes with trials and missing; or counts by category, with the scores and prior trials;
+    and answers, one entry for each distinct (system, question, answer).
+    """
+    constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
+    if on_categories:
+        observed = data.dataset["count"].drop_vars("score").to_dataset()
+        scores = data.dataset["score"].drop_vars("score")
+        constant = constant.assign(category_score=scores)
+        if prior_counts is not None:
+            dims = ("system", "question", "category")
+            constant = constant.assign(prior_count=(dims, prior_counts))
+    else:
+        observed = data.successes.to_dataset()
+    if with_answers and data.answers is not None:
+        entries = data.answers
+        columns = {
+            "answer_count": entries.count,
+            "answer_system": entries.system,
+            "answer_question": entries.question,
+            "answer_correct": entries.correct.astype(np.int64),
+        }
+        observed = observed.assign({name: ("answer", v) for name, v in columns.items()})
+        observed = observed.assign_coords(answer=entries.label)
+        rule = {"rule": entries.rules.unanswered}
+        constant = constant.assign(unanswered=(("system", "question"), entries.unanswered, rule))
+    return {"observed_data": observed, "constant_data": constant}
+
+
+def build(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.DataTree:
+    """Assemble groups and root attributes into a result.
+
+    Coordinates that only describe others (``score``) are dropped: every group stands alone, as
+    InferenceData groups do.
+    """
+    tree = xr.DataTree.from_dict(
+        {f"/{name}": group.drop_vars("score", errors="ignore") for name, group in groups.items()}
+    )
+    tree.attrs.update(attrs)
+    return tree
+
+
+def check_result(result: object, group: str = "posterior") -> xr.DataTree:
+    """Return the tree if it is a bayesatk result with this group, or say what is wrong."""
+    if not isinstance(result, xr.DataTree) or "schema_version" not in result.attrs:
+        raise TypeError(
+            "result must be a DataTree made by bayesatk.evaluate or bayesatk.sample; got "
+            f"{type(result).__name__}. Read a saved one with bayesatk.load_result."
+        )
+    if group not in result.children:
+        raise ValueError(
+            f"result must have the group {group!r}; it has {sorted(result.children)}. Closed-form "
+            "statistics come from bayesatk.evaluate, draws from either function."
+        )
+    return result
+
+
+def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:
+    """Return a result of one system, without the dimension of systems.
+
+    ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and others) want
+    observations along one dimension, the questions.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+    system : label, optional
+        May be left out where there is only one.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "bayes", rng=1)
+    >>> one_system(fit, "b")["observed_data"]["successes"].values.tolist()
+    [2]
+    """
+    check_result(result)
+    labels = result["posterior"].to_dataset()["system"].values.tolist()
+    if system is None and len(labels) > 1:
+        raise ValueError(f"system must be given where there are several; choose among {labels}.")
+    if system is not None and system not in labels:
+        raise ValueError(f"system must be one of {labels}; got {system!r}.")
+    index = 0 if system is None else labels.index(system)
+    groups = {}
+    for name, node in result.children.items():
+        group = node.to_dataset()
+        groups[f"/{name}"] = (
+            group.isel(system=index, drop=True) if "system" in group.dims else group
+        )
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs.update(result.attrs)
+    return tree
+
+
+def metric_grid(result: xr.DataTree) -> MetricGrid:
+    """Return the grid of metrics that a result holds."""
+    return MetricGrid.of(str(result.attrs["metrics"]))
+
+
+def metric_values(variables: xr.Dataset, metric: Metric) -> xr.DataArray:
+    """Return the variable of a metric at its own k and tau."""
+    values = variables[metric.family.variable]
+    if metric.family.has_k:
+        values = values.sel(k=metric.k)
+    return values if metric.tau is None else values.sel(tau=metric.tau)
+
+
+def stored_prior(result: xr.DataTree, name: str = "prior") -> Any:
+    """Return the prior, or the ``answer_prior``, that a result was made with."""
+    return prior_from(json.loads(result.attrs[name]))
+
+
+def stored_answers(result: xr.DataTree) -> Answers:
+    """Return the answers of a result of votes."""
+    observed = result["observed_data"].to_dataset()
+    constant = result["constant_data"].to_dataset()
+    columns = [observed[f"answer_{name}"].values for name in ("system", "question", "count")]
+    return Answers(
+        columns[0], columns[1], observed["answer"].values.tolist(), columns[2],
+        observed["answer_correct"].values.astype(bool), constant["unanswered"].values,
+        AnswerRules(unanswered=constant["unanswered"].attrs["rule"]),
+    )  # fmt: skip
+
+
+def stored_counts(result: xr.DataTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the successes and trials of a result, each (system, question)."""
+    observed = result["observed_data"].to_dataset()
+    if "successes" not in observed:
+        raise ValueError(
+            "the result must be of right and wrong; it is of scored categories. Evaluate the data "
+            "with success='score >= ...' for this, or use its posterior draws."
+        )
+    successes = observed["successes"]
+    return successes.values, result["constant_data"].to_dataset()["trials"].values
+
+
+def notes(result: xr.DataTree) -> list[str]:
+    """Return what a reader of the numbers should know, in sentences."""
+    return [str(note) for note in json.loads(str(result.attrs.get("notes", "[]")))]

@@ -1,0 +1,124 @@
+"""Results as tables: a row per system, metric and target, or per category."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayesatk.metrics.grid import parse
+from bayesatk.results.schema import TARGETS, check_result, metric_grid, metric_values
+
+
+def table(result: xr.DataTree) -> pd.DataFrame:
+    """Tabulate a result: one row per system, target and metric that was asked for.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``system``, ``metric``, ``target``, ``estimate`` (unbiased finite law; NaN where
+        k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, and
+        for closed forms ``variance_trial`` and ``variance_question``.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@2", pooling="none", rng=1)
+    >>> rows = bayesatk.table(fit)[["metric", "target", "estimate", "mean"]]
+    >>> rows.iloc[0, 2:].astype(float).round(4).tolist()
+    [0.95, 0.8393]
+    """
+    tree = check_result(result)
+    if "system" not in tree["posterior"].dims:
+        raise ValueError(
+            "result must have its dimension of systems to be tabulated; bayesatk.one_system takes "
+            "it away. Tabulate the whole result."
+        )
+    statistics = statistics_of(tree)
+    systems = tree["posterior"].to_dataset()["system"].values
+    rows = []
+    for system in systems:
+        for metric in parse(str(tree.attrs["metrics"])):
+            values = metric_values(statistics, metric).sel(system=system)
+            for target in TARGETS:
+                cells = values.sel(target=target)
+                numbers = {
+                    str(name): float(cells.sel(statistic=name))
+                    for name in cells["statistic"].values
+                }
+                rows.append({"system": system, "metric": metric.label, "target": target, **numbers})
+    return pd.DataFrame(rows)
+
+
+def category_table(result: xr.DataTree) -> pd.DataFrame:
+    """Tabulate the probability that a trial reaches each category's score, or a better one.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        Of scored categories.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``system``, ``category``, ``score``, ``target``, ``mean``, ``sd``, ``ci_lower``,
+        ``ci_upper``; for every system from the best category down. Reaching the lowest is certain.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> data = bayesatk.tally([["b", "a", "b", "c"]], scores={"c": 0, "b": 0.5, "a": 1})
+    >>> fit = bayesatk.evaluate(data, "bayes", pooling="none", rng=1)
+    >>> rows = bayesatk.category_table(fit).query("target == 'questions'")
+    >>> rows[["category", "mean"]].round(4).values.tolist()  # (1 + 1)/7, (1 + 1 + 2 + 1)/7
+    [['a', 0.2857], ['b', 0.7143], ['c', 1.0]]
+    """
+    tree = check_result(result)
+    statistics = statistics_of(tree, ["reach_probability"])
+    scores = tree["constant_data"].to_dataset().get("category_score")
+    if scores is None:
+        raise ValueError(
+            "result must be of scored categories; it is of right and wrong. There pass@1 is the "
+            "probability to reach the better of the two."
+        )
+    certain = {"mean": 1.0, "sd": 0.0, "ci_lower": 1.0, "ci_upper": 1.0}
+    # Where all scores are equal there is nothing to reach.
+    reached = set(statistics["reached"].values.tolist()) if "reached" in statistics.dims else ()
+    rows = []
+    for system in statistics["system"].values:
+        for position in np.argsort(-scores.values, kind="stable"):
+            name = str(scores["category"].values[position])
+            for target in TARGETS:
+                row = {"system": system, "category": name}
+                row |= {"score": float(scores.values[position]), "target": target}
+                numbers = certain
+                if name in reached:
+                    cells = statistics["reach_probability"].sel(system=system, target=target)
+                    cells = cells.sel(reached=name)
+                    numbers = {one: float(cells.sel(statistic=one)) for one in certain}
+                rows.append(row | numbers)
+    return pd.DataFrame(rows)
+
+
+def statistics_of(tree: xr.DataTree, more: Sequence[str] = ()) -> xr.Dataset:
+    """Return exact statistics if the result has them, else those of its draws."""
+    if "closed_form" in tree.children:
+        return tree["closed_form"].to_dataset()
+    tail = 0.5 * (1.0 - float(tree.attrs["ci_prob"]))
+    draws = tree["posterior"].to_dataset()
+    names = [*(family.variable for family in metric_grid(tree).families), *more]
+    draws = draws[[name for name in names if name in draws]]
+    sample = ("chain", "draw")
+    ends = draws.quantile([tail, 1.0 - tail], dim=sample)
+    parts = {
+        "mean": draws.mean(sample),
+        "sd": draws.std(sample, ddof=1),
+        "ci_lower": ends.isel(quantile=0, drop=True),
+        "ci_upper": ends.isel(quantile=1, drop=True),
+    }
+    return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))

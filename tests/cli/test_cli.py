@@ -1,0 +1,382 @@
+"""The command line: tables, JSON, files, exit codes, one-line errors."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import bayesatk as bk
+from bayesatk.cli.app import app
+
+RUNS = "model,task,trial,passed\n" + "".join(
+    f"{model},{task},{trial},{int((trial * task + len(model)) % 3 > 0)}\n"
+    for model in ("base", "tuned!")
+    for task in range(6)
+    for trial in range(3)
+)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(RUNS)
+    return path
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def test_evaluate_prints_a_table_and_a_card(runs) -> None:
+    done = run("evaluate", runs, "-m", "pass@1,4", "--seed", 1)
+    assert done.exit_code == 0
+    for text in ("2 systems x 6 questions, 36 trials", "tuned!", "pass@4", "like these", "k>n"):
+        assert text in done.output
+
+
+def test_evaluate_writes_json_and_netcdf(runs, tmp_path) -> None:
+    path = tmp_path / "fit.nc"
+    done = run("evaluate", runs, "-m", "pass@1 pass^2", "--json", "-o", path, "--seed", 1)
+    assert done.exit_code == 0
+    answer = json.loads(done.output)
+    fit = bk.load_result(path)
+    assert answer["provenance"]["pooling"] == fit.attrs["pooling"] == "partial"
+    assert len(answer["tables"]["results"]) == 8
+    row = answer["tables"]["results"][0]
+    exact = fit["closed_form"]["pass_at_k"].sel(system="base", k=1, target="questions")
+    assert row["mean"] == pytest.approx(float(exact.sel(statistic="mean")), abs=1e-14)
+
+
+def test_quiet_prints_only_the_table(runs) -> None:
+    done = run("evaluate", runs, "-m", "bayes", "-q", "--pooling", "none", "--seed", 1)
+    assert "Outcomes" not in done.output
+    assert "bayes" in done.output
+
+
+def test_labels_and_columns_can_be_mapped(tmp_path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"who": "a", "q": 1, "mark": "C"}\n{"who": "a", "q": 1, "mark": "I"}\n')
+    done = run(
+        "evaluate", path, "-m", "bayes", "--score", "C=1", "--score", "I=0", "--column",
+        "question=q", "--column", "outcome=mark", "--column", "system=who", "--seed", 1,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "0.500" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("none.csv", "-m", "pass@1"), "no such file"),
+        (("{runs}", "-m", "pass@x"), "must have integers"),
+        (("{runs}", "-m", "pass@1", "--ci-prob", "2"), "ci_prob must lie"),
+        (("{runs}", "-m", "pass@1", "--column", "question"), "--column must be NAME=VALUE"),
+        (("{runs}", "-m", "pass@1", "--score", "a=1"), "scores must map at least two"),
+        (("{runs}", "-m", "pass@1", "-o", "fit.txt"), "must end in .nc, .zarr, .json, .csv, .tex"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(runs, arguments, message) -> None:
+    done = run("evaluate", *(one.format(runs=runs) for one in arguments))
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.slow
+def test_verify_and_its_exit_codes(runs, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "sampled.nc"
+    done = run("verify", runs, "-m", "pass@1,2", "--seed", 1, "-o", path)
+    assert done.exit_code == 0, done.output
+    assert "AGREE" in done.output
+    assert bk.load_result(path).attrs["method"] == "nuts"
+
+    from bayesatk.models import sampling
+
+    honest = sampling.sample
+
+    def shifted(*args, **kwargs):
+        tree = honest(*args, **kwargs)
+        tree["posterior"] = tree["posterior"].to_dataset() * 0.9
+        return tree
+
+    monkeypatch.setattr(sampling, "sample", shifted)
+    done = run("verify", runs, "-m", "pass@1,2", "--seed", 1, "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.output)["verdict"] == "disagree"
+
+
+@pytest.mark.slow
+def test_demo() -> None:
+    done = run("demo", "--json")
+    assert done.exit_code == 0
+    answer = json.loads(done.output)
+    assert answer["verdict"] == "agree"
+    estimates = [row["estimate"] for row in answer["tables"]["results"] if "pass^" in row["metric"]]
+    assert [round(value, 3) for value in estimates[::2]] == [0.42, 0.273, 0.22, 0.2]
+
+
+def test_baseline_of_a_file(runs, tmp_path) -> None:
+    path = tmp_path / "fit.nc"
+    done = run("baseline", runs, "--guess", 0.25, "-t", 5, "--seed", 1, "-o", path)
+    assert done.exit_code == 0, done.output
+    for text in ("best of 5 random guessers", "tuned!", "if selected"):
+        assert text in done.output
+    done = run("baseline", runs, "--labels", "4=6", "-t", 5, "--seed", 1, "--json")
+    answer = json.loads(done.output)
+    group = bk.load_result(path)["random_baseline"]
+    assert [row["p_value"] for row in answer["tables"]["baseline"]] == pytest.approx(
+        group["p_value"].values
+    )
+
+
+def test_baseline_of_a_published_accuracy() -> None:
+    done = run("baseline", "--n", 100, "--guess", 0.5, "-t", 10, "--accuracy", 0.6)
+    assert done.exit_code == 0
+    for text in ("0.5768", "0.6400", "0.251"):
+        assert text in done.output
+    done = run("baseline", "--labels", "2=50", "--labels", "5=50", "--json")
+    assert json.loads(done.output)["expected_best"] == pytest.approx(0.4201718738, abs=1e-10)
+    done = run("baseline", "-n", 30, "-p", 0.25, "--accuracy", 0.3, "--decimals", 1)
+    assert " to " in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n", "10"], "either --guess"),
+        (["--guess", "0.5"], "--n QUESTIONS"),
+        (["--labels", "four=80"], "whole numbers"),
+        (["--n", "10", "--guess", "0.5", "--accuracy", "0.55"], "whole number"),
+    ],
+)
+def test_baseline_says_what_it_needs(arguments, message) -> None:
+    done = run("baseline", *arguments)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_compare_prints_pairs_and_sentences(runs) -> None:
+    done = run("compare", runs, "-m", "pass@1", "--seed", 1)
+    assert done.exit_code == 0, done.output
+    for text in ("P(better)", "like these", "help most"):
+        assert text in done.output
+    answer = json.loads(run("compare", runs, "-m", "pass@1", "--seed", 1, "--json").output)
+    assert len(answer["tables"]["comparison"]) == 2
+    assert answer["tables"]["comparison"][0]["monte_carlo_error"] == 0
+
+
+LOGS = Path(__file__).parents[1] / "logs"
+COMMANDS = [
+    "evaluate", "verify", "compare", "plan", "baseline", "report", "convert", "cite", "demo"
+]  # fmt: skip
+
+
+def test_every_command_has_an_example_in_its_help() -> None:
+    done = run("--help")
+    assert "Exit codes: 0 done, 1 closed form and sampler disagree, 2 bad input." in done.output
+    for command in COMMANDS:
+        assert f" {command} " in done.output
+        assert "Example" in run(command, "--help").output
+
+
+def test_the_examples_of_the_help_have_options_that_exist() -> None:
+    from typer.main import get_command
+
+    for name, command in get_command(app).commands.items():
+        known = {option for each in command.params for option in each.opts}
+        for example in re.findall(r"bayesatk .*?(?=;|$)", command.epilog):
+            words = shlex.split(example)
+            assert words[1] == name
+            assert {word for word in words if re.match("--?[a-z]", word)} <= known, example
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "eval", "inspect json"])
+def test_standard_input_is_read_whatever_it_is(runs, kind, monkeypatch, tmp_path) -> None:
+    if kind == "eval":
+        content = (LOGS / "inspect/arithmetic_a.eval").read_bytes()
+    elif kind == "inspect json":
+        content = (LOGS / "inspect/arithmetic_a.json").read_bytes()
+    else:
+        path = tmp_path / f"runs.{'jsonl' if kind == 'json' else kind}"
+        content = bk.convert(runs, path).read_bytes() if kind != "csv" else runs.read_bytes()
+        if kind == "json":
+            content = json.dumps([json.loads(line) for line in content.splitlines()]).encode()
+    done = CliRunner().invoke(app, ["evaluate", "-", "-m", "pass@1", "--seed", "1"], input=content)
+    assert done.exit_code == 0, done.output
+    assert "6 questions" in done.output
+    assert "pass@1" in done.output
+
+
+def test_files_can_name_their_systems(runs) -> None:
+    done = run(
+        "compare", f"new={LOGS}/inspect/arithmetic_a.eval", f"old={LOGS}/inspect/deflate.eval",
+        "-m", "pass@1", "--seed", 1,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "cannot be separated from" in done.output
+    mixed = run("evaluate", f"new={runs}", runs, "-m", "pass@1")
+    assert mixed.exit_code == 2
+    assert "all NAME=FILE, or all without" in mixed.stderr
+
+
+def test_warnings_are_lines_on_standard_error() -> None:
+    path = LOGS / "inspect/empty.eval"
+    done = run("evaluate", path, "-m", "pass@1", "--seed", 1, "--json")
+    assert done.exit_code == 0
+    assert done.stderr.startswith("bayesatk: warning: 9 of 24 trials have an empty output")
+    assert json.loads(done.stdout)["tables"]["results"]
+    done = run("evaluate", path, "-m", "pass@1", "--empty-output", "missing", "--missing", "ignore")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("ending", ["nc", "json", "csv", "tex"])
+def test_results_are_saved_by_the_ending_of_the_name(runs, tmp_path, ending) -> None:
+    path = tmp_path / f"fit.{ending}"
+    done = run("evaluate", runs, "-m", "pass@1", "--seed", 1, "-o", path)
+    assert done.exit_code == 0, done.output
+    assert f"Saved {path}" in done.output.replace("\n", "")
+    assert path.stat().st_size > 500
+    if ending == "nc":
+        found = run("cite", path)
+        assert "@misc{chen2021evaluating," in found.output
+        assert "rubin1981" not in found.output
+
+
+def test_cite_alone_prints_everything() -> None:
+    assert run("cite").output.count("\n@") >= 12
+
+
+def test_convert_writes_a_long_table(tmp_path) -> None:
+    path = tmp_path / "runs.csv"
+    done = run("convert", LOGS / "inspect", "-o", path)
+    assert done.exit_code == 2  # the folder mixes logs with several scorers
+    assert "one scorer must be chosen" in done.stderr
+    assert not path.exists()
+    done = run(
+        "convert", LOGS / "lm_eval/example__beta", "-o", path, "--answers", "--same-system",
+        "trials",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert path.read_text().splitlines()[0] == "system,question,trial,outcome,answer"
+    assert len(path.read_text().splitlines()) == 11
+
+
+def test_report_from_logs_in_one_command(tmp_path) -> None:
+    path = tmp_path / "report.html"
+    logs = [LOGS / "inspect/arithmetic_a.eval", LOGS / "inspect/arithmetic_b.eval"]
+    done = run("report", *logs, "-o", path, "--guess", 0.1, "--seed", 1)
+    assert done.exit_code == 0, done.output
+    text = path.read_text(encoding="utf-8")
+    for words in ("mockllm/alpha", "pass^k against k", "random guessers", "input files"):
+        assert words in text
+    bad = run("report", *logs, "-o", tmp_path / "report.docx")
+    assert (bad.exit_code, "must end in .html" in bad.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_report_with_verification(runs, tmp_path) -> None:
+    path = tmp_path / "report.html"
+    done = run("report", runs, "-o", path, "-m", "pass@1", "--verify", "--seed", 1, "-q")
+    assert done.exit_code == 0, done.output
+    assert "The closed form and the sampled PyMC model agree" in path.read_text(encoding="utf-8")
+
+
+def test_an_input_is_never_overwritten(runs) -> None:
+    before = runs.read_text()
+    for command in (("evaluate", runs, "-m", "pass@1"), ("convert", f"x={runs}")):
+        done = run(*command, "-o", runs)
+        assert done.exit_code == 2
+        assert "--output must not be an input" in done.stderr
+    assert runs.read_text() == before
+    assert "a folder that exists" in run("evaluate", runs, "-m", "pass@1", "-o", "no/x.nc").stderr
+
+
+def test_remedies_are_options_of_the_command_line() -> None:
+    graded = run("evaluate", LOGS / "inspect/two_scorers.eval", "-m", "pass@1")
+    assert "--scorer 'graded'" in graded.stderr
+    errors = run("evaluate", LOGS / "inspect/errors.eval", "-m", "pass@1")
+    assert "--missing 'ignore' leaves them out" in errors.stderr
+    twice = run(
+        "evaluate", *sorted((LOGS / "lm_eval/example__beta").glob("*.jsonl")), "-m", "pass@1"
+    )
+    assert "--same-system 'trials'" in twice.stderr
+    assert "NAME=FILE" in twice.stderr
+
+
+def test_systems_with_gaps_are_compared_on_what_they_share(tmp_path) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("system,task,passed\na,x,1\na,y,0\na,z,1\nb,x,1\nb,y,1\n")
+    options = ("-m", "pass@1", "--missing", "ignore", "--pooling", "none", "--seed", 1)
+    done = run("compare", path, *options)
+    assert done.exit_code == 0, done.stderr
+    assert "On the 2 of 3 questions that both tried" in done.output.replace("\n", " ")
+    page = tmp_path / "r.html"
+    assert run("report", path, *options, "-o", page).exit_code == 0
+    assert "On the 2 of 3 questions that both tried" in page.read_text()
+    done = run("compare", path, *options, "--shared")
+    assert "questions that every system tried: 2 of 3" in done.output
+
+
+def test_systems_without_a_common_question_have_no_tiers(tmp_path) -> None:
+    path = tmp_path / "apart.csv"
+    rows = "a,x,1\na,y,0\nb,x,1\nb,y,1\nc,z,1\n"
+    path.write_text("system,task,passed\n" + rows)
+    options = ("-m", "pass@1", "--missing", "ignore", "--pooling", "none", "--seed", 1)
+    done = run("compare", path, *options)
+    assert done.exit_code == 0, done.stderr
+    assert "No tiers: no question was tried by all systems." in done.output
+    found = json.loads(run("compare", path, *options, "--json").stdout)["tables"]
+    assert {row["system"] for row in found["comparison"]} <= {"a", "b"}
+    assert "ranks" not in found
+    page = tmp_path / "r.html"
+    done = run("report", path, *options, "-o", page)
+    assert done.exit_code == 0, done.stderr
+    assert ">nan" not in page.read_text().lower()
+
+
+def test_systems_that_share_nothing_are_told_so(tmp_path) -> None:
+    path, page = tmp_path / "none.csv", tmp_path / "r.html"
+    path.write_text("system,task,passed\na,x,1\nb,y,1\n")
+    options = ("-m", "pass@1", "--missing", "ignore", "--pooling", "none", "--seed", 1)
+    done = run("compare", path, *options)
+    assert done.exit_code == 0, done.stderr
+    assert "no two systems tried the same question" in done.output
+    done = run("report", path, *options, "-o", page)
+    assert done.exit_code == 0, done.stderr
+    assert "nothing can be compared" in page.read_text()
+
+
+def test_one_task_of_several_can_be_read() -> None:
+    logs = [LOGS / "inspect/arithmetic_a.eval", LOGS / "inspect/shuffled.eval"]
+    done = run("evaluate", *logs, "-m", "pass@1", "--task", "arithmetic", "--seed", 1)
+    assert done.exit_code == 0, done.stderr
+    assert "1 system x 6 questions" in done.output
+    wrong = run("evaluate", *logs, "-m", "pass@1", "--task", "sums")
+    assert "task must be one of 'arithmetic', 'choices_by_epoch'; got 'sums'" in wrong.stderr
+
+
+def test_long_names_fold_and_numbers_stay_whole(tmp_path) -> None:
+    path = tmp_path / "long.csv"
+    names = [f"provider/a-rather-long-model-name-{number}-instruct" for number in range(2)]
+    rows = [f"{name},{task},{(task + i) % 2}" for i, name in enumerate(names) for task in range(6)]
+    path.write_text("system,task,passed\n" + "\n".join(rows) + "\n")
+    done = run("compare", path, "-m", "pass@1", "--seed", 1)
+    assert "\u2026" not in done.output
+    for name in names:
+        assert name in done.output
+
+
+def test_a_converted_log_reads_back_as_it_is(tmp_path) -> None:
+    path = tmp_path / "runs.csv"
+    run("convert", LOGS / "inspect/arithmetic_a.eval", "-o", path)
+    back, straight = bk.load(path), bk.load(LOGS / "inspect/arithmetic_a.eval")
+    assert back.dataset.identical(straight.dataset)
+
+
+def test_the_version_is_printed() -> None:
+    assert run("--version").output == f"bayesatk {bk.__version__}\n"
+    assert run("evaluate", "", "-m", "pass@1").stderr.count("got an empty name") == 1

@@ -1,0 +1,233 @@
+"""Laws of comparisons that hold for any data: ties, order, names, identical systems."""
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import bayesatk as bk
+from bayesatk.comparison.contrasts import Drawn, Settings, mirrored
+from bayesatk.core.contrasts import LEVELS, Contenders, Differences, Known, ratio_quantiles
+from bayesatk.core.distribution import Distribution, constant
+from bayesatk.metrics.grid import parse
+from bayesatk.results.schema import metric_values
+
+METRICS = "pass@1,8 pass^4 bayes"
+QUICK = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+
+@st.composite
+def _systems(draw: st.DrawFn) -> list[list[list[int]]]:
+    """Marks of 2 to 5 systems on 1 to 6 questions, 1 to 5 trials each; often alike or saturated."""
+    questions = draw(st.integers(1, 6))
+    marks = st.lists(st.integers(0, 1), min_size=1, max_size=5)
+    flat = st.sampled_from([0, 1]).flatmap(
+        lambda one: st.lists(st.just(one), min_size=1, max_size=5)
+    )
+    row = st.lists(marks | flat, min_size=questions, max_size=questions)
+    found = draw(st.lists(row, min_size=1, max_size=4))
+    return [*found, draw(st.sampled_from(found) | row)]
+
+
+def _compared(runs, pooling: str, metrics: str = METRICS, **options) -> xr.DataTree:
+    """Compare, and let no floating-point error or warning pass."""
+    fit = bk.evaluate(runs, metrics, pooling=pooling, draws=5, rng=1, **options)
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        return bk.compare(fit, rope=0.05, rng=1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _libraries_are_imported() -> None:
+    """Some set the recursion limit when they are first used, which hypothesis does not take."""
+    for pooling in ("none", "complete", "partial"):
+        _compared([[[0, 1]], [[1, 1]]], pooling)
+
+
+def _check(result: xr.DataTree, alike: list[tuple[int, int]]) -> None:
+    """Check what holds for every metric and target; ``alike`` are pairs with the same data."""
+    compared, ranks, tiers = (
+        result[name].to_dataset() for name in ("comparison", "ranks", "tiers")
+    )
+    size = compared.sizes["system"]
+    off = ~np.eye(size, dtype=bool)
+    for metric in parse(str(result.attrs["metrics"])):
+        values = metric_values(compared, metric)
+        one = {name: values.sel(contrast=name).transpose("target", "system", "other").values
+               for name in values["contrast"].values}  # fmt: skip
+        greater, tie = one["prob_greater"], one["prob_tie"]
+        turned = np.swapaxes(greater, 1, 2)
+        assert ((greater >= 0) & (greater <= 1) & (tie >= 0) & (tie <= 1 + 1e-12)).all()
+        np.testing.assert_allclose((greater + turned)[:, off], 1.0, atol=1e-12)
+        assert (greater - tie / 2)[:, off].min() >= -1e-12
+        rope = one["prob_below_rope"] + one["prob_in_rope"] + one["prob_above_rope"]
+        np.testing.assert_allclose(rope[:, off], 1.0, atol=1e-7)
+        assert (one["prob_in_rope"] >= tie - 1e-12).all()
+        assert (one["ci_lower"] <= one["ci_upper"] + 1e-12).all()
+        assert (one["ratio_lower"] <= one["ratio_median"]).all()
+        assert (one["expected_loss"] >= 0).all()
+        assert not any(np.isnan(each).any() for each in one.values())
+        rank = metric_values(ranks, metric).transpose("target", "system", "rank").values
+        assert rank.min() >= 0
+        for axis in (1, 2):
+            np.testing.assert_allclose(rank.sum(axis=axis), 1.0, atol=1e-9)
+        tier = metric_values(tiers, metric).transpose("target", "system").values
+        for i, j in alike:
+            np.testing.assert_allclose(greater[:, i, j], 0.5, atol=1e-12)
+            np.testing.assert_allclose(one["mean"][:, i, j], 0.0, atol=1e-12)
+            np.testing.assert_allclose(rank[:, i], rank[:, j], atol=1e-9)
+            assert (tier[:, i] == tier[:, j]).all()
+        if not metric.family.on_answers and result.attrs["metrics"] == METRICS:
+            for target in ("questions", "population"):
+                rule = bk.StoppingRule(metric.label, prob=0.501, target=target)
+                decided = rule.decide(result).set_index(["system", "other"])["stop"]
+                assert not any(decided.iloc[_place(size, pair)] for pair in alike)
+
+
+def _place(size: int, pair: tuple[int, int]) -> int:
+    return list(combinations(range(size), 2)).index(pair)
+
+
+def _same(one: xr.DataTree, other: xr.DataTree, names: dict[str, str]) -> None:
+    """Check that two comparisons are the same but for the order and names of systems."""
+    for group in ("comparison", "ranks", "tiers"):
+        a, b = one[group].to_dataset(), other[group].to_dataset()
+        for dim in {"system", "other"} & set(b.dims):
+            b = b.assign_coords({dim: [names[name] for name in b[dim].values]})
+        b = b.reindex_like(a)
+        if "contrast" in a.dims:  # ends of intervals and ratios are searched for, to 1e-3 of widths
+            every = [str(name) for name in a["contrast"].values]
+            ends = [name for name in every if name.startswith(("ratio", "ci"))]
+            searched = a.sel(contrast=ends), b.sel(contrast=ends)
+            xr.testing.assert_allclose(*searched, rtol=1e-5, atol=1e-6)
+            a, b = a.drop_sel(contrast=ends), b.drop_sel(contrast=ends)
+        xr.testing.assert_allclose(a, b, atol=1e-12, rtol=1e-9)
+
+
+def _hold(runs: list[list[list[int]]], order: list[int], pooling: str, metrics: str) -> None:
+    """Check the laws on some data, and that another order and other names change nothing."""
+    names = "abcde"[: len(runs)]
+    result = _compared(dict(zip(names, runs, strict=True)), pooling, metrics)
+    counts = [[(sum(own), len(own)) for own in row] for row in runs]
+    pairs = combinations(range(len(runs)), 2)
+    _check(result, [(i, j) for i, j in pairs if counts[i] == counts[j]])
+    again = _compared({f"z{names[i]}": runs[i] for i in order}, pooling, metrics)
+    _same(result, again, {f"z{name}": name for name in names})
+
+
+@pytest.mark.parametrize("pooling", ["none", "complete"])
+@settings(max_examples=8, **QUICK)
+@given(runs=_systems(), data=st.data())
+def test_laws_of_marks(pooling, runs, data) -> None:
+    _hold(runs, data.draw(st.permutations(range(len(runs)))), pooling, METRICS)
+
+
+@settings(max_examples=6, **QUICK)
+@given(runs=_systems(), data=st.data())
+def test_laws_under_partial_pooling(runs, data) -> None:
+    _hold(runs, data.draw(st.permutations(range(len(runs)))), "partial", METRICS)
+
+
+@pytest.mark.parametrize("pooling", ["none", "complete"])
+@settings(max_examples=6, **QUICK)
+@given(runs=_systems(), data=st.data())
+def test_laws_of_scores(pooling, runs, data) -> None:
+    """Scored categories have draws only."""
+    order = data.draw(st.permutations(range(len(runs))))
+    names, scores = "abcde"[: len(runs)], {0: 0.0, 1: 1.0, 2: 0.5}
+    results = []
+    for chosen in (range(len(runs)), order):
+        own = bk.tally({names[i]: runs[i] for i in chosen}, scores=scores)
+        fit = bk.evaluate(own, "bayes max@3", pooling=pooling, draws=5, rng=1)
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            results.append(bk.compare(fit, rng=1))
+    counts = [[(sum(own), len(own)) for own in row] for row in runs]
+    pairs = combinations(range(len(runs)), 2)
+    _check(results[0], [(i, j) for i, j in pairs if counts[i] == counts[j]])
+    _same(*results, {name: name for name in names})
+
+
+@settings(max_examples=40, **QUICK)
+@given(st.lists(st.lists(st.sampled_from([0.0, 0.3, 1.0 - 1e-15, 1.0]), min_size=3, max_size=3),
+                min_size=2, max_size=30))  # fmt: skip
+def test_laws_of_draws(rows) -> None:
+    drawn = Drawn.of(np.array(rows)[:, None], np.array(rows)[:, None], len(rows))
+    ranks = drawn.ranks(0)
+    np.testing.assert_allclose(ranks.sum(axis=0), 1.0)
+    np.testing.assert_allclose(ranks.sum(axis=1), 1.0)
+    i, j = np.triu_indices(3, 1)
+    with np.errstate(all="raise"):
+        for kind in ("eti", "hdi"):
+            straight = drawn.contrasts(0, i, j, Settings(0.95, kind, 0.1))
+            turned = mirrored(drawn.contrasts(0, j, i, Settings(0.95, kind, 0.1)))
+            for name in ("mean", "prob_greater", "prob_tie", "prob_above_rope", "expected_loss"):
+                np.testing.assert_allclose(straight[name], turned[name], atol=1e-12)
+
+
+def _table(points: list[float]) -> Known:
+    x = np.array(sorted(points))
+    return Known(Distribution(x, np.linspace(0.0, 1.0, len(x)), np.zeros(len(x))))
+
+
+@settings(max_examples=30, **QUICK)
+@given(st.lists(
+    st.lists(st.floats(0.0, 1.0), min_size=2, max_size=4, unique=True).filter(
+        lambda own: min(abs(a - b) for a, b in combinations(own, 2)) > 1e-9)
+    | st.sampled_from([0.0, 0.5, 1.0 - 1e-14, 1.0]), min_size=2, max_size=5,
+))  # fmt: skip
+def test_laws_of_distributions(shapes) -> None:
+    """Constants, and tables of any shape, in any mixture."""
+    known = [Known(constant(own)) if isinstance(own, float) else _table(own) for own in shapes]
+    with np.errstate(under="ignore"):
+        found, turned = Contenders(known, 0.1), Contenders(known[::-1], 0.1)
+        greater, tie, above = found.prob_greater, found.prob_tie, found.prob_above()
+        np.testing.assert_allclose(greater + greater.T, 1.0, atol=1e-14)
+        np.testing.assert_allclose(turned.prob_greater[::-1, ::-1], greater, atol=1e-12)
+        assert (greater >= 0.5 * tie - 1e-15).all()
+        assert (above <= greater - 0.5 * tie + 1e-12).all()
+        ranks = found.ranks()
+        np.testing.assert_allclose(ranks.sum(axis=0), 1.0, atol=1e-9)
+        np.testing.assert_allclose(ranks.sum(axis=1), 1.0, atol=1e-9)
+
+
+def test_values_next_to_one_tie_and_ratios_of_zeros_are_one() -> None:
+    near = Distribution(np.array([1.0 - 3e-16, 1.0]), np.array([0.0, 1.0]), np.ones(2))
+    found = Contenders([Known(near), Known(constant(1.0))])
+    assert found.prob_tie[0, 1] == pytest.approx(1.0)
+    assert found.prob_greater[0, 1] == 0.5
+    np.testing.assert_allclose(found.ranks(), 0.5, atol=1e-12)
+    zero, one = np.zeros((1, len(LEVELS))), np.ones((1, len(LEVELS)))
+    levels = np.array([0.025, 0.5, 0.975])
+    for a, b, expected in ((zero, zero, 1.0), (one, one, 1.0), (one, zero, np.inf), (zero, one, 0)):
+        np.testing.assert_allclose(ratio_quantiles(a, b, levels), expected)
+    assert Differences(one, zero).quantile(levels).tolist() == [[1.0] * 3]
+
+
+def test_shortest_intervals_are_shortest_and_mirror_each_other() -> None:
+    falling = 1.0 - np.sqrt(1.0 - LEVELS[None])  # density 2(1 - x)
+    gap, back = (
+        Differences(*pair).shortest(0.9)
+        for pair in ((falling, 0.0 * LEVELS[None]), (0.0 * LEVELS[None], falling))
+    )
+    np.testing.assert_allclose(gap, [[0.0, 1.0 - np.sqrt(0.1)]], atol=3e-3)
+    np.testing.assert_allclose(back, -gap[:, ::-1], atol=1e-9)
+
+
+@pytest.mark.parametrize("pooling", ["none", "complete", "partial"])
+def test_no_rule_names_a_worse_system(pooling) -> None:
+    """All trials succeed, or 60 of 64: pass@32 differs by 1e-21, which no double tells from 0."""
+    runs = {"a": [[1] * 60 + [0] * 4] * 100, "b": [[1] * 64] * 100}
+    for ordered in (runs, dict(reversed(runs.items()))):
+        result = _compared(ordered, pooling, "pass@32")
+        for target in ("questions", "population"):
+            decided = bk.StoppingRule("pass@32", prob=0.9, target=target).decide(result)
+            assert decided["reason"].tolist() == ["go on"]
+        assert (result["tiers"]["pass_at_k"] == 1).all()
+        assert "is ahead" not in " ".join(bk.comparison_table(result)["sentence"])
+    same = _compared({"a": runs["b"], "b": runs["b"]}, pooling, "pass@8")
+    _check(same, [(0, 1)])

@@ -1,0 +1,331 @@
+"""Plans against brute force and against simulated evaluations."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom
+from typer.testing import CliRunner
+
+import bayesatk as bk
+from bayesatk.cli.app import app
+from bayesatk.core import category_planning
+from bayesatk.core.category_planning import category_design
+from bayesatk.core.planning import design
+from bayesatk.core.states import States
+from bayesatk.metrics.category_credit import CategoryCredit
+from bayesatk.metrics.credit import pass_at, pass_hat
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.posteriors import system_posterior
+
+MEAN, ICC = 0.6, 0.3
+SCORES, SHARES = (0.0, 0.4, 1.0), np.array([0.3, 0.3, 0.4])
+TOTAL = (1 - ICC) / ICC
+
+
+def _log_pmf(trials: int, x: float, y: float):
+    total = np.exp(-y)
+    m = 1 / (1 + np.exp(-x))
+    return betabinom(trials, m * total, (1 - m) * total).logpmf(np.arange(trials + 1))
+
+
+@pytest.mark.parametrize("trials", [1, 3, 12])
+def test_information_is_the_expected_curvature(trials) -> None:
+    """Minus the expected second differences of the log probability."""
+    x, y, h = np.log(MEAN / (1 - MEAN)), np.log(ICC / (1 - ICC)), 1e-3
+    weight = np.exp(_log_pmf(trials, x, y))
+    steps = h * np.eye(2)
+    expected = np.empty((2, 2))
+    for i, one in enumerate(steps):
+        for j, other in enumerate(steps):
+            ends = [
+                _log_pmf(trials, x + s * one[0] + t * other[0], y + s * one[1] + t * other[1])
+                for s, t in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+            ]
+            second = (ends[0] - ends[1] - ends[2] + ends[3]) / (4 * h * h)
+            expected[i, j] = -(weight @ second)
+    found = design(pass_at(1), MEAN, ICC, trials)
+    np.testing.assert_allclose(found.information, expected, atol=2e-5)
+
+
+def test_expected_variance_of_known_difficulties() -> None:
+    """p ~ Beta(a, b): E Var(p | n trials) = ab / ((a + b)(a + b + 1)(a + b + n))."""
+    a, b = MEAN * TOTAL, (1 - MEAN) * TOTAL
+    for n in (1, 5, 40):
+        expected = a * b / (TOTAL * (TOTAL + 1) * (TOTAL + n))
+        assert design(pass_at(1), MEAN, ICC, n).trial == pytest.approx(expected, rel=1e-10)
+
+
+def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
+    """The law of total variance, for a metric without a simple posterior."""
+    spread = design(pass_hat(4), MEAN, ICC, 10**4).trial
+    values = [design(pass_hat(4), MEAN, ICC, n).trial for n in (1, 2, 8, 64)]
+    assert np.all(np.diff(values) < 0)
+    assert values[-1] > spread > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("metric", "trials"), [("pass@1", 4), ("pass@4", 4), ("pass^4", 8)])
+def test_planned_widths_are_those_of_evaluations(metric, trials) -> None:
+    rng = np.random.default_rng(0)
+    for target in ("questions", "population"):
+        row = bk.plan((MEAN, ICC), metric, width=0.1, target=target, trials=[trials]).iloc[0]
+        questions, widths = int(row["questions"]), []
+        for _ in range(10):
+            p = rng.beta(MEAN * TOTAL, (1 - MEAN) * TOTAL, questions)
+            fit = bk.evaluate((rng.binomial(trials, p), trials), metric, draws=2, rng=1)
+            table = bk.table(fit).set_index("target").loc[target]
+            widths.append(table["ci_upper"] - table["ci_lower"])
+        assert np.mean(widths) == pytest.approx(0.1, rel=0.1)
+
+
+@pytest.mark.slow
+def test_planned_decisions_are_right_as_often_as_planned() -> None:
+    pairs = {"a": (0.6, 0.3), "b": (0.67, 0.3)}
+    row = bk.plan(pairs, "pass@1", prob_correct=0.85, trials=[4]).iloc[0]
+    questions, rng = int(row["questions"]), np.random.default_rng(1)
+    right = 0
+    for _ in range(120):
+        means = []
+        for mean, icc in pairs.values():
+            total = (1 - icc) / icc
+            p = rng.beta(mean * total, (1 - mean) * total, questions)
+            states = States.of(rng.binomial(4, p), np.full(questions, 4))
+            fitted = system_posterior("partial", states, parse("pass@1"), bk.HyperPrior())
+            means.append(fitted.mean[0, 1])
+        right += means[1] > means[0]
+    assert 0.75 < right / 120 < 0.95  # .85 within three standard errors
+
+
+def test_perfectly_correlated_difficulties_leave_the_trials_only() -> None:
+    """If the same questions are hard for both, their difference is that on these questions."""
+    pair, options = {"a": (0.6, 0.3), "b": (0.6, 0.3)}, {"width": 0.1, "trials": [2, 4]}
+    alike = bk.plan(pair, "pass@2", correlation=1 - 1e-12, **options)
+    these = bk.plan(pair, "pass@2", target="questions", **options)
+    assert alike["questions"].tolist() == these["questions"].tolist()
+    np.testing.assert_allclose(alike["width"], these["width"], rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
+    """Width of the paired comparison on questions with difficulties correlated at 0.8."""
+    pairs, options = {"a": (0.6, 0.3), "b": (0.6, 0.3)}, {"width": 0.15, "trials": [4]}
+    unpaired = bk.plan(pairs, "pass@1", **options).iloc[0]
+    row = bk.plan(pairs, "pass@1", correlation=0.8, **options).iloc[0]
+    questions = int(row["questions"])
+    assert questions < 0.6 * unpaired["questions"]
+    study = bk.simulate_stopping(
+        pairs, bk.StoppingRule("pass@1"), [questions], trials=4, correlation=0.8, replications=20,
+        progressbar=False,
+    )  # fmt: skip
+    assert (study.upper - study.lower).mean() == pytest.approx(0.15, rel=0.12)
+
+
+def test_two_categories_are_right_and_wrong() -> None:
+    for metric, credit in (("bayes", CategoryCredit(1)), ("pass@3", CategoryCredit(3))):
+        (one,) = parse(metric)
+        binary = design(one.credit, MEAN, ICC, 5)
+        found = category_design(credit, [0.0, 1.0], [1 - MEAN, MEAN], ICC, 5)
+        assert found.value == pytest.approx(binary.value, rel=1e-10)
+        assert found.trial == pytest.approx(binary.trial, rel=1e-9)
+        # The coordinate of the mean is the logit of the share of wrong.
+        for mine, theirs in (
+            (found.slopes, binary.slopes),
+            (found.information, binary.information),
+        ):
+            np.testing.assert_allclose(np.abs(mine), np.abs(theirs), rtol=1e-5, atol=1e-8)
+        np.testing.assert_allclose(found.prior, binary.prior, rtol=1e-12)
+        for questions in (3, 200):
+            np.testing.assert_allclose(
+                found.variance(questions), binary.variance(questions), rtol=1e-5
+            )
+
+
+def test_drawn_counts_say_what_all_counts_say(monkeypatch) -> None:
+    arguments = CategoryCredit(2), SCORES, SHARES, ICC, 20
+    listed = category_design(*arguments).variance(100)
+    monkeypatch.setattr(category_planning, "_LISTED", 10)
+    np.testing.assert_allclose(category_design(*arguments).variance(100), listed, rtol=0.05)
+
+
+def _widths(data, metric, target, runs=6, **options):
+    """Mean width of the interval over evaluations of simulated data."""
+    found = []
+    for seed in range(runs):
+        fit = bk.evaluate(data(np.random.default_rng(seed)), metric, draws=1000, rng=1, **options)
+        rows = bk.table(fit).query(f"target == '{target}'").set_index("metric")
+        found.append(rows.loc[metric, "ci_upper"] - rows.loc[metric, "ci_lower"])
+    return np.mean(found)
+
+
+def _graded(rng, questions, trials):
+    total = (1 - ICC) / ICC
+    p = rng.dirichlet(SHARES * total, questions)
+    rows = [np.repeat(np.arange(3), rng.multinomial(trials, own)).tolist() for own in p]
+    return bk.tally(rows, scores=dict(enumerate(SCORES)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["questions", "population"])
+@pytest.mark.parametrize("metric", ["bayes", "max@3"])
+def test_planned_widths_of_scores_are_those_of_evaluations(metric, target) -> None:
+    row = bk.plan((SHARES, ICC), metric, width=0.1, target=target, trials=[4], scores=SCORES).iloc[
+        0
+    ]
+    questions = int(row["questions"])
+    found = _widths(lambda rng: _graded(rng, questions, 4), metric, target)
+    assert found == pytest.approx(0.1, rel=0.08)
+    pilot = bk.evaluate(_graded(np.random.default_rng(1), 300, 4), metric, rng=1)
+    again = bk.plan(pilot, metric, width=0.1, target=target, trials=[4]).iloc[0]
+    assert again["questions"] == pytest.approx(questions, rel=0.2)
+
+
+def _answered(rng, questions, trials):
+    rows = [
+        rng.choice(list("abcd"), trials, p=rng.dirichlet([2, 1, 1, 0.5])).tolist()
+        for _ in range(questions)
+    ]
+    return bk.tally(None, answers=rows, reference=["a"] * questions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["questions", "population"])
+@pytest.mark.parametrize("trials", [3, 10])
+def test_planned_widths_of_votes_are_those_of_evaluations(trials, target) -> None:
+    """From a pilot of six trials: fewer of them, and more than there were."""
+    pilot = bk.evaluate(
+        _answered(np.random.default_rng(9), 600, 6), "plurality@3", pooling="none", rng=1
+    )
+    row = bk.plan(pilot, "plurality@3", width=0.1, target=target, trials=[trials]).iloc[0]
+    questions = int(row["questions"])
+    found = _widths(
+        lambda rng: _answered(rng, questions, trials), "plurality@3", target, pooling="none"
+    )
+    assert found == pytest.approx(0.1, rel=0.08)
+
+
+@pytest.mark.slow
+def test_trials_without_an_answer_are_planned_for() -> None:
+    """Three in five give none, and are never drawn."""
+    rules = bk.AnswerRules(unanswered="exclude")
+
+    def data(rng, questions, trials):
+        rows = [
+            [one if rng.random() < 0.4 else None for one in rng.choice(list("aaabc"), trials)]
+            for _ in range(questions)
+        ]
+        return bk.tally(None, answers=rows, reference=["a"] * questions, answer_rules=rules)
+
+    options = {"pooling": "none", "rng": 1}
+    pilot = bk.evaluate(data(np.random.default_rng(2), 300, 10), "plurality@3", **options)
+    for trials in (6, 20):
+        row = bk.plan(pilot, "plurality@3", width=0.1, target="questions", trials=[trials]).iloc[0]
+        questions = int(row["questions"])
+        found = _widths(
+            lambda rng, q=questions, n=trials: data(rng, q, n), "plurality@3", "questions",
+            pooling="none",
+        )  # fmt: skip
+        assert found == pytest.approx(0.1, rel=0.1)
+
+
+def test_votes_are_planned_from_a_pilot_of_two_systems() -> None:
+    rows = {
+        "weak": [list("abb")] * 6 + [list("aab")] * 4,
+        "strong": [list("aab")] * 9 + [list("abb")],
+    }
+    data = bk.tally(None, answers=rows, reference=["a"] * 10)
+    pilot = bk.evaluate(data, "plurality@3", pooling="none", rng=1)
+    table = bk.plan(pilot, "plurality@3", prob_correct=0.8, trials=[3, 6])
+    assert (table["prob_correct"] >= 0.8).all()
+    assert table["questions"].between(2, 10**4).all()
+    pooled = bk.evaluate([[1, 0]], "bayes", rng=1)
+    for source in ((0.5, 0.3), pooled):
+        with pytest.raises(ValueError, match="source must be a pilot evaluated for plurality@3"):
+            bk.plan(source, "plurality@3", width=0.1)
+    with pytest.raises(ValueError, match="scores must be left out for votes"):
+        bk.plan(pilot, "plurality@3", width=0.1, scores=SCORES)
+
+
+def test_stated_categories_need_shares_and_scores() -> None:
+    for source, scores in (
+        ((0.5, 0.3), SCORES),
+        ((SHARES, 0.3), None),
+        (([0.5, 0.2, 0.2], 0.3), SCORES),
+    ):
+        with pytest.raises(ValueError, match="source must be a result"):
+            bk.plan(source, "bayes", width=0.1, scores=scores)
+    for bad in (
+        {0: 0.0, 1: 1.0},
+        "012",
+        [0, np.nan, 1],
+        ["0", "1", "2"],
+        [1, 1, 1],
+        (0, np.inf, 1),
+    ):
+        with pytest.raises(ValueError, match="scores"):
+            bk.plan((SHARES, 0.3), "bayes", width=0.1, scores=bad)
+    with pytest.raises(ValueError, match="judges right and wrong"):
+        bk.plan((SHARES, 0.3), "pass@2", width=0.1, scores=SCORES)
+    with pytest.raises(ValueError, match="scores must be left out"):
+        bk.plan(bk.evaluate([[1, 0]], "bayes", rng=1), "bayes", width=0.1, scores=SCORES)
+
+
+def test_a_pilot_is_averaged_over() -> None:
+    rng = np.random.default_rng(2)
+    p = rng.beta(MEAN * TOTAL, (1 - MEAN) * TOTAL, 400)
+    fit = bk.evaluate((rng.binomial(8, p), 8), "pass@1", rng=1)
+    pilot, stated = (bk.plan(one, "pass@1", width=0.1, trials=[4]) for one in (fit, (MEAN, ICC)))
+    assert pilot["questions"][0] == pytest.approx(stated["questions"][0], rel=0.15)
+
+
+def test_single_trials_cannot_show_pass_at_k() -> None:
+    table = bk.plan((MEAN, ICC), "pass@4", width=0.1, trials=[1, 4])
+    assert table["questions"].tolist()[0] == np.inf
+    for icc in (1e-4, 0.99):  # no icc makes a single trial say how questions differ
+        assert bk.plan((MEAN, icc), "pass@3", width=0.1, trials=[1])["questions"][0] == np.inf
+    assert table["cheapest"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": 0.1, "prob_correct": 0.9}, "exactly one goal"),
+        ({}, "exactly one goal"),
+        ({"width": 0.0}, "width must be > 0"),
+        ({"prob_correct": 0.9}, "prob_correct needs two systems"),
+        ({"width": 0.1, "trials": [0]}, "trials must be an integer >= 1"),
+        ({"width": 0.1, "trials": 4}, "trials must be a sequence"),
+        ({"width": "narrow"}, "width must be a number"),
+        ({"width": 0.1, "correlation": "high"}, "correlation must be a number"),
+        ({"width": 0.1, "target": "all"}, "target must be"),
+        ({"width": 0.1, "ci_prob": 2.0}, "ci_prob must lie"),
+        ({"width": 0.1, "correlation": 0.5}, "correlation must lie in"),
+    ],
+)
+def test_impossible_plans_are_refused(options, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        bk.plan((MEAN, ICC), "pass@1", **options)
+
+
+@pytest.mark.parametrize("source", [(0.0, 0.5), 3, "x", {"a": (0.5,)}, {}])
+def test_sources_must_be_difficulties(source) -> None:
+    with pytest.raises(ValueError, match="source must be"):
+        bk.plan(source, "pass@1", width=0.1)
+    with pytest.raises(ValueError, match="metric must be one"):
+        bk.plan((0.5, 0.5), "pass@1,2", width=0.1)
+
+
+def test_the_command_plans_from_a_pilot_and_from_stated_difficulties(tmp_path) -> None:
+    path = tmp_path / "pilot.csv"
+    rows = [f"q{i},{j},{int(i % 3 > 0 and j < 3)}" for i in range(30) for j in range(4)]
+    path.write_text("question,trial,correct\n" + "\n".join(rows) + "\n")
+    runner = CliRunner()
+    found = runner.invoke(app, ["plan", str(path), "-m", "pass@2", "--width", "0.1"])
+    assert found.exit_code == 0, found.output
+    assert "fewest trials" in found.output
+    stated = ["--difficulty", "a=0.6,0.3", "--difficulty", "b=0.65,0.3"]
+    found = runner.invoke(app, ["plan", "-m", "pass@1", *stated, "--prob-correct", "0.9", "--json"])
+    rows = json.loads(found.output)["tables"]["table"]
+    assert min(row["prob_correct"] for row in rows) >= 0.9
+    found = runner.invoke(app, ["plan", "-m", "pass@1", "--width", "0.1"])
+    assert found.exit_code == 2

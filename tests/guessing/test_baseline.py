@@ -1,0 +1,157 @@
+"""Evaluated systems against random guessers: direct simulation, and laws."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.stats import beta, binom
+
+import bayesatk as bk
+from bayesatk.core.intervals import interval
+from bayesatk.guessing.selection import selected_skill
+
+SHORT = {"draws": 800, "tune": 800, "progressbar": False}
+
+
+def _data(rng: np.random.Generator) -> bk.Outcomes:
+    trials = rng.integers(1, 6, (2, 12))
+    p = np.array([[0.35], [0.6]]) + rng.uniform(-0.2, 0.2, (2, 12))
+    return bk.tally((rng.binomial(trials, p), trials), systems=["a", "b"])
+
+
+def _group(fit: xr.DataTree, *args: object, **kwargs: object) -> xr.Dataset:
+    return bk.random_baseline(fit, *args, rng=1, **kwargs)["random_baseline"].to_dataset()
+
+
+@pytest.mark.parametrize("pooling", ["none", "partial", "complete"])
+def test_against_simulated_guessers(pooling) -> None:
+    rng = np.random.default_rng(3)
+    data, chance = _data(rng), rng.uniform(0.1, 0.5, 12)
+    fit = bk.evaluate(data, "bayes", pooling=pooling, keep=["p"], draws=2500, rng=2)
+    group = _group(fit, chance, 6)
+    size = 40_000
+    for system in range(2):
+        c, n = data.successes.values[system], data.trials.values[system]
+        guesses = rng.binomial(n, chance, (size, 6, 12)).sum(axis=2).max(axis=1)
+        own = group.isel(system=system)
+        error = 4.5 * guesses.std() / n.sum() / np.sqrt(size)
+        assert abs(float(own["expected_best"]) - guesses.mean() / n.sum()) < error
+        share = (guesses >= c.sum()).mean()
+        assert abs(float(own["p_value"]) - share) < 4.5 * 0.5 / np.sqrt(size)
+        # A new run, from the stored draws of p, against a new best.
+        p = fit["posterior"]["p"].isel(system=system).values.reshape(-1, 12)
+        runs = rng.binomial(n, p).sum(axis=1)
+        best = guesses[rng.integers(0, size, len(runs))]
+        slack = 4.5 * 0.5 / np.sqrt(len(runs)) + 4.5 * float(own["prob_beats_error"])
+        assert abs(float(own["prob_beats"]) - (runs > best).mean()) < slack
+        assert abs(float(own["prob_ties"]) - (runs == best).mean()) < slack
+        draws = fit["posterior"]["bayes"].isel(system=system) > float(own["expected_best"])
+        shares = draws.mean(("chain", "draw")).values
+        slack = 4.5 * 0.5 / np.sqrt(10_000) + 4.5 * own["prob_exceeds_error"].values
+        assert (np.abs(own["prob_exceeds"].values - shares) < slack).all()
+        assert float(own["prob_exceeds_error"].sel(target="questions")) == 0.0
+
+
+@pytest.mark.slow
+def test_closed_form_and_sampled_results_agree() -> None:
+    data = _data(np.random.default_rng(4))
+    fit, sampled = bk.evaluate(data, "bayes", rng=1), bk.sample(data, "bayes", rng=1, **SHORT)
+    ours, theirs = _group(fit, 0.25, 5), _group(sampled, 0.25, 5)
+    assert set(ours) == set(theirs)
+    xr.testing.assert_equal(ours["p_value"], theirs["p_value"])
+    error = 6 * theirs["prob_exceeds_error"]
+    assert bool((np.abs(ours["prob_exceeds"] - theirs["prob_exceeds"]) < error).all())
+    assert bool((np.abs(ours["prob_beats"] - theirs["prob_beats"]) < 0.03).all())
+    with pytest.raises(ValueError, match="must hold the metric 'bayes'"):
+        _group(bk.sample(data, "pass^2", rng=1, **SHORT), 0.25)
+
+
+def test_the_group_travels_with_its_result(tmp_path) -> None:
+    fit = bk.evaluate([[1, 0, 1], [1, 1, 1]], "bayes", rng=1)
+    result = bk.random_baseline(fit, {2: 1, 4: 1}, 3, rng=1)
+    assert "random_baseline" not in fit.children
+    path = bk.save(result, tmp_path / "baseline.nc")
+    xr.testing.assert_equal(
+        bk.load_result(path)["random_baseline"].to_dataset(), result["random_baseline"].to_dataset()
+    )
+    frame = bk.baseline_table(result)
+    assert frame.loc[0, "selected_ci_lower"] < frame.loc[0, "selected_mean"]
+    with pytest.raises(ValueError, match="must have the group 'random_baseline'"):
+        bk.baseline_table(fit)
+
+
+def test_chances_are_aligned_by_question() -> None:
+    fit = bk.evaluate(bk.tally(([2, 1], [2, 5]), questions=["x", "y"]), "bayes", rng=1)
+    given = xr.DataArray([0.5, 0.1], dims="question", coords={"question": ["y", "x"]})
+    xr.testing.assert_equal(_group(fit, given), _group(fit, [0.1, 0.5]))
+    with pytest.raises(ValueError, match=r"lacks \['x'\]"):
+        _group(fit, given.sel(question=["y"]))
+    with pytest.raises(ValueError, match="when trials differ"):
+        _group(fit, {2: 2})
+    with pytest.raises(ValueError, match="n=2 probabilities"):
+        _group(fit, [0.5])
+
+
+def test_one_configuration_is_the_beta_posterior() -> None:
+    for correct, marks in ((0, 5), (3, 5), (5, 5), (40, 1000)):
+        mean, sd, found = selected_skill(correct, marks, 1.0)
+        exact = beta(correct + 1, marks - correct + 1)
+        assert mean == pytest.approx(exact.mean(), rel=1e-8)
+        assert sd == pytest.approx(exact.std(), rel=1e-7)
+        levels = np.array([0.025, 0.5, 0.975])
+        np.testing.assert_allclose(found.quantile(levels), exact.ppf(levels), atol=1e-6)
+
+
+@pytest.mark.parametrize(("correct", "marks", "t"), [(14, 20, 10), (20, 20, 7), (0, 3, 4)])
+def test_skill_of_the_best_of_several_against_simulation(correct, marks, t) -> None:
+    """Skills from the uniform prior, kept where the best of t binomial counts is as observed."""
+    rng = np.random.default_rng(5)
+    skill = rng.random(600_000)
+    kept = skill[rng.binomial(marks, skill, (t, len(skill))).max(axis=0) == correct]
+    mean, sd, found = selected_skill(correct, marks, float(t))
+    assert abs(mean - kept.mean()) < 5 * sd / np.sqrt(len(kept))
+    assert abs(sd / kept.std() - 1.0) < 5 / np.sqrt(len(kept))
+    low, high = interval(found, 0.9, "eti")
+    for end, level in ((low, 0.05), (high, 0.95)):
+        assert abs((kept <= end).mean() - level) < 5 * np.sqrt(0.05 * 0.95 / len(kept))
+
+
+def test_selection_takes_luck_off() -> None:
+    means = [selected_skill(60, 100, t)[0] for t in (1.0, 2.5, 10.0, 1e3, 1e6)]
+    assert (np.diff(means) < 0).all()
+    mean, _, _ = selected_skill(60, 100, 1e6)
+    # The best of a million with this skill is expected where it was observed.
+    law = binom(100, mean)
+    assert abs(law.isf(1e-6) - 60) < 3
+
+
+@pytest.mark.slow
+def test_guessers_in_pymc_agree_with_the_closed_form() -> None:
+    exact = bk.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=1)
+    sampled = bk.sample_random_baseline(50, {2: 30, 4: 20}, t=8, draws=2500, rng=2)
+    found = bk.verify(exact, sampled)
+    assert found.verdict == "agree", found.table.to_string()
+    assert set(found.table["variable"]) == {"best_correct", "best_accuracy"}
+    own = bk.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=3)
+    assert bk.verify(exact, own).verdict == "agree"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n": 50, "p": 0.26, "t": 20},
+        {"n": 50, "p": 0.25, "t": 24},
+        {"n": 50, "p": [0.2] * 25 + [0.3] * 25, "t": 20, "correlation": 0.1},
+    ],
+)
+def test_a_wrong_distribution_of_guessers_is_caught(wrong) -> None:
+    sampled = bk.sample_random_baseline(50, 0.25, t=20, draws=5000, rng=2)
+    exact = bk.random_baseline_distribution(**wrong, rng=1)
+    assert bk.verify(exact, sampled).verdict == "disagree"
+
+
+def test_simulated_guessers_need_whole_numbers() -> None:
+    with pytest.raises(ValueError, match="whole number"):
+        bk.build_random_guessers(4, 0.5, t=2.5)
+    with pytest.raises(ValueError, match="ci_prob"):
+        bk.random_baseline_distribution(4, 0.5, ci_prob=1.0)

@@ -1,0 +1,521 @@
+"""Damaged logs: whatever the bytes are, there are counts or one line that says what is wrong."""
+
+import io
+import json
+import math
+import sys
+import warnings
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import bayesatk as bk
+from bayesatk.io import json_stream
+
+if sys.version_info >= (3, 14):
+    import zipfile
+else:
+    from backports.zstd import zipfile
+
+LOGS = Path(__file__).parents[1] / "logs"
+STAMP = "2026-11-21T13-15-25.700113"
+SAMPLES = LOGS / "lm_eval" / "example__alpha" / f"samples_sums_{{}}_{STAMP}.jsonl"
+TABLE = "system,question,trial,passed\n" + "".join(
+    f"{system},q{question},{trial},{(question + trial) % 2}\n"
+    for system in "ab"
+    for question in range(3)
+    for trial in range(2)
+)
+FEW, SOME, MANY = (
+    settings(
+        max_examples=number,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    for number in (25, 60, 250)
+)
+
+
+def frame():
+    return pd.read_csv(io.StringIO(TABLE))
+
+
+def tau_bench():
+    info = {"task": {"instruction": "x"}, "reward_info": {"reward": 1.0}}
+    rows = [
+        {"task_id": n // 2, "reward": float(n % 2), "info": info, "traj": [{}], "trial": n % 2}
+        for n in range(6)
+    ]
+    return json.dumps(rows).encode()
+
+
+def tau2_bench():
+    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "d"}}
+    runs = [
+        {"id": f"r{n}", "task_id": str(n // 2), "trial": n % 2, "reward_info": {"reward": n % 2},
+         "termination_reason": "user_stop", "messages": [{"role": "user"}]}
+        for n in range(6)
+    ]  # fmt: skip
+    whole = {"timestamp": "t", "info": info, "tasks": [{"id": "0"}], "simulations": runs}
+    return json.dumps(whole).encode()
+
+
+def parquet():
+    whole = io.BytesIO()
+    frame().to_parquet(whole, index=False)
+    return whole.getvalue()
+
+
+@cache
+def genuine(name):
+    """Name of the file, its bytes, and the options with which it can be read."""
+    inspect, code = LOGS / "inspect", LOGS / "code"
+    found = {
+        "eval": ("log.eval", (inspect / "shuffled.eval").read_bytes(), {}),
+        "eval deflate": ("log.eval", (inspect / "deflate.eval").read_bytes(), {}),
+        "eval scorers": (
+            "log.eval", (inspect / "two_scorers.eval").read_bytes(), {"scorer": "numeric"},
+        ),
+        "inspect json": ("log.json", (inspect / "arithmetic_a.json").read_bytes(), {}),
+        "lm-eval": (SAMPLES.name.format("gen"), Path(str(SAMPLES).format("gen")).read_bytes(), {}),
+        "lm-eval choice": (
+            SAMPLES.name.format("choice"), Path(str(SAMPLES).format("choice")).read_bytes(),
+            {"scorer": "acc"},
+        ),
+        "evalplus": (
+            "x_eval_results.json", (code / "evalplus_eval_results.json").read_bytes(),
+            {"scorer": "plus"},
+        ),
+        "evalplus old": (
+            "x_eval_results.json", (code / "evalplus_old_eval_results.json").read_bytes(),
+            {"scorer": "plus"},
+        ),
+        "human-eval": (
+            "x.jsonl_results.jsonl", (code / "humaneval.jsonl_results.jsonl").read_bytes(), {},
+        ),
+        "tau-bench": ("run.json", tau_bench(), {}),
+        "tau2-bench": ("run.json", tau2_bench(), {}),
+        "csv": ("table.csv", TABLE.encode(), {}),
+        "tsv": ("table.tsv", TABLE.replace(",", "\t").encode(), {}),
+        "jsonl": ("table.jsonl", frame().to_json(orient="records", lines=True).encode(), {}),
+        "json": ("table.json", frame().to_json(orient="records").encode(), {}),
+        "parquet": ("table.parquet", parquet(), {}),
+        "counts": ("counts.csv", b"id,n,c\na,4,1\nb,3,3\nc,2,0\n", {}),
+        "counts jsonl": ("counts.jsonl", b'{"id":"a","n":4,"c":1}\n{"id":"b","n":3,"c":3}\n', {}),
+    }  # fmt: skip
+    return found[name]
+
+
+FORMATS = [
+    "eval", "eval deflate", "eval scorers", "inspect json", "lm-eval", "lm-eval choice", "evalplus",
+    "evalplus old", "human-eval", "tau-bench", "tau2-bench", "csv", "tsv", "jsonl", "json",
+    "parquet", "counts", "counts jsonl",
+]  # fmt: skip
+TOLD = {
+    "eval": "inspect", "eval deflate": "inspect", "eval scorers": "inspect",
+    "inspect json": "inspect", "lm-eval": "lm-eval", "lm-eval choice": "lm-eval",
+    "evalplus": "evalplus", "evalplus old": "evalplus", "human-eval": "human-eval",
+    "tau-bench": "tau-bench", "tau2-bench": "tau2-bench",
+}  # fmt: skip
+ANSWERED = {"inspect", "lm-eval"}
+
+
+def read_or_refuse(path, **options):
+    """Assert that there are sound counts, or one clear line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bk.OutcomeWarning)
+        try:
+            data = bk.load(path, **options)
+        except bk.OutcomeError as error:
+            message = str(error)
+            assert path.name in message, f"no file in: {message}"
+            assert "\n" not in message
+            assert len(message) < 3000
+            return
+    count, missing = data.dataset["count"].values, data.dataset["missing"].values
+    assert (count >= 0).all()
+    assert (missing >= 0).all()
+    assert count.sum() > 0
+    data.card()
+
+
+# ------------------------------------------------------------------ bytes
+
+
+@st.composite
+def damaged(draw, whole):
+    """The bytes after a few changes."""
+    content = bytearray(whole)
+    for _ in range(draw(st.integers(1, 3))):
+        if not content:
+            break
+        how = draw(st.sampled_from(["flip", "delete", "insert", "truncate", "splice"]))
+        place = draw(st.integers(0, len(content) - 1))
+        length = draw(st.integers(1, 40))
+        if how == "flip":
+            content[place] ^= 1 << draw(st.integers(0, 7))
+        elif how == "delete":
+            del content[place : place + length]
+        elif how == "insert":
+            content[place:place] = draw(st.binary(min_size=1, max_size=8))
+        elif how == "truncate":
+            del content[place:]
+        else:
+            other = draw(st.integers(0, len(content) - 1))
+            content[place : place + length] = content[other : other + length]
+    return bytes(content)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(chosen=st.data())
+@FEW
+def test_damaged_bytes(tmp_path_factory, name, chosen):
+    file, whole, options = genuine(name)
+    path = tmp_path_factory.getbasetemp() / f"bytes {name}" / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(chosen.draw(damaged(whole)))
+    read_or_refuse(path, missing="ignore", **options)
+
+
+@given(content=st.binary(max_size=200), suffix=st.sampled_from([
+    ".eval", ".json", ".jsonl", ".csv", ".tsv", ".parquet",
+]))  # fmt: skip
+@SOME
+def test_any_bytes(tmp_path_factory, content, suffix):
+    path = tmp_path_factory.getbasetemp() / f"any{suffix}"
+    path.write_bytes(content)
+    read_or_refuse(path, missing="ignore")
+
+
+# ------------------------------------------------------------------ values
+
+
+def nested(depth, kind):
+    return {"list": "[" * depth + "]" * depth, "dict": '{"a":' * depth + "1" + "}" * depth}[kind]
+
+
+# Each is the text of a JSON value, so that what Python cannot write can be tried as well.
+VALUES = [
+    "null", "true", "false", "0", "1", "-1", "2", "0.5", "1.0", "-0.0", "1e400", "-1e400", "NaN",
+    "Infinity", "-Infinity", "1" * 50, "9" * 4300, "9" * 5000, '""', '" "', '"C"', '"I"', '"N"',
+    '"pass"', '"x\\ny"', '"\\u0000"', '"\\ud800"', '"\\udc00\\ud800"', '"a\u2028b"', '"\x01"',
+    '"' + "long " * 5000 + '"', "[]", "{}", "[[]]", "[null]", "[1, 0]", '["C"]', '[{"a": []}]',
+    '{"a": 1, "a": 2}', '{"value": "C"}', '{"value": {"a": 1}}', '{"": null}', nested(50, "list"),
+    nested(400, "list"), nested(950, "dict"), nested(3000, "list"), nested(200_000, "list"),
+]  # fmt: skip
+MARKER = "@@bayesatk@@"
+
+
+def places(value, at=()):
+    """Every place in a document, as a path of keys and numbers."""
+    yield at
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from places(part, (*at, key))
+    elif isinstance(value, list):
+        for number, part in enumerate(value[:6]):
+            yield from places(part, (*at, number))
+
+
+def with_value(document, place, text):
+    """The text of the document in which another value stands at the place."""
+    whole = deepcopy(document)
+    if not place:
+        return text
+    within = whole
+    for key in place[:-1]:
+        within = within[key]
+    within[place[-1]] = MARKER
+    return json.dumps(whole).replace(json.dumps(MARKER), text)
+
+
+def with_key_twice(document, place, text):
+    """The text of the document with one key written a second time, first or last."""
+    *_, key = place
+    written = with_value(document, place, json.dumps(MARKER))
+    again = f"{json.dumps(key)}: {json.dumps(MARKER)}"
+    return written.replace(again, f"{json.dumps(key)}: {text}, {json.dumps(key)}: {text}")
+
+
+@st.composite
+def changed(draw, document):
+    """The text of a document with one value changed; shallow places as often as deep ones."""
+    found = list(places(document))
+    depth = draw(st.sampled_from(sorted({len(place) for place in found})))
+    place = draw(st.sampled_from([each for each in found if len(each) == depth]))
+    text = draw(st.sampled_from(VALUES))
+    if place and isinstance(place[-1], str) and draw(st.integers(0, 4)) == 0:
+        return with_key_twice(document, place, text)
+    return with_value(document, place, text)
+
+
+@cache
+def members(name):
+    """Members of an archive that matter, and their documents; one sample stands for all."""
+    with zipfile.ZipFile(io.BytesIO(genuine(name)[1])) as file:
+        found = {each: file.read(each) for each in file.namelist()}
+    return {
+        each: content
+        for each, content in found.items()
+        if each == "header.json" or each.startswith("samples/")
+    }
+
+
+@cache
+def document(name, part):
+    return json.loads(members(name)[part] if part else genuine(name)[1])
+
+
+def slim(value):
+    """A sample without its transcript, which a reader passes over, so that the rest is tried."""
+    passed_over = ("events", "messages", "store", "attachments", "events_data", "explanation")
+    if isinstance(value, dict):
+        return {key: part for key, part in value.items() if key not in passed_over}
+    return value
+
+
+@given(chosen=st.data(), answers=st.booleans(), key=st.sampled_from(["id", "content", "unchecked"]))
+@pytest.mark.parametrize("name", ["eval", "eval scorers"])
+@MANY
+def test_changed_values_in_an_archive(tmp_path_factory, name, chosen, answers, key):
+    content = members(name)
+    samples = sorted(each for each in content if each.startswith("samples/"))
+    part = chosen.draw(st.sampled_from([samples[0], samples[0], samples[-1], "header.json"]))
+    text = chosen.draw(changed(slim(document(name, part))))
+    path = tmp_path_factory.getbasetemp() / f"values {name}.eval"
+    with zipfile.ZipFile(path, "w") as file:
+        for each, own in content.items():
+            file.writestr(each, text.encode("utf-8", "replace") if each == part else own)
+    options = genuine(name)[2]
+    read_or_refuse(path, missing="ignore", answers=answers, question_key=key, **options)
+
+
+@given(chosen=st.data(), answers=st.booleans(), told=st.booleans())
+@pytest.mark.parametrize("name", [
+    "inspect json", "evalplus", "evalplus old", "tau-bench", "tau2-bench", "json",
+])  # fmt: skip
+@SOME
+def test_changed_values_in_a_document(tmp_path_factory, name, chosen, answers, told):
+    whole = document(name, "")
+    if name == "inspect json":
+        whole = whole | {"samples": [slim(each) for each in whole["samples"]]}
+    path = tmp_path_factory.getbasetemp() / f"values {name}" / genuine(name)[0]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(chosen.draw(changed(whole)), encoding="utf-8")
+    options = dict(genuine(name)[2])
+    if TOLD.get(name) in ANSWERED and told:
+        options["answers"] = answers
+    if told and name in TOLD:
+        options["format"] = TOLD[name]
+    read_or_refuse(path, missing="ignore", **options)
+
+
+@given(chosen=st.data(), answers=st.booleans(), told=st.booleans())
+@pytest.mark.parametrize("name", [
+    "lm-eval", "lm-eval choice", "human-eval", "jsonl", "counts jsonl",
+])  # fmt: skip
+@SOME
+def test_changed_values_in_lines(tmp_path_factory, name, chosen, answers, told):
+    lines = genuine(name)[1].decode().splitlines()
+    number = chosen.draw(st.integers(0, len(lines) - 1))
+    lines[number] = chosen.draw(changed(json.loads(lines[number])))
+    path = tmp_path_factory.getbasetemp() / f"values {name}" / genuine(name)[0]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines), encoding="utf-8")
+    options = dict(genuine(name)[2])
+    if TOLD.get(name) in ANSWERED and told:
+        options["answers"] = answers
+    if told and name in TOLD:
+        options["format"] = TOLD[name]
+    read_or_refuse(path, missing="ignore", **options)
+
+
+@given(chosen=st.data())
+@SOME
+def test_a_header_beside_lm_eval_samples(tmp_path_factory, chosen):
+    """The file that names the model may hold anything, too."""
+    folder = tmp_path_factory.getbasetemp() / "beside"
+    folder.mkdir(exist_ok=True)
+    path = folder / genuine("lm-eval")[0]
+    path.write_bytes(genuine("lm-eval")[1])
+    text = chosen.draw(changed({"results": {}, "model_name": "m", "config": {"model": "hf"}}))
+    (folder / f"results_{STAMP}.json").write_text(text, encoding="utf-8")
+    read_or_refuse(path)
+
+
+SWEPT = [
+    "null", "true", "2", "0.5", "1e400", "NaN", "9" * 4300, '""', '"x\\ny"', '"\\ud800"', "[]",
+    "{}", '"' + "long " * 5000 + '"', '[{"a": []}]', '{"value": {"a": 1}}', nested(950, "dict"),
+]  # fmt: skip
+
+
+def small(name):
+    """A short document or line of a format, with the options by which it is read."""
+    whole = document(name, "") if name not in LINES else json.loads(lines_of(name)[0])
+    if name == "inspect json":
+        head = {key: whole["eval"][key] for key in ("task", "model", "dataset", "config")}
+        first, *_, last = whole["samples"]
+        one = slim(first) | {"limit": {"type": "token", "limit": 1.0}}
+        one["output"] = {key: one["output"][key] for key in ("completion", "choices")}
+        whole = {"status": "success", "eval": head, "samples": [one, slim(last)]}
+    if name.startswith("evalplus"):
+        first, last, *_ = whole["eval"].items()
+        whole = {"eval": dict([first, last])}
+    if name == "lm-eval":
+        del whole["arguments"]
+    return whole
+
+
+LINES = ["lm-eval", "human-eval", "jsonl", "counts jsonl"]
+
+
+def lines_of(name):
+    return genuine(name)[1].decode().splitlines()
+
+
+@pytest.mark.parametrize("name", [
+    "inspect json", "evalplus", "evalplus old", "tau-bench", "tau2-bench", "json", *LINES,
+])  # fmt: skip
+def test_every_value_in_every_place(tmp_path, name):
+    """Of the first record; what fails is listed together."""
+    whole, (file, _, options) = small(name), genuine(name)
+    rest = lines_of(name)[1:] if name in LINES else []
+    if name in TOLD:
+        options = options | {"format": TOLD[name]}
+    if TOLD.get(name) in ANSWERED:
+        options = options | {"answers": True}
+    path, failed = tmp_path / file, []
+    for place in places(whole):
+        if any(type(key) is int and key > 0 for key in place) or len(place) > 5:
+            continue
+        for text in SWEPT:
+            path.write_text("\n".join([with_value(whole, place, text), *rest]), encoding="utf-8")
+            try:
+                read_or_refuse(path, missing="ignore", **options)
+            except Exception as error:
+                failed.append(f"{place}: {text[:30]}: {type(error).__name__}: {str(error)[:150]}")
+    assert not failed, "\n".join(failed)
+
+
+# ------------------------------------------------------------------ the streaming reader
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12),
+    st.sampled_from(["\\", '"', "\\u0041", "\ud800", "\U0001f600", "\n\t\r\x00", "/", "x" * 40]),
+    st.integers(10**20, 10**40),
+    st.floats(1e-300, 1e300),
+)  # fmt: skip
+KEYS = st.text(max_size=6)
+DOCUMENTS = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+WRITTEN = st.builds(
+    lambda value, ascii, indent, gap: json.dumps(
+        value, ensure_ascii=ascii, indent=indent, separators=("," + gap, ":" + gap)
+    ),
+    DOCUMENTS,
+    st.booleans(),
+    st.sampled_from([None, 0, 3, 20]),
+    st.sampled_from(["", " ", "\n", "\t \r\n", " " * 30]),
+)
+
+
+def same(first, second):
+    """Whether values are equal in type as well, NaN among them."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(same(first[k], second[k]) for k in first)
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, float) and math.isnan(first):
+        return math.isnan(second)
+    return first == second
+
+
+def streamed(text, parts=frozenset()):
+    """The document put together from its parts; None if it is refused."""
+    found = []
+    try:
+        found.extend(json_stream.members(io.StringIO(text, newline=""), parts))
+    except bk.OutcomeError:
+        return None
+    if text.lstrip(" \t\r\n").startswith("["):
+        assert [place for _, place, _ in found] == list(range(len(found)))
+        return [value for _, _, value in found]
+    whole = {}
+    for key, place, value in found:
+        if place is None:
+            whole[key] = value
+        elif isinstance(place, int):
+            whole.setdefault(key, []).append(value)
+        else:
+            whole.setdefault(key, {})[place] = value
+    return whole
+
+
+def at_once(text):
+    """What the standard library reads; None if it refuses, or if it is no array or object."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list | dict) else None
+
+
+@given(text=WRITTEN, window=st.integers(1, 7))
+@MANY
+def test_documents_are_read_as_at_once(text, window):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_stream, "_WINDOW", window)
+        assert same(streamed(text), at_once(text))
+
+
+@given(value=st.dictionaries(st.sampled_from(["samples", "eval", "x", ""]), DOCUMENTS),
+       window=st.integers(1, 7), indent=st.sampled_from([None, 2]))  # fmt: skip
+@MANY
+def test_documents_are_read_in_parts_as_at_once(value, window, indent):
+    text = json.dumps(value, indent=indent)
+    expected = {key: part for key, part in at_once(text).items() if part not in ([], {})}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_stream, "_WINDOW", window)
+        found = streamed(text, frozenset({"samples", "eval"}))
+    assert found is not None
+    assert same({key: part for key, part in found.items() if part not in ([], {})}, expected)
+
+
+@given(chosen=st.data(), text=WRITTEN, window=st.integers(1, 7))
+@MANY
+def test_damaged_documents_are_refused_as_at_once(chosen, text, window):
+    place = chosen.draw(st.integers(0, len(text)))
+    how = chosen.draw(st.sampled_from(["cut", "drop", "insert", "double"]))
+    inserted = chosen.draw(st.sampled_from(list('[]{},:"\\-.0eE+tnN x\x00\x0b\xa0\ufeff')))
+    text = {
+        "cut": text[:place],
+        "drop": text[:place] + text[place + 1 :],
+        "insert": text[:place] + inserted + text[place:],
+        "double": text + text,
+    }[how]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_stream, "_WINDOW", window)
+        found = streamed(text)
+    expected = at_once(text)
+    assert (found is None) == (expected is None), (found, expected)
+    assert same(found, expected)
+
+
+@pytest.mark.parametrize("number", ["1.5", "1e5", "1E+5", "-1.25e-7", "0.1", "-0.0", "12345.678"])
+def test_numbers_that_the_window_cuts(monkeypatch, number):
+    for form in ("[{}]", "[{},{}]", '{{"a": {}}}', '{{"a": [{}], "b": {}}}'):
+        text = form.format(number, number)
+        for window in range(1, 13):
+            monkeypatch.setattr(json_stream, "_WINDOW", window)
+            assert same(streamed(text), json.loads(text)), (text, window)

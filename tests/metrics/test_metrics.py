@@ -1,0 +1,127 @@
+"""Parsing metrics, and the latent and posterior laws of `Metric` against exact rationals."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bayesatk as bk
+from bayesatk.metrics import grid as metrics
+from bayesatk.metrics.credit import Credit
+from bayesatk.metrics.grid import FAMILIES, Family, Metric, MetricGrid, parse, register
+from tests import witness
+
+NAMES = {"pass@": "pass@", "pass^": "pass^", "maj@": "maj@", "mg-pass@": "mg-pass@", "auc@": "auc"}
+
+
+@given(
+    p=st.fractions(0, 1),
+    k=st.integers(1, 40),
+    symbol=st.sampled_from(sorted(NAMES)),
+)
+def test_latent_values(p: Fraction, k: int, symbol: str) -> None:
+    exact = witness.latent(witness.credit_by_definition(NAMES[symbol], k), p)
+    found = FAMILIES[symbol].at(k).latent(float(p))
+    assert abs(float(found) - float(exact)) <= 1e-12
+
+
+@given(a=st.integers(1, 40), b=st.integers(1, 40), k=st.integers(1, 15), data=st.data())
+def test_predictive_values(a: int, b: int, k: int, data) -> None:
+    symbol = data.draw(st.sampled_from(sorted(NAMES)))
+    mean, _ = witness.posterior_moments(witness.credit_by_definition(NAMES[symbol], k), a, b)
+    assert abs(float(FAMILIES[symbol].at(k).predictive(a, b)) - float(mean)) <= 1e-12
+
+
+def test_predictive_of_a_point() -> None:
+    metric = parse("pass@3")[0]
+    np.testing.assert_allclose(metric.predictive(3e9, 1e9), metric.latent(0.75), atol=1e-7)
+    np.testing.assert_allclose(metric.predictive(3e7, 1e7), metric.latent(0.75), atol=1e-6)
+
+
+def test_own_metric_needs_only_a_credit() -> None:
+    from bayesatk import Credit, evaluate
+
+    both = Family("both_at_k", "both@", lambda k: Credit.of([0.0] * k + [1.0]))
+    fit = evaluate([[1, 1, 0], [1, 0, 0]], [both.at(2), "pass^2"], rng=1)
+    closed = fit["closed_form"].to_dataset().sel(statistic=["estimate", "mean", "sd"])
+    np.testing.assert_allclose(closed["both_at_k"], closed["pass_hat_k"], atol=1e-12)
+
+
+def test_parse_reads_what_people_write() -> None:
+    labels = [one.label for one in parse(["pass@1,4 PASS^4", "g-pass@8:0.25,0.5", "avg"])]
+    assert labels == ["pass@1", "pass@4", "pass^4", "g-pass@8:0.25", "g-pass@8:0.5", "bayes"]
+    assert parse(Metric(FAMILIES["maj@"], 3)) == parse("maj@3") == parse("maj@3 maj@3")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("pass", "'pass' is not a known metric. Known metrics"),
+        ("pass@", "must have integers after 'pass@'"),
+        ("pass@x", "must have integers"),
+        ("pass@1.5", "must have integers"),
+        ("pass@0", "k must be an integer >= 1; got 0"),
+        ("pass@2:0.5", "takes no tau"),
+        ("g-pass@2", "needs a tau"),
+        ("g-pass@2:1.5", r"tau must lie in \[0, 1\]"),
+        ("g-pass@2:x", "numbers after ':'"),
+        ("", "at least one metric"),
+        ([], "at least one metric"),
+    ],
+)
+def test_bad_metrics_are_refused(text, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse(text)
+
+
+def test_metrics_must_be_text() -> None:
+    with pytest.raises(TypeError, match="must be strings or Metric objects; got 4"):
+        parse([4])  # type: ignore[list-item]
+
+
+def test_families_must_not_share_a_variable() -> None:
+    twin = Family("pass_at_k", "again@", FAMILIES["pass@"].credit)
+    with pytest.raises(ValueError, match="share a variable name"):
+        MetricGrid.of([twin.at(1), "pass@1"])
+
+
+def test_grid_splits_into_named_variables() -> None:
+    grid = MetricGrid.of("pass@1,4 g-pass@2:0.5,1 bayes")
+    values = np.arange(len(grid), dtype=float)[None]
+    parts = grid.split(values, ("system",))
+    assert parts["pass_at_k"][0] == ("system", "k")
+    assert parts["g_pass_at_k"][1].shape == (1, 3, 2)
+    assert parts["bayes"][1].tolist() == [float(len(grid) - 1)]
+    assert grid.coords == {"k": [1, 2, 4], "tau": [0.5, 1.0]}
+
+
+def test_metrics_of_ones_own_are_known_once_registered(monkeypatch) -> None:
+    monkeypatch.setattr(metrics, "FAMILIES", dict(FAMILIES))
+    own = Family("pair_at_k", "pair@", lambda k: Credit.of(j >= 2 for j in range(k + 1)))
+    with pytest.raises(ValueError, match=r"bayesatk\.register\(family\)"):
+        parse("pair@3")
+    assert register(own) is own
+    assert register(own) is own
+    assert parse("PAIR@3") == (own.at(3),)
+    fit = bk.evaluate([[1, 0, 1]], "pair@2", rng=1)
+    assert bk.table(fit)["metric"].tolist() == ["pair@2", "pair@2"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "symbol", "message"),
+    [
+        ("pass_at_k", "new@", "must be new"),
+        ("new_at_k", "pass@", "must be new"),
+        ("new_at_k", "New@", "lower case"),
+        ("new_at_k", "new", "ending in"),
+        ("new_at_k", "@", "ending in"),
+        ("new_at_k", "new@b@", "no other"),
+        ("new_at_k", "a b@", "no other"),
+    ],
+)
+def test_what_cannot_be_a_name_is_refused(monkeypatch, variable, symbol, message) -> None:
+    monkeypatch.setattr(metrics, "FAMILIES", dict(FAMILIES))
+    with pytest.raises(ValueError, match=message):
+        register(Family(variable, symbol, FAMILIES["pass@"].credit))

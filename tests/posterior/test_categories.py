@@ -1,0 +1,475 @@
+"""Scored categories through evaluate, sample and verify."""
+
+import json
+
+import arviz as az
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import gammaln, ndtr
+
+import bayesatk as bk
+from bayesatk.core.categorical import category_finite, category_moments
+from bayesatk.metrics.category_credit import CategoryCredit
+from bayesatk.posterior import categories as closed_categories
+from tests.conftest import FALSE_ALARM
+
+SCORES = {"fail": 0.0, "part": 0.5, "pass": 1.0}
+GRADED = [["fail", "part", "pass", "pass", "part"], ["part", "part", "fail", "pass", "pass"]]
+EARLIER = [["fail", "pass"], ["part", "pass"]]
+METRICS = ["bayes", "max@2,4"]
+POOLINGS = ["none", "partial", "complete"]
+
+
+def simulated(systems: int = 1, questions: int = 20, trials: int = 5, seed: int = 0) -> bk.Outcomes:
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([1.2, 0.8, 1.6], (systems, questions))
+    names = np.array(list(SCORES), object)
+    drawn = [[names[rng.choice(3, trials, p=q)].tolist() for q in own] for own in p]
+    return bk.tally(drawn, scores=SCORES)
+
+
+@pytest.fixture(scope="module")
+def graded() -> bk.Outcomes:
+    return simulated()
+
+
+def cell(fit, name: str, statistic: str, target: str = "questions", **where: int) -> float:
+    chosen = fit["closed_form"][name].sel(statistic=statistic, target=target, **where)
+    return float(chosen.isel(system=0))
+
+
+def test_published_numbers_with_and_without_prior_trials() -> None:
+    data = bk.tally(GRADED, scores=SCORES)
+    fit = bk.evaluate(data, "bayes", pooling="none", rng=1)
+    assert cell(fit, "bayes", "mean") == pytest.approx(0.5625, abs=1e-12)
+    assert cell(fit, "bayes", "sd") == pytest.approx(0.091998, abs=5e-7)
+    fit = bk.evaluate(data, "bayes", pooling="none", prior_trials=EARLIER, rng=1)
+    assert cell(fit, "bayes", "mean") == pytest.approx(0.575, abs=1e-12)
+    assert cell(fit, "bayes", "sd") == pytest.approx(0.084275, abs=5e-7)
+    assert cell(fit, "bayes", "estimate") == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_draws_have_the_exact_moments_and_the_stated_interval(graded, pooling) -> None:
+    fit = bk.evaluate(graded, METRICS, pooling=pooling, draws=5000, rng=1)
+    for name in ("bayes", "max_at_k", "reach_probability"):
+        exact = fit["closed_form"][name]
+        draws = fit["posterior"][name]
+        mean, sd = (exact.sel(statistic=one) for one in ("mean", "sd"))
+        error = sd / np.sqrt(20_000)
+        assert (np.abs(draws.mean(("chain", "draw")) - mean) <= 5 * error + 1e-12).all()
+        assert (np.abs(draws.std(("chain", "draw")) - sd) <= 0.03 * sd + 1e-12).all()
+        inside = (draws >= exact.sel(statistic="ci_lower")) & (
+            draws <= exact.sel(statistic="ci_upper")
+        )
+        varying = sd > 1e-9
+        assert (np.abs(inside.mean(("chain", "draw")) - 0.95).where(varying, 0) < 0.01).all()
+
+
+def test_reaching_a_category_is_a_metric_of_its_own(graded) -> None:
+    """The probability of at least 0.5 is pass@1 of the data so mapped, under the same prior."""
+    fit = bk.evaluate(graded, "bayes", pooling="none", rng=1)
+    table = bk.category_table(fit).query("target == 'questions'").set_index("category")
+    binary = bk.evaluate(
+        graded, "pass@1", success="score >= 0.5", pooling="none", prior=bk.BetaPrior(2, 1), rng=1
+    )
+    assert table.loc["part", "mean"] == pytest.approx(cell(binary, "pass_at_k", "mean", k=1))
+    assert table.loc["part", "sd"] == pytest.approx(cell(binary, "pass_at_k", "sd", k=1))
+    assert table.loc["fail", ["mean", "sd"]].tolist() == pytest.approx([1.0, 0.0])
+    assert table["mean"].is_monotonic_increasing  # from the best category down
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_success_is_a_stated_mapping(graded, pooling) -> None:
+    count = graded.dataset["count"].values[0]
+    mapped = bk.evaluate(graded, "pass@1,3", success="score > 0.5", pooling=pooling, rng=1)
+    plain = bk.evaluate((count[:, 2], count.sum(axis=1)), "pass@1,3", pooling=pooling, rng=1)
+    for statistic in ("estimate", "mean", "sd", "ci_lower"):
+        one, other = (
+            fit["closed_form"]["pass_at_k"].sel(statistic=statistic).values
+            for fit in (mapped, plain)
+        )
+        np.testing.assert_array_equal(one, other)
+    assert "success is score > 0.5: pass" in json.loads(mapped.attrs["assumptions"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda data: bk.evaluate(data, "pass@2"), "pass@2 judges right and wrong"),
+        (lambda data: bk.evaluate(data, "bayes", success="score > 0.5"), "no longer be about"),
+        (lambda data: bk.evaluate(data, "pass@1", success="score >= 2"), "holds for none"),
+        (lambda data: bk.evaluate(data, "pass@1", success="x > 1"), "success must be 'score >= "),
+        (lambda data: bk.evaluate(data, "bayes", prior=bk.HyperPrior()), "DirichletHyperPrior"),
+        (
+            lambda data: bk.evaluate(data, "bayes", prior=bk.DirichletHyperPrior((1.0, 2.0))),
+            "one for each of the 3",
+        ),
+        (lambda data: bk.DirichletPrior(0.0), "must be finite and > 0"),
+        (lambda data: bk.DirichletPrior("1"), "must be finite and > 0"),
+        (lambda data: bk.DirichletPrior(()), "must be finite and > 0"),
+        (lambda data: bk.DirichletHyperPrior(icc=1.0), "icc must be two Beta parameters"),
+        (lambda data: bk.AnswerPrior((1.0, 2.0)), "concentration must be one number"),
+        (lambda data: bk.AnswerPrior(unseen=-1), "unseen must be an integer"),
+        (lambda data: bk.AnswerPrior(unseen_correct="no"), "unseen_correct must be true or false"),
+        (lambda data: bk.evaluate(data, "bayes", prior_weight=0.5), "left out without prior_tri"),
+        (lambda data: bk.evaluate(data, "max@1000000"), "k must be at most"),
+        (lambda data: bk.tally([[0, 1]], scores={0: 0, 1: 1e200}), "scores must lie within"),
+        (lambda data: bk.evaluate(data, "bayes", prior_trials=EARLIER), "same question labels"),
+        (
+            lambda data: bk.evaluate(data, "bayes", prior_trials=data, prior_weight=1.5),
+            "prior_weight must lie in",
+        ),
+        (
+            lambda data: bk.exact_loo(bk.evaluate(data, "bayes", prior_trials=data, rng=1)),
+            "it has prior trials",
+        ),
+        (lambda data: bk.compare(bk.evaluate(data, "bayes", rng=1)), "at least two systems"),
+        (lambda data: bk.category_table(bk.evaluate([[1, 0]], "bayes")), "scored categories"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(graded, call, message) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(graded)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_prior_trials_at_full_weight_are_trials(pooling) -> None:
+    """They move the posterior as data would, and leave the estimate alone."""
+    now, before = simulated(seed=1), simulated(seed=2, trials=3)
+    joined = now.dataset.assign(count=now.dataset["count"] + before.dataset["count"])
+    with_prior = bk.evaluate(now, METRICS, pooling=pooling, prior_trials=before, rng=1)
+    together = bk.evaluate(bk.tally(joined), METRICS, pooling=pooling, rng=1)
+    for name in ("bayes", "max_at_k"):
+        for statistic in ("mean", "sd"):
+            one, other = (
+                fit["closed_form"][name].sel(statistic=statistic) for fit in (with_prior, together)
+            )
+            np.testing.assert_allclose(one, other, rtol=1e-10)
+    assert cell(with_prior, "bayes", "estimate") != cell(together, "bayes", "estimate")
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_smaller_weight_moves_the_posterior_less(pooling) -> None:
+    now, before = simulated(seed=1), simulated(seed=2, trials=40)
+    means = [
+        cell(bk.evaluate(now, "bayes", pooling=pooling, rng=1), "bayes", "mean"),
+        *(
+            cell(
+                bk.evaluate(
+                    now, "bayes", pooling=pooling, prior_trials=before, prior_weight=weight, rng=1
+                ),
+                "bayes",
+                "mean",
+            )
+            for weight in (0.05, 0.3, 1.0)
+        ),
+    ]
+    assert np.all(np.diff(means) > 0) or np.all(np.diff(means) < 0)
+
+
+def test_conflict_of_prior_trials_is_said() -> None:
+    good = bk.tally([["pass"] * 6] * 20, scores=SCORES)
+    bad = bk.tally([["fail"] * 6] * 20, scores=SCORES)
+    fit = bk.evaluate(bad, "bayes", pooling="none", prior_trials=good, prior_weight=0.5, rng=1)
+    note, outside = bk.results.notes(fit)
+    assert "lies outside its interval" in outside
+    assert "worth 3 trials per question (weight 0.5)" in note
+    assert "the prior trials conflict with the data" in note
+    for data in (good, simulated(questions=100)):
+        same = bk.evaluate(data, "bayes", pooling="none", prior_trials=data, rng=1)
+        assert "no conflict" in bk.results.notes(same)[0]
+
+
+def test_prior_trials_that_are_alike_are_rarely_called_in_conflict() -> None:
+    p = np.random.default_rng(0).dirichlet([1.2, 0.8, 1.6], 40)
+    names = np.array(list(SCORES), object)
+    calls = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed + 1)
+        sets = [
+            bk.tally([names[rng.choice(3, n, p=q)].tolist() for q in p], scores=SCORES)
+            for n in (5, 8)
+        ]
+        fit = bk.evaluate(sets[0], "bayes", pooling="none", prior_trials=sets[1], draws=2, rng=1)
+        calls += "conflict with the data" in bk.results.notes(fit)[0]
+    assert calls <= 4  # a share of .01: five or more would have probability 3e-4
+
+
+def test_prior_trials_of_binary_data_count_as_two_categories() -> None:
+    fit = bk.evaluate([[1, 0, 1]], "bayes", pooling="none", prior_trials=[[1, 1]], rng=1)
+    assert cell(fit, "bayes", "mean") == pytest.approx(5 / 7, abs=1e-12)  # 1 + 2 + 2 of 2 + 5
+
+
+def test_two_categories_of_any_score_are_the_binary_case() -> None:
+    """Scores 2 and 5 are 2 + 3 p: quadrature over the hyperparameters, as for right and wrong."""
+    rng = np.random.default_rng(3)
+    marks = (rng.random((30, 4)) < rng.beta(2, 1, (30, 1))).astype(int)
+    for pooling in POOLINGS:
+        binary = bk.evaluate(marks, METRICS, pooling=pooling, rng=1)
+        scored = bk.evaluate(
+            bk.tally(marks, scores={0: 2.0, 1: 5.0}), METRICS, pooling=pooling, rng=1
+        )
+        for name in ("bayes", "max_at_k"):
+            for target in ("questions", "population"):
+                one, other = (
+                    fit["closed_form"][name].sel(target=target) for fit in (binary, scored)
+                )
+                mean = 2.0 + 3.0 * one.sel(statistic="mean")
+                np.testing.assert_allclose(other.sel(statistic="mean"), mean, rtol=1e-7)
+                sd = 3.0 * one.sel(statistic="sd")
+                np.testing.assert_allclose(other.sel(statistic="sd"), sd, rtol=1e-5)
+
+
+def test_evidence_of_poolings_ranks_them_as_the_data_were_made() -> None:
+    rng = np.random.default_rng(5)
+    same = bk.tally(
+        np.array(list(SCORES), object)[rng.choice(3, (40, 6), p=[0.2, 0.3, 0.5])].tolist(),
+        scores=SCORES,
+    )
+    spread = simulated(questions=40, trials=6, seed=6)
+    evidence = {
+        (name, pooling): float(
+            bk.evaluate(data, "bayes", pooling=pooling, rng=1)["closed_form"]["log_evidence"][0]
+        )
+        for name, data in (("same", same), ("spread", spread))
+        for pooling in POOLINGS
+    }
+    assert evidence["same", "complete"] > evidence["same", "partial"] > evidence["same", "none"]
+    assert evidence["spread", "partial"] > evidence["spread", "complete"]
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_leave_one_out_is_a_ratio_of_evidences(pooling) -> None:
+    """The definition: p(n_a | others) = p(all) / p(others), each fitted on its own."""
+    data = simulated(questions=8, trials=4, seed=9).dataset
+    counts = data["count"].values[0]
+    ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
+
+    def fitted(rows):
+        return bk.evaluate(bk.tally(data.isel(question=rows)), "bayes", pooling=pooling, rng=1)
+
+    everyone = np.arange(8)
+    loo = bk.exact_loo(fitted(everyone))
+    whole = float(bk.log_evidence(fitted(everyone))[0])
+    tolerance = 0.02 if pooling == "partial" else 1e-9
+    for a in range(8):
+        rest = float(bk.log_evidence(fitted(everyone != a))[0])
+        expected = whole - rest + ways[a]
+        assert float(loo.elpd_i[0, a]) == pytest.approx(expected, abs=tolerance)
+    stored = fitted(everyone)["closed_form"]["log_evidence"]
+    assert float(stored[0]) == pytest.approx(whole, abs=1e-9)
+
+
+def test_an_outlier_is_integrated_afresh() -> None:
+    """Left out, the one different question no longer pulls at the correlation of the others."""
+    counts = np.array([[[0, 0, 12]] * 10 + [[12, 0, 0]]])
+    scores = ("category", [0.0, 0.5, 1.0])
+    data = xr.Dataset({"count": (("system", "question", "category"), counts)}, {"score": scores})
+    whole, rest = (
+        bk.evaluate(bk.tally(some), "bayes", rng=1)
+        for some in (data, data.isel(question=slice(10)))
+    )
+    expected = float(bk.log_evidence(whole)[0] - bk.log_evidence(rest)[0])
+    assert float(bk.exact_loo(whole).elpd_i[0, 10]) == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_systems_on_scored_categories_are_compared(pooling) -> None:
+    data = simulated(systems=2, questions=60)
+    better = data.dataset["count"].values.copy()
+    better[1] = np.roll(better[1], 1, axis=1)
+    better[1, :, 2] += 3
+    data = bk.tally(data.dataset.assign(count=data.dataset["count"].copy(data=better)))
+    fit = bk.evaluate(data, METRICS, pooling=pooling, rng=1)
+    found = bk.compare(fit, rng=1)["comparison"]
+    for name, where in (("bayes", {}), ("max_at_k", {"k": 2})):
+        means = fit["closed_form"][name].sel(statistic="mean", **where)
+        sds = fit["closed_form"][name].sel(statistic="sd", **where)
+        for target in ("questions", "population"):
+            gap = means.sel(target=target).values
+            sd = np.hypot(*sds.sel(target=target).values)
+            pair = found[name].sel(system=1, other=0, target=target, **where)
+            assert float(pair.sel(contrast="mean")) == pytest.approx(gap[1] - gap[0], abs=sd)
+            ahead = float(pair.sel(contrast="prob_greater"))
+            assert ahead == pytest.approx(ndtr((gap[1] - gap[0]) / sd), abs=0.12)
+    exact = found["bayes"].sel(system=1, other=0, target="questions")
+    sd = np.hypot(*fit["closed_form"]["bayes"].sel(statistic="sd", target="questions").values)
+    assert float(exact.sel(contrast="sd")) == pytest.approx(sd, rel=0.05)
+
+
+def test_models_of_categories_are_compared() -> None:
+    spread = simulated(questions=40, trials=6, seed=6)
+    fits = {pooling: bk.evaluate(spread, "bayes", pooling=pooling, rng=1) for pooling in POOLINGS}
+    table = bk.compare_models(fits)
+    assert table.index[0] == "partial"
+    psis = az.loo(fits["partial"], pointwise=True)
+    assert psis.elpd == pytest.approx(bk.exact_loo(fits["partial"]).elpd, abs=0.1)
+
+
+def test_log_likelihood_works_with_arviz(graded) -> None:
+    fits = {
+        pooling: bk.evaluate(graded, "bayes", pooling=pooling, rng=1)
+        for pooling in ("partial", "complete")
+    }
+    table = az.compare(fits, round_to="none")
+    assert set(table.index) == {"partial", "complete"}
+    pointwise = fits["complete"]["log_likelihood"]["count"]
+    assert pointwise.dims == ("chain", "draw", "system", "question")
+
+
+def test_priors_may_be_numpy_numbers_and_lists(graded, tmp_path) -> None:
+    for prior in (bk.DirichletPrior([1.0, 1.0, 2.0]), bk.DirichletPrior(np.float32(1.0))):
+        fit = bk.evaluate(graded, "max@9", pooling="none", prior=prior, rng=1)
+        bk.save(fit, tmp_path / "fit.nc")
+
+
+def test_importance_weights_of_small_data_can_be_trusted() -> None:
+    """Without moving wider, some of these have Pareto k above 0.7 and would need NUTS."""
+    for seed in range(12):
+        data = simulated(questions=3 + 9 * (seed % 2), trials=4, seed=seed)
+        fit = bk.evaluate(data, "bayes", draws=2, rng=1)
+        assert float(fit["closed_form"]["pareto_k"][0]) < 0.6
+
+
+def test_results_come_back_from_disk_and_are_summarised(graded, tmp_path) -> None:
+    fit = bk.evaluate(graded, METRICS, keep=["p"], rng=1)
+    bk.save(fit, tmp_path / "fit.nc")
+    assert bk.load_result(tmp_path / "fit.nc").identical(fit)
+    assert az.summary(fit, var_names=["bayes", "mean_p", "icc"], kind="stats").shape[0] == 6
+    assert fit["posterior"]["p"].dims == ("chain", "draw", "system", "question", "category")
+    np.testing.assert_allclose(fit["posterior"]["p"].sum("category"), 1.0)
+    p = fit["closed_form"]["p"].sel(statistic="mean").isel(system=0)
+    drawn = fit["posterior"]["p"].mean(("chain", "draw")).isel(system=0)
+    np.testing.assert_allclose(p, drawn, atol=0.02)
+
+
+def test_many_questions_are_drawn_as_sums() -> None:
+    """Beyond a budget of draws the means are drawn from their exact moments."""
+    data = simulated(questions=400)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(closed_categories, "_EVALUATIONS", 1.0)
+        for pooling in ("none", "partial"):
+            fit = bk.evaluate(data, METRICS, pooling=pooling, draws=2500, rng=1)
+            for target in ("questions", "population"):
+                draws = fit["posterior"]["max_at_k"].sel(target=target, k=4)
+                sd = cell(fit, "max_at_k", "sd", target, k=4)
+                assert float(draws.std()) == pytest.approx(sd, rel=0.05)
+                mean = cell(fit, "max_at_k", "mean", target, k=4)
+                assert float(draws.mean()) == pytest.approx(mean, abs=5 * sd / 100)
+
+
+def test_a_metric_of_ones_own_on_categories(graded) -> None:
+    """All of three trials in the best category: pass^3 of the best, as a worth of counts."""
+
+    def all_best(counts, scores):
+        return (counts[:, np.argmax(scores)] == counts.sum(axis=1)).astype(float)
+
+    family = bk.Family(
+        "all_best_at_k", "all-best@", lambda k: bk.Credit.of([0.0] * k + [1.0]),
+        category=lambda k: bk.CategoryCredit(k, all_best),
+    )  # fmt: skip
+    fit = bk.evaluate(graded, [family.at(3)], pooling="none", rng=1)
+    mapped = bk.evaluate(
+        graded, "pass^3", success="score >= 1", pooling="none", prior=bk.BetaPrior(1, 2), rng=1
+    )
+    for statistic in ("estimate", "mean", "sd"):
+        own = cell(fit, "all_best_at_k", statistic, k=3)
+        assert own == pytest.approx(cell(mapped, "pass_hat_k", statistic, k=3), abs=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pooling", "form"),
+    [
+        ("partial", None),
+        ("complete", None),
+        pytest.param("none", None, marks=pytest.mark.statistical),  # with prior trials below
+        pytest.param("partial", "full", marks=pytest.mark.statistical),
+    ],
+)
+def test_sampling_agrees_with_the_closed_form(pooling, form) -> None:
+    # Long rows pin the correlation down, without which NUTS on every p is slow to mix.
+    data = simulated(systems=1, trials=16) if form else simulated(systems=2, questions=15)
+    fit = bk.evaluate(data, METRICS, pooling=pooling, rng=1)
+    options = (
+        {"draws": 2000, "tune": 1500, "sample_kwargs": {"target_accept": 0.95}} if form else {}
+    )
+    sampled = bk.sample(
+        data, METRICS, pooling=pooling, form=form, rng=2, progressbar=False, **options
+    )
+    found = bk.verify(fit, sampled, family_error=FALSE_ALARM)
+    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
+    wrong = fit.copy(deep=True)  # the best of k + 1
+    wrong["closed_form"]["max_at_k"].loc[{"k": 2}] = wrong["closed_form"]["max_at_k"].sel(k=4)
+    assert bk.verify(wrong, sampled, family_error=FALSE_ALARM).verdict == "disagree"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "pooling", ["none", pytest.param("partial", marks=pytest.mark.statistical)]
+)
+def test_prior_trials_are_sampled_too(pooling) -> None:
+    options = {"pooling": pooling, "prior_trials": simulated(seed=2, trials=3), "prior_weight": 0.5}
+    data = simulated(seed=1)
+    fit = bk.evaluate(data, METRICS, rng=1, **options)
+    sampled = bk.sample(data, METRICS, rng=2, progressbar=False, **options)
+    found = bk.verify(fit, sampled, family_error=FALSE_ALARM)
+    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
+    with pytest.raises(ValueError, match="their prior_count differ"):
+        bk.verify(bk.evaluate(data, METRICS, pooling=pooling, rng=1), sampled)
+
+
+@pytest.mark.slow
+def test_where_importance_sampling_fails_the_sampler_takes_over() -> None:
+    rng = np.random.default_rng(1)
+    scores = {i: float(i) for i in range(12)}
+    data = bk.tally(rng.choice(12, (12, 10), p=rng.dirichlet(np.ones(12))), scores=scores)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(closed_categories, "MAX_PARETO_K", 0.0)
+        fit = bk.evaluate(data, "bayes", rng=1)
+    (note,) = bk.results.notes(fit)
+    assert "sampled by NUTS on the marginalised model instead" in note
+    assert np.isnan(fit["closed_form"]["log_evidence"]).all()
+    sampled = bk.sample(data, "bayes", rng=2, progressbar=False)
+    exact, drawn = cell(fit, "bayes", "mean"), sampled["posterior"]["bayes"].sel(target="questions")
+    assert float(drawn.mean()) == pytest.approx(exact, abs=0.2 * float(drawn.std()))
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("scores", [{0: 2.0, 1: 2.0}, {0: 0.3, 1: 0.3, 2: 0.3}])
+def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
+    runs = {"a": [[0, 1], [1, 1]], "b": [[0, 0], [1, 0]]}
+    data, score = bk.tally(runs, scores=scores), scores[0]
+    fit = bk.evaluate(data, "bayes max@1,4", pooling=pooling, rng=1, draws=50)
+    rows = bk.table(fit)
+    for name in ("mean", "ci_lower", "ci_upper"):
+        np.testing.assert_allclose(rows[name], score, rtol=1e-14)
+    np.testing.assert_allclose(rows["sd"], 0.0, atol=1e-14)  # partial: mixed over weighted points
+    known = ~rows["metric"].isin(["max@4"])
+    np.testing.assert_allclose(rows["estimate"][known], score, rtol=1e-14)
+    assert not bk.results.notes(fit)
+    assert (bk.category_table(fit)["mean"] == 1.0).all()  # there is nothing to reach
+    compared = bk.compare(fit, rng=1)["comparison"]["bayes"]
+    assert float(compared.sel(system="a", other="b", target="questions", contrast="mean")) == 0.0
+    bk.report(fit, tmp_path / "report.html")
+    bk.save(fit, tmp_path / "fit.nc")
+
+
+def test_equal_scores_are_sampled() -> None:
+    data = bk.tally([[0, 1], [1, 1]], scores={0: 2.0, 1: 2.0})
+    options = {"draws": 20, "tune": 20, "chains": 2, "progressbar": False, "rng": 1}
+    fit = bk.sample(data, "bayes max@3", pooling="none", **options)
+    np.testing.assert_allclose(bk.table(fit)["mean"], 2.0, rtol=1e-14)
+    assert (bk.category_table(fit)["mean"] == 1.0).all()
+
+
+@pytest.mark.parametrize("worth", [lambda counts, scores: np.full(len(counts), 0.3), None])
+def test_a_constant_worth_is_exact(worth) -> None:
+    credit, scores = CategoryCredit(3, worth), [0.3, 0.3, 0.3]
+    p = np.array([0.2, 0.7, 0.1])
+    assert credit.latent(p, scores) == 0.3
+    assert credit.predictive(1.0 + p, scores) == 0.3
+    assert category_finite(credit, [1, 2, 3], scores) == 0.3
+    assert [float(one) for one in category_moments(credit, 1.0 + p, scores)] == [0.3, 0.0]

@@ -1,0 +1,32 @@
+"""Every case study runs, and its headline numbers are the expected ones."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+STUDIES = Path(__file__).parents[2] / "case_studies"
+CELL = re.compile(r"```\{code-cell\} python\n(.*?)```", re.DOTALL)
+
+
+# Dozens of models compiled and hundreds of fits each: left to make test-all.
+LONG = {"03_stochastic_solver", "05_certificate", "06_comparing_systems"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "folder",
+    [
+        pytest.param(name, marks=[pytest.mark.statistical] if name in LONG else [])
+        for name in sorted(path.parent.name for path in STUDIES.glob("*/*.md"))
+    ],
+)
+def test_case_study(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (notebook,) = (STUDIES / folder).glob("*.md")
+    names: dict[str, object] = {}
+    exec(compile("\n".join(CELL.findall(notebook.read_text())), str(notebook), "exec"), names)
+    expected = json.loads((STUDIES / folder / "expected.json").read_text())
+    for expression, (value, tolerance) in expected.items():
+        assert eval(expression, names) == pytest.approx(value, abs=tolerance), expression
+    assert capsys.readouterr().out

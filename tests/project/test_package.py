@@ -1,0 +1,156 @@
+"""The package as a whole: public names, laziness, datasets, README."""
+
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bayesatk as bk
+
+PUBLIC = [
+    "AnswerPrior", "AnswerRules", "BetaPrior", "Calibration", "CategoryCredit", "CompiledModel",
+    "Credit", "CrossedPrior", "DirichletHyperPrior", "DirichletPrior", "Family", "HyperPrior",
+    "LargestPoissonBinomial", "MaxOrderStatisticPoissonBinomial", "Metric", "OutcomeError",
+    "OutcomeWarning", "Outcomes", "PValueRange", "PoissonBinomial", "SelectedSkill",
+    "StoppingRule", "StoppingStudy", "Verification",
+    "auc_at_k", "auc_at_k_ci", "avg", "avg_ci", "baseline_table", "bayes", "bayes_ci",
+    "build_answers", "build_beta_binomial", "build_crossed", "build_dirichlet_multinomial",
+    "build_logit_normal", "build_random_guessers", "calibrate", "category_table",
+    "check_trial_order", "cite", "compare",
+    "compare_models",
+    "comparison_table", "compile_beta_binomial",
+    "compile_crossed", "compile_dirichlet_multinomial", "convert", "criticise", "datasets",
+    "evaluate",
+    "exact_loo", "export", "g_pass_at_k", "g_pass_at_k_ci", "g_pass_at_k_tau", "g_pass_at_k_tau_ci",
+    "load", "load_result", "log_bayes_factor_chance", "log_bayes_factor_equal", "log_evidence",
+    "maj_at_k", "maj_at_k_ci", "max_random_F", "max_random_baseline", "max_random_p_value",
+    "max_random_pmf", "metrics_from_draws", "mg_pass_at_k", "mg_pass_at_k_ci", "one_system",
+    "pass_at_k",
+    "pass_at_k_ci", "pass_hat_k", "pass_hat_k_ci", "plan", "plot_baseline", "plot_calibration",
+    "plot_curve", "plot_difference", "plot_difficulty", "plot_ranks", "plot_shrinkage",
+    "plot_systems", "plot_verification", "plots", "plurality_at_k", "provenance", "random_baseline",
+    "random_baseline_distribution", "register", "report", "sample",
+    "sample_random_baseline", "save", "simulate_stopping", "skill_if_selected", "table",
+    "tables_of", "tally", "verify",
+]  # fmt: skip
+
+
+def test_public_names_are_frozen() -> None:
+    assert sorted(PUBLIC) == bk.__all__
+    assert set(PUBLIC) <= set(dir(bk))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_exist_and_are_documented(name: str) -> None:
+    value = getattr(bk, name)
+    assert inspect.getdoc(value)
+
+
+def test_unknown_names_are_unknown() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = bk.nothing
+
+
+def _output_of(code: str) -> str:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _modules_after(code: str) -> set[str]:
+    """Names of what is imported by then, whole and by their first part."""
+    names = _output_of(f"{code}\nimport sys; print(' '.join(sys.modules))").split()
+    return {*names, *(name.partition(".")[0] for name in names)}
+
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"xarray", "pandas", "arviz", "pymc", "pytensor", "matplotlib", "narwhals", "numba"}
+
+
+def test_array_functions_load_numpy_and_scipy_only() -> None:
+    loaded = _modules_after("import bayesatk; bayesatk.pass_at_k_ci([[0, 1]], 1)")
+    assert {"numpy", "scipy"} <= loaded
+    assert not loaded & (HEAVY | {"rich", "typer"})
+
+
+def test_evaluate_loads_no_sampler() -> None:
+    loaded = _modules_after("import bayesatk; bayesatk.evaluate([[0, 1]], 'pass@1', rng=1)")
+    assert not loaded & {"pymc", "pytensor", "matplotlib", "numba", "nutpie"}
+    assert not loaded & {"scipy.stats", "narwhals", "arviz", "rich"}
+
+
+def test_evaluate_starts_about_as_fast_as_what_it_stands_on() -> None:
+    """CPU time of the import: 1.08 of the floor, and 1.22 before Python has kept its bytecode."""
+    code = (
+        "from time import process_time as now\na = now()\n"
+        "import xarray, scipy.optimize, scipy.interpolate\nb = now()\n"
+        "import bayesatk as bk; bk.evaluate\nprint((now() - a) / (b - a))"
+    )
+    assert min(float(_output_of(code)) for _ in range(3)) < 1.5
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--help", "Exit codes"),
+        ("evaluate --help", "Example"),
+        ("--version", bk.__version__),
+        ("estimate", "No such command"),
+        ("evaluate", "Missing argument"),
+        ("evaluate none.csv -m pass@1", "there is no such file"),
+        ("verify a=none.csv b=none.csv -m pass@1", "there is no such file"),
+        ("compare Makefile -m pass@1 -o fit.txt", "--output must end in"),
+        ("convert Makefile -o no/runs.csv", "a folder that exists"),
+        ("report Makefile -o page.html --column question", "--column must be NAME=VALUE"),
+        ("plan -m pass@1", "give a pilot FILE or --difficulty"),
+        ("plan Makefile -m pass@1 --difficulty a=0.5,0.1", "one of the two"),
+        ("baseline Makefile --n 10", "either --guess"),
+        ("baseline Makefile --guess 0.5 --n 10", "go without a FILE"),
+        ("cite none.nc", "there is no such file"),
+    ],
+)
+def test_the_command_line_helps_and_refuses_before_anything_heavy(line: str, says: str) -> None:
+    code = (
+        "import sys\nfrom bayesatk.cli.app import app\n"
+        f"try:\n    app({line.split()!r})\nexcept SystemExit:\n    pass\n"
+        "print('LOADED', *sys.modules)"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    printed, _, loaded = done.stdout.rpartition("LOADED")
+    assert says in printed + done.stderr
+    assert not set(loaded.split()) & (HEAVY | {"numpy", "scipy"})
+
+
+def test_no_example_prints_the_last_bit() -> None:
+    """Processors differ in it: 0.75 came out as 0.7500000000000001."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/how_to").glob("*")]
+    printed = [
+        (path, block)
+        for path in pages
+        for block in re.findall(r"```text\n(.*?)```", path.read_text(), re.DOTALL)
+    ]
+    for path in (ROOT / "src").rglob("*.py"):
+        examples = doctest.DocTestParser().get_examples(path.read_text())
+        printed += [(path, example.want) for example in examples]
+    assert len(printed) > 100
+    for path, text in printed:
+        assert not re.search(r"\.\d{13}", text), f"{path}: round what prints {text}"
+
+
+def test_datasets_add_up() -> None:
+    from bayesatk import datasets
+
+    assert int(datasets.rat_tumors().trials.sizes["question"]) == 71
+    assert datasets.rat_tumors().successes.values[0, -1] == 4
+    assert int(datasets.batting_1975().trials.sum()) == 18 * 45
+    assert int(datasets.batting_1975_remaining().successes.sum()) == 1952
+    assert int(datasets.surgical().successes.sum()) == 208
+    assert datasets.tau_bench_airline().successes.values.sum() == 84
+    for name in datasets.__all__:
+        text = inspect.getdoc(getattr(datasets, name)) or ""
+        assert "Source" in text or "source" in text
+        assert "icence" in text

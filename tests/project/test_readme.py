@@ -1,0 +1,37 @@
+"""The README and the pages like it are true: their Python runs and prints what they show."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "outputs"), [("README.md", 7), ("docs/categories.md", 7)])
+def test_code_blocks_run_and_print_what_is_shown(page, outputs, tmp_path, monkeypatch) -> None:
+    text = (README.parent / page).read_text()
+    blocks = re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    printed = ""
+    checked = 0
+    for kind, text in blocks:
+        if kind == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(text, page, "exec"), namespace)
+            printed = out.getvalue()
+        else:
+            shown = text.strip().removesuffix("...").strip()
+            assert printed.strip().startswith(shown), f"{page} shows\n{shown}\nbut got\n{printed}"
+            checked += 1
+    assert checked == outputs
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README.read_text()):
+        assert (README.parent / target).exists(), target

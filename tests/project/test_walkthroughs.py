@@ -1,0 +1,129 @@
+"""The tutorial, the how-to pages and what to cite: every cell runs, and its hidden checks hold."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+import bayesatk as bk
+from bayesatk.io import formats, readers
+from bayesatk.metrics.grid import FAMILIES
+
+matplotlib.use("agg")
+
+DOCS = Path(__file__).parents[2] / "docs"
+CELL = re.compile(r"```\{code-cell\} python\n((?::[^\n]*\n)*)(.*?)```", re.DOTALL)
+SAMPLING = ("tutorial", "how_to/add_a_metric")  # with one run of PyMC each
+OTHERS = (
+    "how_to/more_trials_than_run", "how_to/prior_data", "how_to/from_the_published_package",
+    "how_to/from_the_random_baseline_tool", "how_to/add_a_reader", "citing",
+)  # fmt: skip
+SHOWING = ("logs", "plots")  # pictures and files, checked elsewhere
+EXECUTED = {*SAMPLING, *OTHERS, *SHOWING, "choosing_a_metric"}
+
+
+def cells(page: str) -> list[tuple[str, int, str]]:
+    """Options, first line and code of every cell."""
+    text = (DOCS / f"{page}.md").read_text()
+    return [(m[1], text.count("\n", 0, m.start(2)), m[2]) for m in CELL.finditer(text)]
+
+
+def run(page: str) -> dict[str, object]:
+    """Execute a page, with its own line numbers in tracebacks; return its names."""
+    import matplotlib.pyplot as plt
+
+    names: dict[str, object] = {"__name__": "page"}
+    try:
+        for _, line, code in cells(page):
+            exec(compile("\n" * line + code, str(DOCS / f"{page}.md"), "exec"), names)
+    finally:
+        plt.close("all")
+    return names
+
+
+@pytest.fixture(autouse=True)
+def _registries_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pages add a metric and a reader in memory; take both out again, whatever happens."""
+    for module in (formats, readers):
+        monkeypatch.setattr(module, "LOGS", module.LOGS)
+    monkeypatch.setattr(readers, "_LOG_READERS", dict(readers._LOG_READERS))
+    monkeypatch.setattr(readers, "_SPECIAL", {k: set(v) for k, v in readers._SPECIAL.items()})
+    families = dict(FAMILIES)
+    yield
+    FAMILIES.clear()
+    FAMILIES.update(families)
+
+
+@pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.slow) for p in SAMPLING])
+def test_page_that_samples(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(page)
+    assert "AGREE" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", OTHERS)
+def test_page(page: str) -> None:
+    run(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SHOWING)
+def test_page_that_shows(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(DOCS)
+    run(page)
+
+
+def test_walkthrough_of_a_metric_leaves_nothing_behind() -> None:
+    assert "two@" not in FAMILIES
+    with pytest.raises(ValueError, match="not a known metric"):
+        bk.evaluate([[1, 0]], "two@2")
+
+
+def test_walkthrough_of_a_reader_takes_its_format_out_again() -> None:
+    run("how_to/add_a_reader")
+    assert "quiz" not in formats.LOGS
+    assert "quiz" not in readers.LOGS
+    assert "quiz" not in readers._LOG_READERS
+
+
+@pytest.mark.parametrize("page", [*SAMPLING, *OTHERS])
+def test_every_page_checks_its_numbers(page: str) -> None:
+    hidden = [code for options, _, code in cells(page) if "remove-cell" in options]
+    assert sum(code.count("assert ") for code in hidden) >= 3, page
+    shown = [code for options, _, code in cells(page) if "remove-cell" not in options]
+    assert not any("assert " in code for code in shown)
+
+
+def test_every_page_with_code_is_executed() -> None:
+    """The pages are built without running them in CI; these tests run them."""
+    pages = {
+        str(path.relative_to(DOCS).with_suffix(""))
+        for path in DOCS.rglob("*.md")
+        if not {"_build", "case_studies", "estimands"} & set(path.relative_to(DOCS).parts)
+        and CELL.search(path.read_text())
+    }
+    assert pages == EXECUTED
+
+
+def test_no_page_samples_unless_marked_slow() -> None:
+    for page in OTHERS:
+        assert not any("bk.sample(data" in code for _, _, code in cells(page))
+    for page in SAMPLING:
+        assert sum(code.count("bk.sample(") for _, _, code in cells(page)) == 1
+
+
+@pytest.mark.parametrize("page", [*SAMPLING, *OTHERS, "how_to/index", "contributing"])
+def test_links_to_other_pages_lead_somewhere(page: str) -> None:
+    path = DOCS / f"{page}.md"
+    prose = CELL.sub("", path.read_text())
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", prose):
+        assert (path.parent / target).exists(), target
+
+
+def test_every_how_to_page_is_listed() -> None:
+    index = (DOCS / "how_to" / "index.md").read_text()
+    for path in sorted((DOCS / "how_to").glob("*.md")):
+        if path.stem != "index":
+            assert f"\n{path.stem}\n" in index
+            assert f"({path.name})" in index

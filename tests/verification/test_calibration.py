@@ -1,0 +1,183 @@
+"""Simulation-based calibration: right posteriors pass, planted bugs do not, resumed runs agree."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayesatk as bk
+from bayesatk.posterior import posteriors
+from bayesatk.verification import answer_world, category_world, success_world
+from tests.conftest import FALSE_ALARM
+
+QUIET = {"progressbar": False}
+NUTS = {"engine": "pymc", "family_error": FALSE_ALARM, **QUIET}
+SCORES = (0.0, 0.5, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
+def test_closed_forms_are_calibrated(pooling) -> None:
+    found = bk.calibrate(6, 3, "pass@1,4 maj@3", pooling=pooling, replications=280, seed=3, **QUIET)
+    assert found.verdict == "calibrated", found.table.to_string()
+    names = set(found.table.index)
+    assert {"p_first", "pass@4 questions"} <= names
+    assert ("pass@4 population" in names) == (pooling != "none")
+    assert (found.table["detectable_bias"] < 0.3).all()  # what 280 are enough for
+
+
+@pytest.mark.slow
+def test_other_priors_are_calibrated() -> None:
+    prior = bk.HyperPrior((3.0, 1.5), (1.0, 4.0))
+    found = bk.calibrate(4, 2, "pass^2", prior=prior, replications=250, seed=4, **QUIET)
+    assert found.verdict == "calibrated", found.table.to_string()
+    assert (found.table["detectable_bias"] < 0.3).all()
+
+
+@pytest.mark.slow
+@pytest.mark.statistical  # make test has the votes for the calibration of a PyMC model
+def test_pymc_is_calibrated() -> None:
+    found = bk.calibrate(5, 4, "pass@2", replications=150, seed=5, **NUTS)
+    assert found.verdict == "calibrated", found.table.to_string()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("pooling", "size"), [("none", 400), ("complete", 400), ("partial", 100)])
+def test_scored_categories_are_calibrated(pooling, size) -> None:
+    found = bk.calibrate(
+        5, 4, "bayes max@3", pooling=pooling, scores=SCORES, replications=size, seed=6, **QUIET
+    )
+    assert found.verdict == "calibrated", found.table.to_string()
+    names = set(found.table.index)
+    assert ("mean_p lowest" in names) == (pooling != "none")
+    assert "max@3 questions" in names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["closed_form", "pymc"])
+def test_votes_of_known_choices_are_calibrated(engine) -> None:
+    options = NUTS | {"engine": engine, "replications": 300 if engine == "closed_form" else 100}
+    prior = bk.AnswerPrior(0.8, choices=4)
+    found = bk.calibrate(5, 4, "plurality@1,3", pooling="none", prior=prior, seed=3, **options)
+    assert found.verdict == "calibrated", found.table.to_string()
+    assert {"plurality@3 questions", "plurality@3 first"} <= set(found.table.index)
+
+
+def test_votes_under_another_prior_are_not(monkeypatch) -> None:
+    right = answer_world.answer_posterior
+
+    def wrong(ballots, ks, prior, draws, rng):
+        return right(ballots, ks, bk.AnswerPrior(3.0, choices=4), draws, rng)
+
+    monkeypatch.setattr(answer_world, "answer_posterior", wrong)
+    prior = bk.AnswerPrior(choices=4)
+    found = bk.calibrate(
+        8, 2, "plurality@1", pooling="none", prior=prior, replications=300, seed=3, **QUIET
+    )
+    assert found.verdict == "wrong"
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_logit_normal_difficulties_are_calibrated() -> None:
+    options = NUTS | {"form": "logit_normal", "replications": 100}
+    found = bk.calibrate(6, 4, "pass@2", seed=5, **options)
+    assert found.verdict == "calibrated", found.table.to_string()
+    assert {"mu", "sigma", "p_first", "pass@2 population"} <= set(found.table.index)
+
+
+def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
+    right = category_world.category_posterior
+
+    def wrong(pooling, states, judged, prior, fallback):
+        return right(pooling, states, judged, bk.DirichletPrior((3.0, 1.0, 1.0)), fallback)
+
+    monkeypatch.setattr(category_world, "category_posterior", wrong)
+    found = bk.calibrate(
+        8, 2, "bayes", pooling="none", scores=SCORES, replications=400, seed=6, **QUIET
+    )
+    assert found.verdict == "wrong"
+
+
+@pytest.mark.parametrize("bug", ["prior", "counts"])
+def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
+    right = posteriors.system_posterior
+
+    def wrong(pooling, states, metrics, prior):
+        if bug == "prior":
+            return right(pooling, states, metrics, bk.BetaPrior(2.0, 1.0))
+        fewer = np.maximum(states.successes - 1, 0)[states.which]
+        return right(pooling, type(states).of(fewer, states.trials[states.which]), metrics, prior)
+
+    monkeypatch.setattr(success_world, "system_posterior", wrong)
+    found = bk.calibrate(8, 2, pooling="none", replications=400, seed=6, **QUIET)
+    assert found.verdict == "wrong"
+
+
+def test_a_resumed_run_gives_the_same_answer(tmp_path) -> None:
+    options = {"pooling": "none", "seed": 7, **QUIET}
+    path = tmp_path / "study.jsonl"
+    bk.calibrate(3, 2, replications=100, path=path, **options)
+    text = path.read_text()
+    path.write_text(text + text.splitlines()[0][:40])  # killed while writing
+    resumed = bk.calibrate(3, 2, replications=250, path=path, **options)
+    whole = bk.calibrate(3, 2, replications=250, **options)
+    xr.testing.assert_identical(resumed.tree["prior_sbc"].ds, whole.tree["prior_sbc"].ds)
+    assert resumed.tree["prior_sbc"].sizes["draw"] == 250
+    with pytest.raises(ValueError, match="file of this study"):
+        bk.calibrate(3, 2, replications=50, path=path, pooling="none", seed=8, **QUIET)
+    for content in (b"a,b\n1,2\n", b"\x89PNG\r\n\x1a\n\xff", b'{"other": 1}\n'):
+        path.write_bytes(content)  # of something else, and left as it is
+        with pytest.raises(ValueError, match="file of this study"):
+            bk.calibrate(3, 2, replications=50, path=path, **options)
+        assert path.read_bytes() == content
+    for bad in (tmp_path, tmp_path / "absent" / "study.jsonl", 3):
+        with pytest.raises(ValueError, match="path must be that of a file"):
+            bk.calibrate(3, 2, replications=50, path=bad, **options)
+    assert json.loads(whole.tree.attrs["study"])["seed"] == 7
+
+
+@pytest.mark.slow
+def test_workers_do_not_change_the_answer() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the cluster's own start and end
+        from dask.distributed import Client
+
+        with Client(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as c:
+            spread = bk.calibrate(3, 2, pooling="none", replications=150, seed=9, client=c, **QUIET)
+    alone = bk.calibrate(3, 2, pooling="none", replications=150, seed=9, **QUIET)
+    xr.testing.assert_identical(spread.tree["prior_sbc"].ds, alone.tree["prior_sbc"].ds)
+
+
+def test_what_cannot_be_simulated_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be proper"):
+        bk.calibrate(3, 2, prior=bk.HyperPrior.bda3())
+    with pytest.raises(ValueError, match="engine must be"):
+        bk.calibrate(3, 2, engine="stan")
+    with pytest.raises(ValueError, match="form must be left out"):
+        bk.calibrate(3, 2, form="full")
+    with pytest.raises(ValueError, match="right and wrong, with pooling='partial'"):
+        bk.calibrate(3, 2, form="crossed", engine="pymc", scores=SCORES)
+    with pytest.raises(TypeError, match="must be a CrossedPrior"):
+        bk.calibrate(3, 2, form="crossed", engine="pymc", prior=bk.HyperPrior())
+    with pytest.raises(ValueError, match="form must be left out"):
+        bk.calibrate(3, 2, form="logit_normal")
+    unfair = bk.AnswerPrior(choices=3, unseen_correct=False)
+    for votes in (
+        {}, {"prior": bk.AnswerPrior()}, {"prior": bk.AnswerPrior(choices=3)},
+        {"prior": unfair, "pooling": "none"},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"prior=AnswerPrior\(choices=\)"):
+            bk.calibrate(3, 2, "plurality@1", **votes)
+    for scores in ((1.0, 0.0), (0.0, float("nan")), (0.0, float("inf")), "ab", 3):
+        with pytest.raises(ValueError, match="two or more finite numbers, rising"):
+            bk.calibrate(3, 2, "bayes", scores=scores)
+    for size in ((0, 2), (3, 0), (3.5, 2)):
+        with pytest.raises(ValueError, match="must be an integer >= 1"):
+            bk.calibrate(*size)
+    with pytest.raises(ValueError, match="replications must be an integer >= 1"):
+        bk.calibrate(3, 2, replications=0)

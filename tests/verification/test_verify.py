@@ -1,0 +1,200 @@
+"""`verify` must accept what is right, within its stated error, and catch what is wrong."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayesatk as bk
+from bayesatk.core.moments import posterior_moments
+from bayesatk.metrics.grid import parse
+
+METRICS = "pass@4 pass^4 maj@4"
+
+
+@pytest.fixture(scope="module")
+def data() -> bk.Outcomes:
+    rng = np.random.default_rng(0)
+    return bk.tally(rng.binomial(6, rng.beta(1.2, 0.8, 40)), trials=6)
+
+
+@pytest.fixture(scope="module")
+def exact(data):
+    return bk.evaluate(data, METRICS, pooling="none", rng=1)
+
+
+@pytest.fixture(scope="module")
+def sampled(data):
+    """An independent sampler: conjugate draws of p by hand, metrics by simulated trials' law."""
+    rng = np.random.default_rng(2)
+    c, n = data.successes.values[0], data.trials.values[0]
+    p = rng.beta(1.0 + c, 1.0 + n - c, (4, 1000, 40))
+    tree = xr.DataTree.from_dict(
+        {"/posterior": xr.Dataset({"p": (("chain", "draw", "question"), p)})}
+    )
+    return bk.metrics_from_draws(tree, METRICS, rng=3)
+
+
+def test_correct_formulas_agree(exact, sampled) -> None:
+    found = bk.verify(exact, sampled)
+    assert found.verdict == "agree", found.table
+    assert len(found.table) == 6
+    assert found.summary().startswith("AGREE: 6 quantities (6 agree, 0 disagree, 0 inconclusive)")
+    assert str(found) == found.summary()
+    assert (found.table["detectable"] < 0.15).all()
+
+
+def test_differences_are_in_standard_errors_of_independent_draws(exact, sampled) -> None:
+    found = bk.verify(exact, sampled).table
+    gap, size = found["sampled_mean"] - found["exact_mean"], np.sqrt(found["ess"])
+    np.testing.assert_allclose(found["z_mean"], gap / (found["sampled_sd"] / size), rtol=0.05)
+    assert found["z_mean"].abs().max() > 0.1
+
+
+@pytest.mark.parametrize(("errors", "verdict"), [(2.0, "agree"), (6.0, "disagree")])
+def test_a_bias_is_caught_when_it_is_many_errors(exact, sampled, errors, verdict) -> None:
+    """Of six quantities with nine tests each, at 1% in all: the line is 3.7 errors."""
+    draws = sampled["posterior"]["pass_at_k"].sel(target="questions").values
+    biased = draws.mean() + errors * draws.std() / np.sqrt(draws.size)
+    found = bk.verify(_planted(exact, "pass_at_k", mean=biased), sampled)
+    row = found.table.query("variable == 'pass_at_k' and target == 'questions'").iloc[0]
+    assert row["z_mean"] == pytest.approx(-errors, rel=0.1)
+    assert found.verdict == verdict
+
+
+def _planted(exact, variable: str, **changes):
+    """Copy the result with other statistics for the questions target of one variable."""
+    tree = exact.copy(deep=True)
+    closed = tree["closed_form"].to_dataset()
+    for statistic, value in changes.items():
+        closed[variable].loc[{"statistic": statistic, "target": "questions"}] = value
+    tree["closed_form"] = closed
+    return tree
+
+
+def _moments(data, metric: str, alpha: float = 1.0, beta: float = 1.0):
+    c, n = data.successes.values[0], data.trials.values[0]
+    moments = posterior_moments([parse(metric)[0].credit], c + alpha, n - c + beta)
+    return moments.mean.mean(), np.sqrt(moments.variance.sum()) / len(c)
+
+
+def _off_by_one_threshold(data):
+    return "maj_at_k", dict(zip(("mean", "sd"), _moments(data, "g-pass@4:0.5"), strict=True))
+
+
+def _biased_variance(data):
+    mean, sd = _moments(data, "pass@4")
+    return "pass_at_k", {"mean": mean, "sd": sd * np.sqrt(6 / 5)}
+
+
+def _prior_dropped(data):
+    return "pass_at_k", dict(zip(("mean", "sd"), _moments(data, "pass@4", 1e-9, 1e-9), strict=True))
+
+
+def _trials_and_k_swapped(data):
+    return "pass_hat_k", dict(zip(("mean", "sd"), _moments(data, "pass^6"), strict=True))
+
+
+def _finite_law_for_posterior(data):
+    estimate = bk.evaluate(data, "pass@4", pooling="none", rng=1)["closed_form"]["pass_at_k"]
+    return "pass_at_k", {"mean": estimate.sel(statistic="estimate").values.ravel()[0]}
+
+
+def _failures_for_successes(data):
+    return "pass_at_k", {"mean": 1.0 - _moments(data, "pass^4")[0]}
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [
+        _off_by_one_threshold,
+        _biased_variance,
+        _prior_dropped,
+        _trials_and_k_swapped,
+        _finite_law_for_posterior,
+        _failures_for_successes,
+    ],
+)
+def test_planted_bugs_are_caught(data, exact, sampled, bug) -> None:
+    variable, changes = bug(data)
+    found = bk.verify(_planted(exact, variable, **changes), sampled)
+    assert found.verdict == "disagree"
+    wrong = found.table[found.table["verdict"] == "disagree"]
+    assert set(wrong["variable"]) == {variable}
+    assert set(wrong["target"]) == {"questions"}
+
+
+def test_a_wrong_shape_with_right_moments_is_caught(exact, sampled) -> None:
+    tree = exact.copy(deep=True)
+    levels = tree["closed_form_quantiles"].to_dataset()
+    closed = tree["closed_form"].to_dataset()["pass_hat_k"].sel(target="questions")
+    mean, sd = (closed.sel(statistic=word).item() for word in ("mean", "sd"))
+    # A uniform distribution with the same mean and sd.
+    wrong = mean + np.sqrt(12) * sd * (levels["quantile"].values - 0.5)
+    levels["pass_hat_k"].loc[{"target": "questions"}] = wrong
+    tree["closed_form_quantiles"] = levels
+    found = bk.verify(tree, sampled)
+    row = found.table.query("variable == 'pass_hat_k' and target == 'questions'").iloc[0]
+    assert row["verdict"] == "disagree"
+    assert abs(row["z_mean"]) < 4
+    assert abs(row["z_pit"]) > 5
+
+
+def test_chains_that_have_not_mixed_are_inconclusive(exact, sampled) -> None:
+    stuck = sampled.copy(deep=True)
+    posterior = stuck["posterior"].to_dataset()
+    stuck["posterior"] = posterior + 0.05 * posterior["chain"]
+    found = bk.verify(exact, stuck)
+    assert found.verdict == "inconclusive"
+    assert (found.table["rhat"] > 1.01).all()
+
+
+@pytest.mark.slow
+def test_false_alarms_stay_within_the_stated_rate(data, exact) -> None:
+    """200 independent replications of a correct sampler; at most 5% of families may err."""
+    c, n = data.successes.values[0], data.trials.values[0]
+    grid = parse(METRICS)
+    wrong = 0
+    for seed in range(200):
+        rng = np.random.default_rng(1000 + seed)
+        p = rng.beta(1.0 + c, 1.0 + n - c, (4, 500, 40))
+        values = {
+            metric.family.variable: (
+                ("chain", "draw", "system", "k", "target"),
+                metric.latent(p).mean(-1)[:, :, None, None, None],
+            )
+            for metric in grid
+        }
+        coords = {"system": ["system"], "k": [4], "target": ["questions"]}
+        tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(values, coords=coords)})
+        questions = exact.copy()
+        for name in ("closed_form", "closed_form_quantiles"):
+            questions[name] = exact[name].to_dataset().sel(target=["questions"])
+        wrong += bk.verify(questions, tree, family_error=0.05).verdict == "disagree"
+    # The stated rate is an upper bound of 5%: more than 20 of 200 has probability 0.002 at 5%.
+    assert wrong <= 20
+
+
+def test_known_constants_must_match() -> None:
+    fit = bk.evaluate([[1, 0], [1, 1]], "mg-pass@1", rng=1)
+    assert bk.verify(fit, fit).table["verdict"].tolist() == ["agree"] * 4
+    moved = fit.copy(deep=True)
+    posterior = moved["posterior"].to_dataset()
+    moved["posterior"] = posterior.assign(mg_pass_at_k=posterior["mg_pass_at_k"] + 1e-6)
+    assert bk.verify(fit, moved).verdict == "disagree"
+
+
+def test_different_questions_are_refused(exact) -> None:
+    other = bk.evaluate([[1, 0]], METRICS, pooling="none", rng=1)
+    with pytest.raises(ValueError, match="same data"):
+        bk.verify(exact, other)
+    pooled = bk.evaluate([[1, 0]], METRICS, rng=1)
+    with pytest.raises(ValueError, match="same pooling; got 'none' and 'partial'"):
+        bk.verify(exact, pooled)
+    with pytest.raises(ValueError, match="same prior"):
+        bk.verify(other, bk.evaluate([[1, 0]], METRICS, pooling="none", prior=bk.BetaPrior(2, 2)))
+    with pytest.raises(ValueError, match="share at least one variable"):
+        bk.verify(other, bk.evaluate([[1, 0]], "auc@2", pooling="none", rng=1))
+    with pytest.raises(ValueError, match="family_error"):
+        bk.verify(exact, exact, family_error=2.0)
+    with pytest.raises(TypeError, match="made by"):
+        bk.verify(42, exact)
