@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from bayesatk.plots import plot_systems as plot_systems
     from bayesatk.plots import plot_verification as plot_verification
     from bayesatk.posterior.evaluate import evaluate as evaluate
+    from bayesatk.posterior.extrapolation import extrapolation_range as extrapolation_range
     from bayesatk.priors import AnswerPrior as AnswerPrior
     from bayesatk.priors import BetaPrior as BetaPrior
     from bayesatk.priors import CrossedPrior as CrossedPrior
@@ -145,6 +146,7 @@ _HOME = {
     "datasets": "",
     "plots": "",
     "evaluate": "posterior.evaluate",
+    "extrapolation_range": "posterior.extrapolation",
     "g_pass_at_k": "published.right_wrong",
     "g_pass_at_k_ci": "published.right_wrong",
     "g_pass_at_k_tau": "published.right_wrong",

@@ -1,0 +1,369 @@
+"""What counts alone say of a metric: its range over all difficulty distributions that fit them.
+
+n trials of a question tell the first n moments of the difficulty distribution and no more. A
+metric ``E g(p)`` at a larger k depends on the others, so the counts leave a range. It is found in
+two steps:
+
+1. Bounds on probabilities of counts. The number of questions with 0..t successes, or with t + 1..u,
+   is a sum of independent indicators. Its mean lies in the Clopper-Pearson interval of its value
+   with at least the stated confidence, for questions alike or not (Hoeffding 1956, theorem 4). The
+   confidence is shared between all sets of counts (Bonferroni), which are chosen beforehand.
+2. A linear programme: the largest and the smallest ``E g(p)`` over the distributions on a grid of p
+   whose probabilities of counts are within the bounds. Its multipliers make a curve over the
+   counts; where that curve lies above ``g(p)``, its expectation bounds the metric whatever the
+   distribution. It is raised until it does between the points of the grid too, so that the range
+   is right for all of [0, 1] and errors of the solver can only widen it.
+
+The bounds do not depend on the metric: ranges of all metrics of a system hold together.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
+from scipy.special import betainc, betainccinv, betaincinv
+
+from bayesatk.core.laws import hypergeometric_pmf
+from bayesatk.metrics.credit import Array
+
+Curve = Callable[[ArrayLike], Array]
+_EVEN = 8  # thresholds up to half of the trials; up to 16 trials every count is one
+_MOST_GROUPS = 8  # of questions by number of trials; those with still fewer are left out
+_LADDER = (1.0, 1e-3, 1e-6)  # error rates that are tried, relative to the one asked for
+_LEAST = 8  # decimal digits of the smallest p of the grid: pass@k is resolved up to k of 10^7
+_BLOCK = 1_000_000  # probabilities held at once: 8 MB each array
+_BETWEEN = 7  # points looked at between two of the grid
+_ROUNDS, _ENOUGH = 8, 1e-4  # refinements of the grid, and how much too wide a range may be
+_TOLERANCE = 1e-8  # violation of the bounds that counts as none
+
+
+@dataclass(frozen=True)
+class CountBounds:
+    """Bounds on probabilities of sets of counts, for questions with so many trials or more.
+
+    Parameters
+    ----------
+    trials : int
+        That the probabilities are of: the fewest of the group.
+    share : float
+        Of all questions.
+    lower, upper : ndarray, shape (sets,)
+        Of each set of counts, as `set_probabilities` lists them.
+    """
+
+    trials: int
+    share: float
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True)
+class MetricRanges:
+    """Ranges of metrics.
+
+    Parameters
+    ----------
+    lower, upper : ndarray, shape (metrics, 2)
+        For the targets questions and population.
+    fits : bool
+        Whether some difficulty distribution agrees with the counts at the confidence asked for.
+        Where none does, the confidence is raised until one does.
+    trials : int
+        The largest number of trials that the range rests on.
+    """
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    fits: bool
+    trials: int
+
+
+def metric_ranges(
+    successes: ArrayLike,
+    trials: ArrayLike,
+    repeats: ArrayLike,
+    curves: Sequence[Curve],
+    confidence: float,
+) -> MetricRanges:
+    """Return the range of each metric over all difficulty distributions that fit the counts.
+
+    Parameters
+    ----------
+    successes, trials, repeats : array_like, shape (states,)
+        Distinct counts, and the number of questions with each.
+    curves : sequence of callable
+        Latent value ``g(p)`` of each metric.
+    confidence : float
+        With at least this probability over the trials (questions) or over trials and questions
+        (population) all ranges hold the value of their metric.
+
+    Returns
+    -------
+    MetricRanges
+
+    Notes
+    -----
+    For the population all questions come from one difficulty distribution, whatever their number
+    of trials. For these questions that distribution is the one of their own difficulties, and
+    questions with other numbers of trials have another. With equal trials both ranges are the same
+    numbers: bounds for sums of unequal indicators are those for equal ones.
+
+    Examples
+    --------
+    One trial a question, half of a million solved: pass@2 is between p = 1/2 for all (3/4) and
+    all or none (1/2).
+
+    >>> from bayesatk.metrics.families import FAMILIES
+    >>> pass_2 = FAMILIES["pass@"].at(2).latent
+    >>> found = metric_ranges([0, 1], [1, 1], [500_000, 500_000], [pass_2], 0.95)
+    >>> found.lower.round(2).tolist(), found.upper.round(2).tolist()
+    ([[0.5, 0.5]], [[0.75, 0.75]])
+    """
+    c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
+    m = np.asarray(repeats, float)
+    c, n, m = c[n > 0], n[n > 0], m[n > 0]
+    for step in _LADDER:
+        bounds = count_bounds(c, n, m, 1.0 - step * (1.0 - confidence))
+        if not bounds:
+            break
+        found = _both_targets(bounds, curves)
+        if found is not None:
+            most = max(one.trials for one in bounds)
+            return MetricRanges(found[..., 0], found[..., 1], step == 1.0, most)
+    nothing = np.zeros((len(curves), 2))
+    return MetricRanges(nothing, nothing + 1.0, not bounds, int(n.max(initial=0)))
+
+
+def count_bounds(
+    successes: NDArray[np.int64], trials: NDArray[np.int64], repeats: Array, confidence: float
+) -> list[CountBounds]:
+    """Return bounds that hold together with the stated confidence.
+
+    Questions with more trials than the fewest of their group count as the expected indicators of
+    as few, drawn from theirs; the limits of sums of such fractions have an error rate smaller by a
+    factor e (Bentkus 2004, theorem 1.2).
+
+    Examples
+    --------
+    >>> (found,) = count_bounds(np.array([0, 2]), np.array([2, 2]), np.array([5.0, 5.0]), 0.95)
+    >>> found.lower.round(3).tolist(), found.upper.round(3).tolist()
+    ([0.144, 0.144, 0.0], [0.856, 0.856, 0.38])
+    """
+    groups = _groups(trials, repeats)
+    used = sum(float(repeats[own].sum()) for _, own in groups)
+    found = []
+    for fewest, own in groups:
+        c, n, m = successes[own], trials[own], repeats[own]
+        size = float(m.sum())
+        below = _below(fewest, c, n, m)
+        number = np.concatenate([below, np.diff(below)])
+        alpha = (1.0 - confidence) * size / used / (2 * len(number))
+        if n.max() > fewest:
+            alpha /= np.e
+        lower, upper = _limits(number, size, alpha)
+        found.append(CountBounds(fewest, size / float(repeats.sum()), lower, upper))
+    return found
+
+
+def _below(fewest: int, c: NDArray[np.int64], n: NDArray[np.int64], m: Array) -> Array:
+    """Return the expected number of questions with at most t successes in the fewest trials."""
+    at = np.array(thresholds(fewest))
+    if n.max() == fewest:
+        return (c <= at[:, None]) @ m
+    found, block = np.zeros(len(at)), max(1, _BLOCK // fewest)
+    for start in range(0, len(c), block):
+        part = slice(start, start + block)
+        pmf = hypergeometric_pmf(fewest, c[part].astype(float), n[part].astype(float))
+        upto = np.minimum(np.cumsum(m[part] @ pmf), m[part].sum())
+        found += upto[np.minimum(at, len(upto) - 1)]
+    return found
+
+
+def _limits(number: Array, size: float, alpha: float) -> tuple[Array, Array]:
+    """Return the ends of Clopper-Pearson intervals with error rate alpha at each end.
+
+    For indicators of unequal probability they hold one question away from the estimate or more.
+    """
+    low, high = np.floor(number + 1e-9), np.ceil(number - 1e-9)
+    none, every = low <= 0.0, high >= size
+    lower = betaincinv(np.where(none, 1.0, low), np.where(none, 1.0, size - low + 1.0), alpha)
+    rest = np.where(every, 1.0, size - high)
+    upper = betainccinv(np.where(every, 1.0, high + 1.0), rest, alpha)
+    lower = np.where(none, 0.0, np.minimum(lower, (low - 1.0) / size))
+    upper = np.where(every, 1.0, np.maximum(upper, (high + 1.0) / size))
+    return np.maximum(lower, 0.0), np.minimum(upper, 1.0)
+
+
+def _groups(trials: NDArray[np.int64], repeats: Array) -> list[tuple[int, NDArray[np.bool_]]]:
+    """Divide questions by their number of trials: many in a group, and many trials of each.
+
+    Narrowest of the rules that were tried, on seven designs of unequal trials.
+    """
+    left = np.ones(len(trials), bool)
+    found: list[tuple[int, NDArray[np.bool_]]] = []
+    while left.any() and len(found) < _MOST_GROUPS:
+        fewest, number = np.unique(trials[left], return_inverse=True)
+        questions = np.bincount(number, repeats[left])
+        usable = np.sqrt(fewest) * np.cumsum(questions[::-1])[::-1]
+        best = int(fewest[np.argmax(usable)])
+        found.append((best, left & (trials >= best)))
+        left = left & (trials < best)
+    return found
+
+
+@lru_cache(maxsize=64)
+def thresholds(trials: int) -> tuple[int, ...]:
+    """Return counts t at which the probability of at most t is bounded: finer near both ends.
+
+    Examples
+    --------
+    >>> thresholds(4), thresholds(40)
+    ((0, 1, 2, 3), (0, 1, 2, 5, 7, 10, 12, 15, 17, 19, 20, 22, 24, 27, 29, 32, 34, 37, 38, 39))
+    """
+    near = [0, *(2**i * j // 2 for i in range(trials.bit_length()) for j in (2, 3))]
+    even = [trials * i // (2 * _EVEN) for i in range(1, _EVEN + 1)]
+    half = [t for t in near if 2 * _EVEN * t < trials] + even
+    return tuple(sorted({*half, *(trials - 1 - t for t in half)}))
+
+
+def set_probabilities(trials: int, p: Array) -> Array:
+    """Probability of at most t successes for all thresholds, then of every step between them.
+
+    Examples
+    --------
+    >>> set_probabilities(2, np.array([0.5])).ravel().tolist()
+    [0.25, 0.75, 0.5]
+    """
+    t = np.array(thresholds(trials), float)[:, None]
+    below = betainc(trials - t, t + 1.0, 1.0 - p)
+    return np.concatenate([below, np.diff(below, axis=0)])
+
+
+@lru_cache(maxsize=16)
+def _grid(trials: int) -> Array:
+    """Success probabilities: even in arcsine of root p, about each threshold, and to both ends."""
+    angles = np.linspace(0.0, 0.5 * np.pi, 97)
+    if trials > 2 * _EVEN:
+        at = np.arcsin(np.sqrt((np.array(thresholds(trials)) + 1.0) / trials))
+        sd = 0.5 / np.sqrt(trials)
+        angles = np.concatenate([angles, at - sd, at + sd]).clip(0.0, 0.5 * np.pi)
+    ends = np.logspace(-_LEAST, -1.5, 3 * (_LEAST - 1))
+    return np.unique(np.concatenate([[0.0, 1.0], np.sin(angles) ** 2, ends, 1.0 - ends]))
+
+
+def _both_targets(bounds: list[CountBounds], curves: Sequence[Curve]) -> Array | None:
+    """Range of every metric; (metrics, target, end), or None where no distribution fits."""
+    together = _Programme(bounds)
+    alone = [_Programme([one]) for one in bounds] if len(bounds) > 1 else [together]
+    if not all(one.feasible for one in (together, *alone)):
+        return None
+    found = np.empty((len(curves), 2, 2))
+    for row, curve in zip(found, curves, strict=True):
+        row[1] = together.range_of(curve)
+        parts = [one.range_of(curve) for one in alone] if len(bounds) > 1 else [row[1]]
+        row[0] = np.dot([one.share for one in bounds], parts)
+    found[:, 0, 1] += 1.0 - sum(one.share for one in bounds)  # questions that were left out
+    return found
+
+
+class _Programme:
+    """The linear programme of some bounds, on a grid that grows where it is too coarse."""
+
+    def __init__(self, bounds: Sequence[CountBounds]) -> None:
+        self._trials = [one.trials for one in bounds]
+        self._lower = np.concatenate([one.lower for one in bounds])
+        self._upper = np.concatenate([one.upper for one in bounds])
+        self._p = np.unique(np.concatenate([_grid(n) for n in self._trials]))
+        self._sets = self._probabilities(self._p)
+
+    def _probabilities(self, p: Array) -> Array:
+        return np.concatenate([set_probabilities(n, p) for n in self._trials])
+
+    @cached_property
+    def feasible(self) -> bool:
+        """Whether a distribution fits: the violation of the bounds can be brought to nothing."""
+        for _ in range(_ROUNDS):
+            solved = self._solved(np.zeros(len(self._p)), elastic=True)
+            if solved.status != 0:
+                return False
+            if solved.fun < _TOLERANCE:
+                return True
+            value, missed = self._certified(np.zeros_like, -solved.eqlin.marginals[:-1])
+            if value < -_TOLERANCE or not len(missed):
+                return False
+            self._refine(missed)
+        return False
+
+    def range_of(self, curve: Curve) -> tuple[float, float]:
+        """Smallest and largest expectation of a curve with values in [0, 1]."""
+        upper = self._largest(curve)
+        lower = -self._largest(lambda p: -curve(p))
+        low, high = np.clip([lower, upper], 0.0, 1.0) + 0.0  # no negative zero
+        return float(low), float(high)
+
+    def _largest(self, curve: Curve) -> float:
+        """Upper bound of the expectation of a curve: the least that was found."""
+        best = np.inf
+        for _ in range(_ROUNDS):
+            solved = self._solved(curve(self._p))
+            if solved.status != 0:
+                break
+            value, missed = self._certified(curve, -solved.eqlin.marginals[:-1])
+            best = min(best, value)
+            if value + solved.fun < _ENOUGH or not len(missed):
+                break
+            self._refine(missed)
+        return best
+
+    def _solved(self, values: Array, elastic: bool = False) -> Any:
+        """Solve for the shares of the points of the grid that make the mean of values largest.
+
+        The probabilities of the sets are unknowns with bounds; `elastic` adds what they may be
+        missed by, at a price of one.
+        """
+        size, sets = len(values), len(self._lower)
+        missing = np.concatenate([np.eye(sets), -np.eye(sets)], axis=1)[:, : 2 * sets * elastic]
+        more = missing.shape[1]
+        equal = np.zeros((sets + 1, size + sets + more))
+        equal[:-1] = np.concatenate([self._sets, -np.eye(sets), missing], axis=1)
+        equal[-1, :size] = 1.0
+        bounds = np.zeros((size + sets + more, 2))
+        bounds[:, 1] = np.inf
+        bounds[size : size + sets] = np.stack([self._lower, self._upper], axis=1)
+        right = np.concatenate([np.zeros(sets), [1.0]])
+        cost = np.concatenate([-values, np.zeros(sets), np.ones(more)])
+        return linprog(
+            cost, A_eq=equal, b_eq=right, bounds=bounds.tolist(), method="highs",
+            options={
+                "presolve": False,  # takes longer than solving
+                "primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9,
+            },
+        )  # fmt: skip
+
+    def _certified(self, curve: Curve, weights: Array) -> tuple[float, Array]:
+        """Bound by any weights of the sets, and the points between the grid's that decide it."""
+        above = curve(self._p) - weights @ self._sets
+        bend = np.abs(np.diff(above, 2))
+        inner = above[1:-1]
+        peak = (inner >= above[:-2]) & (inner >= above[2:]) & (inner + bend > above.max())
+        at = np.flatnonzero(peak) + 1
+        share = np.linspace(0.0, 1.0, _BETWEEN + 2)[1:-1]
+        start = np.concatenate([at - 1, at])
+        points = self._p[start, None] + share * (self._p[start + 1] - self._p[start])[:, None]
+        between = curve(points.ravel()) - weights @ self._probabilities(points.ravel())
+        between = between.reshape(points.shape)
+        highest = max(above.max(), between.max(initial=-np.inf))
+        best = between.argmax(axis=1)
+        found = points[np.arange(len(points)), best][between.max(axis=1) > above.max()]
+        mixed = np.maximum(weights * self._lower, weights * self._upper).sum()
+        return float(highest + mixed), found
+
+    def _refine(self, points: Array) -> None:
+        p = np.concatenate([self._p, points])
+        sets = np.concatenate([self._sets, self._probabilities(points)], axis=1)
+        self._p, first = np.unique(p, return_index=True)
+        self._sets = sets[:, first]
