@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import linprog, minimize
 from scipy.stats import binom
 
-from bayesatk.core.moment_range import count_bounds, metric_ranges, thresholds
+from bayesatk.core.count_bounds import count_bounds, thresholds
+from bayesatk.core.moment_range import metric_ranges
 from bayesatk.core.states import States
 from bayesatk.metrics.grid import parse
 
