@@ -117,7 +117,7 @@ class HyperPrior:
     @property
     def family_prior(self) -> dict[str, float]:
         """Prior probability of each family that has any."""
-        return dict(self.families)  # type: ignore[arg-type]
+        return dict(self.families)
 
     def of_family(self, name: str) -> "HyperPrior":
         """Return the prior with one family only.

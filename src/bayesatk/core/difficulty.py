@@ -7,7 +7,7 @@ from draws or nodes of hyperparameters needs no more.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, logsumexp
 
 from bayesatk.core.dirichlet_multinomial import log_counts
@@ -53,7 +53,7 @@ class Difficulty:
     def __len__(self) -> int:
         return len(self.never)
 
-    def among(self, which: ArrayLike) -> "Difficulty":
+    def among(self, which: slice | NDArray[np.intp]) -> "Difficulty":
         """Return some of the draws."""
         parts = (self.share, self.mean, self.icc, self.never, self.always)
         return Difficulty(*(one[which] for one in parts))
@@ -123,4 +123,4 @@ class Difficulty:
         size = self.share.shape[1]
         row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
         p = rng.beta(self.alpha[row, part], self.beta[row, part])
-        return np.where(which < size, p, (which > size).astype(float))
+        return np.asarray(np.where(which < size, p, (which > size).astype(float)))
