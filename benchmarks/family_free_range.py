@@ -81,9 +81,9 @@ def page(replications: int) -> str:
     lines = [
         "# The family-free range in simulation", "",
         "Written by `python -m benchmarks.family_free_range --write docs/family_free_range.md`.",
-        f"{replications} data sets a row; 95% ranges of `extrapolation_range`. A data set counts as",
-        "held where the ranges of all three metrics hold the truth. With equal trials both targets",
-        "have the same range; `like these` is the population. Truth is that of the population.", "",
+        f"{replications} data sets a row; 95% ranges by `extrapolation_range`. Those of a data",
+        "set hold if all three hold the truth. With equal trials both targets have the same range;",
+        "`like these` is the population, and the truths shown are its.", "",
         "| difficulties | questions x trials | held, these | held, like these | "
         + " | ".join(f"{name}: truth, width" for name in names) + " |",
         "|---" * (4 + len(names)) + "|",
@@ -106,7 +106,7 @@ def page(replications: int) -> str:
 def main() -> None:
     """Run the study, and print it or write it."""
     options = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    options.add_argument("--replications", type=int, default=200)
+    options.add_argument("--replications", type=int, default=100)
     options.add_argument("--write", type=Path, help="Markdown file for the table.")
     asked = options.parse_args()
     text = page(asked.replications)

@@ -7,6 +7,7 @@ import pytest
 import bayesatk as bk
 from bayesatk.core.moment_range import metric_ranges
 from bayesatk.metrics.grid import parse
+from bayesatk.reporting.claims import claims
 
 
 def marks(questions=60, trials=4, seed=0):
@@ -63,6 +64,52 @@ def test_unequal_trials_leave_these_questions_less_certain():
     frame = bk.extrapolation_range(rows, "pass@8").set_index("target")
     width = frame["upper"] - frame["lower"]
     assert width["questions"] > width["population"] > 0
+
+
+@pytest.fixture(scope="module")
+def fit():
+    data = bk.tally({"a": marks(seed=1), "b": marks(seed=2)})
+    return bk.evaluate(data, "pass@2,8,32 maj@4 bayes", ci_prob=0.9, draws=100, rng=1)
+
+
+def test_table_has_the_range_where_k_exceeds_the_trials(fit, tmp_path):
+    data = bk.tally({"a": marks(seed=1), "b": marks(seed=2)})
+    key = ["system", "metric", "target"]
+    expected = bk.extrapolation_range(data, "pass@8,32", confidence=0.9).set_index(key)
+    bk.save(fit, tmp_path / "fit.nc")
+    for result in (fit, bk.load_result(tmp_path / "fit.nc")):
+        frame = bk.table(result).set_index(key)
+        beyond = frame.index.get_level_values("metric").isin(["pass@8", "pass@32"])
+        assert frame.loc[~beyond, ["range_lower", "range_upper"]].isna().all(axis=None)
+        found = frame.loc[beyond, ["range_lower", "range_upper"]]
+        np.testing.assert_allclose(found, expected.loc[found.index, ["lower", "upper"]], atol=1e-9)
+
+
+def test_table_without_such_a_k_and_of_scores_has_no_range(fit):
+    within = bk.evaluate(marks(), "pass@1,4", draws=50, rng=1)
+    data = bk.tally([["b", "a", "b", "c"]], scores={"c": 0, "b": 0.5, "a": 1})
+    scored = bk.evaluate(data, "max@16", pooling="none", draws=50, rng=1)
+    for result in (within, scored):
+        assert "range_lower" not in bk.table(result)
+
+
+def test_ragged_systems_have_a_range_where_their_own_trials_end():
+    data = bk.tally(
+        [[1, 2, 0, 3], [5, 1, 8, 8]], trials=[[4] * 4, [8] * 4], systems=["few", "many"]
+    )
+    frame = bk.table(bk.evaluate(data, "pass@6", draws=50, rng=1)).set_index("system")
+    assert frame.loc["few", "range_lower"].notna().all()
+    assert frame.loc["many", "range_lower"].isna().all()
+
+
+def test_report_claims_the_range_of_the_largest_k(fit):
+    sentences = [one for one in claims(fit, None) if "more trials than were run" in one]
+    frame = bk.table(fit).query("metric == 'pass@32' and target == 'population'")
+    assert len(sentences) == len(frame) == 2
+    for sentence, row in zip(sentences, frame.to_dict("records"), strict=True):
+        assert sentence.startswith(f"{row['system']}: pass@32 judges")
+        assert f"{row['range_lower']:.3f} to {row['range_upper']:.3f}" in sentence
+        assert "90% confidence" in sentence
 
 
 def test_scores_need_to_say_which_succeed():

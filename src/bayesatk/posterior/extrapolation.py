@@ -56,8 +56,8 @@ def extrapolation_range(
     metric over k lies between its ranges with that probability.
 
     Probabilities of counts are held within simultaneous Clopper-Pearson limits, and a linear
-    programme finds the extremes [1]_. Up to k = n it is a nonparametric interval, about one and a
-    half times as wide as one that need not hold together with others; `bayesatk.evaluate` is the
+    programme finds the extremes [1]_. Up to k = n it is a nonparametric interval, one and a half to
+    two times as wide as one that need not hold together with others; `bayesatk.evaluate` is the
     better choice there. Trials must be independent and equally likely to succeed for a given
     question. Cost: about 15 ms for a metric and system, whatever the number of questions.
 
