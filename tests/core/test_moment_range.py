@@ -224,6 +224,15 @@ def test_ragged_trials():
     assert ((found.upper - found.lower)[:, 1] < (few.upper - few.lower)[:, 1]).all()
 
 
+def test_questions_of_few_and_of_many_trials_may_differ():
+    """Where only the hard ones were tried often, no one distribution explains both groups."""
+    c, n = np.repeat([2, 0], 300), np.repeat([2, 16], 300)
+    found = ranges(c, n, "pass@16")
+    assert not found.fits
+    np.testing.assert_array_equal(found.lower[:, 0], found.lower[:, 1])
+    assert 0.45 < found.lower[0, 0] < 0.5 < found.upper[0, 0] < 0.55
+
+
 def test_untried_questions_and_none_at_all():
     tried = ranges([0, 3, 2], [4, 4, 4], "pass@8")
     more = ranges([0, 3, 2, 0], [4, 4, 4, 0], "pass@8")

@@ -49,8 +49,10 @@ class MetricRanges:
     lower, upper : ndarray, shape (metrics, 2)
         For the targets questions and population.
     fits : bool
-        Whether some difficulty distribution agrees with the counts at the confidence asked for.
-        Where none does, the confidence is raised until one does.
+        Whether one difficulty distribution agrees with all counts at the confidence asked for.
+        Where none does with those of equal trials, the confidence is raised until one does. Where
+        questions of few and of many trials need different ones, the range of these questions is
+        that of the population too.
     trials : int
         The largest number of trials that the range rests on.
     """
@@ -107,14 +109,17 @@ def metric_ranges(
     c, n, m = c[n > 0], n[n > 0], m[n > 0]
     for step in _LADDER:
         bounds = count_bounds(c, n, m, 1.0 - step * (1.0 - confidence))
-        if not bounds:
-            break
-        found = _both_targets(bounds, curves)
-        if found is not None:
-            most = max(one.trials for one in bounds)
-            return MetricRanges(found[..., 0], found[..., 1], step == 1.0, most)
+        alone = [_Programme([one]) for one in bounds]
+        if not bounds or not all(one.feasible for one in alone):
+            continue
+        together = _Programme(bounds) if len(bounds) > 1 else alone[0]
+        shares = np.array([one.share for one in bounds])
+        found = np.array([_both_targets(alone, together, shares, curve) for curve in curves])
+        most = max(one.trials for one in bounds)
+        fits = step == 1.0 and together.feasible
+        return MetricRanges(found[..., 0], found[..., 1], fits, most)
     nothing = np.zeros((len(curves), 2))
-    return MetricRanges(nothing, nothing + 1.0, not bounds, int(n.max(initial=0)))
+    return MetricRanges(nothing, nothing + 1.0, len(n) == 0, int(n.max(initial=0)))
 
 
 @lru_cache(maxsize=16)
@@ -129,19 +134,15 @@ def _grid(trials: int) -> Array:
     return np.unique(np.concatenate([[0.0, 1.0], np.sin(angles) ** 2, ends, 1.0 - ends]))
 
 
-def _both_targets(bounds: list[CountBounds], curves: Sequence[Curve]) -> Array | None:
-    """Range of every metric; (metrics, target, end), or None where no distribution fits."""
-    together = _Programme(bounds)
-    alone = [_Programme([one]) for one in bounds] if len(bounds) > 1 else [together]
-    if not all(one.feasible for one in (together, *alone)):
-        return None
-    found = np.empty((len(curves), 2, 2))
-    for row, curve in zip(found, curves, strict=True):
-        row[1] = together.range_of(curve)
-        parts = [one.range_of(curve) for one in alone] if len(bounds) > 1 else [row[1]]
-        row[0] = np.dot([one.share for one in bounds], parts)
-    found[:, 0, 1] += 1.0 - sum(one.share for one in bounds)  # questions that were left out
-    return found
+def _both_targets(
+    alone: "list[_Programme]", together: "_Programme", shares: Array, curve: Curve
+) -> Array:
+    """Range of a metric; (target, end). Questions that were left out may have any value."""
+    if len(alone) == 1:
+        return np.array([together.range_of(curve)] * 2)
+    parts = np.array([one.range_of(curve) for one in alone])
+    questions = shares @ parts + [0.0, 1.0 - shares.sum()]
+    return np.array([questions, together.range_of(curve) if together.feasible else questions])
 
 
 class _Programme:

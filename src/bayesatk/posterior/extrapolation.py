@@ -35,10 +35,12 @@ def extrapolation_range(
     -------
     pandas.DataFrame
         One row per system, metric and target: ``lower``, ``upper``, ``confidence``, ``trials`` (the
-        most trials of a question that the range rests on), and ``fits``: whether any difficulty
+        most trials of a question that the range rests on), and ``fits``: whether one difficulty
         distribution agrees with the counts at this confidence. Where none does, trials of a
         question are hardly independent with one probability of success (`check_trial_order`), and
-        the range is that of the first higher confidence at which one does, or 0 to 1.
+        the range is that of the first higher confidence at which one does, or 0 to 1; or else
+        questions of few and of many trials differ in difficulty, and both targets have the range
+        of these questions.
 
     Raises
     ------
