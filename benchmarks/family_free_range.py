@@ -106,7 +106,7 @@ def page(replications: int) -> str:
 def main() -> None:
     """Run the study, and print it or write it."""
     options = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    options.add_argument("--replications", type=int, default=100)
+    options.add_argument("--replications", type=int, default=200)
     options.add_argument("--write", type=Path, help="Markdown file for the table.")
     asked = options.parse_args()
     text = page(asked.replications)
