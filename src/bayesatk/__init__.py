@@ -24,13 +24,11 @@ if TYPE_CHECKING:
     from bayesatk.data.outcomes import tally as tally
     from bayesatk.data.validation import OutcomeError as OutcomeError
     from bayesatk.data.validation import OutcomeWarning as OutcomeWarning
-    from bayesatk.guessing.as_result import (
-        random_baseline_distribution as random_baseline_distribution,
-    )
-    from bayesatk.guessing.baseline import SelectedSkill as SelectedSkill
     from bayesatk.guessing.baseline import baseline_table as baseline_table
     from bayesatk.guessing.baseline import random_baseline as random_baseline
-    from bayesatk.guessing.baseline import skill_if_selected as skill_if_selected
+    from bayesatk.guessing.baseline import (
+        random_baseline_distribution as random_baseline_distribution,
+    )
     from bayesatk.guessing.distributions import LargestPoissonBinomial as LargestPoissonBinomial
     from bayesatk.guessing.distributions import PoissonBinomial as PoissonBinomial
     from bayesatk.guessing.max_random import (
@@ -41,6 +39,8 @@ if TYPE_CHECKING:
     from bayesatk.guessing.max_random import max_random_F as max_random_F
     from bayesatk.guessing.max_random import max_random_p_value as max_random_p_value
     from bayesatk.guessing.max_random import max_random_pmf as max_random_pmf
+    from bayesatk.guessing.selection import SelectedSkill as SelectedSkill
+    from bayesatk.guessing.selection import skill_if_selected as skill_if_selected
     from bayesatk.io.convert import convert as convert
     from bayesatk.io.exports import export as export
     from bayesatk.io.exports import provenance as provenance
@@ -198,10 +198,10 @@ _HOME = {
     "max_random_pmf": "guessing.max_random",
     "max_random_F": "guessing.max_random",
     "random_baseline": "guessing.baseline",
-    "random_baseline_distribution": "guessing.as_result",
+    "random_baseline_distribution": "guessing.baseline",
     "baseline_table": "guessing.baseline",
-    "skill_if_selected": "guessing.baseline",
-    "SelectedSkill": "guessing.baseline",
+    "skill_if_selected": "guessing.selection",
+    "SelectedSkill": "guessing.selection",
     "build_random_guessers": "models.guessers",
     "sample_random_baseline": "models.guessers",
     "OutcomeWarning": "data.validation",
