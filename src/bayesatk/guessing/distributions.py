@@ -186,14 +186,21 @@ class LargestPoissonBinomial(CountDistribution):
             at_most = np.stack([part._log_lower(x) for part in self._parts])
             return log_largest_at(mass, before, at_most, self._times)
         # The difference of the smaller tails.
-        lower, upper = self._log_lower(x), self._log_upper(x)
+        before, lower = _at_both(self._log_lower, x - 1, x)
+        upper, after = _at_both(self._log_upper, x, x + 1)
         with np.errstate(invalid="ignore"):
-            below = lower + log1mexp(np.minimum(self._log_lower(x - 1) - lower, 0.0))
-            above = upper + log1mexp(np.minimum(self._log_upper(x + 1) - upper, 0.0))
+            below = lower + log1mexp(np.minimum(before - lower, 0.0))
+            above = upper + log1mexp(np.minimum(after - upper, 0.0))
         return np.where(np.isneginf(mass[0]), -np.inf, np.where(lower < upper, below, above))
 
     def _bulk(self) -> tuple[int, int]:
         return _bulk(self._parts, float(self._times.sum()))
+
+
+def _at_both(function: Callable[[Counts], Array], x: Counts, y: Counts) -> Array:
+    """Values at x and at y, which overlap: each count is computed once."""
+    counts, place = np.unique(np.stack([x, y]), return_inverse=True)
+    return function(counts)[place.reshape(2, -1)]
 
 
 def _bulk(parts: Sequence[PoissonBinomial], total: float) -> tuple[int, int]:
