@@ -106,8 +106,8 @@ def _batched(p: Array, q: Array) -> Window:
     blocks = 1 << round(np.log2(np.clip(spread, len(p) / _LARGE_LEAF, len(p) / _LEAF)))
     mass, first = _leaves(p, q, blocks), 0
     padding = mass.shape[0] * (mass.shape[1] - 1) - len(p)
-    dealt = np.concatenate([np.zeros(padding), p]).reshape(-1, blocks)
-    mean, variance = dealt.sum(axis=0), (dealt * (1.0 - dealt)).sum(axis=0)
+    by_block = np.concatenate([np.zeros(padding), p]).reshape(-1, blocks)
+    mean, variance = by_block.sum(axis=0), (by_block * (1.0 - by_block)).sum(axis=0)
     while len(mass) > 1:
         width = 2 * mass.shape[1] - 1
         size = next_fast_len(width, real=True)

@@ -69,7 +69,7 @@ class PoissonBinomialTails:
     def mass(self, x: Counts) -> Array:
         """``P(X = x)``, without the way through the logarithm where masses are large."""
         values = np.exp(self.log_mass(x))
-        counts, _, _, direct = self._trusted
+        counts, _, _, direct = self._accurate
         if len(counts):
             place = np.clip(x - counts[0], 0, len(counts) - 1)
             values = np.where(counts[place] == x, direct[place], values)
@@ -104,17 +104,17 @@ class PoissonBinomialTails:
     def _tables(self) -> tuple[Array, Array]:
         """Log masses and log tails of all counts; NaN where nothing has been asked yet."""
         log_mass, log_tail = np.full((2, self.size + 1), np.nan)
-        # All wrong and all right, where no tilt leads.
+        # All wrong and all right, means that no tilt reaches.
         none = float(self._count @ np.log1p(-self._p))
         every = float(self._count @ np.log(self._p))
         for table in (log_mass, log_tail):
             table[0], table[-1] = none, every
-        place, mass, tail, _ = self._trusted
+        place, mass, tail, _ = self._accurate
         log_mass[place], log_tail[place] = mass, tail
         return log_mass, log_tail
 
     @cached_property
-    def _trusted(self) -> tuple[Counts, Array, Array, Array]:
+    def _accurate(self) -> tuple[Counts, Array, Array, Array]:
         """Counts, bar the ends, whose untilted masses are accurate: logs of mass and tail, mass."""
         body = self.body
         counts = body.first + np.arange(len(body.mass))
@@ -210,8 +210,8 @@ class PoissonBinomialTails:
         return slice(low, low + len(found[0])), *found
 
 
-# The largest of independent counts, `times` alike of each distribution: arrays of log tails have
-# the distributions first, and `times` broadcasts with them.
+# The largest of independent counts, `times` of each distribution. The first axis of all arrays is
+# the distributions.
 
 
 def log_none_above(log_lower: Array, log_upper: Array, times: Array) -> Array:
@@ -247,10 +247,9 @@ def log_rate(log_lower: ArrayLike, log_upper: ArrayLike) -> Array:
         return np.where(upper < _TINY, upper, np.log(-fine))
 
 
-def _log_exceeding(log_rate: Array) -> Array:
-    """``log(1 - exp(-exp(log_rate)))``."""
-    with np.errstate(over="ignore"):
-        return np.where(log_rate < _TINY, log_rate, log1mexp(-np.exp(np.minimum(log_rate, 7.0))))
+def _log_exceeding(rate: Array) -> Array:
+    """``log(1 - F)`` from the `log_rate` of F."""
+    return np.where(rate < _TINY, rate, log1mexp(-np.exp(np.minimum(rate, 7.0))))
 
 
 class CommonFactor:
