@@ -193,7 +193,7 @@ def baseline_table(result: xr.DataTree) -> pd.DataFrame:
     Parameters
     ----------
     result : xarray.DataTree
-        From `bayesatk.random_baseline`.
+        From `bayesatk.guessing.random_baseline`.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def random_baseline_distribution(
     Parameters
     ----------
     n, p, t, correlation
-        As in `bayesatk.MaxOrderStatisticPoissonBinomial`.
+        As in `bayesatk.guessing.MaxOrderStatisticPoissonBinomial`.
     ci_prob : float
         Probability of the equal-tailed interval.
     draws : int
@@ -244,7 +244,8 @@ def random_baseline_distribution(
 
     See Also
     --------
-    bayesatk.sample_random_baseline : the same variables from PyMC; `bayesatk.verify` compares.
+    bayesatk.models.sample_random_baseline : the same variables from PyMC.
+    bayesatk.verify : compares the two.
 
     Examples
     --------

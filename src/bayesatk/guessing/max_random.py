@@ -113,7 +113,7 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     ) -> float | PValueRange:
         """Probability that the best of t guessers does at least as well.
 
-        As `bayesatk.max_random_p_value`; `correlation` as in `at`.
+        As `bayesatk.guessing.max_random_p_value`; `correlation` as in `at`.
         """
         low, high = correct_counts(acc, self.marks, num_correct, decimals)
         best = self.at(t, correlation=correlation)
@@ -248,7 +248,7 @@ def max_random_p_value(
     acc : float or None
         Accuracy observed; None with `num_correct`.
     n, p, t, trials
-        As in `bayesatk.max_random_baseline`.
+        As in `bayesatk.guessing.max_random_baseline`.
     num_correct : int, optional
         The count, in place of the accuracy.
     decimals : int, optional
@@ -282,7 +282,7 @@ def max_random_pmf(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) 
     """Probability that the best of t random guessers has exactly `num_correct` right.
 
     `num_correct` and `t` broadcast; counts that cannot occur have probability 0. `n` and `p` as in
-    `bayesatk.max_random_baseline`.
+    `bayesatk.guessing.max_random_baseline`.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def max_random_pmf(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) 
 def max_random_F(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) -> Array:
     """Probability that the best of t random guessers has at most `num_correct` right.
 
-    Parameters as in `bayesatk.max_random_pmf`.
+    Parameters as in `bayesatk.guessing.max_random_pmf`.
 
     Examples
     --------
