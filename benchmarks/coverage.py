@@ -1,4 +1,7 @@
-"""Frequentist coverage of 95% intervals, over difficulty shapes, questions and trials.
+"""Frequentist coverage of 95% intervals by method, over difficulty shapes, questions and trials.
+
+Partial pooling is that of one Beta here; `benchmarks.coverage_families` compares it with several
+families averaged, under difficulties that are not Beta.
 
     python -m benchmarks.coverage --replications 200 --output benchmarks/results/coverage.jsonl
 
@@ -26,7 +29,7 @@ from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.hyper_functions import draw_hyperparameters
 from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import StateMixture
+from bayesatk.core.mixture import StateMixture, expected_credits
 from bayesatk.core.moments import posterior_moments
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
@@ -37,7 +40,7 @@ from bayesatk.priors import HyperPrior
 METRICS = parse("bayes pass@4 pass^4 maj@4")
 CREDITS = tuple(metric.credit for metric in METRICS)
 QUESTIONS, TRIALS = (5, 30, 200, 1000), (1, 4, 16)
-METHODS = ("normal (published)", "flat prior", "empirical Bayes", "partial pooling")
+METHODS = ("normal (published)", "flat prior", "empirical Bayes", "partial pooling, Beta")
 DRAWS = 2000
 Z = float(ndtri(0.975))
 
@@ -125,7 +128,7 @@ def _empirical_bayes(states: States) -> np.ndarray:
 
 
 def _partial(states: States, rng: np.random.Generator) -> np.ndarray:
-    """Partial pooling: quantiles of 2000 exact draws, whose own error moves coverage by 0.1%.
+    """One Beta: quantiles of 2000 exact draws, whose own error moves coverage by 0.1%.
 
     The exact distributions give the same ends at ten times the cost for a few questions.
     """
@@ -133,8 +136,8 @@ def _partial(states: States, rng: np.random.Generator) -> np.ndarray:
     posterior = hyper_posterior(data, HyperPrior())
     x, y = posterior.place(*draw_hyperparameters(posterior, DRAWS, rng))
     nodes = Nodes.of(x, y, np.full(DRAWS, 1.0 / DRAWS))
-    questions, _ = draw_question_means(METRICS, states, nodes.alpha, nodes.beta, rng)
-    population, _ = beta_binomial_means(CREDITS, nodes.alpha, nodes.beta)
+    questions, _ = draw_question_means(METRICS, states, nodes, rng)
+    population, _ = expected_credits(nodes, CREDITS)
     return np.stack([_draw_ends(questions), _draw_ends(population)])
 
 

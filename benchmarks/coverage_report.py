@@ -1,10 +1,13 @@
-"""Turn the coverage study into the documentation's table and figure.
+"""Turn the coverage studies into the documentation's page and figures.
 
-python -m benchmarks.coverage_report benchmarks/results/coverage*.jsonl
+python -m benchmarks.coverage_report benchmarks/results/coverage.jsonl --families FILE
+
+The files are those that `benchmarks.coverage` and `benchmarks.coverage_families` wrote, complete or
+not.
 """
 
+import argparse
 import json
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -15,9 +18,11 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.coverage import METHODS, METRICS, PRIOR, SHAPES
+from benchmarks.coverage_families_report import TARGETS, Study
+from benchmarks.coverage_families_report import figure as families_figure
+from benchmarks.coverage_families_report import section as families_section
 
 DOCS = Path(__file__).parents[1] / "docs"
-TARGETS = ("these questions", "questions like these")
 Cells = dict[tuple[str, int, int], tuple[int, np.ndarray, np.ndarray]]
 
 
@@ -109,24 +114,30 @@ def figure(cells: Cells, path: Path) -> None:
     plt.close(fig)
 
 
-def main() -> None:
-    """Write docs/_static/coverage.png and docs/coverage.md."""
-    cells = read([Path(name) for name in sys.argv[1:]])
-    figure(cells, DOCS / "_static" / "coverage.png")
-    replications = sorted({n for n, _, _ in cells.values()})
-    text = f"""# Coverage
+def page(cells: Cells, study: Study) -> str:
+    """Return docs/coverage.md."""
+    replications = min(n for n, _, _ in cells.values())
+    return f"""# Coverage
 
-How often do 95% intervals hold the truth? Data sets were simulated from eight difficulty
-distributions with 5, 30, 200 and 1000 questions and 1, 4 and 16 trials each, {replications[0]}
-times a cell or more (standard error {np.sqrt(0.95 * 0.05 / replications[0]):.3f} of one), for
-{", ".join(metric.label for metric in METRICS)}.
+How often do 95% intervals hold the truth? Two simulation studies answer. In the first, difficulties
+have any shape; it compares the default of `evaluate`, several difficulty families averaged, with a
+single Beta. In the second, difficulties are mostly Beta; it compares partial pooling with the
+normal interval, the flat prior and empirical Bayes.
+
+{families_section(study)}
+
+## Methods compared
+
+Data sets were simulated from eight difficulty distributions with 5, 30, 200 and 1000 questions and
+1, 4 and 16 trials each, {replications} times a cell or more (standard error
+{np.sqrt(0.95 * 0.05 / replications):.3f} of one), for {", ".join(one.label for one in METRICS)}.
 
 ![Coverage by method](_static/coverage.png)
 
 One dot is one cell and metric, with 30 questions or more; the band is 0.93 to 0.97. The normal
 interval is the published one; "flat prior" is the exact posterior of the same model, with the
 Bayesian bootstrap for questions like these; empirical Bayes plugs in the maximum-likelihood
-difficulty distribution; partial pooling is the default of `evaluate`.
+difficulty distribution; partial pooling is `evaluate` with `difficulty="beta"`.
 
 Mean coverage, and the lowest of any cell and metric in brackets, with 4 or 16 trials per question:
 
@@ -146,12 +157,26 @@ from what it expects (nearly equal questions), poorly.
 The flat prior fails because it pulls every question towards one half, by as much for a thousand
 questions as for one, while the interval shrinks. Partial pooling holds its level where difficulties
 are Beta-distributed and questions were tried more than once. For the logit-normal and the mixture
-with impossible questions the family is wrong, and the table says by how much that costs.
+with impossible questions one Beta is wrong; averaging families mends most of that, as the first
+study shows.
 
-Made by `python -m benchmarks.coverage` and `python -m benchmarks.coverage_report`; seeded and
-resumable.
+Made by `python -m benchmarks.coverage_families`, `python -m benchmarks.coverage` and
+`python -m benchmarks.coverage_report`; seeded and resumable.
 """
-    (DOCS / "coverage.md").write_text(text)
+
+
+def main() -> None:
+    """Write docs/coverage.md and its two figures."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("methods", type=Path, nargs="+", help="files of benchmarks.coverage")
+    parser.add_argument(
+        "--families", type=Path, required=True, help="file of benchmarks.coverage_families"
+    )
+    options = parser.parse_args()
+    cells, study = read(options.methods), Study.read(options.families)
+    figure(cells, DOCS / "_static" / "coverage.png")
+    families_figure(study, DOCS / "_static" / "coverage_families.png")
+    (DOCS / "coverage.md").write_text(page(cells, study))
 
 
 if __name__ == "__main__":

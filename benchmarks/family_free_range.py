@@ -8,46 +8,19 @@ all metrics of a data set together; the columns count data sets in which it held
 
 import argparse
 import hashlib
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 from rich.progress import track
-from scipy.special import expit
 
 from bayesatk.core.moment_range import metric_ranges
 from bayesatk.core.states import States
 from bayesatk.metrics.grid import parse
+from benchmarks.shapes import POPULATION, SHAPES
 
 METRICS = parse("pass@4 pass@16 pass@64")
 QUESTIONS, TRIALS = (50, 200), (4, 16)
-POPULATION = 1_000_000  # difficulties that the population value is the mean over
-
-Draw = Callable[[np.random.Generator, int], np.ndarray]
-
-
-def _with(share: float, value: float, a: float, b: float) -> Draw:
-    """Return a share of questions of one difficulty, and Beta(a, b) for the rest."""
-    return lambda rng, size: np.where(rng.random(size) < share, value, rng.beta(a, b, size))
-
-
-def _clusters(rng: np.random.Generator, size: int) -> np.ndarray:
-    easy = rng.random(size) < 0.5
-    return np.where(easy, rng.beta(20, 3, size), rng.beta(2, 20, size))
-
-
-SHAPES: dict[str, Draw] = {
-    "10% impossible, rest Beta(1.5, 1.5)": _with(0.1, 0.0, 1.5, 1.5),
-    "30% impossible, rest Beta(1.5, 1.5)": _with(0.3, 0.0, 1.5, 1.5),
-    "20% solved, rest Beta(1, 6)": _with(0.2, 1.0, 1.0, 6.0),
-    "Beta(20, 3) and Beta(2, 20), half each": _clusters,
-    "log p ~ N(-4, 2)": lambda rng, size: np.minimum(np.exp(rng.normal(-4, 2, size)), 1.0),
-    "logit p ~ N(-1, 2)": lambda rng, size: expit(rng.normal(-1, 2, size)),
-    "Beta(.3, .3)": lambda rng, size: rng.beta(0.3, 0.3, size),
-    "Beta(1, 3)": lambda rng, size: rng.beta(1, 3, size),
-    "Beta(2, .5)": lambda rng, size: rng.beta(2, 0.5, size),
-}
 
 
 def run_cell(shape: str, questions: int, trials: int, replications: int) -> dict[str, np.ndarray]:
