@@ -101,6 +101,7 @@ FORMS = {
     "pandas index": lambda _: bk.tally(FRAME.set_index(pd.Index([7] * len(FRAME)))),
     "decimal": lambda _: bk.tally(FRAME.assign(outcome=FRAME["outcome"].map(decimal.Decimal))),
     "polars": lambda _: bk.tally(pl.DataFrame(RECORDS)),
+    "polars lazy": lambda _: bk.tally(pl.LazyFrame(RECORDS)),
     "pyarrow": lambda _: bk.tally(pa.Table.from_pylist(RECORDS)),
     "usual names": lambda _: bk.tally(
         FRAME.set_axis(["Model", "task_id", "epoch", "correct"], axis=1)
@@ -586,13 +587,47 @@ BAD_TABLES = {
     "system in index": (FRAME.drop(columns="trial").set_index("system"), ["system", "index"]),
     "arrow twice": (pa.table([[0], [1], [1]], names=["question", "outcome", "outcome"]),
                     ["outcome"]),
-    "lazy": (pl.LazyFrame(RECORDS), ["LazyFrame"]),
+    "lazy wide": (pl.LazyFrame({"x": [0, 1]}), ["question", r"tally\(data\.collect\(\)\.to_numpy"]),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("data", "says"), BAD_TABLES.values(), ids=BAD_TABLES.keys())
 def test_bad_tables_are_refused(data, says):
     refused(lambda: bk.tally(data), *says)
+
+
+def never(_values):
+    raise AssertionError("a column that does not matter was computed")
+
+
+def test_of_a_lazy_table_only_what_matters_is_computed():
+    frame = pl.LazyFrame(RECORDS).with_columns(z=pl.col("outcome").map_batches(never, pl.Int64))
+    assert counts(bk.tally(frame)) == COUNTS
+    refused(lambda: bk.tally(frame.drop("question")), "question", "columns=")
+
+
+def test_rows_of_unequal_length_may_be_arrays():
+    rows = [[0, 1, 1], [1], [0, 0]]
+    expected = counts(bk.tally(rows))
+    ragged = np.empty(3, object)
+    ragged[:] = rows
+    for same in (ragged, [np.array(row) for row in rows], [np.array(row, "f4") for row in rows]):
+        assert counts(bk.tally(same)) == expected
+    refused(lambda: bk.tally([np.array([0, 1]), np.array([1, 7])]), "outcome 7", "question 1")
+
+
+def test_large_arrays_are_counted_block_by_block():
+    rng = np.random.default_rng(1)
+    cube = rng.integers(0, 3, (2, 700, 301)).astype(float)
+    cube[1, 650, 300] = np.nan
+    scores = {0: 0.0, 1: 0.5, 2: 1.0}
+    expected = np.stack([(cube == label).sum(-1) for label in scores], axis=-1)
+    for same in (cube, np.asfortranarray(cube), cube.astype("f4"), cube.astype(object)):
+        found = bk.tally(same, scores=scores, missing="ignore").dataset
+        assert (found["count"].values == expected).all()
+        assert np.argwhere(found["missing"].values).tolist() == [[1, 650]]
+    cube[1, 699, 7] = 3.0
+    refused(lambda: bk.tally(cube, scores=scores), "outcome 3.0 at system 1, question 699, trial 7")
 
 
 def test_column_names_need_not_be_text():

@@ -1,5 +1,6 @@
 """Success counts, counts Datasets and DataArrays: data that may bring their own labels."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,14 +8,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.data.encoding import (
-    CODE_INVALID,
-    CODE_MISSING,
-    Table,
-    encode,
-    read_nested,
-    refuse,
-)
+from bayesatk.data.arrays import read_nested
+from bayesatk.data.long_form import CODE_INVALID, CODE_MISSING, LongForm, code_type, encode, refuse
 from bayesatk.data.validation import (
     OutcomeError,
     Scores,
@@ -29,7 +24,7 @@ _DIMS = ("system", "question", "trial")
 Labels = dict[str, list[Any]]
 
 
-def read_successes(data: object, trials: object) -> Table:
+def read_successes(data: object, trials: object) -> LongForm:
     """Read success counts and trials, (question,) or (system, question)."""
     data, labels = _unlabel(data, "successes")
     trials, others = _unlabel(trials, "trials")
@@ -61,9 +56,9 @@ def read_successes(data: object, trials: object) -> Table:
             f"trials at position {where}. Is the order (successes, trials)?"
         )
     hits, runs = np.atleast_2d(hits), np.atleast_2d(runs)
-    table = Table.from_counts(np.stack([runs - hits, hits], axis=-1), np.zeros(hits.shape, int))
+    long = LongForm.of_counts(np.stack([runs - hits, hits], axis=-1), np.zeros(hits.shape, int))
     labels = labels or others
-    return table.labelled(labels.get("system"), labels.get("question"))
+    return long.labelled(labels.get("system"), labels.get("question"))
 
 
 def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
@@ -98,7 +93,7 @@ def _labels(values: xr.DataArray | xr.Dataset) -> Labels:
     return found
 
 
-def read_data_array(data: xr.DataArray, scale: Scores) -> Table:
+def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
     """Read outcomes with the dims (question, trial) or (system, question, trial)."""
     extra = set(data.dims) - set(_DIMS)
     if extra or not {"question", "trial"} <= set(data.dims):
@@ -106,20 +101,25 @@ def read_data_array(data: xr.DataArray, scale: Scores) -> Table:
             "a DataArray of outcomes must have the dims (question, trial) or (system, question, "
             f"trial); got {data.dims}. Rename them with .rename(...)."
         )
-    if "trial" in data.indexes:
-        as_coordinate(data.indexes["trial"].tolist(), "trials")
+    trial = data.indexes["trial"].tolist() if "trial" in data.indexes else None
+    as_coordinate(trial or [], "trials")
     ordered = data.transpose(*(dim for dim in _DIMS if dim in data.dims))
     labels = _labels(data)
-    table = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
-    return table.labelled(labels.get("system"), labels.get("question"))
+    long = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
+    long = long.labelled(labels.get("system"), labels.get("question"))
+    return replace(long, trial=trial)
 
 
-def _lazily(data: xr.DataArray, scale: Scores) -> Table:
+def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
     """Count a dask array block by block: outcomes are never in memory all at once."""
     if 0 in data.shape:
         return read_nested(np.empty(data.shape), scale)
     codes = xr.apply_ufunc(
-        encode, data, kwargs={"scores": scale}, dask="parallelized", output_dtypes=[np.int16]
+        encode,
+        data,
+        kwargs={"scores": scale},
+        dask="parallelized",
+        output_dtypes=[code_type(scale)],
     )
     slots = [CODE_INVALID, CODE_MISSING, *range(len(scale))]
     counts = xr.Dataset({str(slot): (codes == slot).sum("trial") for slot in slots}).compute()
@@ -133,10 +133,10 @@ def _lazily(data: xr.DataArray, scale: Scores) -> Table:
         names = [dim for dim in _DIMS[:2] if dim in data.dims]
         place = ", ".join(f"{dim} {first[dim]}" for dim in names) + f", trial {wrong}"
         raise refuse(row.values.tolist()[wrong], place, scale)
-    return Table.from_counts(np.stack(known, axis=-1), missing)
+    return LongForm.of_counts(np.stack(known, axis=-1), missing)
 
 
-def read_counts(data: xr.Dataset) -> tuple[Table, Scores]:
+def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:
     """Read a counts Dataset and the scores of its categories."""
     if "count" not in data or "score" not in data.variables:
         raise OutcomeError(
@@ -163,8 +163,8 @@ def read_counts(data: xr.Dataset) -> tuple[Table, Scores]:
             f"count must hold at least one system and question; got shape {checked.shape}."
         )
     labels = _labels(data)
-    table = Table.from_counts(checked, gaps)
-    return table.labelled(labels.get("system"), labels.get("question")), scale
+    long = LongForm.of_counts(checked, gaps)
+    return long.labelled(labels.get("system"), labels.get("question")), scale
 
 
 def _oriented(values: xr.DataArray, name: str, dims: tuple[str, ...]) -> Any:
