@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayesatk.data.validation import OutcomeError, Scores, is_category, is_missing, shown
+from bayesatk.data.validation import OutcomeError, is_category, is_missing, shown
 from bayesatk.priors import AnswerPrior
 
 Ints = NDArray[np.int64]
@@ -257,28 +257,6 @@ def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
         np.concatenate([ballots.correct, more]),
         ballots.nobody,
     )
-
-
-def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:
-    """Return right, wrong or unknown for outcome codes."""
-    if set(scores.values()) != {0.0, 1.0}:
-        raise OutcomeError(
-            "answers need outcomes that are right or wrong, scored 1 and 0; got scores "
-            f"{shown(dict(scores))}. Map the outcomes to 0 and 1, or leave the answers out."
-        )
-    marks = np.array([*map(int, scores.values()), UNKNOWN])  # a missing code is -1: the last
-    return np.asarray(marks[codes])
-
-
-def codes_of(
-    answer: Sequence[str | None], question: Ints, references: Sequence[set[str]], scores: Scores
-) -> NDArray[np.int8]:
-    """Return outcome codes by the references of the questions."""
-    marks_of(np.zeros(0, np.int8), scores)
-    among = (references[q] for q in question.tolist())
-    right = np.fromiter((one in own for one, own in zip(answer, among, strict=True)), np.int8)
-    order = list(scores.values())
-    return np.array([order.index(0.0), order.index(1.0)], np.int8)[right]
 
 
 def group(

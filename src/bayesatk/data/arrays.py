@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.data.answers import AnswerRules, codes_of
+from bayesatk.data.answers import AnswerRules
 from bayesatk.data.long_form import (
     PLAIN,
     Ints,
     LongForm,
     Part,
+    codes_of,
     default_systems,
     encode,
     first_invalid,

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from types import NoneType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.data.answers import AnswerRules, Answers, group, marks_of
+from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
 from bayesatk.data.validation import (
     OutcomeError,
     Scores,
@@ -26,6 +26,7 @@ from bayesatk.data.validation import (
     shown,
 )
 
+MissingPolicy = Literal["error", "ignore", "wrong"]
 Codes = NDArray[np.signedinteger[Any]]
 Ints = NDArray[np.int64]
 
@@ -181,6 +182,38 @@ class Counts:
     answers: Answers | None = None
     notes: tuple[str, ...] = ()
 
+    def with_missing(self, missing: MissingPolicy, scores: Scores) -> "Counts":
+        """Refuse missing outcomes, leave them out, or count them as the lowest score."""
+        absent = (self.count.sum(axis=-1) == 0) & (self.missing == 0)
+        gaps = self.missing + absent
+        if not gaps.any():
+            return self
+        lacking, unrun = int(self.missing.sum()), int(absent.sum())
+        if missing == "error" or (missing == "wrong" and unrun):
+            first = tuple(np.argwhere(absent if missing == "wrong" else gaps)[0].tolist())
+            what = (
+                "has no trials" if absent[first] else f"has {self.missing[first]} missing outcomes"
+            )
+            remedy = (
+                "Say what they mean: bayesatk.tally(data, missing='ignore') leaves them out, "
+                "bayesatk.tally(data, missing='wrong') counts them as the lowest score."
+                if missing == "error"
+                else "Nobody knows how many trials to count as wrong. Use bayesatk.tally(data, "
+                "missing='ignore'), or give the missing outcomes as None."
+            )
+            raise OutcomeError(
+                f"missing: system {self.systems[first[0]]!r}, question "
+                f"{self.questions[first[1]]!r} {what} ({lacking} missing outcomes and {unrun} "
+                f"questions never run in all). {remedy}"
+            )
+        note = f"missing={missing!r}: {lacking} outcomes missing, "
+        note += f"{unrun} (system, question) cells never run"
+        count, answers = self.count.copy(), self.answers
+        if missing == "wrong":
+            count[..., int(np.argmin(list(scores.values())))] += self.missing
+            answers = answers.with_unanswered(self.missing) if answers else None
+        return replace(self, count=count, answers=answers, notes=(*self.notes, note))
+
 
 def code_type(scores: Scores) -> np.dtype[Any]:
     """Return the smallest type that holds all codes: a byte, up to 126 outcomes."""
@@ -272,3 +305,25 @@ def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
         f"outcome {shown(value)} at {where} is not one of {allowed}. {remedy} Write an unknown or "
         "failed one as None, and use bayesatk.tally(data, missing='ignore')."
     )
+
+
+def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:
+    """Return right, wrong or unknown for outcome codes."""
+    if set(scores.values()) != {0.0, 1.0}:
+        raise OutcomeError(
+            "answers need outcomes that are right or wrong, scored 1 and 0; got scores "
+            f"{shown(dict(scores))}. Map the outcomes to 0 and 1, or leave the answers out."
+        )
+    marks = np.array([*map(int, scores.values()), UNKNOWN])  # a missing code is -1: the last
+    return np.asarray(marks[codes])
+
+
+def codes_of(
+    answer: Sequence[str | None], question: Ints, references: Sequence[set[str]], scores: Scores
+) -> NDArray[np.int8]:
+    """Return outcome codes by the references of the questions."""
+    marks_of(np.zeros(0, np.int8), scores)
+    among = (references[q] for q in question.tolist())
+    right = np.fromiter((one in own for one, own in zip(answer, among, strict=True)), np.int8)
+    order = list(scores.values())
+    return np.array([order.index(0.0), order.index(1.0)], np.int8)[right]

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -20,10 +20,8 @@ from bayesatk.data import labelled, tables
 from bayesatk.data.answers import AnswerRules, Answers, check_rules
 from bayesatk.data.arrays import read_answers, read_nested
 from bayesatk.data.data_card import data_card, html_card
-from bayesatk.data.long_form import Counts, LongForm
+from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
 from bayesatk.data.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
-
-MissingPolicy = Literal["error", "ignore", "wrong"]
 
 BINARY: Scores = {0: 0.0, 1: 1.0}
 
@@ -322,7 +320,7 @@ def finish(
         "system": as_coordinate(counts.systems, "systems"),
         "question": as_coordinate(counts.questions, "questions"),
     }
-    counts = counts if applied else _apply_missing(counts, scale, missing)
+    counts = counts if applied else counts.with_missing(missing, scale)
     if not counts.count.any():
         raise OutcomeError("data must hold at least one outcome; got no trials at all.")
     dataset = xr.Dataset(
@@ -338,38 +336,3 @@ def finish(
         attrs={"missing_policy": missing},
     )
     return Outcomes(dataset, counts.notes, counts.answers)
-
-
-def _apply_missing(counts: Counts, scale: Scores, missing: MissingPolicy) -> Counts:
-    """Refuse missing outcomes, leave them out, or count them as the lowest score."""
-    absent = (counts.count.sum(axis=-1) == 0) & (counts.missing == 0)
-    gaps = counts.missing + absent
-    if not gaps.any():
-        return counts
-    lacking, unrun = int(counts.missing.sum()), int(absent.sum())
-    if missing == "error" or (missing == "wrong" and unrun):
-        first = tuple(np.argwhere(absent if missing == "wrong" else gaps)[0].tolist())
-        what = "has no trials" if absent[first] else f"has {counts.missing[first]} missing outcomes"
-        remedy = (
-            "Say what they mean: bayesatk.tally(data, missing='ignore') leaves them out, "
-            "bayesatk.tally(data, missing='wrong') counts them as the lowest score."
-            if missing == "error"
-            else "Nobody knows how many trials to count as wrong. Use bayesatk.tally(data, "
-            "missing='ignore'), or give the missing outcomes as None."
-        )
-        raise OutcomeError(
-            f"missing: system {counts.systems[first[0]]!r}, question "
-            f"{counts.questions[first[1]]!r} {what} ({lacking} missing outcomes and {unrun} "
-            f"questions never run in all). {remedy}"
-        )
-    note = (
-        f"missing={missing!r}: {lacking} outcomes missing, {unrun} (system, question) cells never "
-        "run"
-    )
-    counts = replace(counts, notes=(*counts.notes, note))
-    if missing == "ignore":
-        return counts
-    count = counts.count.copy()
-    count[..., int(np.argmin(list(scale.values())))] += counts.missing
-    answers = counts.answers.with_unanswered(counts.missing) if counts.answers else None
-    return replace(counts, count=count, answers=answers)

@@ -8,9 +8,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayesatk.data.answers import AnswerRules, codes_of
+from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import ROLES, Columns, find_columns, labels
-from bayesatk.data.long_form import Codes, Ints, LongForm, Part, encode, first_invalid, refuse
+from bayesatk.data.long_form import (
+    Codes,
+    Ints,
+    LongForm,
+    Part,
+    codes_of,
+    encode,
+    first_invalid,
+    refuse,
+)
 from bayesatk.data.validation import OutcomeError, Scores, check_counts, check_trials, shown
 
 _MOST_CELLS = 100_000_000  # systems times questions: 1.6 GB of counts

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from bayesatk.data import outcomes
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.columns import Columns
-from bayesatk.data.outcomes import MissingPolicy, Outcomes, tally
+from bayesatk.data.long_form import MissingPolicy
+from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, is_missing
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options

@@ -14,8 +14,8 @@ import numpy as np
 
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import Columns
-from bayesatk.data.long_form import Counts, LongForm
-from bayesatk.data.outcomes import BINARY, MissingPolicy
+from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
+from bayesatk.data.outcomes import BINARY
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
     OutcomeError,
