@@ -83,6 +83,12 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
         if gaps.any() and dataset.attrs["missing_policy"] == "ignore":
             remarks[row] = _bounds(total[row], own, gaps, scores)
     lines = [] if answers is None else [answers.card()]
+    known = [
+        f"{name} ({len(np.unique(values))} values)"
+        for name, values in dataset.coords.items()
+        if values.dims == ("question",) and name != "question"
+    ]
+    lines += [f"questions have: {', '.join(known)}"] if known else []
     return _Card(title, rows, remarks, lines + [f"assumed: {note}" for note in notes])
 
 

@@ -21,6 +21,7 @@ from bayesatk.data.validation import (
 )
 
 _DIMS = ("system", "question", "trial")
+_OWN = frozenset({*_DIMS, "category", "count", "missing", "score"})  # names of the canonical form
 Labels = dict[str, list[Any]]
 
 
@@ -93,6 +94,22 @@ def _labels(values: xr.DataArray | xr.Dataset) -> Labels:
     return found
 
 
+def _question_columns(values: xr.DataArray | xr.Dataset) -> dict[str, NDArray[Any]]:
+    """Return the other coordinates of the questions: their group, weight, covariates.
+
+    Those that are neither numbers nor text cannot be saved with a result, and are left out.
+    """
+    found = {}
+    for name, coordinate in values.coords.items():
+        if coordinate.dims != ("question",) or str(name) in _OWN:
+            continue
+        own = coordinate.values
+        text = own.dtype.kind in "OT" and all(isinstance(one, str) for one in own)
+        if text or own.dtype.kind in "biufUM":
+            found[str(name)] = own
+    return found
+
+
 def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
     """Read outcomes with the dims (question, trial) or (system, question, trial)."""
     extra = set(data.dims) - set(_DIMS)
@@ -107,7 +124,7 @@ def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
     labels = _labels(data)
     long = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
     long = long.labelled(labels.get("system"), labels.get("question"))
-    return replace(long, trial=trial)
+    return replace(long, trial=trial, columns=_question_columns(data))
 
 
 def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
@@ -163,7 +180,7 @@ def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:
             f"count must hold at least one system and question; got shape {checked.shape}."
         )
     labels = _labels(data)
-    long = LongForm.of_counts(checked, gaps)
+    long = replace(LongForm.of_counts(checked, gaps), columns=_question_columns(data))
     return long.labelled(labels.get("system"), labels.get("question")), scale
 
 

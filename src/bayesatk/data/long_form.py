@@ -101,6 +101,8 @@ class LongForm:
         How the answers were normalised, and how they are grouped.
     notes : tuple of str
         What was assumed.
+    columns : mapping of str to ndarray, shape (question,)
+        What is known of the questions: their group, weight, covariates.
     """
 
     systems: Sequence[Any]
@@ -111,6 +113,7 @@ class LongForm:
     answer: list[str | None] | None = None
     rules: AnswerRules = field(default_factory=AnswerRules)
     notes: tuple[str, ...] = ()
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
     def of_parts(cls, parts: Sequence[Part], systems: int, questions: int) -> "LongForm":
@@ -154,7 +157,10 @@ class LongForm:
             )
             notes = (*notes, *remarks)
         count = np.ascontiguousarray(slots[..., 1:])
-        return Counts(self.systems, self.questions, count, slots[..., 0].copy(), answers, notes)
+        missing = slots[..., 0].copy()
+        return Counts(
+            self.systems, self.questions, count, missing, answers, notes, self.columns
+        )  # fmt: skip
 
 
 def default_systems(number: int) -> Sequence[Any]:
@@ -173,6 +179,7 @@ class Counts:
     missing : ndarray of int, shape (system, question)
     answers : Answers, optional
     notes : tuple of str
+    columns : mapping of str to ndarray, shape (question,)
     """
 
     systems: Sequence[Any]
@@ -181,6 +188,7 @@ class Counts:
     missing: Ints
     answers: Answers | None = None
     notes: tuple[str, ...] = ()
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def with_missing(self, missing: MissingPolicy, scores: Scores) -> "Counts":
         """Refuse missing outcomes, leave them out, or count them as the lowest score."""

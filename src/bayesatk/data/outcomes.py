@@ -34,7 +34,7 @@ class Outcomes:
     ----------
     dataset : xarray.Dataset
         ``count(system, question, category)`` and ``missing(system, question)``, int64, with the
-        coordinate ``score(category)``.
+        coordinate ``score(category)``, and further coordinates of questions that the data brought.
     notes : tuple of str
         What was assumed on the way in; shown on the data card and kept in results.
     answers : Answers, optional
@@ -330,6 +330,7 @@ def finish(
         },
         coords={
             **labels,
+            **{name: ("question", values) for name, values in counts.columns.items()},
             "category": [str(label) for label in scale],
             "score": ("category", list(scale.values())),
         },
