@@ -95,6 +95,7 @@ FORMS = {
     "tuple": lambda _: bk.tally((CUBE.sum(-1), [[3, 3], [3, 3]]), **LABELS),
     "pandas": lambda _: bk.tally(FRAME),
     "pandas nullable": lambda _: bk.tally(FRAME.convert_dtypes()),
+    "pandas text": lambda _: bk.tally(FRAME.astype({"system": "string", "question": "string"})),
     "pandas arrow": lambda _: bk.tally(FRAME.convert_dtypes(dtype_backend="pyarrow")),
     "pandas category": lambda _: bk.tally(FRAME.astype("category")),
     "pandas bool": lambda _: bk.tally(FRAME.astype({"outcome": bool})),

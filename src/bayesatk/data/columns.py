@@ -43,7 +43,7 @@ class Columns:
     roles : mapping
         Name of the column with each role.
     values : mapping
-        Its values, by role: a list, or a numeric array.
+        Its values, by role: a list, a numeric array, or labels coded by pandas.
     word : str
         What a row is called in messages ("row", "line").
     numbers : sequence of int, optional
@@ -71,7 +71,7 @@ class Columns:
     def listed(self, role: str) -> list[Any]:
         """Return the values of a column as Python writes them."""
         values = self.values[role]
-        return values.tolist() if isinstance(values, np.ndarray) else list(values)
+        return list(values) if isinstance(values, list | tuple) else list(values.tolist())
 
 
 def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,6 +167,12 @@ def labels(table: Columns, role: str) -> tuple[NDArray[np.int64], list[Any]]:
     if isinstance(values, np.ndarray):  # whole numbers
         codes, distinct = pd.factorize(values)
         return np.asarray(codes, np.int64), distinct.tolist()
+    if isinstance(values, pd.Categorical):
+        codes, seen = pd.factorize(values.codes)
+        texts = values.categories[seen].tolist() if seen.min(initial=0) >= 0 else []
+        if texts and all(type(text) is str and text.strip() for text in texts):
+            return np.asarray(codes, np.int64), texts
+        values = values.tolist()  # some label is faulty: find its row
     types = set(map(type, values))
     if not types <= {str, int} or not all(
         value.strip() for value in set(values) if isinstance(value, str)

@@ -106,8 +106,13 @@ def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
     for role, name in roles.items():
         series = data.iloc[:, names.index(name)]
         kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else "O"
-        numbers = kind in _ARRAYS.get(role, "iu")
-        values[role] = series.to_numpy() if numbers else series.tolist()
+        if kind in _ARRAYS.get(role, "iu"):
+            values[role] = series.to_numpy()
+        elif isinstance(series.dtype, pd.StringDtype) and role in ("system", "question", "trial"):
+            codes, texts = series.factorize()
+            values[role] = pd.Categorical.from_codes(codes, pd.Index(texts))
+        else:
+            values[role] = series.tolist()
     return Columns(roles, values)
 
 
