@@ -120,7 +120,9 @@ def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
     if long.counted is not None:
         raise OutcomeError("the table must hold one outcome per row; it holds counts.")
     cell, trial, code = long.rows()
-    place = trial if long.trial is None else _places(pd.Series(list(long.trial)))[trial]
+    place = (
+        trial if long.trial_labels is None else _places(pd.Series(list(long.trial_labels)))[trial]
+    )
     order = np.lexsort((place, cell))
     order = order[code[order] >= 0]
     system, question = np.divmod(cell[order], len(long.questions))

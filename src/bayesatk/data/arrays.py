@@ -13,7 +13,7 @@ from bayesatk.data.long_form import (
     PLAIN,
     Ints,
     LongForm,
-    Part,
+    Trials,
     codes_of,
     default_systems,
     encode,
@@ -47,15 +47,15 @@ class _Block:
         """Return all cells, in order."""
         return self.values if isinstance(self.values, list) else _listed(self.values.ravel())
 
-    def part(self, scores: Scores, first: int) -> Part:
+    def trials(self, scores: Scores, first: int) -> Trials:
         """Return the trials with their outcomes, or refuse the first that has no score."""
         codes = encode(self.values, scores)
         wrong = first_invalid(codes)
         if wrong is not None:
             raise refuse(*self._cell(wrong), scores)
         if codes.ndim > 1:
-            return Part(codes if codes.ndim == 3 else codes[None], first=first)
-        return Part(codes, np.repeat(np.arange(self.sizes.size), self.sizes.ravel()), first)
+            return Trials(codes if codes.ndim == 3 else codes[None], first=first)
+        return Trials(codes, np.repeat(np.arange(self.sizes.size), self.sizes.ravel()), first)
 
     def _cell(self, at: tuple[int, ...]) -> tuple[Any, str]:
         """Return the value at a position, and where it is."""
@@ -77,8 +77,8 @@ def read_nested(data: object, scores: Scores) -> LongForm:
 
 def _encoded(blocks: list[_Block], data: object, scores: Scores) -> LongForm:
     first = np.cumsum([0, *(len(block.sizes) for block in blocks)]).tolist()
-    parts = [block.part(scores, at) for block, at in zip(blocks, first, strict=False)]
-    long = LongForm.of_parts(parts, first[-1], blocks[0].sizes.shape[1])
+    trials = [block.trials(scores, at) for block, at in zip(blocks, first, strict=False)]
+    long = LongForm.of_trials(trials, first[-1], blocks[0].sizes.shape[1])
     return long.labelled(list(data) if isinstance(data, Mapping) else None, None)
 
 
@@ -118,14 +118,14 @@ def read_answers(
         outcomes = _arrange(data, "data")
         long = _encoded(outcomes, data, scores)
         _check_alike(sizes, names, np.concatenate([one.sizes for one in outcomes]), long.systems)
-        long = long.labelled(systems, questions)
     else:
-        long = LongForm.of_parts((), *sizes.shape).labelled(names, None)
-        long = long.labelled(systems, questions)
+        long = LongForm.of_trials((), *sizes.shape).labelled(names, None)
+    long = long.labelled(systems, questions)
+    if data is None:
         cell = np.repeat(np.arange(sizes.size), sizes.ravel())
         right = _references(reference, rules, long.questions)
         codes = codes_of(said, cell % sizes.shape[1], right, scores)
-        long = replace(long, parts=(Part(codes, cell),))
+        long = replace(long, trials=(Trials(codes, cell),))
     return replace(long, answer=said, rules=rules)
 
 

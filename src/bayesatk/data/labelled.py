@@ -124,7 +124,7 @@ def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
     labels = _labels(data)
     long = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
     long = long.labelled(labels.get("system"), labels.get("question"))
-    return replace(long, trial=trial, columns=_question_columns(data))
+    return replace(long, trial_labels=trial, columns=_question_columns(data))
 
 
 def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:

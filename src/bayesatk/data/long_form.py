@@ -39,8 +39,8 @@ _HASHED = frozenset({int, bool, str})  # looked up without a check: none of thes
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some of the trials: those of an array, or the rows of a table.
+class Trials:
+    """Trials with their outcomes: those of an array, or the rows of a table.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Part:
     cell : ndarray of int, shape (rows,), optional
         System times the number of questions plus question, for rows.
     first : int
-        Position of the system that the part begins with.
+        Position of the first system.
     """
 
     code: Codes
@@ -90,11 +90,11 @@ class LongForm:
     ----------
     systems, questions : sequence
         Labels, by position.
-    parts : tuple of Part
+    trials : tuple of Trials
     counted : ndarray of int, shape (system, question, slot), optional
         Counts of an input that holds no trials; slot 0 is of missing outcomes.
-    trial : sequence, optional
-        Labels of the trials: by row, or by position in an array.
+    trial_labels : sequence, optional
+        By row, or by position in an array.
     answer : list of str or None, optional
         Normalised answer of every trial, None where there is none.
     rules : AnswerRules
@@ -107,18 +107,18 @@ class LongForm:
 
     systems: Sequence[Any]
     questions: Sequence[Any]
-    parts: tuple[Part, ...] = ()
+    trials: tuple[Trials, ...] = ()
     counted: Ints | None = None
-    trial: Sequence[Any] | None = None
+    trial_labels: Sequence[Any] | None = None
     answer: list[str | None] | None = None
     rules: AnswerRules = field(default_factory=AnswerRules)
     notes: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
-    def of_parts(cls, parts: Sequence[Part], systems: int, questions: int) -> "LongForm":
+    def of_trials(cls, trials: Sequence[Trials], systems: int, questions: int) -> "LongForm":
         """Return trials under default labels."""
-        return cls(default_systems(systems), range(questions), tuple(parts))
+        return cls(default_systems(systems), range(questions), tuple(trials))
 
     @classmethod
     def of_counts(cls, count: NDArray[Any], missing: NDArray[Any]) -> "LongForm":
@@ -137,7 +137,7 @@ class LongForm:
 
     def rows(self) -> tuple[Ints, Ints, Codes]:
         """Return cell, position of the trial, and outcome of every trial."""
-        columns = zip(*(part.rows(len(self.questions)) for part in self.parts), strict=True)
+        columns = zip(*(own.rows(len(self.questions)) for own in self.trials), strict=True)
         cell, trial, code = (np.concatenate(column) for column in columns)
         return cell, trial, code
 
@@ -147,8 +147,8 @@ class LongForm:
         slots = self.counted
         if slots is None:
             slots = np.zeros((*shape, len(scores) + 1), np.int64)
-            for part in self.parts:
-                part.add_to(slots)
+            for own in self.trials:
+                own.add_to(slots)
         answers, notes = None, self.notes
         if self.answer is not None:
             cell, _, code = self.rows()

@@ -14,7 +14,7 @@ from bayesatk.data.long_form import (
     Codes,
     Ints,
     LongForm,
-    Part,
+    Trials,
     codes_of,
     encode,
     first_invalid,
@@ -70,10 +70,8 @@ def _from_other(data: object, columns: Mapping[str, str]) -> Columns:
     try:
         frame: Any = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
-        array = "data.collect()" if lazy else "data" if hasattr(data, "to_numpy") else (
-            "data.to_pandas()"
-        )  # fmt: skip
-        roles = _roles(frame.collect_schema().names(), columns, f"{array}.to_numpy()")
+        first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
+        roles = _roles(frame.collect_schema().names(), columns, f"data{first}.to_numpy()")
         if lazy:
             frame = frame.select(list(roles.values())).collect()
         values = {role: _values(frame[name], role) for role, name in roles.items()}
@@ -148,18 +146,16 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
         counted = _count_successes(table, cell, (len(systems), len(questions)), scores)
         return LongForm(systems, questions, counted=counted, notes=(used,))
     notes = used, *_check_repeated(table, cell)
-    answer, codes = None, None
+    answer = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
     if "outcome" in table.roles:
         codes = _outcomes(table, scores)
-    if "answer" in table.roles:
-        answer = rules.apply_all(table.values["answer"])
-    if codes is None:
-        codes = codes_of(
-            answer or [], question, _references(table, question, questions, rules), scores
-        )
-    parts = (Part(codes, cell),)
-    trial = table.values.get("trial")
-    return LongForm(systems, questions, parts, None, trial, answer, rules, notes)
+    else:
+        right = _references(table, question, questions, rules)
+        codes = codes_of(answer or [], question, right, scores)
+    return LongForm(
+        systems, questions, (Trials(codes, cell),), trial_labels=table.values.get("trial"),
+        answer=answer, rules=rules, notes=notes,
+    )  # fmt: skip
 
 
 def _references(
