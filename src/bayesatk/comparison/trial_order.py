@@ -120,13 +120,16 @@ def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
     if long.counted is not None:
         raise OutcomeError("the table must hold one outcome per row; it holds counts.")
     cell, trial, code = long.rows()
-    place = (
-        trial if long.trial_labels is None else _places(pd.Series(list(long.trial_labels)))[trial]
-    )
-    order = np.lexsort((place, cell))
-    order = order[code[order] >= 0]
-    system, question = np.divmod(cell[order], len(long.questions))
-    success = code[order] == right
+    if long.trial_labels is not None:
+        place = _places(pd.Series(list(long.trial_labels)))
+        order = np.lexsort((place[trial], cell))
+        cell, code = cell[order], code[order]
+    elif (cell[1:] < cell[:-1]).any():  # rows of a table
+        order = np.argsort(cell, kind="stable")
+        cell, code = cell[order], code[order]
+    there = code >= 0
+    system, question = np.divmod(cell[there], len(long.questions))
+    success = code[there] == right
     found = {
         name: _Sequences(question[system == index], success[system == index])
         for index, name in enumerate(long.systems)
