@@ -289,7 +289,7 @@ def group(
     """
     codes = {text: code for code, text in enumerate(dict.fromkeys(answer)) if text is not None}
     texts = dict(zip(codes.values(), codes, strict=True))
-    label = np.fromiter((codes.get(one, -1) for one in answer), np.int64, len(answer))  # type: ignore[arg-type]
+    label = np.array([-1 if one is None else codes[one] for one in answer], np.int64)
     empty = label < 0
     if (empty & (mark == RIGHT)).any():
         row = int(np.argmax(empty & (mark == RIGHT)))

@@ -21,7 +21,11 @@ from bayesatk.data.validation import (
 )
 
 _DIMS = ("system", "question", "trial")
-_OWN = frozenset({*_DIMS, "category", "count", "missing", "score"})  # names of the canonical form
+# Names that counts and results give to something of their own.
+_OWN = frozenset(
+    {*_DIMS, "category", "count", "missing", "score", "trials", "successes", "category_score",
+     "prior_count", "answer", "unanswered", "chain", "draw", "target", "k"}
+)  # fmt: skip
 Labels = dict[str, list[Any]]
 
 
