@@ -83,6 +83,8 @@ class Analysis:
     estimate : ndarray, shape (metrics,)
         Unbiased finite-law values; NaN where k exceeds the trials of some question.
     remarks : list of str
+    sampled : bool
+        Whether the hyperparameters had to be sampled, and are not integrated.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class Analysis:
         metrics = list(request.grid)
         self._metrics = [metrics[i] for i in request.judged]
         self.remarks: list[str] = []
+        self.sampled = False
         self.estimate = np.full(len(metrics), np.nan)
         parts: list[tuple[list[int], SystemPosterior]] = []
         if request.on_categories:
@@ -128,6 +131,7 @@ class Analysis:
             request.pooling, states, judged + reach, prior, sampled_fallback
         )
         if warning is not None:
+            self.sampled = True
             self.remarks.append(f"{self._name}: {warning}.")
         self._sensitive = partial(
             category_sensitivity, request.pooling, states, judged, prior, sampled_fallback
