@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.results.schema import notes
+from bayesatk.results import notes
 from tests.conftest import METRICS
 
 

@@ -13,9 +13,10 @@ from bayesatk.core.intervals import interval
 from bayesatk.data.chances import check_times, correct_counts, success_probabilities
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
 from bayesatk.guessing.selection import selected_skill
-from bayesatk.guessing.systems import System, variable
+from bayesatk.guessing.systems import System
 from bayesatk.results.citations import YAUNEY
-from bayesatk.results.schema import STATISTICS, TARGETS, check_result, stored_counts
+from bayesatk.results.result import Result
+from bayesatk.results.schema import STATISTICS, TARGETS
 
 Array = NDArray[np.float64]
 
@@ -76,7 +77,7 @@ def skill_if_selected(
 
 
 def random_baseline(
-    fit: xr.DataTree,
+    fit: xr.DataTree | Result,
     p: object,
     t: float = 10,
     *,
@@ -146,18 +147,18 @@ def random_baseline(
     >>> round(float(group["expected_best"][0]), 4), round(float(group["p_value"][0]), 6)
     (0.4501, 0.000376)
     """
-    check_result(fit)
+    own = Result.of(fit)
     generator, seed = resolve_rng(rng)
-    chance = _per_question(fit, p)
+    chance = _per_question(own, p)
     columns = [
-        _one_system(System.of(fit, i), chance, t, correlation, alpha, generator)
-        for i in range(fit["observed_data"].sizes["system"])
+        _one_system(System.of(own, i), chance, t, correlation, alpha, generator)
+        for i in range(len(own.systems))
     ]
     values = {name: np.stack([column[name] for column in columns]) for name in columns[0]}
     group = xr.Dataset(
         {name: (("system", *_DIMS.get(name, ())), array) for name, array in values.items()},
         coords={
-            "system": variable(fit, "observed_data", "system").values,
+            "system": own.group("observed_data")["system"].values,
             "target": list(TARGETS),
             "statistic": list(STATISTICS),
         },
@@ -166,7 +167,7 @@ def random_baseline(
             "seed": seed, "citation": YAUNEY,
         },
     )  # fmt: skip
-    result = fit.copy()
+    result = own.tree.copy()
     result["random_baseline"] = xr.DataTree(group)
     return result
 
@@ -178,9 +179,9 @@ _DIMS = {
 }
 
 
-def _per_question(fit: xr.DataTree, p: object) -> Array:
+def _per_question(fit: Result, p: object) -> Array:
     """Chance of guessing each question, in the order of the result."""
-    labels = variable(fit, "observed_data", "question").values
+    labels = fit.group("observed_data")["question"].values
     if isinstance(p, xr.DataArray) and "question" in p.coords:
         absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
         if absent:
@@ -189,7 +190,7 @@ def _per_question(fit: xr.DataTree, p: object) -> Array:
             )
         p = p.sel(question=labels).values
     if isinstance(p, Mapping):
-        _, trials = stored_counts(fit)
+        _, trials = fit.right_of_all()
         if (trials != trials[:, :1]).any():
             raise ValueError(
                 "p must be one probability per question, not {labels: questions}, when trials "
@@ -213,11 +214,9 @@ def _one_system(
     expected = best.mean() / marks
     exceeds, error = system.prob_exceeds(expected, rng)
     beats, ties, beats_error = system.prob_beats(best, rng)
-    attrs = system.fit.attrs
-    kind: Any = attrs["ci_kind"]
     statistics = np.full(len(STATISTICS), np.nan)
     statistics[1:5] = skill_if_selected(
-        correct, marks, t, ci_prob=float(attrs["ci_prob"]), ci_kind=kind
+        correct, marks, t, ci_prob=system.fit.ci_prob, ci_kind=system.fit.ci_kind
     )
     return {
         "observed_accuracy": correct / marks,
@@ -238,7 +237,7 @@ def _one_system(
     }
 
 
-def baseline_table(result: xr.DataTree) -> pd.DataFrame:
+def baseline_table(result: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the random baseline of a result: one row per system.
 
     Parameters
@@ -252,8 +251,7 @@ def baseline_table(result: xr.DataTree) -> pd.DataFrame:
         Observed accuracy, expected best of the guessers, p-value, posterior probabilities, and the
         accuracy that is left when the system is itself the best of t.
     """
-    check_result(result, "random_baseline")
-    group = result["random_baseline"].to_dataset()
+    group = Result.of(result, "random_baseline").group("random_baseline")
     scalars = [name for name in group.data_vars if group[name].dims == ("system",)]
     frame = group[scalars].to_dataframe()
     for target in TARGETS:

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.states import States
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.priors import CrossedPrior, HyperPrior, Prior
-from bayesatk.results.schema import TARGETS, stored_counts, stored_prior
+from bayesatk.posterior.of_result import posterior_of
+from bayesatk.priors import CrossedPrior, HyperPrior
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
 _DRAWS = 4000
@@ -24,46 +24,38 @@ class System:
 
     successes: NDArray[np.int64]
     trials: NDArray[np.int64]
-    fit: xr.DataTree
+    fit: Result
     index: int
-    prior: Prior
 
     @classmethod
-    def of(cls, fit: xr.DataTree, index: int) -> "System":
+    def of(cls, fit: Result, index: int) -> "System":
         """Return one system of a result of right and wrong."""
-        successes, trials = stored_counts(fit)
-        prior = stored_prior(fit)
-        if isinstance(prior, CrossedPrior):
+        successes, trials = fit.right_of_all()
+        if isinstance(fit.prior, CrossedPrior):
             raise ValueError(
                 "fit must have Beta difficulties to be held against guessing; it was sampled with "
                 "form='crossed'. Evaluate the same data."
             )
-        return cls(successes[index], trials[index], fit, index, prior)
-
-    def draws(self, name: str) -> Array:
-        """Draws of a hyperparameter."""
-        chosen = variable(self.fit, "posterior", name).isel(system=self.index)
-        return np.asarray(chosen.transpose("chain", "draw").values.ravel())
+        return cls(successes[index], trials[index], fit, index)
 
     def prob_exceeds(self, value: float, rng: np.random.Generator) -> tuple[Array, Array]:
         """Posterior probability that the mean exceeds a value, by target, with its error."""
         fit = self.fit
-        if fit.attrs["method"] == "nuts":
-            name = next((name for name in ("bayes", "pass_at_k") if name in fit["posterior"]), None)
+        if fit.sampled:
+            name = next((name for name in ("bayes", "pass_at_k") if name in fit.posterior), None)
             if name is None:
+                held = sorted(fit.posterior.data_vars, key=str)
                 raise ValueError(
                     "a sampled result must hold the metric 'bayes' for the random baseline; it "
-                    f"has {sorted(fit['posterior'].data_vars)}. Sample it again with 'bayes' among "
-                    "them."
+                    f"has {held}. Sample it again with 'bayes' among them."
                 )
-            draws = variable(fit, "posterior", name).isel(system=self.index)
+            draws = fit.posterior[name].isel(system=self.index)
             if "k" in draws.dims:
                 draws = draws.sel(k=1)
             above = (draws > value).astype(float).transpose("target", "chain", "draw")
             shares = above.values.reshape(len(TARGETS), -1)
             return shares.mean(axis=1), _standard_error(shares)
-        states = States.of(self.successes, self.trials)
-        posterior = system_posterior(fit.attrs["pooling"], states, parse("bayes"), self.prior)
+        posterior = posterior_of(fit, self.index, parse("bayes"))
         questions, population = posterior.distributions()
         found, error = np.zeros(2), np.zeros(2)
         for target, exact in enumerate((questions[0], population[0])):
@@ -88,16 +80,16 @@ class System:
     def new_runs(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Posterior predictive number correct of a new run, as many trials of each question."""
         states = States.of(self.successes, self.trials)
-        if isinstance(self.prior, HyperPrior):
-            mean, icc = self.draws("mean_p"), self.draws("icc")
+        prior = self.fit.prior
+        if isinstance(prior, HyperPrior):
+            mean, icc = (self.fit.hyper(name, self.index) for name in ("mean_p", "icc"))
             total = (1.0 - icc) / icc
             alpha, beta = mean * total, (1.0 - mean) * total
-        elif self.fit.attrs["pooling"] == "complete":
-            return rng.binomial(int(self.trials.sum()), self.draws("mean_p"))
+        elif self.fit.pooling == "complete":
+            return rng.binomial(int(self.trials.sum()), self.fit.hyper("mean_p", self.index))
         else:
-            posterior = self.fit["posterior"]
-            size = posterior.sizes["chain"] * posterior.sizes["draw"]
-            alpha, beta = np.full(size, self.prior.alpha), np.full(size, self.prior.beta)
+            size = self.fit.size
+            alpha, beta = np.full(size, prior.alpha), np.full(size, prior.beta)
         runs = np.zeros(len(alpha), np.int64)
         for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
             a, b = alpha + c, beta + (n - c)
@@ -111,11 +103,6 @@ class System:
                 drawn = rng.multinomial(int(count), pmf / pmf.sum(axis=1, keepdims=True))
                 runs += drawn @ np.arange(n + 1)
         return runs
-
-
-def variable(fit: xr.DataTree, group: str, name: str) -> xr.DataArray:
-    """Return one variable of a group."""
-    return fit[group].to_dataset()[name]
 
 
 def _standard_error(shares: Array) -> Array:

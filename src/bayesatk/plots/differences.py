@@ -19,13 +19,14 @@ from bayesatk.plots.labels import (
     shortened,
 )
 from bayesatk.plots.request import chosen_metrics, chosen_targets
-from bayesatk.results.schema import check_result, metric_values
+from bayesatk.results.result import Result
+from bayesatk.results.schema import metric_values
 
 _MOST_PAIRS = 6  # systems whose every pair is shown
 
 
 def plot_difference(
-    compared: xr.DataTree,
+    compared: xr.DataTree | Result,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -71,13 +72,13 @@ def plot_difference(
     [[0.3333, 0.0]]
     """
     name = backend_name(backend)
-    check_result(compared, "comparison")
-    metrics, (chosen,) = chosen_metrics(compared, metric), chosen_targets(target or "")
-    rows = _difference_rows(compared, metrics, chosen)
+    read = Result.of(compared, "comparison")
+    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "")
+    rows = _difference_rows(read, metrics, chosen)
     pairs = rows.sizes["pair"]
     height = xr.DataArray(np.arange(pairs), dims="pair", coords={"pair": rows["pair"]})
     plot = open_rows(rows, name, "pair", len(metrics), 0.5, {"color": (["metric"], COLORS[:1])})
-    rope = float(compared["comparison"].attrs["rope"])
+    rope = float(read.group("comparison").attrs["rope"])
     low, high = _difference_limits(rows, rope)
     draw_rows(plot, rows, height, name)
     plot.map(
@@ -91,7 +92,7 @@ def plot_difference(
         yticks=(np.arange(pairs).tolist(), rows["label"].values.tolist()),
     )  # fmt: skip
     label_axes(plot, [f"difference in {estimand(one)}" for one in metrics], None)
-    kind = interval_name(float(compared.attrs["ci_prob"]), str(compared.attrs["ci_kind"]))
+    kind = interval_name(read.ci_prob, read.ci_kind)
     shaded = f" Shaded: practical equivalence, within {rope:g}." if rope > 0 else ""
     return finish(
         plot, f"Differences on {TARGET_NAMES[chosen]}",
@@ -100,9 +101,9 @@ def plot_difference(
     )  # fmt: skip
 
 
-def _difference_rows(compared: xr.DataTree, metrics: list[Metric], target: str) -> xr.Dataset:
+def _difference_rows(compared: Result, metrics: list[Metric], target: str) -> xr.Dataset:
     """Contrasts of the pairs to show, dims (metric, pair), the largest difference last."""
-    dataset = compared["comparison"].to_dataset()
+    dataset = compared.group("comparison")
     values = xr.concat(
         [
             metric_values(dataset, one).sel(target=target).drop_vars(["k", "tau"], errors="ignore")

@@ -27,15 +27,15 @@ from bayesatk.plots.labels import (
     shortened,
 )
 from bayesatk.plots.request import chosen_metrics
-from bayesatk.results.schema import TARGETS, check_result, metric_values
-from bayesatk.results.tables import statistics_of
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 _WRAP = 3
 _HALF = [0.25, 0.75]
 
 
 def plot_systems(
-    result: xr.DataTree, metric: MetricSpec | None = None, *, backend: str | None = None
+    result: xr.DataTree | Result, metric: MetricSpec | None = None, *, backend: str | None = None
 ) -> Any:
     """Plot every system's metrics for both targets, best system on top.
 
@@ -76,10 +76,10 @@ def plot_systems(
     0.625
     """
     name = backend_name(backend)
-    check_result(result)
-    metrics = chosen_metrics(result, metric)
+    own = Result.of(result)
+    metrics = chosen_metrics(own, metric)
     rows = xr.concat(
-        [_forest_rows(result, one) for one in metrics],
+        [_forest_rows(own, one) for one in metrics],
         dim=xr.DataArray([one.label for one in metrics], dims="metric", name="metric"),
     )
     order = np.argsort(rows["mean"].isel(metric=0).sel(target="questions").values, kind="stable")
@@ -102,22 +102,22 @@ def plot_systems(
     )  # fmt: skip
     label_axes(plot, [estimand(one) for one in metrics], None)
     add_legend(plot, "target", TARGET_NAMES, "target")
-    kind = interval_name(float(result.attrs["ci_prob"]), str(result.attrs["ci_kind"]))
+    kind = interval_name(own.ci_prob, own.ci_kind)
     return finish(
         plot, "Systems", f"Marker: posterior mean. Thin line: {kind}. Thick line: central 50%."
     )
 
 
-def _forest_rows(result: xr.DataTree, metric: Metric) -> xr.Dataset:
+def _forest_rows(result: Result, metric: Metric) -> xr.Dataset:
     """Mean, interval and central half of one metric, dims (system, target)."""
-    statistics = metric_values(statistics_of(result), metric)
+    statistics = metric_values(result.statistics, metric)
     statistics = statistics.drop_vars(["k", "tau"], errors="ignore")
-    if "closed_form_quantiles" in result.children:
-        quantiles = result["closed_form_quantiles"].to_dataset()
-        half = metric_values(quantiles, metric).sel(quantile=_HALF, method="nearest")
+    if result.has("closed_form_quantiles"):
+        half = metric_values(result.group("closed_form_quantiles"), metric).sel(
+            quantile=_HALF, method="nearest"
+        )
     else:
-        draws = metric_values(result["posterior"].to_dataset(), metric)
-        half = draws.quantile(_HALF, dim=("chain", "draw"))
+        half = result.draws(metric).quantile(_HALF, dim=("chain", "draw"))
     half = half.drop_vars(["k", "tau"], errors="ignore")
     found = {
         each: statistics.sel(statistic=each, drop=True) for each in ("mean", "ci_lower", "ci_upper")

@@ -1,16 +1,14 @@
 """Results as tables: a row per system, metric and target, or per category."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk.metrics.grid import parse
-from bayesatk.results.schema import TARGETS, check_result, metric_grid, metric_values
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 
-def table(result: xr.DataTree) -> pd.DataFrame:
+def table(result: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate a result: one row per system, target and metric that was asked for.
 
     Parameters
@@ -33,18 +31,16 @@ def table(result: xr.DataTree) -> pd.DataFrame:
     >>> rows.iloc[0, 2:].astype(float).round(4).tolist()
     [0.95, 0.8393]
     """
-    tree = check_result(result)
-    if "system" not in tree["posterior"].dims:
+    own = Result.of(result)
+    if "system" not in own.posterior.dims:
         raise ValueError(
             "result must have its dimension of systems to be tabulated; bayesatk.one_system takes "
             "it away. Tabulate the whole result."
         )
-    statistics = statistics_of(tree)
-    systems = tree["posterior"].to_dataset()["system"].values
     rows = []
-    for system in systems:
-        for metric in parse(str(tree.attrs["metrics"])):
-            values = metric_values(statistics, metric).sel(system=system)
+    for system in own.systems:
+        for metric in own.metrics:
+            values = metric_values(own.statistics, metric).sel(system=system)
             for target in TARGETS:
                 cells = values.sel(target=target)
                 numbers = {
@@ -55,7 +51,7 @@ def table(result: xr.DataTree) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def category_table(result: xr.DataTree) -> pd.DataFrame:
+def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the probability that a trial reaches each category's score, or a better one.
 
     Parameters
@@ -78,9 +74,9 @@ def category_table(result: xr.DataTree) -> pd.DataFrame:
     >>> rows[["category", "mean"]].round(4).values.tolist()  # (1 + 1)/7, (1 + 1 + 2 + 1)/7
     [['a', 0.2857], ['b', 0.7143], ['c', 1.0]]
     """
-    tree = check_result(result)
-    statistics = statistics_of(tree, ["reach_probability"])
-    scores = tree["constant_data"].to_dataset().get("category_score")
+    own = Result.of(result)
+    statistics = own.statistics
+    scores = own.group("constant_data").get("category_score")
     if scores is None:
         raise ValueError(
             "result must be of scored categories; it is of right and wrong. There pass@1 is the "
@@ -103,22 +99,3 @@ def category_table(result: xr.DataTree) -> pd.DataFrame:
                     numbers = {one: float(cells.sel(statistic=one)) for one in certain}
                 rows.append(row | numbers)
     return pd.DataFrame(rows)
-
-
-def statistics_of(tree: xr.DataTree, more: Sequence[str] = ()) -> xr.Dataset:
-    """Return exact statistics if the result has them, else those of its draws."""
-    if "closed_form" in tree.children:
-        return tree["closed_form"].to_dataset()
-    tail = 0.5 * (1.0 - float(tree.attrs["ci_prob"]))
-    draws = tree["posterior"].to_dataset()
-    names = [*(family.variable for family in metric_grid(tree).families), *more]
-    draws = draws[[name for name in names if name in draws]]
-    sample = ("chain", "draw")
-    ends = draws.quantile([tail, 1.0 - tail], dim=sample)
-    parts = {
-        "mean": draws.mean(sample),
-        "sd": draws.std(sample, ddof=1),
-        "ci_lower": ends.isel(quantile=0, drop=True),
-        "ci_upper": ends.isel(quantile=1, drop=True),
-    }
-    return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
