@@ -1,7 +1,7 @@
 """Which prior a model gets: the one given, checked, or its default; weaker ones; as plain data."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from bayesatk.priors import (
@@ -43,7 +43,7 @@ def power_scaled(prior: Prior, power: float) -> Prior:
     if isinstance(prior, BetaPrior):
         return BetaPrior(prior.alpha * power, prior.beta * power)
     mean, icc = ((a * power, b * power) for a, b in (prior.mean, prior.icc))
-    return HyperPrior(mean, icc)
+    return replace(prior, mean=mean, icc=icc)
 
 
 def weaker_categories(prior: CategoryPrior, power: float) -> CategoryPrior:

@@ -1,7 +1,8 @@
 """Priors: definitions shared by the closed forms and the PyMC models."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import real_number, whole_number
 
 Pooling = Literal["none", "partial", "complete"]
+FAMILIES = ("beta", "inflated", "mixture")  # shapes of the difficulty distribution
+Families = Any  # what `family_probabilities` takes
 INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
 _MOST = 1e12  # of a Dirichlet parameter
 
@@ -38,8 +41,16 @@ class BetaPrior:
 class HyperPrior:
     """Prior of the difficulty distribution, for pooling partial.
 
-    Questions have ``p ~ Beta`` with mean ``m`` and intraclass correlation ``icc = 1/(alpha + beta
-    + 1)``; a priori ``m ~ Beta(*mean)`` and ``icc ~ Beta(*icc)``.
+    A difficulty family says what shape the success probabilities of questions have:
+
+    * ``"beta"``: ``p ~ Beta`` with mean ``m`` and intraclass correlation ``icc = 1/(alpha + beta +
+      1)``; a priori ``m ~ Beta(*mean)`` and ``icc ~ Beta(*icc)``.
+    * ``"inflated"``: the same, but a share of the questions is never solved (p = 0) and a share
+      always (p = 1): ``(never, always, Beta) ~ Dirichlet(*atoms)``.
+    * ``"mixture"``: two such Betas, independent a priori and told apart by their means, the lower
+      one with share ``~ Beta(*share)``.
+
+    Several families are averaged: a posteriori each has the probability that its evidence gives it.
 
     Parameters
     ----------
@@ -47,15 +58,27 @@ class HyperPrior:
         Beta parameters. ``icc=(a, -a)``, a > 0, is the improper density ``icc^(a-1)
         (1-icc)^(-a-1)``: with a uniform mean ``(alpha + beta)^(-2-a)``. Bayesian Data Analysis (3rd
         ed., eq. 5.9) uses a = 1/2.
+    families : sequence of str, or mapping {family: prior probability}, optional
+        Default: all three, equally probable; the Beta alone where ``icc`` is improper, since only
+        proper priors have evidence. `bayesatk.evaluate` takes it as ``difficulty=`` as well.
+    atoms : (float, float, float)
+        Dirichlet parameters of the shares of questions never solved, always solved, and neither.
+    share : (float, float)
+        Beta parameters of the share of the lower Beta of a mixture.
 
     Examples
     --------
     >>> HyperPrior().proper, HyperPrior.bda3().proper
     (True, False)
+    >>> HyperPrior(families={"beta": 3, "inflated": 1}).families
+    (('beta', 0.75), ('inflated', 0.25))
     """
 
     mean: tuple[float, float] = (1.0, 1.0)
     icc: tuple[float, float] = (1.0, 1.0)
+    families: Families = None
+    atoms: tuple[float, float, float] = INFLATION
+    share: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
         for name, values in (("mean", self.mean), ("icc", self.icc)):
@@ -65,6 +88,21 @@ class HyperPrior:
                     "uniform; HyperPrior.bda3() is the improper prior of the book, (a, -a) for the "
                     "icc one of its kind."
                 )
+        for name, size in (("atoms", 3), ("share", 2)):
+            found = _concentration(getattr(self, name), name)
+            if not isinstance(found, tuple) or len(found) != size:
+                raise ValueError(
+                    f"prior: {name} must be {size} parameters > 0; got {getattr(self, name)!r:.80}."
+                )
+            object.__setattr__(self, name, found)
+        default = FAMILIES if self.proper else FAMILIES[:1]
+        families = family_probabilities(default if self.families is None else self.families)
+        if not self.proper and families != (("beta", 1.0),):
+            raise ValueError(
+                "difficulty must be 'beta' under an improper prior, which has no evidence to weigh "
+                f"families by; got {', '.join(name for name, _ in families)}."
+            )
+        object.__setattr__(self, "families", families)
 
     @classmethod
     def bda3(cls) -> "HyperPrior":
@@ -75,6 +113,62 @@ class HyperPrior:
     def proper(self) -> bool:
         """Whether the prior integrates to one."""
         return self.icc[1] > 0
+
+    @property
+    def family_prior(self) -> dict[str, float]:
+        """Prior probability of each family that has any."""
+        return dict(self.families)
+
+    def of_family(self, name: str) -> "HyperPrior":
+        """Return the prior with one family only.
+
+        Examples
+        --------
+        >>> HyperPrior().of_family("inflated").family_prior
+        {'inflated': 1.0}
+        """
+        return replace(self, families=name)
+
+
+def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:
+    """Return difficulty families with their prior probabilities, in one order.
+
+    Parameters
+    ----------
+    difficulty : str, sequence of str, or mapping {family: prior probability}
+        ``"averaged"`` is all families, equally probable.
+
+    Examples
+    --------
+    >>> family_probabilities("averaged") == family_probabilities(FAMILIES)
+    True
+    >>> family_probabilities(["inflated", "beta"])
+    (('beta', 0.5), ('inflated', 0.5))
+    """
+    if isinstance(difficulty, str):
+        names: list[object] = list(FAMILIES) if difficulty == "averaged" else [difficulty]
+        weights: list[object] = [1.0] * len(names)
+    elif isinstance(difficulty, Mapping):
+        names, weights = list(difficulty), list(difficulty.values())
+    elif isinstance(difficulty, Sequence):
+        pairs = [one if isinstance(one, tuple | list) else (one, 1.0) for one in difficulty]
+        names, weights = ([pair[i] for pair in pairs] for i in (0, 1))
+    else:
+        names, weights = [difficulty], [1.0]
+    unknown = [name for name in names if name not in FAMILIES]
+    if unknown or not names or len(set(names)) < len(names):
+        raise ValueError(
+            f"difficulty must be 'averaged', or one or several different of {', '.join(FAMILIES)}; "
+            f"got {difficulty!r:.80}."
+        )
+    numbers = np.array([real_number("difficulty", one) for one in weights])
+    if not np.isfinite(numbers).all() or (numbers < 0.0).any() or not numbers.sum() > 0.0:
+        raise ValueError(
+            "difficulty: prior probabilities of families must be finite, >= 0 and not all 0; got "
+            f"{difficulty!r:.80}."
+        )
+    found = dict(zip(names, (numbers / numbers.sum()).tolist(), strict=True))
+    return tuple((name, found[name]) for name in FAMILIES if found.get(name, 0.0) > 0.0)
 
 
 def _are_beta(values: object, improper: bool) -> bool:
