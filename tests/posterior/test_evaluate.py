@@ -207,10 +207,10 @@ def test_many_questions_are_drawn_as_sums() -> None:
 def test_note_when_the_flat_prior_would_mislead() -> None:
     rng = np.random.default_rng(0)
     fit = bk.evaluate((rng.binomial(1, 0.904, 1000), 1), "pass@1", rng=1)
-    (note,) = bk.results.schema.notes(fit)
+    (note,) = bk.results.notes(fit)
     assert "flat prior per question" in note
     quiet = bk.evaluate((rng.binomial(64, 0.5, 20), 64), "pass@1", rng=1)
-    assert bk.results.schema.notes(quiet) == []
+    assert bk.results.notes(quiet) == []
 
 
 def test_arviz_works_on_it(fit) -> None:
