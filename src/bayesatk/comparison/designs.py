@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import real_number
+from bayesatk._tools.arguments import Argument, ArgumentError, real_number
 from bayesatk.core.category_planning import category_design
 from bayesatk.core.planning import design
 from bayesatk.data.answers import Ballots, possible
@@ -100,7 +100,10 @@ def _checked_scores(scores: object) -> list[float]:
 
 def _check_systems(systems: int) -> None:
     if systems > 2:
-        raise ValueError(f"source must be of one system or two; got {systems}. Select them.")
+        raise ArgumentError(
+            Argument("source"),
+            f" must be of one system or two; got {systems}. Plan for two at a time.",
+        )
 
 
 def _one(

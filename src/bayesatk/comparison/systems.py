@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import Argument, ArgumentError
 from bayesatk._tools.progress import track
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.contest import Contest
@@ -116,14 +117,18 @@ def compare(
     """
     own = Result.of(fit)
     if not rope >= 0.0:
-        raise ValueError(f"rope must be 0 or more (the half-width of no difference); got {rope}.")
+        rule = f" must be 0 or more (the half-width of no difference); got {rope}."
+        raise ArgumentError(Argument("rope"), rule)
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
     generator, seed = resolve_rng(rng)
     settings = Settings(own.ci_prob, own.ci_kind, float(rope))
     trials = own.trials
     if len(trials) < 2:
-        raise ValueError("fit must hold at least two systems to compare; got one.")
+        raise ArgumentError(
+            Argument("fit"), " must hold at least two systems to compare; got one. Name them: ",
+            Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
+        )  # fmt: skip
     tried = trials > 0
     # In an order that their names and columns have no part in; the caller's comes back last.
     keys = data_keys(own, Part.whole(own))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import Argument
 from bayesatk.data.columns import Columns, labels
 from bayesatk.data.encoding import Table
 from bayesatk.data.validation import OutcomeError, Scores, check_counts, check_trials, shown
@@ -61,16 +62,16 @@ def _whole(table: Columns, role: str) -> NDArray[np.int64]:
         row = next(row for row, value in enumerate(values) if isinstance(value, bool))
         raise OutcomeError(
             f"column {table.roles[role]!r} must hold whole numbers >= 0; {table.place(row)} has "
-            f"{values[row]}. Correct it, or name another column: bayesatk.tally(data, "
-            f"columns={{{role!r}: ...}})."
-        )
+            f"{values[row]}. Correct it, or name another column: ",
+            Argument("columns", {role: ...}, "tally"), ".",
+        )  # fmt: skip
     if isinstance(values, Sequence) and any(isinstance(value, str) for value in values):
         for row, value in enumerate(values):
             if not (isinstance(value, str) and _WHOLE.fullmatch(value)):
                 raise OutcomeError(
                     f"column {table.roles[role]!r} must hold whole numbers >= 0; "
-                    f"{table.place(row)} has {shown(value)}. Correct it, or name another column: "
-                    f"bayesatk.tally(data, columns={{{role!r}: ...}})."
-                )
+                    f"{table.place(row)} has {shown(value)}. Correct it, or name another column: ",
+                    Argument("columns", {role: ...}, "tally"), ".",
+                )  # fmt: skip
         values = [int(value.split(".")[0]) for value in values]
     return check_counts(values, f"column {table.roles[role]!r}")

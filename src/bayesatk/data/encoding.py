@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import Argument
 from bayesatk.data.answers import Answers
 from bayesatk.data.validation import (
     OutcomeError as OutcomeError,
@@ -110,17 +111,15 @@ def _encode_one(value: Any, known: Mapping[Any, int]) -> int:
 def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
     """Return the error for an outcome that no score covers."""
     allowed = ", ".join(shown(label) for label in scores)
-    known = "".join(f"{shown(label)}: {score:g}, " for label, score in scores.items())
-    remedy = (
-        "Score every outcome that may occur: "
-        f"bayesatk.tally(data, scores={{{known}{shown(value)}: ...}})."
-        if is_category(value) and value not in (math.inf, -math.inf)
-        else "Write every outcome as text, a number or true/false."
-    )
+    remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
+    if is_category(value) and value not in (math.inf, -math.inf):
+        every = Argument("scores", {**scores, value: ...}, "tally")
+        remedy = ("Score every outcome that may occur: ", every, ".")
     return OutcomeError(
-        f"outcome {shown(value)} at {where} is not one of {allowed}. {remedy} Write an unknown or "
-        "failed one as None, and use bayesatk.tally(data, missing='ignore')."
-    )
+        f"outcome {shown(value)} at {where} is not one of {allowed}. ", *remedy,
+        " Write an unknown or failed one as None, and use ",
+        Argument("missing", "ignore", "tally"), ".",
+    )  # fmt: skip
 
 
 def read_nested(data: object, scores: Scores, within: str = "") -> Table:

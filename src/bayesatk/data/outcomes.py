@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import Argument
 from bayesatk.data import encoding, labelled, tables
 from bayesatk.data.answer_arrays import read_answers
 from bayesatk.data.answers import AnswerRules, Answers, check_rules
@@ -99,8 +100,9 @@ class Outcomes:
         if not self.binary:
             raise OutcomeError(
                 "data must have two categories, scored 0 and 1, for a metric of successes; got "
-                f"scores {scores.tolist()}. Say which succeed, as in success='score >= 0.5' or "
-                "bayesatk.tally(data).with_success('score >= 0.5')."
+                f"scores {scores.tolist()}. Say which succeed, as in ",
+                Argument("success", "score >= 0.5"),
+                " or bayesatk.tally(data).with_success('score >= 0.5').",
             )
         correct = self.dataset["count"].isel(category=int(np.argmax(scores)), drop=True)
         return correct.rename("successes")
@@ -325,17 +327,18 @@ def finish(
     if missing == "error" or (missing == "wrong" and unrun):
         where = f"system {table.systems[first[0]]!r}, question {table.questions[first[1]]!r}"
         what = "has no trials" if absent[first] else f"has {table.missing[first]} missing outcomes"
+        ignored, wrong = (Argument("missing", each, "tally") for each in ("ignore", "wrong"))
         remedy = (
-            "Say what they mean: bayesatk.tally(data, missing='ignore') leaves them out, "
-            "bayesatk.tally(data, missing='wrong') counts them as the lowest score."
+            ("Say what they mean: ", ignored, " leaves them out, ", wrong,
+             " counts them as the lowest score.")
             if missing == "error"
-            else "Nobody knows how many trials to count as wrong. Use bayesatk.tally(data, "
-            "missing='ignore'), or give the missing outcomes as None."
-        )
+            else ("Nobody knows how many trials to count as wrong. Use ", ignored,
+                  ", or give the missing outcomes as None.")
+        )  # fmt: skip
         raise OutcomeError(
             f"missing: {where} {what} ({lacking} missing outcomes and {unrun} questions never run "
-            f"in all). {remedy}"
-        )
+            "in all). ", *remedy,
+        )  # fmt: skip
     count, answers = table.count.copy(), table.answers
     if missing == "wrong":
         count[..., int(np.argmin(list(scale.values())))] += table.missing

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import Argument, ArgumentError
 from bayesatk.metrics.families import FAMILIES as FAMILIES
 from bayesatk.metrics.families import Family as Family
 from bayesatk.metrics.families import Metric as Metric
@@ -90,11 +91,12 @@ def check_judged(
             )
     voted = [one.label for one in metrics if one.family.on_answers]
     if voted and pooling != "none":
-        raise ValueError(
-            f"pooling must be 'none' for {', '.join(voted)}; got {pooling!r}. Answers differ from "
-            "question to question, so there is nothing to pool: pass pooling='none', and ask for "
-            "other metrics on their own where they should be pooled."
-        )
+        raise ArgumentError(
+            Argument("pooling"),
+            f" must be 'none' for {', '.join(voted)}; got {pooling!r}. Answers differ from "
+            "question to question, so there is nothing to pool: pass ", Argument("pooling", "none"),
+            ", and ask for other metrics on their own where they should be pooled.",
+        )  # fmt: skip
     other = [one.label for one in metrics if one.family.category is None]
     if prior_trials and other:
         raise ValueError(

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import Argument, ArgumentError
 from bayesatk.core.categorical import category_finite
 from bayesatk.core.dirichlet import DirichletHyper
 from bayesatk.core.laws import finite
@@ -144,12 +145,12 @@ class Analysis:
     ) -> tuple[list[int], SystemPosterior]:
         request, answers = self._request, outcomes.answers
         if answers is None:
-            raise ValueError(
-                "plurality@k is a vote between answers, and the data have none. Use "
-                "bayesatk.tally(data, answers=...), or name the column of a table: "
-                "bayesatk.tally(data, columns={'answer': ...}). The strict majority of right marks "
-                "is 'maj@k'."
-            )
+            raise ArgumentError(
+                "plurality@k is a vote between answers, and the data have none. Use ",
+                Argument("answers", ..., "tally"), ", or name the column of a table: ",
+                Argument("columns", {"answer": ...}, "tally"),
+                ". The strict majority of right marks is 'maj@k'.",
+            )  # fmt: skip
         metrics = list(request.grid)
         ks = [metrics[i].k for i in request.voted]
         ballots = answers.of(index)
