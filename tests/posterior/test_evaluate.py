@@ -204,13 +204,15 @@ def test_many_questions_are_drawn_as_sums() -> None:
         assert np.corrcoef(first, second)[0, 1] > 0.3
 
 
-def test_note_when_the_flat_prior_would_mislead() -> None:
+def test_the_flat_prior_is_spoken_of_where_it_was_asked_for() -> None:
     rng = np.random.default_rng(0)
-    fit = bk.evaluate((rng.binomial(1, 0.904, 1000), 1), "pass@1", rng=1)
-    (note,) = bk.results.notes(fit)
-    assert "flat prior per question" in note
-    quiet = bk.evaluate((rng.binomial(64, 0.5, 20), 64), "pass@1", rng=1)
-    assert bk.results.notes(quiet) == []
+    data = bk.tally(rng.binomial(1, 0.904, 1000), trials=1)
+    assert bk.results.notes(bk.evaluate(data, "pass@1", draws=10, rng=1)) == []
+    (note,) = bk.results.notes(bk.evaluate(data, "pass@1", pooling="none", draws=10, rng=1))
+    assert "independent prior per question" in note
+    assert "lies outside its interval" in note
+    many = bk.tally(rng.binomial(64, 0.5, 20), trials=64)
+    assert bk.results.notes(bk.evaluate(many, "pass@1", pooling="none", draws=10, rng=1)) == []
 
 
 def test_arviz_works_on_it(fit) -> None:

@@ -87,6 +87,13 @@ def check_plan(files: list[str] | None, difficulty: list[str] | None, **_: Any) 
     pairs(difficulty, "--difficulty")
 
 
+def check_report(files: list[str] | None, **_: Any) -> None:
+    """Refuse a report that could not be drawn, before anything is computed."""
+    from bayesatk.reporting.pictures import check_matplotlib
+
+    check_matplotlib()
+
+
 def published_baseline(
     p: float | dict[int, int],
     questions: int | None,

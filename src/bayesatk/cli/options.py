@@ -38,8 +38,13 @@ Output = Annotated[
     ),
 ]
 Rope = Annotated[float, typer.Option(help="Half-width of no difference.")]
+DEFAULT_T = 10.0
 Configurations = Annotated[
     float, typer.Option("--t", "-t", help="Configurations tried (prompts, seeds).")
+]
+ConfigurationsOfReport = Annotated[
+    float | None,
+    typer.Option("--t", "-t", help="Configurations tried, for --guess; default: 10."),
 ]
 
 

@@ -5,6 +5,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bayesatk._tools.words import probability_words
+
 _PIPE = 160
 TARGETS = {"questions": "these", "population": "like these", "": ""}
 
@@ -150,9 +152,9 @@ def print_baseline(console: Console, result: Any) -> None:
             f"{row['observed_accuracy']:.3f}",
             f"{row['expected_best']:.3f}",
             f"{row['p_value']:.2g}",
-            f"{row['prob_exceeds_questions']:.3f}",
-            f"{row['prob_exceeds_population']:.3f}",
-            f"{row['prob_beats']:.3f}",
+            probability_words(row["prob_exceeds_questions"]),
+            probability_words(row["prob_exceeds_population"]),
+            probability_words(row["prob_beats"], row["prob_beats_error"]),
             f"{row['selected_mean']:.3f}",
         )
     console.print(grid, markup=False)
@@ -192,7 +194,7 @@ def print_comparison(console: Console, result: Any) -> None:
             f"{row['mean']:+.3f}",
             f"{row['sd']:.3f}",
             f"[{row['ci_lower']:+.3f}, {row['ci_upper']:+.3f}]",
-            ">0.999" if row["prob_greater"] >= 0.9995 else f"{row['prob_greater']:.3f}",
+            probability_words(row["prob_greater"], row["monte_carlo_error"]),
         )
     console.print(grid, markup=False)
     for sentence in frame.loc[frame["target"] == "population", "sentence"]:

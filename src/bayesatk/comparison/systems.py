@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import Argument, ArgumentError
 from bayesatk._tools.progress import track
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.words import probability_words
 from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.question_values import Part, Posteriors, data_keys
@@ -268,16 +269,20 @@ _WHERE = {"questions": "on these questions", "population": "on questions like th
 
 def _sentence(row: dict[str, Any], leads: bool, ci_prob: float) -> str:
     """Say who is ahead, by how much and how surely; nobody who does not lead on these questions."""
-    sure = row["prob_greater"]
+    sure, error = row["prob_greater"], row["monte_carlo_error"]
     verdict = (
         "cannot be separated from" if sure < 0.9 or not leads else
         "is ahead of" if sure >= 0.975 else "is probably ahead of"
     )  # fmt: skip
     tie = row["prob_tie"]
-    tied = f", P(tie) {'> 0.999' if tie >= 0.9995 else f'= {tie:.3f}'}" if tie >= 0.0005 else ""
+    tied = f", P(tie) {_equal(probability_words(tie, error))}" if tie >= 0.0005 else ""
     return (
         f"{row['system']} {verdict} {row['other']} in {row['metric']} "
         f"{_WHERE[row['target']]}: {row['mean']:+.3f} "
         f"({100 * ci_prob:g}% interval {row['ci_lower']:+.3f} to {row['ci_upper']:+.3f}), "
-        f"P(better) {'> 0.999' if sure >= 0.9995 else f'= {sure:.3f}'}{tied}."
+        f"P(better) {_equal(probability_words(sure, error))}{tied}."
     )
+
+
+def _equal(words: str) -> str:
+    return words if words[0] in "<>" else f"= {words}"

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.words import probability_words
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.results.citations import citations
@@ -238,12 +239,16 @@ def presentable(frame: pd.DataFrame) -> pd.DataFrame:
     {'mean': '0.512', 'interval': '[0.400, 0.610]'}
     """
     columns: dict[str, list[str]] = {}
+    error = frame.get("monte_carlo_error")
     for name in frame.columns:
         stem = str(name).removesuffix("_lower")
         if str(name).endswith("_lower") and f"{stem}_upper" in frame:
             ends = zip(frame[name], frame[f"{stem}_upper"], strict=True)
             label = "interval" if stem == "ci" else f"{stem} interval".replace("_", " ")
             columns[label] = [f"[{_rounded(low)}, {_rounded(high)}]" for low, high in ends]
+        elif str(name).startswith("prob_") and error is not None:
+            pairs = zip(frame[name], error, strict=True)
+            columns[str(name).replace("_", " ")] = [probability_words(*each) for each in pairs]
         elif not str(name).endswith("_upper") and name not in _LEFT_OUT:
             columns[str(name).replace("_", " ")] = [_rounded(value) for value in frame[name]]
     kept = {name: cells for name, cells in columns.items() if any(cells)}

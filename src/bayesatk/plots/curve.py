@@ -45,6 +45,7 @@ def plot_curve(
         From `bayesatk.evaluate` or `bayesatk.sample`.
     metric : str
         Which curve: ``"pass@"``, ``"pass^"``, ``"maj@"``, ...; ``"g-pass@:0.5"`` names a tau.
+        ``"pass@4"`` is the same curve as ``"pass@"``.
     target : {"questions", "population"}, optional
         One panel instead of two.
     backend : {"matplotlib", "plotly", "bokeh"}, optional

@@ -83,7 +83,8 @@ def plot_difference(
     draw_rows(plot, rows, height, name)
     plot.map(
         _probability, "probability", data=rows["prob_greater"].to_dataset(name="value"), y=height,
-        ignore_aes={"color"}, x=high, backend=name, size=9 if name == "matplotlib" else 12,
+        error=rows["monte_carlo_error"], ignore_aes={"color"}, x=high, backend=name,
+        size=9 if name == "matplotlib" else 12,
     )  # fmt: skip
     _reference(plot, rope)
     set_panels(
@@ -121,7 +122,7 @@ def _difference_rows(compared: Result, metrics: list[Metric], target: str) -> xr
     pairs.sort(key=lambda pair: first[pair])
     i, j = (xr.DataArray(list(each), dims="pair") for each in zip(*pairs, strict=True))
     found = values.isel(system=i, other=j).drop_vars(["system", "other"])
-    wanted = ("mean", "ci_lower", "ci_upper", "prob_greater")
+    wanted = ("mean", "ci_lower", "ci_upper", "prob_greater", "monte_carlo_error")
     rows = xr.Dataset({each: found.sel(contrast=each, drop=True) for each in wanted})
     systems = shortened(dataset["system"].values.tolist(), 22)
     labels = [f"{systems[a]} − {systems[b]}" for a, b in pairs]  # noqa: RUF001
@@ -136,10 +137,10 @@ def _difference_limits(rows: xr.Dataset, rope: float) -> tuple[float, float]:
 
 
 def _probability(
-    da: xr.DataArray, target: Any, y: xr.DataArray, backend: str, **kwargs: Any
+    da: xr.DataArray, target: Any, y: xr.DataArray, error: xr.DataArray, backend: str, **kwargs: Any
 ) -> Any:
     """Write P(better) to the right of the intervals."""
-    text = markup(f"P {probability_text(float(da))}", backend)
+    text = markup(f"P {probability_text(float(da), float(error))}", backend)
     return az.visuals.annotate_xy(
         da, target, text=text, y=float(y), color=DARK, horizontal_align="left", **kwargs
     )

@@ -60,7 +60,7 @@ def plot_systems(
 
     Notes
     -----
-    Thin lines are the result's interval, thick ones the central half of the distribution: exact
+    Thin lines are the result's interval, pale bars the central half of the distribution: exact
     for a closed form, of the draws for a sampled result. Systems are in the order of their means of
     the first metric on these questions.
 
@@ -104,7 +104,7 @@ def plot_systems(
     add_legend(plot, "target", TARGET_NAMES, "target")
     kind = interval_name(own.ci_prob, own.ci_kind)
     return finish(
-        plot, "Systems", f"Marker: posterior mean. Thin line: {kind}. Thick line: central 50%."
+        plot, "Systems", f"Marker: posterior mean. Thin line: {kind}. Pale bar: central 50%."
     )
 
 
@@ -142,18 +142,24 @@ def open_rows(
 
 
 def draw_rows(plot: Any, rows: xr.Dataset, y: xr.DataArray, backend: str) -> None:
-    """Draw thin intervals, thick halves and means at the height of each row."""
+    """Draw thin intervals, pale thick halves and means at the height of each row."""
     for label, ends, width in (
         ("interval", ("ci_lower", "ci_upper"), 1.3),
-        ("half", ("half_0", "half_1"), 4.0),
+        ("half", ("half_0", "half_1"), 7.0),
     ):
         if ends[0] in rows:
             data = xr.concat([rows[end] for end in ends], dim="end").to_dataset(name="value")
-            style = {"linestyle", "marker"} if label == "half" else {"marker"}
-            plot.map(_line_at, label, data=data, y=y, ignore_aes=style & plot.aes_set, width=width)
+            ignored, alpha, ends_at = {"marker"}, 1.0, {}
+            if label == "half":  # pale and behind the mean: one bar, however short
+                ignored, alpha = {"linestyle", "marker"}, 0.4
+                ends_at = {"solid_capstyle": "butt"} if backend == "matplotlib" else {}
+            plot.map(
+                _line_at, label, data=data, y=y, ignore_aes=ignored & plot.aes_set, width=width,
+                alpha=alpha, **ends_at,
+            )  # fmt: skip
     plot.map(
         _point_at, "mean", data=rows["mean"].to_dataset(name="value"), y=y,
-        ignore_aes={"linestyle"} & plot.aes_set, size=marker_size(backend, 45.0), width=1.2,
+        ignore_aes={"linestyle"} & plot.aes_set, size=marker_size(backend, 32.0), width=0.5,
     )  # fmt: skip
 
 
@@ -164,7 +170,6 @@ def _line_at(da: xr.DataArray, target: Any, y: xr.DataArray, **kwargs: Any) -> A
 def _point_at(
     da: xr.DataArray, target: Any, y: xr.DataArray, color: str = COLORS[0], **kwargs: Any
 ) -> Any:
-    """Draw a mean with a white edge, to be seen on the thick line."""
     return az.visuals.scatter_x(
-        np.atleast_1d(da.values), target, y=float(y), facecolor=color, edgecolor="#ffffff", **kwargs
+        np.atleast_1d(da.values), target, y=float(y), facecolor=color, edgecolor=color, **kwargs
     )

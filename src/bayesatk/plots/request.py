@@ -33,11 +33,13 @@ def chosen_curve(result: Result, metric: str) -> list[Metric]:
     ----------
     result : Result
     metric : str
-        As in ``"pass@"``; ``"g-pass@:0.5"`` names a tau.
+        As in ``"pass@"``; ``"g-pass@:0.5"`` names a tau. A k, as in ``"pass@4"``, has no part in
+        which curve it is.
     """
     grid = result.grid
     asked = " ".join(one.label for one in result.metrics)
-    symbol, _, tau = str(metric).strip().lower().partition(":")
+    named, _, tau = str(metric).strip().lower().partition(":")
+    symbol = named.rstrip("0123456789,")
     family = FAMILIES.get(symbol)
     remedy = f"Ask for more, as in evaluate(..., '{symbol}1,2,4,8')."
     if family is None or not family.has_k:

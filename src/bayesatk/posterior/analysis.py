@@ -24,7 +24,6 @@ from bayesatk.posterior.posteriors import system_posterior
 from bayesatk.posterior.prior_effect import (
     category_sensitivity,
     outside_note,
-    pooling_note,
     prior_sensitivity,
     proxy_note,
 )
@@ -114,7 +113,6 @@ class Analysis:
             self.estimate[i] = share @ finite(metric.credit, states.successes, states.trials)
         prior: Prior = request.prior  # type: ignore[assignment]
         self._sensitive = partial(prior_sensitivity, request.pooling, states, self._metrics, prior)
-        self._note = partial(pooling_note, request.pooling, self._name, states)
         return request.judged, system_posterior(request.pooling, states, self._metrics, prior)
 
     def _on_categories(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
@@ -176,9 +174,6 @@ class Analysis:
             return
         own = statistics[request.judged]
         statistics[request.judged, :, -1] = self._sensitive(own)
-        if not request.on_categories:
-            asked = [one for one in request.requested if not one.family.on_answers]
-            self.remarks.extend(self._note(asked, request.grid, statistics))
 
 
 def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosterior:

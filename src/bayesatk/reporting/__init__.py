@@ -14,7 +14,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import presentable, provenance, tables_of
 from bayesatk.reporting.claims import claims
 from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
-from bayesatk.reporting.pictures import pictures
+from bayesatk.reporting.pictures import check_matplotlib, pictures
 from bayesatk.results.citations import cite
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
@@ -86,6 +86,7 @@ def report(
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {path.name!r}.")
+    check_matplotlib()
     own = Result.of(result)
     environment = Environment(
         loader=PackageLoader("bayesatk", "reporting/templates"),

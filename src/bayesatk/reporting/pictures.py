@@ -32,12 +32,17 @@ class Picture:
     paper: bool
 
 
-def pictures(result: Result, verification: Verification | None, guess: object) -> list[Picture]:
-    """Draw every plot that the result has the numbers for."""
+def check_matplotlib() -> None:
+    """Refuse a report that could not be drawn, before anything is computed."""
     if find_spec("matplotlib") is None:
         raise ImportError(
             "a report needs matplotlib for its plots. Install it: pip install matplotlib."
         )
+
+
+def pictures(result: Result, verification: Verification | None, guess: object) -> list[Picture]:
+    """Draw every plot that the result has the numbers for."""
+    check_matplotlib()
     return [
         Picture(title, caption, _svg(plot), title.startswith("Ranks"))
         for title, caption, plot in _plots(result, verification, guess)

@@ -22,6 +22,7 @@ from bayesatk.metrics.grid import Metric, MetricGrid
 
 SCHEMA_VERSION = 1
 TARGETS = ("questions", "population")
+TARGET_NAMES = {"questions": "these questions", "population": "questions like these"}
 STATISTICS = (
     "estimate",
     "mean",
@@ -168,11 +169,23 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
             f"{type(result).__name__}. Read a saved one with bayesatk.load_result."
         )
     if group is not None and group not in result.children:
+        maker, what = _MAKERS.get(group, _MAKERS["posterior"])
         raise ValueError(
-            f"result must have the group {group!r}; it has {sorted(result.children)}. Closed-form "
-            "statistics come from bayesatk.evaluate, draws from either function."
+            f"result must have {what} (the group {group!r}); it has {sorted(result.children)}. "
+            f"Use the result of {maker}."
         )
     return result
+
+
+_COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
+_MAKERS = {
+    "comparison": _COMPARED,
+    "ranks": _COMPARED,
+    "tiers": _COMPARED,
+    "random_baseline": ("bayesatk.random_baseline(fit, p)", "a random baseline"),
+    "closed_form": ("bayesatk.evaluate(data, metrics)", "exact statistics"),
+    "posterior": ("bayesatk.evaluate(data, metrics), or of bayesatk.sample", "posterior draws"),
+}
 
 
 def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:

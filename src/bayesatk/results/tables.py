@@ -6,6 +6,7 @@ import xarray as xr
 
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.table_view import ResultTable
 
 
 def table(result: xr.DataTree | Result) -> pd.DataFrame:
@@ -19,7 +20,8 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``system``, ``metric``, ``target``, ``estimate`` (unbiased finite law; NaN where
+        Shown with both targets side by side and what each column means. Columns ``system``,
+        ``metric``, ``target``, ``estimate`` (unbiased finite law; NaN where
         k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, and
         for closed forms ``variance_trial`` and ``variance_question``.
 
@@ -48,7 +50,9 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
                     for name in cells["statistic"].values
                 }
                 rows.append({"system": system, "metric": metric.label, "target": target, **numbers})
-    return pd.DataFrame(rows)
+    found = ResultTable(rows)
+    found.attrs["ci_prob"] = own.ci_prob
+    return found
 
 
 def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
