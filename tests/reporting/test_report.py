@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 from html.parser import HTMLParser
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -35,7 +34,7 @@ def data():
 def fit(data):
     found = bk.evaluate(data, ["pass@1,2,4", "pass^2"], rng=1)
     found = bk.compare(found, rng=1)
-    return bk.random_baseline(found, 0.25, 10, rng=1)
+    return bk.guessing.random_baseline(found, 0.25, 10, rng=1)
 
 
 @pytest.fixture(scope="module")
@@ -235,8 +234,7 @@ def test_without_matplotlib_nothing_is_computed(monkeypatch, tmp_path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("question,outcome\na,1\nb,0\n")
     evaluated: list[object] = []
-    module = import_module("bayesatk.reporting.pictures")
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr("bayesatk._tools.installed.find_spec", lambda name: None)
     monkeypatch.setattr("bayesatk.posterior.evaluate.evaluate", evaluated.append)
     done = CliRunner().invoke(app, ["report", str(path), "-o", str(tmp_path / "r.html")])
     assert done.exit_code == 2

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import bayesatk as bk
+from bayesatk.metrics.grid import parse
 from bayesatk.results import Result
 
 RUNS = {"a": [[1, 1, 0], [0, 1, 1], [0, 0, 0]], "b": [[1, 1, 1], [0, 1, 0], [1, 0, 0]]}
@@ -39,7 +40,7 @@ def test_data_metrics_and_prior_come_back(case, tmp_path) -> None:
         assert read.notes == data.notes
         assert read.systems == own.systems == ["a", "b"]
         labels = {one.label for one in own.metrics}
-        assert labels == {one.label for one in bk.metrics.grid.parse(options["metrics"])}
+        assert labels == {one.label for one in parse(options["metrics"])}
         assert own.pooling == options.get("pooling", "partial")
         assert (own.ci_prob, own.ci_kind, own.sampled) == (0.8, "hdi", False)
         assert own.size == 80
@@ -73,8 +74,8 @@ def test_functions_take_the_object_as_they_take_the_tree() -> None:
     assert one["comparison"].identical(other["comparison"])
     assert bk.comparison_table(Result.of(one)).equals(bk.comparison_table(other))
     assert bk.criticise(own, rng=1).equals(bk.criticise(fit, rng=1))
-    first, second = (bk.random_baseline(each, 0.5, rng=1) for each in (own, fit))
-    assert bk.baseline_table(Result.of(first)).equals(bk.baseline_table(second))
+    first, second = (bk.guessing.random_baseline(each, 0.5, rng=1) for each in (own, fit))
+    assert bk.guessing.baseline_table(Result.of(first)).equals(bk.guessing.baseline_table(second))
     assert bk.verify(own, own).table.equals(bk.verify(fit, fit).table)
     assert bk.provenance(own) == bk.provenance(fit)
     assert bk.cite(own) == bk.cite(fit)
@@ -100,3 +101,14 @@ def test_what_is_no_result_is_refused_by_name() -> None:
         Result.of({"posterior": 1})
     with pytest.raises(ValueError, match="'comparison'"):
         Result.of(bk.evaluate(RUNS, "bayes", draws=5, rng=1), "comparison")
+
+
+def test_the_families_of_difficulties_come_back(tmp_path) -> None:
+    fit = bk.evaluate(RUNS, "bayes", difficulty={"beta": 3, "mixture": 1}, draws=20, rng=1)
+    own = Result.of(bk.load_result(bk.save(fit, tmp_path / "fit.nc")))
+    assert own.families == {"beta": 0.75, "mixture": 0.25}
+    assert own.difficulty is not None
+    assert own.difficulty.identical(fit["difficulty"].to_dataset())
+    alone = bk.evaluate(RUNS, "bayes", pooling="none", draws=20, rng=1)
+    assert Result.of(alone).families == {}
+    assert Result.of(alone).difficulty is None

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from bayesatk._tools.installed import need_matplotlib
 from bayesatk.cli.options import Pooling, pairs, print_json, write
 from bayesatk.cli.terminal import (
     print_published_baseline,
@@ -89,9 +90,7 @@ def check_plan(files: list[str] | None, difficulty: list[str] | None, **_: Any) 
 
 def check_report(files: list[str] | None, **_: Any) -> None:
     """Refuse a report that could not be drawn, before anything is computed."""
-    from bayesatk.reporting.pictures import check_matplotlib
-
-    check_matplotlib()
+    need_matplotlib("a report")
 
 
 def published_baseline(

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bayesatk._tools.arguments import Argument, Message, source_of
+from bayesatk._tools.messages import Argument, Message, source_of
 
 # What the library calls the data or a result is a file here.
 _FILES = ("data", "fit", "source")

@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import Argument, ArgumentError, real_number
+from bayesatk._tools.arguments import real_number
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.category_planning import category_design
 from bayesatk.core.planning import design
 from bayesatk.data.answers import Ballots, possible

@@ -9,7 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from bayesatk._tools.arguments import Argument, ArgumentError, real_number, whole_number
+from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.designs import Learning, designs_of
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.schema import TARGETS
@@ -93,7 +94,7 @@ def plan(
         Probability of the interval.
     correlation : float
         Between the two systems' difficulties, in [0, 1): what the same questions for both are
-        worth. `bayesatk.build_crossed` estimates it from a pilot.
+        worth. `bayesatk.models.build_crossed` estimates it from a pilot.
     scores : sequence of float, optional
         Of stated categories: the mean of ``(mean, icc)`` is then one probability for each.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, is_missing, label_fault, shown
 
 ROLES: dict[str, tuple[str, ...]] = {

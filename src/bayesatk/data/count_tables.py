@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import Columns, labels
 from bayesatk.data.encoding import Table
 from bayesatk.data.validation import OutcomeError, Scores, check_counts, check_trials, shown

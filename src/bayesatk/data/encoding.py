@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import Answers
 from bayesatk.data.validation import (
     OutcomeError as OutcomeError,

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data import encoding, labelled, tables
 from bayesatk.data.answer_arrays import read_answers
 from bayesatk.data.answers import AnswerRules, Answers, check_rules

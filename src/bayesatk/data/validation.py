@@ -16,7 +16,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import Argument, ArgumentError, Message
+from bayesatk._tools.messages import Argument, ArgumentError, Message
 
 Scores = Mapping[Any, float]
 

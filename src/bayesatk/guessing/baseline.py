@@ -243,7 +243,7 @@ def baseline_table(result: xr.DataTree | Result) -> pd.DataFrame:
     Parameters
     ----------
     result : xarray.DataTree
-        From `bayesatk.random_baseline`.
+        From `bayesatk.guessing.random_baseline`.
 
     Returns
     -------

@@ -54,7 +54,7 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     if isinstance(result, Verification):
         return {"verification": result.table}
     own = Result.of(result)
-    found = {"results": table(own)}
+    found = {"results": pd.DataFrame(table(own))}
     if "reach_probability" in own.posterior:
         found["categories"] = category_table(own)
     if own.has("comparison"):

@@ -3,7 +3,7 @@
 from itertools import islice
 from typing import Any, BinaryIO
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.sources import Opener, Source

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import decoded, members, parse

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, parse
 from bayesatk.io.rows import Rows, Trial, digest

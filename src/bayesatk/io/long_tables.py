@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
 from bayesatk.data.columns import Columns, find_columns
 from bayesatk.data.validation import OutcomeError, Scores, shown

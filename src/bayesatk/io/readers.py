@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk._tools.arguments import Argument, File
+from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io import code_results, inspect_logs, lm_eval, tau_bench

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import (
     OutcomeError,
     is_missing,

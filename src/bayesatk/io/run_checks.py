@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesatk._tools.arguments import Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import Columns
 from bayesatk.data.encoding import Table

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaln
 
-from bayesatk._tools.arguments import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import Credit, check_k

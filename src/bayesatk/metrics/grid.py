@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.families import FAMILIES as FAMILIES
 from bayesatk.metrics.families import Family as Family
 from bayesatk.metrics.families import Metric as Metric

@@ -9,7 +9,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import possible
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.builders import Form

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.categorical import category_finite
 from bayesatk.core.dirichlet import DirichletHyper
 from bayesatk.core.laws import finite
@@ -112,8 +112,11 @@ class Analysis:
         for i, metric in zip(request.judged, self._metrics, strict=True):
             self.estimate[i] = share @ finite(metric.credit, states.successes, states.trials)
         prior: Prior = request.prior  # type: ignore[assignment]
-        self._sensitive = partial(prior_sensitivity, request.pooling, states, self._metrics, prior)
-        return request.judged, system_posterior(request.pooling, states, self._metrics, prior)
+        posterior = system_posterior(request.pooling, states, self._metrics, prior)
+        self._sensitive = partial(
+            prior_sensitivity, request.pooling, states, self._metrics, prior, posterior
+        )
+        return request.judged, posterior
 
     def _on_categories(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
         request, scores = self._request, outcomes.dataset["score"].values

@@ -10,11 +10,12 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.installed import need_matplotlib
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import presentable, provenance, tables_of
 from bayesatk.reporting.claims import claims
 from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
-from bayesatk.reporting.pictures import check_matplotlib, pictures
+from bayesatk.reporting.pictures import pictures
 from bayesatk.results.citations import cite
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
@@ -50,7 +51,7 @@ def report(
     ----------
     result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`; after `bayesatk.compare` and
-        `bayesatk.random_baseline` the page has those too.
+        `bayesatk.guessing.random_baseline` the page has those too.
     path : path
         Of the page, ``.html``; an existing file is replaced.
     data : Outcomes, optional
@@ -58,7 +59,8 @@ def report(
     verification : Verification, optional
         From `bayesatk.verify`.
     guess : optional
-        The probabilities of guessing that `bayesatk.random_baseline` was given, for its plot.
+        The probabilities of guessing that `bayesatk.guessing.random_baseline` was given, for its
+        plot.
     title : str
         Heading of the page.
 
@@ -86,7 +88,7 @@ def report(
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {path.name!r}.")
-    check_matplotlib()
+    need_matplotlib("a report")
     own = Result.of(result)
     environment = Environment(
         loader=PackageLoader("bayesatk", "reporting/templates"),

@@ -18,7 +18,7 @@ from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.prior_choice import prior_from
-from bayesatk.priors import AnswerPrior, CategoryPrior
+from bayesatk.priors import AnswerPrior, CategoryPrior, HyperPrior
 from bayesatk.results.schema import TARGETS, check_result, metric_values
 
 Array = NDArray[np.float64]
@@ -85,9 +85,14 @@ class Result:
         return self.form == "crossed"
 
     @cached_property
-    def difficulty(self) -> str:
-        """Family of the distribution of difficulties over questions."""
-        return self._text("difficulty", "beta")
+    def families(self) -> dict[str, float]:
+        """Families of the difficulty distribution with their prior probabilities."""
+        return self.prior.family_prior if isinstance(self.prior, HyperPrior) else {}
+
+    @cached_property
+    def difficulty(self) -> xr.Dataset | None:
+        """Draws of what the families have besides ``mean_p`` and ``icc``, where they have more."""
+        return self.group("difficulty") if self.has("difficulty") else None
 
     @cached_property
     def prior(self) -> Any:

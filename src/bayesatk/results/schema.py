@@ -171,7 +171,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
     if group is not None and group not in result.children:
         maker, what = _MAKERS.get(group, _MAKERS["posterior"])
         raise ValueError(
-            f"result must have {what} (the group {group!r}); it has {sorted(result.children)}. "
+            f"result must have the group {group!r}, {what}; it has {sorted(result.children)}. "
             f"Use the result of {maker}."
         )
     return result
