@@ -323,6 +323,8 @@ def test_remedies_are_options_of_the_command_line() -> None:
             ("plan", "{one}", "-m", "pass@1", "--prob-correct", "0.9"),
             "--prob-correct needs two systems, --difficulty a=0.6,0.3 --difficulty b=0.65,0.3 or",
         ),
+        (("baseline", "{one}", "--guess", "3"), "--guess must hold probabilities between 0 and 1"),
+        (("baseline", "{one}", "--guess", "0.5", "-t", "0"), "--t must be a number of at least 1"),
         (("compare", "{one}", "-m", "pass@1"), "FILE must hold at least two systems"),
         (("compare", "{one}", "-m", "pass@1"), "a=first.csv b=second.csv"),
         (("evaluate", "{one}", "-m", "plurality@2"), "pass --pooling none, and"),

@@ -13,6 +13,7 @@ _FILES = ("data", "fit", "source")
 _PARAMETERS = {
     "columns": "column",
     "metrics": "metric",
+    "n": "questions",
     "p": "guess",
     "scores": "score",
     "t": "configurations",
@@ -24,8 +25,13 @@ def options_of(command: Callable[..., Any]) -> dict[str, str]:
     found = {}
     for name, parameter in inspect.signature(command).parameters.items():
         told = getattr(parameter.annotation, "__metadata__", ())
-        flags = [flag for one in told for flag in getattr(one, "param_decls", None) or ()]
-        long = [flag for flag in flags if flag.startswith("--")]
+        # Within Annotated, Typer holds the first flag as what it calls the default.
+        flags = [
+            flag
+            for one in told
+            for flag in (getattr(one, "default", None), *(getattr(one, "param_decls", None) or ()))
+        ]
+        long = [flag for flag in flags if isinstance(flag, str) and flag.startswith("--")]
         found[name] = long[0] if long else f"--{name.replace('_', '-')}"
     return found
 
