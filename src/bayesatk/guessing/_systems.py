@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.states import States
 from bayesatk.guessing.distributions import LargestPoissonBinomial
+from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.of_result import posterior_of
 from bayesatk.priors import CrossedPrior, HyperPrior
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
-Array = NDArray[np.float64]
 _DRAWS = 4000
 
 
@@ -33,32 +33,18 @@ class System:
         successes, trials = fit.right_of_all()
         if isinstance(fit.prior, CrossedPrior):
             raise ValueError(
-                "fit must have Beta difficulties to be held against guessing; it was sampled with "
+                "fit must have Beta difficulties to be compared with guessing; it was sampled with "
                 "form='crossed'. Evaluate the same data."
             )
         return cls(successes[index], trials[index], fit, index)
 
     def prob_exceeds(self, value: float, rng: np.random.Generator) -> tuple[Array, Array]:
         """Posterior probability that the mean exceeds a value, by target, with its error."""
-        fit = self.fit
-        if fit.sampled:
-            name = next((name for name in ("bayes", "pass_at_k") if name in fit.posterior), None)
-            if name is None:
-                held = sorted(fit.posterior.data_vars, key=str)
-                raise ValueError(
-                    "a sampled result must hold the metric 'bayes' for the random baseline; it "
-                    f"has {held}. Sample it again with 'bayes' among them."
-                )
-            draws = fit.posterior[name].isel(system=self.index)
-            if "k" in draws.dims:
-                draws = draws.sel(k=1)
-            above = (draws > value).astype(float).transpose("target", "chain", "draw")
-            shares = above.values.reshape(len(TARGETS), -1)
-            return shares.mean(axis=1), _standard_error(shares)
-        posterior = posterior_of(fit, self.index, parse("bayes"))
-        questions, population = posterior.distributions()
+        if self.fit.sampled:
+            return self._share_above(value)
+        posterior = posterior_of(self.fit, self.index, parse("bayes"))
         found, error = np.zeros(2), np.zeros(2)
-        for target, exact in enumerate((questions[0], population[0])):
+        for target, (exact, *_) in enumerate(posterior.distributions()):
             if exact is not None:
                 found[target] = 1.0 - float(exact.cdf(value))
             else:
@@ -67,30 +53,44 @@ class System:
                 found[target], error[target] = shares.mean(), _standard_error(shares)[0]
         return found, error
 
+    def _share_above(self, value: float) -> tuple[Array, Array]:
+        """Share of the sampled means above a value."""
+        held = self.fit.posterior.data_vars
+        name = next((name for name in ("bayes", "pass_at_k") if name in held), None)
+        if name is None:
+            raise ValueError(
+                "a sampled result must hold the metric 'bayes' for the random baseline; it has "
+                f"{sorted(map(str, held))}. Sample it again with 'bayes' among them."
+            )
+        draws = self.fit.posterior[name].isel(system=self.index)
+        if "k" in draws.dims:
+            draws = draws.sel(k=1)
+        above = (draws > value).astype(float).transpose("target", "chain", "draw")
+        shares = above.values.reshape(len(TARGETS), -1)
+        return shares.mean(axis=1), _standard_error(shares)
+
     def prob_beats(
         self, best: LargestPoissonBinomial, rng: np.random.Generator
     ) -> tuple[float, float, float]:
         """Probabilities that a new run beats, and ties with, a new best of the guessers."""
-        runs = self.new_runs(rng)
-        counts, which = np.unique(runs, return_inverse=True)
+        counts, which = np.unique(self.new_runs(rng), return_inverse=True)
         below, same = best.cdf(counts - 1)[which], best.pmf(counts)[which]
         error = float(below.std() / np.sqrt(len(below)))
         return float(below.mean()), float(same.mean()), error
 
     def new_runs(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Posterior predictive number correct of a new run, as many trials of each question."""
-        states = States.of(self.successes, self.trials)
-        prior = self.fit.prior
+        fit, prior = self.fit, self.fit.prior
         if isinstance(prior, HyperPrior):
-            mean, icc = (self.fit.hyper(name, self.index) for name in ("mean_p", "icc"))
+            mean, icc = (fit.hyper(name, self.index) for name in ("mean_p", "icc"))
             total = (1.0 - icc) / icc
             alpha, beta = mean * total, (1.0 - mean) * total
-        elif self.fit.pooling == "complete":
-            return rng.binomial(int(self.trials.sum()), self.fit.hyper("mean_p", self.index))
+        elif fit.pooling == "complete":
+            return rng.binomial(int(self.trials.sum()), fit.hyper("mean_p", self.index))
         else:
-            size = self.fit.size
-            alpha, beta = np.full(size, prior.alpha), np.full(size, prior.beta)
+            alpha, beta = np.full(fit.size, prior.alpha), np.full(fit.size, prior.beta)
         runs = np.zeros(len(alpha), np.int64)
+        states = States.of(self.successes, self.trials)
         for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
             a, b = alpha + c, beta + (n - c)
             if n == 1:
@@ -106,7 +106,7 @@ class System:
 
 
 def _standard_error(shares: Array) -> Array:
-    """Return standard errors of shares (rows), never below that of one draw in doubt."""
+    """Return standard errors of shares (rows), never below that of one uncertain draw."""
     size = shares.shape[1]
     mean = np.clip(shares.mean(axis=1), 0.5 / size, 1.0 - 0.5 / size)
     return np.asarray(np.sqrt(mean * (1.0 - mean) / size))
