@@ -14,7 +14,7 @@ _MOST = 12  # sentences about pairs of systems; the table has them all
 
 def claims(result: Result, verification: Verification | None) -> list[str]:
     """Return what can be claimed, sentence by sentence."""
-    found = _levels(result)
+    found = _levels(result) + _beyond(result)
     if result.has("comparison"):
         found += _differences(result)
     if result.has("random_baseline"):
@@ -40,6 +40,27 @@ def _levels(result: Result) -> list[str]:
             f"{these['ci_upper']:.3f})."
         )
         found.append(text + _limits(like))
+    return found
+
+
+def _beyond(result: Result) -> list[str]:
+    """Say what the counts alone allow at the largest k beyond the trials."""
+    frame = table(result)
+    if "range_lower" not in frame:
+        return []
+    percent = f"{100 * result.ci_prob:g}%"
+    rows = frame[(frame["target"] == "population") & frame["range_lower"].notna()]
+    largest = {one.label: one.k for one in result.metrics}
+    found = []
+    for system, own in rows.groupby("system", sort=False):
+        row = own.iloc[int(own["metric"].map(largest).argmax())]
+        found.append(
+            f"{_name(system)}: {row['metric']} judges more trials than were run, and its interval "
+            "rests on the shape of difficulties that the model assumes. Over all difficulty "
+            "distributions that agree with the counts it is "
+            f"{row['range_lower']:.3f} to {row['range_upper']:.3f} on questions like these "
+            f"({percent} confidence)."
+        )
     return found
 
 

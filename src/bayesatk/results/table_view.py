@@ -10,7 +10,7 @@ from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
 _NEEDED = {"system", "metric", "target", "mean", "sd", "ci_lower", "ci_upper"}
 _MOST_ROWS = 60
-_OBSERVED = "observed"
+_OBSERVED, _RANGE = "observed", "any shape"
 
 
 class ResultTable(pd.DataFrame):
@@ -63,10 +63,17 @@ def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
         columns[heading, "mean"] = [f"{x:.3f}" for x in own["mean"]]
         columns[heading, "sd"] = [f"{x:.3f}" for x in own["sd"]]
         ends = zip(own["ci_lower"], own["ci_upper"], strict=True)
-        columns[heading, interval] = [f"[{low:.3f}, {high:.3f}]" for low, high in ends]
+        columns[heading, interval] = [_bracketed(*each) for each in ends]
+        if "range_lower" in frame:
+            ends = zip(own["range_lower"], own["range_upper"], strict=True)
+            columns[heading, _RANGE] = [_bracketed(*each) for each in ends]
     view = pd.DataFrame(columns)
     view.columns = pd.MultiIndex.from_tuples(list(columns))
     return view
+
+
+def _bracketed(low: float, high: float) -> str:
+    return "" if np.isnan(low) else f"[{low:.3f}, {high:.3f}]"
 
 
 def interval_heading(frame: pd.DataFrame) -> str:
@@ -82,6 +89,11 @@ def meanings(frame: pd.DataFrame) -> list[str]:
         found.append(
             f"{_OBSERVED}: unbiased estimate from the observed trials (k drawn without "
             "replacement); k > n where a question has fewer than k."
+        )
+    if "range_lower" in frame:
+        found.append(
+            f"{_RANGE}: where k exceeds the trials, the range over all difficulty distributions "
+            "that agree with the counts; the interval assumes a shape."
         )
     return [
         *found,

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.table_view import ResultTable
@@ -23,7 +24,10 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
         Shown with both targets side by side and what each column means. Columns ``system``,
         ``metric``, ``target``, ``estimate`` (unbiased finite law; NaN where
         k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, and
-        for closed forms ``variance_trial`` and ``variance_question``.
+        for closed forms ``variance_trial`` and ``variance_question``. Where a k exceeds the trials
+        of some question, ``range_lower`` and ``range_upper`` hold the family-free range of
+        `bayesatk.extrapolation_range` at the confidence ``ci_prob``: what can be said without the
+        shape of difficulties that the interval assumes.
 
     Examples
     --------
@@ -39,16 +43,19 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
             "result must have its dimension of systems to be tabulated; bayesatk.one_system takes "
             "it away. Tabulate the whole result."
         )
+    ranges = ranges_beyond(own, own.metrics)
     rows = []
-    for system in own.systems:
-        for metric in own.metrics:
+    for system, by_metric in zip(own.systems, ranges, strict=True):
+        for metric, bounds in zip(own.metrics, by_metric, strict=True):
             values = metric_values(own.statistics, metric).sel(system=system)
-            for target in TARGETS:
+            for target, (lower, upper) in zip(TARGETS, bounds.tolist(), strict=True):
                 cells = values.sel(target=target)
                 numbers = {
                     str(name): float(cells.sel(statistic=name))
                     for name in cells["statistic"].values
                 }
+                if not np.isnan(ranges).all():
+                    numbers |= {"range_lower": lower, "range_upper": upper}
                 rows.append({"system": system, "metric": metric.label, "target": target, **numbers})
     found = ResultTable(rows)
     found.attrs["ci_prob"] = own.ci_prob
