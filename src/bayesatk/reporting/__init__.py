@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.packages import REPORT, require
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import presentable, provenance, tables_of
 from bayesatk.metrics.grid import parse
@@ -83,6 +84,7 @@ def report(
     >>> path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
+    require(*REPORT)
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     path = Path(path)

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
@@ -37,10 +36,6 @@ def pictures(
     result: xr.DataTree, verification: Verification | None, guess: object
 ) -> list[Picture]:
     """Draw every plot that the result has the numbers for."""
-    if find_spec("matplotlib") is None:
-        raise ImportError(
-            "a report needs matplotlib for its plots. Install it: pip install matplotlib."
-        )
     return [
         Picture(title, caption, _svg(plot), title.startswith("Ranks"))
         for title, caption, plot in _plots(result, verification, guess)

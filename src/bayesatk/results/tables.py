@@ -25,6 +25,11 @@ def table(result: xr.DataTree) -> pd.DataFrame:
         k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, and
         for closed forms ``variance_trial`` and ``variance_question``.
 
+    See Also
+    --------
+    bayesatk.category_table : probability of each score.
+    bayesatk.export : tables in files.
+
     Examples
     --------
     >>> import bayesatk
