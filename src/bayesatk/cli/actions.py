@@ -150,6 +150,7 @@ def hold_against_sampler(
     """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
     from bayesatk.io.exports import as_json as tabulated
     from bayesatk.posterior.evaluate import evaluate as run
+    from bayesatk.results.result import Result
 
     show = terminal()
     fit = run(data, metric, pooling=pooling, success=success, rng=seed)
@@ -166,7 +167,7 @@ def hold_against_sampler(
         both["tables"] |= checked["tables"]
         print_json(both | {name: checked[name] for name in ("verdict", "family_error")})
     else:
-        print_verification(show, found, str(fit.attrs["metrics"]).split())
+        print_verification(show, found, [one.label for one in Result.of(fit).metrics])
     if found.verdict == "disagree":
         raise typer.Exit(DISAGREE)
 
