@@ -22,6 +22,7 @@ from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.posteriors import system_posterior
 from bayesatk.priors import CategoryPrior
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.schema import (
     TARGETS,
     metric_grid,
@@ -336,7 +337,11 @@ def _sampled_p(fit: xr.DataTree, system: int, rng: np.random.Generator) -> Array
             counts = counts + constant["prior_count"].values[system]
         return category_p(own, counts, rng)
     successes, trials = (counts[system] for counts in stored_counts(fit))
-    return success_p(own, successes, trials, rng)
+    difficulty = difficulty_draws(fit, system)
+    if difficulty is None:  # one probability for all
+        mean = own["mean_p"].transpose("chain", "draw").values.reshape(-1, 1)
+        return np.repeat(mean, len(trials), axis=1)
+    return success_p(difficulty, successes, trials, rng)
 
 
 def _votes(

@@ -7,11 +7,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.beta_binomial import beta_binomial_pmf
+from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.states import States
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.priors import CrossedPrior, HyperPrior, Prior
+from bayesatk.priors import BetaPrior, CrossedPrior, Prior
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.schema import TARGETS, stored_counts, stored_prior
 
 Array = NDArray[np.float64]
@@ -87,30 +89,41 @@ class System:
 
     def new_runs(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Posterior predictive number correct of a new run, as many trials of each question."""
-        states = States.of(self.successes, self.trials)
-        if isinstance(self.prior, HyperPrior):
-            mean, icc = self.draws("mean_p"), self.draws("icc")
-            total = (1.0 - icc) / icc
-            alpha, beta = mean * total, (1.0 - mean) * total
-        elif self.fit.attrs["pooling"] == "complete":
+        if self.fit.attrs["pooling"] == "complete":
             return rng.binomial(int(self.trials.sum()), self.draws("mean_p"))
-        else:
+        difficulty = difficulty_draws(self.fit, self.index)
+        if difficulty is None:  # a fixed prior of every question
             posterior = self.fit["posterior"]
             size = posterior.sizes["chain"] * posterior.sizes["draw"]
-            alpha, beta = np.full(size, self.prior.alpha), np.full(size, self.prior.beta)
-        runs = np.zeros(len(alpha), np.int64)
+            assert isinstance(self.prior, BetaPrior)
+            total = self.prior.alpha + self.prior.beta
+            mean = np.full(size, self.prior.alpha / total)
+            difficulty = Difficulty.of_beta(mean, np.full(size, 1.0 / (total + 1.0)))
+        states = States.of(self.successes, self.trials)
+        runs = np.zeros(len(difficulty), np.int64)
         for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
-            a, b = alpha + c, beta + (n - c)
-            if n == 1:
-                runs += rng.binomial(int(count), a / (a + b))
-            elif count <= n:
-                p = rng.beta(a[:, None], b[:, None], (len(a), int(count)))
-                runs += rng.binomial(n, p).sum(axis=1)
-            else:  # how many of these questions have 0, 1, ... right
-                pmf = np.maximum(beta_binomial_pmf(int(n), a, b), 0.0)
-                drawn = rng.multinomial(int(count), pmf / pmf.sum(axis=1, keepdims=True))
-                runs += drawn @ np.arange(n + 1)
+            split = rng.multinomial(int(count), difficulty.parts_given(c, n))
+            runs += n * split[:, -1]
+            for j in range(split.shape[1] - 2):
+                own = difficulty.alpha[:, j] + c, difficulty.beta[:, j] + (n - c)
+                runs += _new_successes(split[:, j], int(n), *own, rng)
         return runs
+
+
+def _new_successes(
+    count: NDArray[np.int64], n: int, a: Array, b: Array, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Successes of so many questions with p ~ Beta(a, b) together, n trials of each."""
+    if n == 1:
+        return rng.binomial(count, a / (a + b))
+    most = int(count.max())
+    if most <= n:
+        p = rng.beta(a[:, None], b[:, None], (len(a), most))
+        return np.asarray((rng.binomial(n, p) * (np.arange(most) < count[:, None])).sum(axis=1))
+    # how many of these questions have 0, 1, ... right
+    pmf = np.maximum(beta_binomial_pmf(n, a, b), 0.0)
+    drawn = rng.multinomial(count, pmf / pmf.sum(axis=1, keepdims=True))
+    return np.asarray(drawn @ np.arange(n + 1))
 
 
 def variable(fit: xr.DataTree, group: str, name: str) -> xr.DataArray:

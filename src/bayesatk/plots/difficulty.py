@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.plots.bands import beta_cdf_band
+from bayesatk.plots.bands import cdf_band
 from bayesatk.plots.canvas import (
     COLORS,
     DARK,
@@ -22,6 +22,7 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import shortened
 from bayesatk.plots.request import chosen_systems
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.schema import check_result, stored_counts
 
 _CDF_DRAWS = 1000
@@ -101,24 +102,22 @@ def _check_partial(result: xr.DataTree) -> None:
             else f"form={result.attrs.get('model_form')!r}"
         )
         raise ValueError(
-            "result must have a Beta distribution of difficulties over questions; got "
+            "result must have a distribution of difficulties over questions; got "
             f"{what}. Pass pooling='partial' and outcomes of right and wrong."
         )
 
 
 def _fitted(result: xr.DataTree, systems: list[Any]) -> xr.Dataset:
     """Band and median of the cdf over a grid of p, by system."""
-    posterior = result["posterior"].to_dataset()[["mean_p", "icc"]].sel(system=systems)
-    draws = posterior.stack(sample=("chain", "draw"))
-    every = max(1, draws.sizes["sample"] // _CDF_DRAWS)
-    draws = draws.isel(sample=slice(None, None, every)).transpose("system", "sample")
+    labels = result["posterior"].to_dataset()["system"].values.tolist()
     probability = float(result.attrs["ci_prob"])
-    found = np.stack(
-        [
-            beta_cdf_band(mean, icc, _GRID, probability)
-            for mean, icc in zip(draws["mean_p"].values, draws["icc"].values, strict=True)
-        ]
-    )
+    bands = []
+    for system in systems:
+        difficulty = difficulty_draws(result, labels.index(system))
+        assert difficulty is not None  # checked: the result has one
+        every = max(1, len(difficulty) // _CDF_DRAWS)
+        bands.append(cdf_band(difficulty.among(slice(None, None, every)), _GRID, probability))
+    found = np.stack(bands)
     lower, median, upper = np.moveaxis(found, 1, 0)
     x = np.broadcast_to(_GRID, median.shape)
     coords = {"system": systems, "kwarg": ["x", "y_bottom", "y_top"], "plot_axis": ["x", "y"]}

@@ -28,6 +28,7 @@ from bayesatk.posterior.request import read_request
 from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior
 from bayesatk.results.citations import RUBIN
+from bayesatk.results.difficulty import all_difficulties
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.schema import (
@@ -196,9 +197,21 @@ def evaluate(
         ),
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
         **log_likelihood_groups(
-            outcomes, posterior_data, request.prior, keep, request.prior_counts
+            outcomes,
+            posterior_data,
+            request.prior,
+            keep,
+            request.prior_counts,
+            all_difficulties({"posterior": posterior_data}),
         ),
-        **predictive_groups(outcomes, posterior_data, request.prior, keep, replicating),
+        **predictive_groups(
+            outcomes,
+            posterior_data,
+            request.prior,
+            keep,
+            replicating,
+            all_difficulties({"posterior": posterior_data}),
+        ),
         **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }
     return build(groups, _attributes(outcomes, request, seed, remarks))
