@@ -20,8 +20,9 @@ import bayesatk as bk
 
 RESULTS = Path(__file__).parent / "results" / "calibration"
 SCORES = (0.0, 0.5, 1.0)
+BETA = {"difficulty": "beta"}
 VOTES = {"pooling": "none", "prior": bk.AnswerPrior(choices=4)}
-MODERATE = bk.HyperPrior((2.0, 2.0), (2.0, 6.0))
+MODERATE = bk.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,11 @@ class Run:
 
 CLOSED = [
     Run("none", "pooling none", (6, 3), "pass@1,4 maj@3", 10_000, {"pooling": "none"}),
-    Run("partial", "pooling partial", (6, 3), "pass@1,4 maj@3", 10_000),
+    Run("partial", "pooling partial", (6, 3), "pass@1,4 maj@3", 10_000, BETA),
+    *(
+        Run(name, f"partial, {name}", (8, 4), "pass@2,8", 1_000, {"difficulty": name})
+        for name in ("inflated", "mixture", "averaged")
+    ),
     Run("complete", "pooling complete", (6, 3), "pass@1,4 maj@3", 10_000, {"pooling": "complete"}),
     Run(
         "categories-none", "three categories, none", (6, 3), "bayes max@3", 10_000,
@@ -56,12 +61,17 @@ CLOSED = [
 ]  # fmt: skip
 SAMPLED = [
     Run("pymc-none", "pooling none", (6, 3), "pass@2", 200, {"pooling": "none"}),
-    Run("pymc-marginal", "partial, marginal", (6, 3), "pass@2", 200, {"form": "marginal"}),
+    Run("pymc-marginal", "partial, marginal", (6, 3), "pass@2", 200, {"form": "marginal", **BETA}),
     Run(
         "pymc-full", "partial, full; icc ~ Beta(2, 6)", (12, 8), "pass@2", 200,
         {"form": "full", "prior": MODERATE},
     ),
-    Run("pymc-inflated", "partial, inflated", (8, 4), "pass@2", 200, {"form": "inflated"}),
+    *(
+        Run(
+            f"pymc-{name}", f"partial, {name}", (8, 4), "pass@2,8", 200, {"difficulty": name}
+        )
+        for name in ("inflated", "mixture", "averaged")
+    ),
     Run("pymc-complete", "pooling complete", (6, 3), "pass@2", 200, {"pooling": "complete"}),
     Run("pymc-crossed", "crossed, two systems", (6, 4), "pass@1,3", 200, {"form": "crossed"}),
     Run(

@@ -1,5 +1,7 @@
 """PyMC twins of the difficulty families: densities, evidence, averages, and p given them."""
 
+from dataclasses import replace
+
 import arviz as az
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from bayesatk.core.difficulty import Difficulty
 from bayesatk.models.parts import success_p
 from bayesatk.priors import FAMILIES
 from bayesatk.results.difficulty import difficulty_draws, draw_prior
-from tests.conftest import FALSE_ALARM
+from tests.conftest import FALSE_ALARM, METRICS
 
 C, N = np.array([0, 3, 1, 4, 0]), np.array([3, 3, 7, 4, 0])
 DATA = bk.tally((C, N), missing="ignore")  # one question was never run
@@ -38,7 +40,7 @@ def _log_prior(names: str, values: list[float]) -> float:
 
 @pytest.mark.parametrize("point", [(0.3, -0.4, -1.0, -2.0), (-2.0, 2.5, 1.0, 0.2)])
 def test_the_inflated_density_is_that_of_its_definition(point) -> None:
-    model = bk.build_beta_binomial(DATA, prior=PRIOR, difficulty="inflated")
+    model = bk.models.build_beta_binomial(DATA, prior=PRIOR, difficulty="inflated")
     mean, icc, never, rest = expit(point)
     shares = np.array([never, (1 - never) * rest, (1 - never) * (1 - rest)])
     likelihood = shares[2] * np.exp(_beta(mean, icc))
@@ -54,7 +56,7 @@ def test_the_inflated_density_is_that_of_its_definition(point) -> None:
 @pytest.mark.parametrize("means", [(-0.5, 1.2), (1.2, -0.5)])
 def test_the_mixture_density_is_that_of_its_definition(means) -> None:
     """Half of the density of ordered parts, at either order; the share is that of the lower."""
-    model = bk.build_beta_binomial(DATA, prior=PRIOR, difficulty="mixture")
+    model = bk.models.build_beta_binomial(DATA, prior=PRIOR, difficulty="mixture")
     icc, logit = (-0.3, -2.0), 0.7
     (m, n), (r, q), first = expit(means), expit(icc), expit(logit)
     lower = first if m < n else 1 - first
@@ -103,7 +105,7 @@ def test_p_given_a_difficulty_is_conjugate() -> None:
 @pytest.fixture(scope="module")
 def compiled():
     """All families, of two systems, compiled once."""
-    return bk.compile_beta_binomial([[[1, 0, 1]], [[0, 0, 1]]], difficulty="averaged")
+    return bk.models.compile_beta_binomial([[[1, 0, 1]], [[0, 0, 1]]], difficulty="averaged")
 
 
 @pytest.fixture(scope="module")
@@ -146,16 +148,16 @@ def test_evidence_is_the_mean_likelihood_under_the_prior(compiled) -> None:
             prior = bk.HyperPrior(families=family)
             expected, error = _evidence_by_prior_draws(prior, c, np.full(4, 3))
             own = table.sel(family=family).isel(system=system)
-            allowed = 4.5 * np.hypot(error, float(own["log_evidence_error"]))
-            assert float(own["log_evidence_error"]) < 0.02
-            assert abs(float(own["log_evidence"]) - expected) < allowed
+            allowed = 4.5 * np.hypot(error, float(own["family_log_evidence_error"]))
+            assert float(own["family_log_evidence_error"]) < 0.02
+            assert abs(float(own["family_log_evidence"]) - expected) < allowed
 
 
 @pytest.mark.slow
 def test_evidence_of_the_beta_is_the_exact_one(sampled, data) -> None:
-    exact = bk.log_evidence(bk.evaluate(data, "bayes", prior=bk.HyperPrior(families="beta")))
+    exact = bk.log_evidence(bk.evaluate(data, "bayes", difficulty="beta"))
     own = sampled["families"].to_dataset().sel(family="beta")
-    z = (own["log_evidence"] - exact) / own["log_evidence_error"]
+    z = (own["family_log_evidence"] - exact) / own["family_log_evidence_error"]
     assert float(np.abs(z).max()) < 4.5
 
 
@@ -171,15 +173,17 @@ def test_evidence_of_atoms_is_the_known_one() -> None:
     )
     found = sampled["families"].to_dataset().isel(system=0).sel(family="inflated")
     middle = 18 * (betabinom.logpmf(4, 8, 0.4 * 7 / 3, 0.6 * 7 / 3) - np.log(70.0))
-    z = (float(found["log_evidence"]) - middle + 23.546224280049) / found["log_evidence_error"]
+    z = (float(found["family_log_evidence"]) - middle + 23.546224280049) / found[
+        "family_log_evidence_error"
+    ]
     assert abs(float(z)) < 4.5
-    assert float(found["log_evidence_error"]) < 0.02
+    assert float(found["family_log_evidence_error"]) < 0.02
 
 
 @pytest.mark.slow
 def test_families_are_weighed_by_prior_and_evidence(sampled, compiled, data) -> None:
     table = sampled["families"].to_dataset()
-    weight = np.exp(table["log_evidence"] - table["log_evidence"].max("family"))
+    weight = np.exp(table["family_log_evidence"] - table["family_log_evidence"].max("family"))
     np.testing.assert_allclose(table["family_probability"], weight / weight.sum("family"))
     assert float(table["family_probability"].sel(system="zeros", family="beta")) < 0.05
     assert float(table["family_probability"].sel(system="alike", family="beta")) > 0.3
@@ -217,7 +221,7 @@ def test_draws_are_whole_difficulty_distributions(sampled, data, tmp_path) -> No
     solved = xr.DataArray(data.successes.values > 0, dims=("system", "question"))
     assert not bool(never.where(solved.values, False).any())
     assert float(never.sel(system="zeros").mean()) > 0.15
-    again = bk.metrics_from_draws(sampled, "pass@1,16", rng=1)["posterior"]["pass_at_k"]
+    again = bk.models.metrics_from_draws(sampled, "pass@1,16", rng=1)["posterior"]["pass_at_k"]
     np.testing.assert_allclose(again, posterior["pass_at_k"])
     loaded = bk.load_result(bk.save(sampled, tmp_path / "fit.nc"))
     xr.testing.assert_equal(loaded["difficulty"].to_dataset(), group)
@@ -236,7 +240,7 @@ def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data)
     assert "log_prior" not in sampled.children
     assert float((sampled["prior"]["never_solved"] == 0.0).mean()) == pytest.approx(2 / 3, abs=0.1)
     assert not bk.criticise(sampled, rng=1).set_index("system").loc["zeros", "flagged"].any()
-    baseline = bk.random_baseline(sampled, 0.1, t=3, rng=1)
+    baseline = bk.guessing.random_baseline(sampled, 0.1, t=3, rng=1)
     assert "random_baseline" in baseline.children
 
 
@@ -248,8 +252,29 @@ def test_a_single_beta_has_no_group_of_difficulties(data) -> None:
     assert not {"difficulty", "families"} & set(sampled.children)
     assert {"sample_stats", "log_prior"} <= set(sampled.children)
     assert "never_solved" not in sampled["posterior"]
-    fit = bk.evaluate(data, "pass@1", prior=bk.HyperPrior(families="beta"), rng=1)
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
     assert bk.verify(fit, sampled, family_error=FALSE_ALARM).verdict != "disagree"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["inflated", "mixture", "averaged"])
+def test_closed_forms_agree_with_their_twins(compiled, data, family) -> None:
+    """To a tenth of a posterior sd: the closed form integrates on a thousand weighted points."""
+    prior = compiled.prior if family == "averaged" else compiled.prior.of_family(family)
+    programs = {name: compiled.programs[name] for name in prior.family_prior}
+    twin = replace(compiled, prior=prior, programs=programs)
+    sampled = twin.sample(data, METRICS, rng=3, draws=2000, tune=1500)
+    fit = bk.evaluate(data, METRICS, difficulty=family, rng=1)
+    table = bk.verify(fit, sampled).table
+    assert {"mean_p", "icc"} <= set(table["variable"])
+    assert ("never_solved" in set(table["variable"])) == (family != "mixture")
+    gap = (table["sampled_mean"] - table["exact_mean"]).abs() / table["exact_sd"]
+    assert gap.max() < 0.15, table[gap > 0.15].to_string()
+    assert (table["rhat"] < 1.01).all()
+    if family == "averaged":
+        ours, theirs = fit["closed_form"].to_dataset(), sampled["families"].to_dataset()
+        for name in ("family_log_evidence", "family_probability"):
+            assert float(np.abs(ours[name] - theirs[name]).max()) < 0.1
 
 
 @pytest.mark.slow
@@ -258,7 +283,7 @@ def test_question_probabilities_are_those_of_weighted_prior_draws(compiled) -> N
     counts = np.array([[0, 2, 3, 0], [1, 1, 2, 1]])
     small = bk.tally(counts, trials=np.full((2, 4), 3))
     p = compiled.sample(small, "pass@1", keep=["p"], rng=9)["posterior"]["p"]
-    drawn, _ = draw_prior(bk.HyperPrior(), 200_000, np.random.default_rng(5))
+    drawn, _ = draw_prior(bk.HyperPrior(families="averaged"), 200_000, np.random.default_rng(5))
     for system, c in enumerate(counts):
         weight = np.exp(drawn.log_counts(c, np.full(4, 3)).sum(axis=1))
         weight /= weight.sum()
@@ -285,10 +310,10 @@ def test_what_has_no_families_is_refused() -> None:
     with pytest.raises(ValueError, match="difficulty='beta', or leave out form"):
         bk.sample(data, "pass@1", difficulty="mixture", form="full", **quiet)
     with pytest.raises(ValueError, match="difficulty must be 'beta' under an improper prior"):
-        bk.build_beta_binomial(data, prior=bk.HyperPrior.bda3(), difficulty="mixture")
+        bk.models.build_beta_binomial(data, prior=bk.HyperPrior.bda3(), difficulty="mixture")
     with pytest.raises(ValueError, match="form='full' needs difficulty='beta'"):
-        bk.build_beta_binomial(data, difficulty="inflated", form="full")
+        bk.models.build_beta_binomial(data, difficulty="inflated", form="full")
     with pytest.raises(ValueError, match="needs pooling='partial'"):
-        bk.build_beta_binomial(data, "none", difficulty="inflated")
+        bk.models.build_beta_binomial(data, "none", difficulty="inflated")
     with pytest.raises(ValueError, match="difficulty must be one of beta, inflated, mixture"):
-        bk.build_beta_binomial(data, difficulty="averaged")
+        bk.models.build_beta_binomial(data, difficulty="averaged")

@@ -100,8 +100,9 @@ def criticise(fit: xr.DataTree, *, alpha: float = 0.05, rng: RandomSource = None
     Notes
     -----
     Posterior predictive p-values are conservative: the same data have chosen the hyperparameters.
-    What is flagged under ``difficulty="beta"`` deserves families with room for it: the default
-    averages the Beta with questions that are impossible or certain, and with two Betas.
+    What is flagged under ``difficulty="beta"`` deserves families with room for it:
+    ``difficulty="averaged"`` weighs the Beta against a share of questions that are impossible or
+    certain, and against two Betas.
 
     Examples
     --------

@@ -27,8 +27,8 @@ class Averaged:
     family : ndarray of int, shape (draws, system)
         Of each draw, as an index of ``bayesatk.priors.FAMILIES``.
     table : xarray.Dataset, optional
-        Of several families: ``log_evidence`` and ``family_probability`` with their errors, dims
-        ``system, family``.
+        Of several families: ``family_probability`` and ``family_log_evidence`` with their standard
+        errors, dims ``system, family``.
     """
 
     difficulties: Sequence[Difficulty]
@@ -111,8 +111,8 @@ def _table(
         {
             "family_probability": (dims, chances),
             "family_probability_error": (dims, of_chances),
-            "log_evidence": (dims, logs),
-            "log_evidence_error": (dims, errors),
+            "family_log_evidence": (dims, logs),
+            "family_log_evidence_error": (dims, errors),
         },
         coords={"system": systems, "family": list(evidence)},
     )

@@ -46,7 +46,7 @@ class Program:
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """A model compiled by nutpie; made by `bayesatk.compile_beta_binomial` and its siblings.
+    """A model compiled by nutpie; made by `bayesatk.models.compile_beta_binomial` and its siblings.
 
     Attributes
     ----------

@@ -50,7 +50,9 @@ def difficulty_group(
         found[name] = (_DIMS, values.reshape(shape))
     found["family"] = (_DIMS, np.asarray(family, np.int64).reshape(shape))
     coords = {name: posterior[name].values for name in _DIMS} | {"component": list(COMPONENTS)}
-    return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"], "families": list(FAMILIES)})
+    return xr.Dataset(
+        found, coords, {"sample_dims": ["chain", "draw"], "families": " ".join(FAMILIES)}
+    )
 
 
 def paired(difficulty: Difficulty) -> Difficulty:

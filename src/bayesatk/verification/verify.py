@@ -79,10 +79,11 @@ def verify(exact: xr.DataTree, sampled: xr.DataTree, *, family_error: float = 0.
     Parameters
     ----------
     exact : xarray.DataTree
-        From `bayesatk.evaluate`, or `bayesatk.random_baseline_distribution`.
+        From `bayesatk.evaluate`, or `bayesatk.guessing.random_baseline_distribution`.
     sampled : xarray.DataTree
         From `bayesatk.sample`, or any tree whose ``posterior`` has the same variables, such as
-        one from `bayesatk.metrics_from_draws`; from `bayesatk.sample_random_baseline`.
+        one from `bayesatk.models.metrics_from_draws`; or from
+        `bayesatk.models.sample_random_baseline`.
     family_error : float
         Bound on the probability that any correct quantity is called "disagree" (Bonferroni over
         all quantities and tests).
@@ -224,10 +225,14 @@ def _distribution(
     levels = exact.children.get("closed_form_quantiles")
     if levels is None or name not in levels:
         return np.zeros(0), np.zeros(0)
-    values = levels.to_dataset()[name].sel(where).sel(quantile=list(LEVELS)).values
+    every = levels.to_dataset()[name].sel(where)
+    values = every.sel(quantile=list(LEVELS)).values
     if not np.isfinite(values).all():
         return np.zeros(0), np.zeros(0)
-    return values, np.array(LEVELS)
+    # A value that several levels share has a probability of its own, such as a share of questions
+    # that is 0 under some families: how much lies at or below it is more than any of the levels.
+    alone = (every.values == values[:, None]).sum(axis=1) == 1
+    return values[alone], np.array(LEVELS)[alone]
 
 
 def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any]:
