@@ -95,14 +95,14 @@ def mean_distributions(
 
 def heaviest_of(mixture: StateMixture) -> StateMixture:
     """Return the mixture on the nodes that carry nearly all of the probability, renormalised."""
-    some = mixture.among(heaviest(mixture.nodes.weight, _LEFT_OUT))
-    weight = some.nodes.weight / some.nodes.weight.sum()
-    return replace(some, nodes=replace(some.nodes, weight=weight))
+    keep = heaviest(mixture.nodes.weight, _LEFT_OUT)
+    weight = mixture.nodes.weight[keep]
+    return mixture.reweighted(keep, weight / weight.sum())
 
 
 def rows_needed(mixture: StateMixture, column: int) -> int:
     """How many times as many rows of nodes make no staircase, if that is few."""
-    given, nodes = mixture.shape.at(column), mixture.nodes
+    given, nodes = mixture.moments.at(column), mixture.nodes
     for times in range(1, _MOST_ROWS):
         if nodes.weight @ ripples(given, nodes, 1.0 / times)[0] < _STAIRS:
             return times
@@ -132,7 +132,7 @@ class OneMean:
         Along a row, and from row to row, the trapezoid rule needs nodes no further apart than what
         is mixed over them is wide.
         """
-        nodes, given = mixture.nodes, mixture.shape.at(column)
+        nodes, given = mixture.nodes, mixture.moments.at(column)
         if nodes.grid is None:
             return cls(mixture, column, given)
         row, place = nodes.grid
@@ -149,7 +149,9 @@ class OneMean:
         weight = some.weight * factor[chosen]
         weight[~off] *= nodes.weight[~alone].sum() / weight[~off].sum()
         some = replace(some, weight=weight)
-        return cls(replace(mixture, nodes=some), column, given.among(chosen, some.weight))
+        return cls(
+            replace(mixture, nodes=some, known=None), column, given.among(chosen, some.weight)
+        )
 
     @cached_property
     def sd(self) -> float:
@@ -199,7 +201,26 @@ class OneMean:
         least = _FREQUENCIES[0] if aided else _UNAIDED
         most = int(np.clip(_WORK / (1.0 + rows), least, _FREQUENCIES[1]))
         series = invert(self, window, _ENOUGH, most, 2.0 * _LOST + _LEFT_OUT)
-        return replace(series, blur=self.blur + _ROUNDING * float(np.ptp(vector)))
+        blur = self.blur + _ROUNDING * float(np.ptp(vector))
+        return replace(series, blur=blur + self.scatter(series.quantile(_ENDS)))
+
+    def scatter(self, ends: Array) -> float:
+        """Two standard errors of quantiles, from nodes that are weighted points of a posterior.
+
+        The distribution function is a weighted mean over nodes, each taken as normal.
+        """
+        grid = self.whole.nodes.grid
+        apart = np.ones(len(self.whole.nodes), bool) if grid is None else grid[0] < 0
+        if len(apart) == 1 or not apart.any():
+            return 0.0
+        given = self.given
+        place, _ = given.overall
+        spread = np.sqrt(given.variance[:, :1] + (_NARROW * self.sd) ** 2)
+        z = (ends - place[0] - given.offset[:, :1]) / spread
+        own = ndtr(z) - given.weight @ ndtr(z)
+        density = given.weight @ (np.exp(-0.5 * z**2) / spread) / np.sqrt(2.0 * np.pi)
+        square = given.weight[apart] ** 2 @ own[apart] ** 2
+        return float((2.0 * np.sqrt(square) / np.maximum(density, _TINY)).max())
 
     @cached_property
     def blur(self) -> float:

@@ -6,7 +6,7 @@ Every check takes any object whatever and either returns it in one known form or
 
 import math
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -217,8 +217,10 @@ def _is_whole(label: object) -> bool:
     return isinstance(label, int | np.integer) and not isinstance(label, bool | np.timedelta64)
 
 
-def as_coordinate(labels: list[Any], name: str) -> pd.Index:
+def as_coordinate(labels: Sequence[Any], name: str) -> pd.Index:
     """Return labels as an index of one type: all integers or all text, without repetition."""
+    if isinstance(labels, range):
+        return pd.Index(np.arange(labels.start, labels.stop, labels.step))
     plain = set(map(type, labels)) <= {int}  # the common case, a million times over
     for label in () if plain else labels:
         fault = label_fault(label)
@@ -230,7 +232,8 @@ def as_coordinate(labels: list[Any], name: str) -> pd.Index:
     if plain or all(map(_is_whole, labels)):
         low, high = int(min(labels, default=0)), int(max(labels, default=0))
         fits = (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
-        index: pd.Index = pd.Index(labels if fits else list(map(str, labels)))
+        kind = np.int64 if high < 2**63 else np.uint64
+        index: pd.Index = pd.Index(np.array(labels, kind) if fits else list(map(str, labels)))
     else:
         index = pd.Index([str(label) for label in labels])
     if index.has_duplicates:

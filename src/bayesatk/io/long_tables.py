@@ -38,7 +38,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
                 "columns, or read the files one by one."
             )
     values: dict[str, list[Any]] = {
-        role: [value for own in read for value in _listed(own.values[role])] for role in roles
+        role: [value for own in read for value in own.listed(role)] for role in roles
     }
     return Columns(roles, values, read[0].word, _Places(found, read))
 
@@ -64,10 +64,6 @@ def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Col
         roles={"system": f"({source.system or 'name of the file'})", **table.roles},
         values={"system": [name] * rows, **table.values},
     )
-
-
-def _listed(values: Any) -> list[Any]:
-    return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 class _Places(Sequence[Any]):

@@ -14,9 +14,9 @@ import numpy as np
 
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import Columns
-from bayesatk.data.encoding import Table
-from bayesatk.data.outcomes import BINARY, MissingPolicy
-from bayesatk.data.tables import count_rows
+from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
+from bayesatk.data.outcomes import BINARY
+from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
     OutcomeError,
     OutcomeWarning,
@@ -65,16 +65,15 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     return _LogColumns({role: role for role in values}, values, source=rows)
 
 
-def count(
+def to_long(
     rows: Rows, scores: Mapping[Any, float] | None, missing: MissingPolicy, rules: AnswerRules
-) -> tuple[Table, Scores]:
-    """Return the counts of all logs, and the scores of their outcomes."""
+) -> tuple[LongForm, Scores]:
+    """Return the trials of all logs in the long form, and the scores of their outcomes."""
     scale = check_scores(scores) if scores is not None else _usual_scores(rows)
     columns = to_columns(rows, scale)
     _check_missing(rows, missing)
-    table = count_rows(columns, scale, rules)
-    notes = (*rows.notes, *table.notes[1:], *_uneven(table))
-    return replace(table, notes=notes), scale
+    long = read_rows(columns, scale, rules)
+    return replace(long, notes=(*rows.notes, *long.notes[1:])), scale
 
 
 def _question_labels(rows: Rows) -> list[Any]:
@@ -251,16 +250,16 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
     rows.note(f"without outcome: {told}")
 
 
-def _uneven(table: Table) -> list[str]:
+def note_uneven(counts: Counts) -> Counts:
     """Say where single trials stand beside repeated ones: a run that was broken off, perhaps."""
-    trials = table.count.sum(-1) + table.missing
+    trials = counts.count.sum(-1) + counts.missing
     found = []
-    for system, own in zip(table.systems, trials, strict=True):
+    for system, own in zip(counts.systems, trials, strict=True):
         single = int((own == 1).sum())
         if single and own.max() > 1:
-            first = table.questions[int(np.argmax(own == 1))]
+            first = counts.questions[int(np.argmax(own == 1))]
             found.append(
                 f"CHECK: {single} of {len(own)} questions of {shown(system)} have a single trial, "
                 f"others up to {own.max()} (first: {shown(first)}); was the run broken off?"
             )
-    return found
+    return replace(counts, notes=(*counts.notes, *found))

@@ -10,13 +10,13 @@ from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.states import States
 from bayesatk.guessing.distributions import LargestPoissonBinomial
+from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.posteriors import system_posterior
 from bayesatk.priors import BetaPrior, CrossedPrior, Prior
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.schema import TARGETS, stored_counts, stored_prior
 
-Array = NDArray[np.float64]
 _DRAWS = 4000
 
 
@@ -37,38 +37,23 @@ class System:
         prior = stored_prior(fit)
         if isinstance(prior, CrossedPrior):
             raise ValueError(
-                "fit must have Beta difficulties to be held against guessing; it was sampled with "
+                "fit must have Beta difficulties to be compared with guessing; it was sampled with "
                 "form='crossed'. Evaluate the same data."
             )
         return cls(successes[index], trials[index], fit, index, prior)
 
-    def draws(self, name: str) -> Array:
-        """Draws of a hyperparameter."""
-        chosen = variable(self.fit, "posterior", name).isel(system=self.index)
-        return np.asarray(chosen.transpose("chain", "draw").values.ravel())
+    def _drawn(self, name: str) -> xr.DataArray:
+        posterior = self.fit["posterior"].to_dataset()
+        return posterior[name].isel(system=self.index)
 
     def prob_exceeds(self, value: float, rng: np.random.Generator) -> tuple[Array, Array]:
         """Posterior probability that the mean exceeds a value, by target, with its error."""
-        fit = self.fit
-        if fit.attrs["method"] == "nuts":
-            name = next((name for name in ("bayes", "pass_at_k") if name in fit["posterior"]), None)
-            if name is None:
-                raise ValueError(
-                    "a sampled result must hold the metric 'bayes' for the random baseline; it "
-                    f"has {sorted(fit['posterior'].data_vars)}. Sample it again with 'bayes' among "
-                    "them."
-                )
-            draws = variable(fit, "posterior", name).isel(system=self.index)
-            if "k" in draws.dims:
-                draws = draws.sel(k=1)
-            above = (draws > value).astype(float).transpose("target", "chain", "draw")
-            shares = above.values.reshape(len(TARGETS), -1)
-            return shares.mean(axis=1), _standard_error(shares)
+        if self.fit.attrs["method"] == "nuts":
+            return self._share_above(value)
         states = States.of(self.successes, self.trials)
-        posterior = system_posterior(fit.attrs["pooling"], states, parse("bayes"), self.prior)
-        questions, population = posterior.distributions()
+        posterior = system_posterior(self.fit.attrs["pooling"], states, parse("bayes"), self.prior)
         found, error = np.zeros(2), np.zeros(2)
-        for target, exact in enumerate((questions[0], population[0])):
+        for target, (exact, *_) in enumerate(posterior.distributions()):
             if exact is not None:
                 found[target] = 1.0 - float(exact.cdf(value))
             else:
@@ -77,12 +62,27 @@ class System:
                 found[target], error[target] = shares.mean(), _standard_error(shares)[0]
         return found, error
 
+    def _share_above(self, value: float) -> tuple[Array, Array]:
+        """Share of the sampled means above a value."""
+        held = self.fit["posterior"].data_vars
+        name = next((name for name in ("bayes", "pass_at_k") if name in held), None)
+        if name is None:
+            raise ValueError(
+                "a sampled result must hold the metric 'bayes' for the random baseline; it has "
+                f"{sorted(map(str, held))}. Sample it again with 'bayes' among them."
+            )
+        draws = self._drawn(name)
+        if "k" in draws.dims:
+            draws = draws.sel(k=1)
+        above = (draws > value).astype(float).transpose("target", "chain", "draw")
+        shares = above.values.reshape(len(TARGETS), -1)
+        return shares.mean(axis=1), _standard_error(shares)
+
     def prob_beats(
         self, best: LargestPoissonBinomial, rng: np.random.Generator
     ) -> tuple[float, float, float]:
         """Probabilities that a new run beats, and ties with, a new best of the guessers."""
-        runs = self.new_runs(rng)
-        counts, which = np.unique(runs, return_inverse=True)
+        counts, which = np.unique(self.new_runs(rng), return_inverse=True)
         below, same = best.cdf(counts - 1)[which], best.pmf(counts)[which]
         error = float(below.std() / np.sqrt(len(below)))
         return float(below.mean()), float(same.mean()), error
@@ -90,7 +90,7 @@ class System:
     def new_runs(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Posterior predictive number correct of a new run, as many trials of each question."""
         if self.fit.attrs["pooling"] == "complete":
-            return rng.binomial(int(self.trials.sum()), self.draws("mean_p"))
+            return rng.binomial(int(self.trials.sum()), self._hyperparameter("mean_p"))
         difficulty = difficulty_draws(self.fit, self.index)
         if difficulty is None:  # a fixed prior of every question
             posterior = self.fit["posterior"]
@@ -109,6 +109,9 @@ class System:
                 runs += _new_successes(split[:, j], int(n), *own, rng)
         return runs
 
+    def _hyperparameter(self, name: str) -> Array:
+        return np.asarray(self._drawn(name).transpose("chain", "draw").values.ravel())
+
 
 def _new_successes(
     count: NDArray[np.int64], n: int, a: Array, b: Array, rng: np.random.Generator
@@ -126,13 +129,8 @@ def _new_successes(
     return np.asarray(drawn @ np.arange(n + 1))
 
 
-def variable(fit: xr.DataTree, group: str, name: str) -> xr.DataArray:
-    """Return one variable of a group."""
-    return fit[group].to_dataset()[name]
-
-
 def _standard_error(shares: Array) -> Array:
-    """Return standard errors of shares (rows), never below that of one draw in doubt."""
+    """Return standard errors of shares (rows), never below that of one uncertain draw."""
     size = shares.shape[1]
     mean = np.clip(shares.mean(axis=1), 0.5 / size, 1.0 - 0.5 / size)
     return np.asarray(np.sqrt(mean * (1.0 - mean) / size))
