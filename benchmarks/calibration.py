@@ -109,9 +109,10 @@ was stopped.
 """
 TAIL = """
 Sizes are questions x trials. Of *averaged* families one is drawn first for every data set. The PyMC
-models are compiled once each. The full form, with a latent p per question, is calibrated where difficulties are moderate; with the uniform prior and five
-questions it is called wrong (p = 0.0005 for the icc at 100 replications): NUTS does not reach an
-icc near 0 or 1 through the funnel of the latent p. That is why the marginal form is the default.
+models are compiled once each. The full form, with a latent p per question, is calibrated where
+difficulties are moderate; with the uniform prior and five questions it is called wrong (p = 0.0005
+for the icc at 100 replications): NUTS does not reach an icc near 0 or 1 through the funnel of the
+latent p. That is why the marginal form is the default.
 
 Votes between answers need to know how many answers there are (`AnswerPrior(choices=4)`): otherwise
 which answers can come is part of the posterior, not of a prior that data could be drawn from.
