@@ -11,6 +11,7 @@ from bayesatk.guessing._systems import System
 from bayesatk.guessing.selection import selected_skill
 from bayesatk.models.parts import success_p
 from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.results.result import Result
 
 SHORT = {"draws": 800, "tune": 800, "progressbar": False}
 
@@ -169,7 +170,7 @@ def test_new_runs_of_every_family_are_those_of_redrawn_questions() -> None:
     assert difficulty is not None
     assert difficulty.never.any()
     rng = np.random.default_rng(2)
-    runs = System.of(fit, 0).new_runs(rng)
+    runs = System.of(Result.of(fit), 0).new_runs(rng)
     p = success_p(difficulty, counts, trials, rng)
     redrawn = rng.binomial(trials, p).sum(axis=1)
     assert abs(runs.mean() - redrawn.mean()) < 5 * redrawn.std() * np.sqrt(2 / 8000)

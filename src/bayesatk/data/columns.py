@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, is_missing, label_fault, shown
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -107,9 +108,9 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
             seen = f"several could be it: {matches}" if matches else "none has a usual name"
             raise OutcomeError(
                 f"the table must have one {role} column; {seen} among {shown(list(names), 400)}. "
-                f"Name it: bayesatk.tally(data, columns={{{role!r}: ...}}); if two share a name, "
-                "rename one."
-            )
+                "Name it: ", Argument("columns", {role: ...}, "tally"),
+                "; if two share a name, rename one.",
+            )  # fmt: skip
     twice = [name for name in found.values() if list(names).count(name) > 1]
     if twice:
         raise OutcomeError(

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
 from bayesatk.data.validation import (
     OutcomeError,
@@ -202,18 +203,19 @@ class Counts:
             what = (
                 "has no trials" if absent[first] else f"has {self.missing[first]} missing outcomes"
             )
+            ignored, wrong = (Argument("missing", each, "tally") for each in ("ignore", "wrong"))
             remedy = (
-                "Say what they mean: bayesatk.tally(data, missing='ignore') leaves them out, "
-                "bayesatk.tally(data, missing='wrong') counts them as the lowest score."
+                ("Say what they mean: ", ignored, " leaves them out, ", wrong,
+                 " counts them as the lowest score.")
                 if missing == "error"
-                else "Nobody knows how many trials to count as wrong. Use bayesatk.tally(data, "
-                "missing='ignore'), or give the missing outcomes as None."
-            )
+                else ("Nobody knows how many trials to count as wrong. Use ", ignored,
+                      ", or give the missing outcomes as None.")
+            )  # fmt: skip
             raise OutcomeError(
                 f"missing: system {self.systems[first[0]]!r}, question "
                 f"{self.questions[first[1]]!r} {what} ({lacking} missing outcomes and {unrun} "
-                f"questions never run in all). {remedy}"
-            )
+                "questions never run in all). ", *remedy,
+            )  # fmt: skip
         note = f"missing={missing!r}: {lacking} outcomes missing, "
         note += f"{unrun} (system, question) cells never run"
         count, answers = self.count.copy(), self.answers
@@ -302,17 +304,15 @@ def first_invalid(codes: Codes) -> tuple[int, ...] | None:
 def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
     """Return the error for an outcome that no score covers."""
     allowed = ", ".join(shown(label) for label in scores)
-    known = "".join(f"{shown(label)}: {score:g}, " for label, score in scores.items())
-    remedy = (
-        "Score every outcome that may occur: "
-        f"bayesatk.tally(data, scores={{{known}{shown(value)}: ...}})."
-        if is_category(value) and value not in (math.inf, -math.inf)
-        else "Write every outcome as text, a number or true/false."
-    )
+    remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
+    if is_category(value) and value not in (math.inf, -math.inf):
+        every = Argument("scores", {**scores, value: ...}, "tally")
+        remedy = ("Score every outcome that may occur: ", every, ".")
     return OutcomeError(
-        f"outcome {shown(value)} at {where} is not one of {allowed}. {remedy} Write an unknown or "
-        "failed one as None, and use bayesatk.tally(data, missing='ignore')."
-    )
+        f"outcome {shown(value)} at {where} is not one of {allowed}. ", *remedy,
+        " Write an unknown or failed one as None, and use ",
+        Argument("missing", "ignore", "tally"), ".",
+    )  # fmt: skip
 
 
 def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:

@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data import labelled, tables
 from bayesatk.data.answers import AnswerRules, Answers, check_rules
 from bayesatk.data.arrays import read_answers, read_nested
@@ -98,8 +99,9 @@ class Outcomes:
         if not self.binary:
             raise OutcomeError(
                 "data must have two categories, scored 0 and 1, for a metric of successes; got "
-                f"scores {scores.tolist()}. Say which succeed, as in success='score >= 0.5' or "
-                "bayesatk.tally(data).with_success('score >= 0.5')."
+                f"scores {scores.tolist()}. Say which succeed, as in ",
+                Argument("success", "score >= 0.5"),
+                " or bayesatk.tally(data).with_success('score >= 0.5').",
             )
         correct = self.dataset["count"].isel(category=int(np.argmax(scores)), drop=True)
         return correct.rename("successes")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import ROLES, Columns, find_columns, labels
 from bayesatk.data.long_form import (
@@ -254,8 +255,8 @@ def _whole(table: Columns, role: str) -> Ints:
             if isinstance(value, bool) or not (text or bool in kinds):
                 raise OutcomeError(
                     f"column {table.roles[role]!r} must hold whole numbers >= 0; "
-                    f"{table.place(row)} has {shown(value)}. Correct it, or name another column: "
-                    f"bayesatk.tally(data, columns={{{role!r}: ...}})."
-                )
+                    f"{table.place(row)} has {shown(value)}. Correct it, or name another column: ",
+                    Argument("columns", {role: ...}, "tally"), ".",
+                )  # fmt: skip
         values = [int(value.split(".")[0]) for value in values]
     return check_counts(values, f"column {table.roles[role]!r}")

@@ -16,6 +16,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError, Message
+
 Scores = Mapping[Any, float]
 
 # Totals stay below this, so that no sum of counts leaves int64.
@@ -24,11 +26,11 @@ _MOST_TRIALS = 10**9  # of one question: beyond, sums of counts would lose digit
 _LARGEST = 1e100  # score; squares and products of larger ones overflow
 
 
-class OutcomeError(ValueError):
+class OutcomeError(ArgumentError):
     """Outcomes that cannot be read as given; the message says where, why, and what to do."""
 
 
-class OutcomeWarning(UserWarning):
+class OutcomeWarning(Message, UserWarning):
     """Outcomes that can be read, but look as if they did not mean what they say."""
 
 
@@ -75,9 +77,9 @@ def check_scores(scores: object) -> Scores:
     """Return the score mapping, or say what is wrong with it."""
     if not isinstance(scores, Mapping) or len(scores) < 2:
         raise OutcomeError(
-            "scores must map at least two outcomes to numbers, as in {'I': 0, 'C': 1}; got "
-            f"{shown(scores)}."
-        )
+            Argument("scores"), " must map at least two outcomes to numbers, as in ",
+            Argument("scores", {"I": 0, "C": 1}), f"; got {shown(scores)}.",
+        )  # fmt: skip
     names: dict[str, object] = {}
     for label, score in scores.items():
         if not is_category(label) or is_missing(label):
@@ -170,13 +172,15 @@ def check_trials(trials: NDArray[np.int64], name: str) -> None:
 def refuse_masked(values: object, name: str) -> None:
     """Refuse a masked array: what lies under the mask would be read as data."""
     if isinstance(values, np.ma.MaskedArray):
-        remedy = (
-            "Use .astype(float).filled(np.nan) on it, and say what is missing then means: "
-            "bayesatk.tally(data, missing='ignore')."
-            if name == "data"
-            else "Use .compressed() on it, and on what goes with it, to leave questions out."
-        )
-        raise OutcomeError(f"{name} must be a plain array; got a masked array. {remedy}")
+        rule = f"{name} must be a plain array; got a masked array. "
+        if name != "data":
+            raise OutcomeError(
+                f"{rule}Use .compressed() on it, and on what goes with it, to leave questions out."
+            )
+        raise OutcomeError(
+            f"{rule}Use .astype(float).filled(np.nan) on it, and say what is missing then means: ",
+            Argument("missing", "ignore", "tally"), ".",
+        )  # fmt: skip
 
 
 def check_labels(labels: object, name: str, number: int) -> list[Any]:

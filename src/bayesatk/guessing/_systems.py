@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.beta_binomial import beta_binomial_pmf
@@ -12,10 +11,11 @@ from bayesatk.core.states import States
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.priors import BetaPrior, CrossedPrior, Prior
+from bayesatk.posterior.of_result import posterior_of
+from bayesatk.priors import CrossedPrior
 from bayesatk.results.difficulty import difficulty_draws
-from bayesatk.results.schema import TARGETS, stored_counts, stored_prior
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
 
 _DRAWS = 4000
 
@@ -26,32 +26,25 @@ class System:
 
     successes: NDArray[np.int64]
     trials: NDArray[np.int64]
-    fit: xr.DataTree
+    fit: Result
     index: int
-    prior: Prior
 
     @classmethod
-    def of(cls, fit: xr.DataTree, index: int) -> "System":
+    def of(cls, fit: Result, index: int) -> "System":
         """Return one system of a result of right and wrong."""
-        successes, trials = stored_counts(fit)
-        prior = stored_prior(fit)
-        if isinstance(prior, CrossedPrior):
+        successes, trials = fit.right_of_all()
+        if isinstance(fit.prior, CrossedPrior):
             raise ValueError(
                 "fit must have Beta difficulties to be compared with guessing; it was sampled with "
                 "form='crossed'. Evaluate the same data."
             )
-        return cls(successes[index], trials[index], fit, index, prior)
-
-    def _drawn(self, name: str) -> xr.DataArray:
-        posterior = self.fit["posterior"].to_dataset()
-        return posterior[name].isel(system=self.index)
+        return cls(successes[index], trials[index], fit, index)
 
     def prob_exceeds(self, value: float, rng: np.random.Generator) -> tuple[Array, Array]:
         """Posterior probability that the mean exceeds a value, by target, with its error."""
-        if self.fit.attrs["method"] == "nuts":
+        if self.fit.sampled:
             return self._share_above(value)
-        states = States.of(self.successes, self.trials)
-        posterior = system_posterior(self.fit.attrs["pooling"], states, parse("bayes"), self.prior)
+        posterior = posterior_of(self.fit, self.index, parse("bayes"))
         found, error = np.zeros(2), np.zeros(2)
         for target, (exact, *_) in enumerate(posterior.distributions()):
             if exact is not None:
@@ -64,14 +57,14 @@ class System:
 
     def _share_above(self, value: float) -> tuple[Array, Array]:
         """Share of the sampled means above a value."""
-        held = self.fit["posterior"].data_vars
+        held = self.fit.posterior.data_vars
         name = next((name for name in ("bayes", "pass_at_k") if name in held), None)
         if name is None:
             raise ValueError(
                 "a sampled result must hold the metric 'bayes' for the random baseline; it has "
                 f"{sorted(map(str, held))}. Sample it again with 'bayes' among them."
             )
-        draws = self._drawn(name)
+        draws = self.fit.posterior[name].isel(system=self.index)
         if "k" in draws.dims:
             draws = draws.sel(k=1)
         above = (draws > value).astype(float).transpose("target", "chain", "draw")
@@ -89,16 +82,14 @@ class System:
 
     def new_runs(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Posterior predictive number correct of a new run, as many trials of each question."""
-        if self.fit.attrs["pooling"] == "complete":
-            return rng.binomial(int(self.trials.sum()), self._hyperparameter("mean_p"))
-        difficulty = difficulty_draws(self.fit, self.index)
+        fit, prior = self.fit, self.fit.prior
+        if fit.pooling == "complete":
+            return rng.binomial(int(self.trials.sum()), fit.hyper("mean_p", self.index))
+        difficulty = difficulty_draws(fit.tree, self.index)
         if difficulty is None:  # a fixed prior of every question
-            posterior = self.fit["posterior"]
-            size = posterior.sizes["chain"] * posterior.sizes["draw"]
-            assert isinstance(self.prior, BetaPrior)
-            total = self.prior.alpha + self.prior.beta
-            mean = np.full(size, self.prior.alpha / total)
-            difficulty = Difficulty.of_beta(mean, np.full(size, 1.0 / (total + 1.0)))
+            total = prior.alpha + prior.beta
+            ends = (prior.alpha / total, 1.0 / (total + 1.0))
+            difficulty = Difficulty.of_beta(*(np.full(fit.size, one) for one in ends))
         states = States.of(self.successes, self.trials)
         runs = np.zeros(len(difficulty), np.int64)
         for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
@@ -108,9 +99,6 @@ class System:
                 own = difficulty.alpha[:, j] + c, difficulty.beta[:, j] + (n - c)
                 runs += _new_successes(split[:, j], int(n), *own, rng)
         return runs
-
-    def _hyperparameter(self, name: str) -> Array:
-        return np.asarray(self._drawn(name).transpose("chain", "draw").values.ravel())
 
 
 def _new_successes(

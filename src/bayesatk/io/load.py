@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data import outcomes
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.columns import Columns
@@ -117,7 +118,9 @@ def load(
     try:
         if found.are_logs:
             if answer_rules is not None and not answers:
-                raise OutcomeError("answer_rules must be left out unless answers=True; got both.")
+                raise OutcomeError(
+                    "answer_rules must be left out unless ", Argument("answers", True), " is given."
+                )
             rows = read_logs(found, options, columns)
             long, scale = to_long(rows, scores, missing, rules)
         else:

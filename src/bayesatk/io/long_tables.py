@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
 from bayesatk.data.columns import Columns, find_columns
 from bayesatk.data.validation import OutcomeError, Scores, shown
@@ -56,8 +57,8 @@ def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Col
     if source.system is None and sum(one.path.stem == name for one in found) > 1:
         raise OutcomeError(
             f"files that name their systems must have distinct names; two are called {name!r}. "
-            f"Name the systems: load({{'a': {source.name!r}, ...}})."
-        )
+            "Name the systems: ", Argument("source", {"a": source.name, "b": ...}, "load"), ".",
+        )  # fmt: skip
     rows = len(table.values["question"])
     return replace(
         table,
