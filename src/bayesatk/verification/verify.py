@@ -232,10 +232,14 @@ def _distribution(
         return cdf["count"].values[tested].astype(float), cdf.values[tested]
     if not exact.has("closed_form_quantiles") or name not in exact.group("closed_form_quantiles"):
         return np.zeros(0), np.zeros(0)
-    values = exact.group("closed_form_quantiles")[name].sel(where).sel(quantile=list(LEVELS)).values
+    every = exact.group("closed_form_quantiles")[name].sel(where)
+    values = every.sel(quantile=list(LEVELS)).values
     if not np.isfinite(values).all():
         return np.zeros(0), np.zeros(0)
-    return values, np.array(LEVELS)
+    # A value that several levels share has a probability of its own, such as a share of questions
+    # that is 0 under some families: how much lies at or below it is more than any of the levels.
+    alone = (every.values == values[:, None]).sum(axis=1) == 1
+    return values[alone], np.array(LEVELS)[alone]
 
 
 def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any]:
