@@ -30,6 +30,9 @@ def test_code_blocks_run_and_print_what_is_shown(page, outputs, tmp_path, monkey
             assert printed.strip().startswith(shown), f"{page} shows\n{shown}\nbut got\n{printed}"
             checked += 1
     assert checked == outputs
+    for name in re.findall(r'savefig\("(.+?)"\)', (README.parent / page).read_text()):
+        assert (tmp_path / name).stat().st_size > 10_000
+        assert (README.parent / "docs/_static" / name).exists(), "shown, and made by this code"
 
 
 def test_links_lead_somewhere() -> None:
