@@ -15,8 +15,10 @@ matplotlib.use("agg")
 
 DOCS = Path(__file__).parents[2] / "docs"
 CELL = re.compile(r"```\{code-cell\} python\n((?::[^\n]*\n)*)(.*?)```", re.DOTALL)
-SAMPLING = ("tutorial", "how_to/add_a_metric")  # with one run of PyMC each
-LONGER = ("index", "limits", "comparing_systems", "model_comparison", "random_baseline")
+SAMPLING = ("tutorial", "verification", "how_to/add_a_metric")  # with one run of PyMC each
+LONGER = (
+    "index", "limits", "comparing_systems", "model_comparison", "random_baseline", "estimands",
+)  # fmt: skip
 OTHERS = (
     "how_to/more_trials_than_run", "how_to/prior_data", "how_to/from_the_published_package",
     "how_to/from_the_random_baseline_tool", "how_to/add_a_reader", "citing",
