@@ -63,7 +63,7 @@ def point_metrics() -> list[Row]:
         floor = median_ms(lambda matrix=matrix: matrix.sum(axis=1))
         ks = (8, shape[1] // 2, shape[1])
         worst = max(
-            median_ms(lambda m=matrix, name=name, k=k: getattr(bk, name)(m, k))
+            median_ms(lambda m=matrix, name=name, k=k: getattr(bk.published, name)(m, k))
             for name in POINTS
             for k in ks
         )
@@ -87,7 +87,7 @@ def moments() -> list[Row]:
     matrix = _matrix(500, 64)
     for name, tau in (("maj_at_k_ci", ()), ("g_pass_at_k_tau_ci", (0.5,)), ("auc_at_k_ci", ())):
         for k in (8, 32):
-            ours = median_ms(lambda n=name, a=(k, *tau): getattr(bk, n)(matrix, *a))
+            ours = median_ms(lambda n=name, a=(k, *tau): getattr(bk.published, n)(matrix, *a))
             theirs = median_ms(lambda n=name, a=(k, *tau): getattr(published, n)(matrix, *a), 3)
             ratio = f"{theirs / ours:.0f} x faster than published"
             rows.append((f"{name}, 500 x 64, k={k}", f"{ours:.2f} ms", ratio, ">= 50"))
@@ -123,7 +123,7 @@ def sampling() -> list[Row]:
     exact = median_ms(lambda: bk.evaluate(data, "pass@4", rng=1))
     for form in ("full", "marginal"):
         start = time.perf_counter()
-        model = bk.compile_beta_binomial(data, form=form)
+        model = bk.models.compile_beta_binomial(data, form=form)
         compiled = time.perf_counter() - start
         model.sample(data, "pass@4", rng=1)
         start = time.perf_counter()

@@ -37,7 +37,7 @@ def rows(median_ms: Callable[..., float]) -> list[Row]:
     found: list[Row] = []
     simulated = 500 * median_ms(lambda: _simulate(counts[0], ks, rng), 3)
     for law in ("finite", "posterior"):
-        ms = median_ms(lambda law=law: bk.plurality_at_k(counts, correct, ks, law), 1)
+        ms = median_ms(lambda law=law: bk.published.plurality_at_k(counts, correct, ks, law), 1)
         ratio = f"{ms / simulated:.2f} x simulating {_VOTES} votes each ({simulated / 1e3:.0f} s)"
         label = f"plurality, {law} law, 500 questions, 200 trials, 60 answers, k=1..64"
         found.append((label, f"{ms / 1e3:.1f} s", ratio, "< 10 s"))

@@ -48,7 +48,7 @@ def _slopes(median_ms: Timer) -> list[Row]:
         (
             "point estimate pass@8 against questions M (n=64)",
             (10_000, 100_000, 1_000_000),
-            lambda m: partial(bk.pass_at_k, rng.integers(0, 2, (m, 64), np.int8), 8),
+            lambda m: partial(bk.published.pass_at_k, rng.integers(0, 2, (m, 64), np.int8), 8),
             "<= 1.1",
         ),
         (
@@ -66,7 +66,7 @@ def _slopes(median_ms: Timer) -> list[Row]:
         (
             "p-value against configurations t (n=1000)",
             (10, 1000, 100_000),
-            lambda t: partial(bk.max_random_p_value, 0.6, 1000, 0.5, t=t),
+            lambda t: partial(bk.guessing.max_random_p_value, 0.6, 1000, 0.5, t=t),
             "<= 0.1",
         ),
     ]
@@ -91,7 +91,7 @@ def _imports() -> list[Row]:
     pymc = seconds("import pymc")
     cases = {
         "import bayesatk": "import bayesatk",
-        "import bayesatk and the published names": "import bayesatk; bayesatk.pass_at_k",
+        "import bayesatk and the published names": "import bayesatk; bayesatk.published.pass_at_k",
         "import bayesatk and evaluate": "import bayesatk; bayesatk.evaluate",
     }
     return [

@@ -15,6 +15,7 @@ from bayesatk.priors import (
     HyperPrior,
     Pooling,
     Prior,
+    family_probabilities,
 )
 
 _KINDS: dict[str, Any] = {
@@ -99,6 +100,23 @@ def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior:
     DirichletPrior(concentration=1.0)
     """
     return _fitting(pooling, prior, DirichletHyperPrior, DirichletPrior, "categories under ")
+
+
+def with_families(prior: AnyPrior, difficulty: object) -> HyperPrior:
+    """Return the prior of the difficulty distribution with these families of it.
+
+    Examples
+    --------
+    >>> with_families(HyperPrior(), "beta").family_prior
+    {'beta': 1.0}
+    """
+    if not isinstance(prior, HyperPrior):
+        raise ValueError(
+            "difficulty must be left out except for right and wrong under pooling='partial', which "
+            f"alone estimates how difficulties are spread; got {difficulty!r:.80} with a "
+            f"{type(prior).__name__}."
+        )
+    return replace(prior, families=family_probabilities(difficulty))
 
 
 def resolve_crossed_prior(prior: object) -> CrossedPrior:

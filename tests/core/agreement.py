@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesatk.core.distribution import Quantity
+from bayesatk.core.mixture import expected_credits
+from bayesatk.core.population import on_grid
 
 Array = NDArray[np.float64]
 
@@ -71,3 +73,12 @@ def check_against_draws(
         low = np.searchsorted(draws, value - error, "left") / len(draws)
         high = np.searchsorted(draws, value + error, "right") / len(draws)
         assert low - slack <= level <= high + slack, (level, value, low, high, error)
+
+
+def population_distributions(posterior, credits):
+    """Posterior distributions of the population targets under single Betas."""
+    return on_grid(posterior, lambda nodes: expected_credits(nodes, credits))
+
+
+def icc_distribution(posterior):
+    return on_grid(posterior, lambda nodes: [one[:, None] for one in nodes.overall()[2:]])[0]

@@ -153,7 +153,7 @@ def test_rat_tumors_against_the_book() -> None:
     assert np.isnan(found.log_evidence)
     nodes = found.nodes()
     theta = [
-        nodes.weight @ ((nodes.alpha + y) / (nodes.alpha + nodes.beta + n))
+        nodes.weight @ ((nodes.alpha + y) / (nodes.alpha + nodes.beta + n))[:, 0]
         for y, n in ((4, 14), (0, 20))
     ]
     assert [round(float(value), 4) for value in theta] == [0.2109, 0.0636]

@@ -17,7 +17,6 @@ from bayesatk.core.intervals import interval, measured_interval
 from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
-from bayesatk.core.population import icc_distribution, population_distributions
 from bayesatk.core.quadrature import beta_rule_along
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Credit, maj_at, pass_at, pass_hat
@@ -29,6 +28,8 @@ from tests.core.agreement import (
     check_against_draws,
     check_points,
     check_quantiles,
+    icc_distribution,
+    population_distributions,
     width_of,
 )
 
@@ -71,7 +72,7 @@ def _simulated(
     total = np.zeros((len(credits), size))
     for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
         for _ in range(int(count)):
-            p = rng.beta(nodes.alpha + c, nodes.beta + (n - c))
+            p = rng.beta(nodes.alpha[:, 0] + c, nodes.beta[:, 0] + (n - c))
             total += [_worth(credit, p) for credit in credits]
     return total / states.questions
 
@@ -268,7 +269,7 @@ def test_pooled_distributions_against_simulation(name: str) -> None:
     x, y = posterior.place(*draw_hyperparameters(posterior, 20_000, rng))
     nodes = Nodes.of(x, y, np.full(20_000, 1 / 20_000))
     for found, metric in zip(population_distributions(posterior, credits), metrics, strict=True):
-        check_against_draws(found, metric.predictive(nodes.alpha, nodes.beta), LEVELS)
+        check_against_draws(found, metric.predictive(nodes.alpha[:, 0], nodes.beta[:, 0]), LEVELS)
     check_against_draws(icc_distribution(posterior), expit(y), LEVELS)
 
 
@@ -317,7 +318,7 @@ def test_two_single_trials_that_failed_pooled() -> None:
     states, hyper = _tallied([(0, 1, 2)])
     (found,) = _pooled(states, hyper, pass_at(1))
     nodes = hyper.refined(1, 8).nodes(1e-7)
-    a, b = nodes.alpha[:, None], nodes.beta[:, None] + 1.0
+    a, b = nodes.alpha, nodes.beta + 1.0
     t = np.linspace(-5.0, 2.9, 641)
     share = expit(np.pi * np.sinh(t))
     step = np.pi * np.cosh(t) * share * (1.0 - share) * (t[1] - t[0])

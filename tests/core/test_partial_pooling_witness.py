@@ -27,10 +27,15 @@ from bayesatk.core.intervals import interval
 from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
-from bayesatk.core.population import icc_distribution, population_distributions
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Credit, maj_at, pass_at, pass_hat
-from tests.core.agreement import check_against_draws, check_quantiles, width_of
+from tests.core.agreement import (
+    check_against_draws,
+    check_quantiles,
+    icc_distribution,
+    population_distributions,
+    width_of,
+)
 
 type Array = NDArray[np.float64]
 type Counts = tuple[tuple[int, ...], tuple[int, ...]]
@@ -731,7 +736,7 @@ def test_question_variance_is_the_delta_method() -> None:
             ((a + d[0]) / (a + b + d.sum()) - (a - d[0]) / (a + b - d.sum())) / 2e-6 for d in step
         ]
         wanted += w * float(np.array(rate) @ np.linalg.solve(information, rate)) / 7
-    got = question_variance(Nodes(alpha, beta, weight), gradient, 7.0)
+    got = question_variance(Nodes.betas(alpha, beta, weight), gradient, 7.0)
     assert got.tolist() == pytest.approx([wanted], rel=1e-7)
 
 

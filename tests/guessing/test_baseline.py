@@ -19,7 +19,7 @@ def _data(rng: np.random.Generator) -> bk.Outcomes:
 
 
 def _group(fit: xr.DataTree, *args: object, **kwargs: object) -> xr.Dataset:
-    return bk.random_baseline(fit, *args, rng=1, **kwargs)["random_baseline"].to_dataset()
+    return bk.guessing.random_baseline(fit, *args, rng=1, **kwargs)["random_baseline"].to_dataset()
 
 
 @pytest.mark.parametrize("pooling", ["none", "partial", "complete"])
@@ -67,16 +67,16 @@ def test_closed_form_and_sampled_results_agree() -> None:
 
 def test_the_group_travels_with_its_result(tmp_path) -> None:
     fit = bk.evaluate([[1, 0, 1], [1, 1, 1]], "bayes", rng=1)
-    result = bk.random_baseline(fit, {2: 1, 4: 1}, 3, rng=1)
+    result = bk.guessing.random_baseline(fit, {2: 1, 4: 1}, 3, rng=1)
     assert "random_baseline" not in fit.children
     path = bk.save(result, tmp_path / "baseline.nc")
     xr.testing.assert_equal(
         bk.load_result(path)["random_baseline"].to_dataset(), result["random_baseline"].to_dataset()
     )
-    frame = bk.baseline_table(result)
+    frame = bk.guessing.baseline_table(result)
     assert frame.loc[0, "selected_ci_lower"] < frame.loc[0, "selected_mean"]
     with pytest.raises(ValueError, match="must have the group 'random_baseline'"):
-        bk.baseline_table(fit)
+        bk.guessing.baseline_table(fit)
 
 
 def test_chances_are_aligned_by_question() -> None:
@@ -126,12 +126,12 @@ def test_selection_takes_luck_off() -> None:
 
 @pytest.mark.slow
 def test_guessers_in_pymc_agree_with_the_closed_form() -> None:
-    exact = bk.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=1)
-    sampled = bk.sample_random_baseline(50, {2: 30, 4: 20}, t=8, draws=2500, rng=2)
+    exact = bk.guessing.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=1)
+    sampled = bk.models.sample_random_baseline(50, {2: 30, 4: 20}, t=8, draws=2500, rng=2)
     found = bk.verify(exact, sampled)
     assert found.verdict == "agree", found.table.to_string()
     assert set(found.table["variable"]) == {"best_correct", "best_accuracy"}
-    own = bk.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=3)
+    own = bk.guessing.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=3)
     assert bk.verify(exact, own).verdict == "agree"
 
 
@@ -145,13 +145,13 @@ def test_guessers_in_pymc_agree_with_the_closed_form() -> None:
     ],
 )
 def test_a_wrong_distribution_of_guessers_is_caught(wrong) -> None:
-    sampled = bk.sample_random_baseline(50, 0.25, t=20, draws=5000, rng=2)
-    exact = bk.random_baseline_distribution(**wrong, rng=1)
+    sampled = bk.models.sample_random_baseline(50, 0.25, t=20, draws=5000, rng=2)
+    exact = bk.guessing.random_baseline_distribution(**wrong, rng=1)
     assert bk.verify(exact, sampled).verdict == "disagree"
 
 
 def test_simulated_guessers_need_whole_numbers() -> None:
     with pytest.raises(ValueError, match="whole number"):
-        bk.build_random_guessers(4, 0.5, t=2.5)
+        bk.models.build_random_guessers(4, 0.5, t=2.5)
     with pytest.raises(ValueError, match="ci_prob"):
-        bk.random_baseline_distribution(4, 0.5, ci_prob=1.0)
+        bk.guessing.random_baseline_distribution(4, 0.5, ci_prob=1.0)

@@ -67,7 +67,7 @@ def assert_relative(found, exact: list[flint.arb], rtol: float = 1e-12) -> None:
     np.testing.assert_allclose(found[~held], expected[~held], rtol=0, atol=SMALLEST)
 
 
-def assert_exact(law: bk.PoissonBinomial, exact: Exact, k: np.ndarray, bits: int) -> None:
+def assert_exact(law: bk.guessing.PoissonBinomial, exact: Exact, k: np.ndarray, bits: int) -> None:
     pmf, cdf, sf = ([values[i] for i in k] for values in exact)
     for name, values, other, atol in (
         ("pmf", pmf, None, 1e-16),
@@ -96,7 +96,7 @@ def fractions_law(p: list[float]) -> list[Fraction]:
 @example(p=[0.5, 1e-300, 5e-324, 1 - 2**-53])
 def test_small_laws_are_the_exact_convolution(p) -> None:
     pmf = fractions_law(p)
-    law, k = bk.PoissonBinomial(p), np.arange(len(p) + 1)
+    law, k = bk.guessing.PoissonBinomial(p), np.arange(len(p) + 1)
     at_most = [sum(pmf[: i + 1], Fraction(0)) for i in k]
     for name, exact in (
         ("pmf", pmf),
@@ -114,7 +114,7 @@ def test_small_laws_are_the_exact_convolution(p) -> None:
 
 @pytest.mark.parametrize("n", [20, 60])
 def test_coin_tosses_are_binomial_coefficients(n) -> None:
-    law = bk.PoissonBinomial(0.5, n)
+    law = bk.guessing.PoissonBinomial(0.5, n)
     expected = [comb(n, k) / 2**n for k in range(n + 1)]
     np.testing.assert_allclose(law.pmf(np.arange(n + 1)), expected, rtol=1e-13, atol=0)
 
@@ -136,40 +136,43 @@ LARGE = {
 @pytest.mark.parametrize("name", LARGE)
 def test_large_laws_keep_relative_accuracy(name) -> None:
     p, bits = LARGE[name]
-    assert_exact(bk.PoissonBinomial(p), exact_law(p.tolist(), bits), np.arange(p.size + 1), bits)
+    assert_exact(
+        bk.guessing.PoissonBinomial(p), exact_law(p.tolist(), bits), np.arange(p.size + 1), bits
+    )
 
 
 @pytest.mark.slow
 def test_ten_thousand_trials_keep_relative_accuracy() -> None:
     p, bits = np.random.default_rng(9).random(10_000), 3000
     k = np.array([0, 1, 2, 2500, 4000, 4600, 4900, 5000, 5050, 5200, 5600, 7000, 9999, 10_000])
-    assert_exact(bk.PoissonBinomial(p), exact_law(p.tolist(), bits), k, bits)
+    assert_exact(bk.guessing.PoissonBinomial(p), exact_law(p.tolist(), bits), k, bits)
 
 
 def test_repeated_probability_does_not_drift() -> None:
     """(1-p)+p rounds for p = 0.2; the mass stays one whatever the number of trials."""
-    law = bk.PoissonBinomial(0.2, 10_000)
+    law = bk.guessing.PoissonBinomial(0.2, 10_000)
     k = np.arange(10_001)
     assert abs(law.pmf(k).sum() - 1) <= 1e-14
     np.testing.assert_allclose(law.cdf(k) + law.sf(k), 1, rtol=0, atol=1e-14)
 
 
 def test_logs_below_the_smallest_double() -> None:
-    law = bk.PoissonBinomial(0.25, 2000)
+    law = bk.guessing.PoissonBinomial(0.25, 2000)
     assert law.sf(1999) == 0
     assert law.logsf(1999) == pytest.approx(-4000 * np.log(2), rel=1e-14)
     assert law.logcdf(0) == pytest.approx(2000 * np.log(0.75), rel=1e-14)
 
 
 FROZEN = {
-    "plain": bk.PoissonBinomial([0.5, 0.25, 1, 0, 0.9, 0.125]),
-    "binomial": bk.PoissonBinomial(0.3, 50),
-    "labels": bk.PoissonBinomial({2: 40, 4: 30, 5: 30}),
-    "best": bk.PoissonBinomial(0.5, 100).largest_of(10),
-    "best of many": bk.PoissonBinomial(0.25, 60).largest_of(1e9),
-    "correlated": bk.PoissonBinomial(0.5, 40).largest_of(20, correlation=0.3),
-    "skilled": bk.LargestPoissonBinomial(
-        [bk.PoissonBinomial(0.6, 30), bk.PoissonBinomial([0.2, 0.9, 0.5])], [2, 30.5]
+    "plain": bk.guessing.PoissonBinomial([0.5, 0.25, 1, 0, 0.9, 0.125]),
+    "binomial": bk.guessing.PoissonBinomial(0.3, 50),
+    "labels": bk.guessing.PoissonBinomial({2: 40, 4: 30, 5: 30}),
+    "best": bk.guessing.PoissonBinomial(0.5, 100).largest_of(10),
+    "best of many": bk.guessing.PoissonBinomial(0.25, 60).largest_of(1e9),
+    "correlated": bk.guessing.PoissonBinomial(0.5, 40).largest_of(20, correlation=0.3),
+    "skilled": bk.guessing.LargestPoissonBinomial(
+        [bk.guessing.PoissonBinomial(0.6, 30), bk.guessing.PoissonBinomial([0.2, 0.9, 0.5])],
+        [2, 30.5],
     ),
 }
 each_law = pytest.mark.parametrize("law", FROZEN.values(), ids=FROZEN)
@@ -317,7 +320,7 @@ def test_frozen_means_frozen(law) -> None:
 
 def test_arrays_in_and_out_are_not_shared() -> None:
     p = np.array([0.5, 0.25])
-    law = bk.PoissonBinomial(p)
+    law = bk.guessing.PoissonBinomial(p)
     p[:] = 0.9
     law.pmf([0, 1, 2])[:] = 7
     np.testing.assert_allclose(law.pmf([0, 1, 2]), [0.375, 0.5, 0.125], rtol=1e-14)
@@ -325,7 +328,7 @@ def test_arrays_in_and_out_are_not_shared() -> None:
 
 @pytest.mark.parametrize(("n", "p"), [(12, 0.3), (1, 0.5), (40, 0.0625), (7, 0.0), (7, 1.0)])
 def test_scipy_conventions(n, p) -> None:
-    law, peer = bk.PoissonBinomial(p, n), stats.binom(n, p)
+    law, peer = bk.guessing.PoissonBinomial(p, n), stats.binom(n, p)
     k = [-np.inf, -3, -1, -0.5, 0, 0.5, 1, n - 1, n - 0.5, n, n + 0.5, n + 1, np.inf, np.nan]
     for name in ("pmf", "cdf", "sf"):
         found, expected = getattr(law, name)(k), getattr(peer, name)(k)
@@ -342,7 +345,7 @@ def test_scipy_conventions(n, p) -> None:
 
 
 def test_scalars_and_shapes() -> None:
-    law = bk.PoissonBinomial(0.3, 9)
+    law = bk.guessing.PoissonBinomial(0.3, 9)
     k = np.arange(6).reshape(2, 1, 3)
     for name in ("pmf", "cdf", "sf", "logpmf", "logcdf", "logsf"):
         assert getattr(law, name)(k).shape == k.shape
@@ -359,7 +362,7 @@ def test_scalars_and_shapes() -> None:
 def test_order_does_not_matter(p, seed) -> None:
     k = np.arange(len(p) + 1)
     other = np.random.default_rng(seed).permutation(p)
-    a, b = bk.PoissonBinomial(p), bk.PoissonBinomial(other)
+    a, b = bk.guessing.PoissonBinomial(p), bk.guessing.PoissonBinomial(other)
     assert_close_tails(a.pmf(k), b.pmf(k))
     assert_close_tails(a.sf(k), b.sf(k))
 
@@ -374,7 +377,10 @@ def assert_close_tails(a, b) -> None:
 def test_failures_mirror_successes(p) -> None:
     n = len(p)
     k = np.arange(n + 1)
-    law, mirror = bk.PoissonBinomial(p), bk.PoissonBinomial([1 - value for value in p])
+    law, mirror = (
+        bk.guessing.PoissonBinomial(p),
+        bk.guessing.PoissonBinomial([1 - value for value in p]),
+    )
     assert_close_tails(law.pmf(k), mirror.pmf(n - k))
     assert_close_tails(law.cdf(k), mirror.sf(n - k - 1))
     assert law.support() == tuple(n - end for end in reversed(mirror.support()))
@@ -383,7 +389,7 @@ def test_failures_mirror_successes(p) -> None:
 @settings(max_examples=50)
 @given(p=PROBABILITIES)
 def test_mean_variance_and_support_of_the_trials(p) -> None:
-    law = bk.PoissonBinomial(p)
+    law = bk.guessing.PoissonBinomial(p)
     exact = [Fraction(value) for value in p]
     assert law.mean() == pytest.approx(float(sum(exact)), rel=1e-14, abs=1e-300)
     expected = float(sum(value * (1 - value) for value in exact))
@@ -396,7 +402,7 @@ def test_mean_variance_and_support_of_the_trials(p) -> None:
 def test_grouped_equals_listed(groups) -> None:
     listed = [1 / labels for labels, examples in groups.items() for _ in range(examples)]
     k = np.arange(len(listed) + 1)
-    a, b = bk.PoissonBinomial(groups), bk.PoissonBinomial(listed, len(listed))
+    a, b = bk.guessing.PoissonBinomial(groups), bk.guessing.PoissonBinomial(listed, len(listed))
     assert_close_tails(a.pmf(k), b.pmf(k))
     assert_close_tails(a.sf(k), b.sf(k))
     assert a.mean() == pytest.approx(b.mean(), rel=1e-14)
@@ -404,20 +410,22 @@ def test_grouped_equals_listed(groups) -> None:
 
 def test_containers_of_p_agree() -> None:
     p = [0.0, 0.25, 1.0, 0.7, 0.1]
-    expected = bk.PoissonBinomial(p).pmf(np.arange(6))
+    expected = bk.guessing.PoissonBinomial(p).pmf(np.arange(6))
     series = pd.Series(p, index=list("vwxyz"))
     data = xr.DataArray(p, dims="question", coords={"question": list("vwxyz")})
     for same in (tuple(p), np.array(p), series, data):
-        np.testing.assert_array_equal(bk.PoissonBinomial(same).pmf(np.arange(6)), expected)
-        np.testing.assert_array_equal(bk.PoissonBinomial(same, 5).pmf(np.arange(6)), expected)
-    single = bk.PoissonBinomial(np.float32(0.5), np.int32(5))
+        np.testing.assert_array_equal(bk.guessing.PoissonBinomial(same).pmf(np.arange(6)), expected)
+        np.testing.assert_array_equal(
+            bk.guessing.PoissonBinomial(same, 5).pmf(np.arange(6)), expected
+        )
+    single = bk.guessing.PoissonBinomial(np.float32(0.5), np.int32(5))
     np.testing.assert_allclose(single.pmf(5), 2.0**-5, rtol=1e-14)
 
 
 @pytest.mark.parametrize("p", [[0.0] * 4, [1.0] * 4, [1.0, 0.0, 1.0]])
 @pytest.mark.parametrize("t", [1, 10, 1e9])
 def test_certain_trials(p, t) -> None:
-    law, sure = bk.PoissonBinomial(p).largest_of(t), int(sum(p))
+    law, sure = bk.guessing.PoissonBinomial(p).largest_of(t), int(sum(p))
     k = np.arange(-1, 6)
     np.testing.assert_array_equal(law.pmf(k), k == sure)
     np.testing.assert_array_equal(law.cdf(k), k >= sure)
@@ -431,7 +439,7 @@ def test_certain_trials(p, t) -> None:
 @given(p=PROBABILITIES, correlation=st.sampled_from([0.0, 0.4, 1.0]))
 @example(p=TINY, correlation=0.0)
 def test_the_largest_of_one_is_itself(p, correlation) -> None:
-    law = bk.PoissonBinomial(p)
+    law = bk.guessing.PoissonBinomial(p)
     one, k = law.largest_of(1, correlation=correlation), np.arange(len(p) + 1)
     assert_close_tails(one.pmf(k), law.pmf(k))
     assert_close_tails(one.sf(k), law.sf(k))
@@ -443,7 +451,7 @@ def test_the_largest_of_one_is_itself(p, correlation) -> None:
 def test_the_largest_of_t_is_the_power_of_the_cdf(p, t) -> None:
     pmf = fractions_law(p)
     at_most = [sum(pmf[: i + 1], Fraction(0)) ** t for i in range(len(pmf))]
-    law, k = bk.PoissonBinomial(p).largest_of(t), np.arange(len(pmf))
+    law, k = bk.guessing.PoissonBinomial(p).largest_of(t), np.arange(len(pmf))
     np.testing.assert_allclose(law.cdf(k), [float(v) for v in at_most], rtol=1e-12, atol=0)
     np.testing.assert_allclose(law.sf(k), [float(1 - v) for v in at_most], rtol=1e-12, atol=0)
     steps = [a - b for a, b in zip(at_most, [Fraction(0), *at_most[:-1]], strict=True)]
@@ -460,7 +468,7 @@ def test_systems_of_known_skill_are_a_product_of_cdfs() -> None:
         for p, times in zip(skills, t, strict=True):
             value *= sum(fractions_law(p)[: k + 1], Fraction(0)) ** times
         at_most.append(value)
-    law = bk.LargestPoissonBinomial([bk.PoissonBinomial(p) for p in skills], t)
+    law = bk.guessing.LargestPoissonBinomial([bk.guessing.PoissonBinomial(p) for p in skills], t)
     k = np.arange(6)
     np.testing.assert_allclose(law.cdf(k), [float(v) for v in at_most], rtol=1e-13, atol=0)
     np.testing.assert_allclose(law.sf(k), [float(1 - v) for v in at_most], rtol=1e-13, atol=0)
@@ -469,12 +477,14 @@ def test_systems_of_known_skill_are_a_product_of_cdfs() -> None:
 
 
 def test_one_time_serves_every_component() -> None:
-    parts = [bk.PoissonBinomial(0.6, 20), bk.PoissonBinomial(0.5, 20)]
+    parts = [bk.guessing.PoissonBinomial(0.6, 20), bk.guessing.PoissonBinomial(0.5, 20)]
     k = np.arange(21)
     expected = (stats.binom.cdf(k, 20, 0.6) * stats.binom.cdf(k, 20, 0.5)) ** 3
-    np.testing.assert_allclose(bk.LargestPoissonBinomial(parts, 3).cdf(k), expected, rtol=1e-11)
     np.testing.assert_allclose(
-        bk.LargestPoissonBinomial(parts, [3, 3]).cdf(k), expected, rtol=1e-11
+        bk.guessing.LargestPoissonBinomial(parts, 3).cdf(k), expected, rtol=1e-11
+    )
+    np.testing.assert_allclose(
+        bk.guessing.LargestPoissonBinomial(parts, [3, 3]).cdf(k), expected, rtol=1e-11
     )
 
 
@@ -500,7 +510,7 @@ def correlated_tail(tail: mpmath.mpf, t: float, r: float) -> mpmath.mpf:
 def test_correlated_deep_tail_by_quadrature(t, r) -> None:
     """All 200 fair tosses right, 2^-200 for one guesser."""
     expected = correlated_tail(mpmath.mpf(2) ** -200, t, r)
-    law = bk.PoissonBinomial(0.5, 200).largest_of(t, correlation=r)
+    law = bk.guessing.PoissonBinomial(0.5, 200).largest_of(t, correlation=r)
     assert law.sf(199) == pytest.approx(float(expected), rel=1e-11, abs=0)
     assert law.logsf(199) == pytest.approx(float(mpmath.log(expected)), rel=1e-12)
 
@@ -509,7 +519,7 @@ def test_correlated_deep_tail_by_quadrature(t, r) -> None:
 @pytest.mark.parametrize("t", [2, 7.5, 200])
 def test_correlated_body_by_quadrature(r, t) -> None:
     p, n = 0.3, 25
-    law = bk.PoissonBinomial(p, n).largest_of(t, correlation=r)
+    law = bk.guessing.PoissonBinomial(p, n).largest_of(t, correlation=r)
     for k in (4, 8, 12, 16):
         cut = stats.norm.ppf(stats.binom.cdf(k, n, p))
         expected, _ = integrate.quad(
@@ -532,7 +542,7 @@ def test_correlated_counts_by_simulation() -> None:
     common, own = rng.normal(size=(draws, 1)), rng.normal(size=(draws, t))
     scores = stats.norm.cdf(np.sqrt(r) * common + np.sqrt(1 - r) * own)
     best = np.searchsorted(stats.binom.cdf(np.arange(n + 1), n, p), scores).max(axis=1)
-    law, k = bk.PoissonBinomial(p, n).largest_of(t, correlation=r), np.arange(n + 1)
+    law, k = bk.guessing.PoissonBinomial(p, n).largest_of(t, correlation=r), np.arange(n + 1)
     expected = law.cdf(k)
     seen = np.mean(best[:, None] <= k, axis=0)
     assert np.all(
@@ -544,7 +554,7 @@ def test_correlated_counts_by_simulation() -> None:
 
 @pytest.mark.parametrize("t", [3, 1e6])
 def test_the_ends_of_correlation(t) -> None:
-    law, k = bk.PoissonBinomial([0.3, 0.8, 0.5, 0.25] * 20), np.arange(81)
+    law, k = bk.guessing.PoissonBinomial([0.3, 0.8, 0.5, 0.25] * 20), np.arange(81)
     same, apart = law.largest_of(t, correlation=1), law.largest_of(t, correlation=0)
     assert_close_tails(same.sf(k), law.sf(k))
     assert_close_tails(apart.sf(k), law.largest_of(t).sf(k))
@@ -561,7 +571,7 @@ def test_the_ends_of_correlation(t) -> None:
     ends=st.tuples(st.floats(0, 0.99), st.floats(0, 0.99) | st.just(1.0)).map(sorted),
 )
 def test_correlation_lowers_the_largest(p, t, ends) -> None:
-    law, k = bk.PoissonBinomial(p, 30), np.arange(31)
+    law, k = bk.guessing.PoissonBinomial(p, 30), np.arange(31)
     low, high = (law.largest_of(t, correlation=r) for r in ends)
     assert np.all(high.sf(k) <= low.sf(k) * (1 + 1e-10) + 1e-300)
     assert np.all(law.sf(k) <= high.sf(k) * (1 + 1e-10) + 1e-300)
@@ -602,38 +612,38 @@ def test_correlation_lowers_the_largest(p, t, ends) -> None:
 )
 def test_bad_trials_are_refused_by_name(p, n, named) -> None:
     with pytest.raises(ValueError, match=rf"\b{named}\b"):
-        bk.PoissonBinomial(p, n)
+        bk.guessing.PoissonBinomial(p, n)
 
 
 @pytest.mark.parametrize("t", [0.5, 0, -1, np.nan, np.inf, "a", None])
 def test_bad_times_are_refused_by_name(t) -> None:
     with pytest.raises(ValueError, match=r"\bt\b"):
-        bk.PoissonBinomial(0.5, 3).largest_of(t)
+        bk.guessing.PoissonBinomial(0.5, 3).largest_of(t)
     with pytest.raises(ValueError, match=r"\bt\b"):
-        bk.LargestPoissonBinomial([bk.PoissonBinomial(0.5, 3)], [t])
+        bk.guessing.LargestPoissonBinomial([bk.guessing.PoissonBinomial(0.5, 3)], [t])
 
 
 @pytest.mark.parametrize("correlation", [2, -0.1, np.nan, "a"])
 def test_bad_correlations_are_refused_by_name(correlation) -> None:
     with pytest.raises(ValueError, match=r"\bcorrelation\b"):
-        bk.PoissonBinomial(0.5, 3).largest_of(2, correlation=correlation)
+        bk.guessing.PoissonBinomial(0.5, 3).largest_of(2, correlation=correlation)
 
 
 def test_correlation_needs_a_single_component() -> None:
-    parts = [bk.PoissonBinomial(0.5, 3), bk.PoissonBinomial(0.4, 3)]
+    parts = [bk.guessing.PoissonBinomial(0.5, 3), bk.guessing.PoissonBinomial(0.4, 3)]
     with pytest.raises(ValueError, match=r"\bcorrelation\b"):
-        bk.LargestPoissonBinomial(parts, correlation=0.5)
+        bk.guessing.LargestPoissonBinomial(parts, correlation=0.5)
 
 
-@pytest.mark.parametrize("components", [[], [0.5], bk.PoissonBinomial(0.5, 3), 0.5])
+@pytest.mark.parametrize("components", [[], [0.5], bk.guessing.PoissonBinomial(0.5, 3), 0.5])
 def test_bad_components_are_refused_by_name(components) -> None:
     with pytest.raises(ValueError, match=r"\bcomponents\b"):
-        bk.LargestPoissonBinomial(components)
+        bk.guessing.LargestPoissonBinomial(components)
 
 
 def test_one_time_per_component() -> None:
-    part = bk.PoissonBinomial(0.5, 3)
+    part = bk.guessing.PoissonBinomial(0.5, 3)
     with pytest.raises(ValueError, match=r"\bt\b"):
-        bk.LargestPoissonBinomial([part], [1, 2])
+        bk.guessing.LargestPoissonBinomial([part], [1, 2])
     with pytest.raises(ValueError, match=r"\bt\b"):
-        bk.LargestPoissonBinomial([part, part, part], [1, 2])
+        bk.guessing.LargestPoissonBinomial([part, part, part], [1, 2])

@@ -52,15 +52,15 @@ P_VALUES = [
 
 @pytest.mark.parametrize(("arguments", "expected", "digits"), BASELINES)
 def test_golden_baselines(arguments, expected, digits) -> None:
-    assert round(bk.max_random_baseline(*arguments), digits) == expected
+    assert round(bk.guessing.max_random_baseline(*arguments), digits) == expected
     n, p, t = arguments
-    law = bk.MaxOrderStatisticPoissonBinomial(n, p)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(n, p)
     assert round(law.max_random_baseline(t), digits) == expected
 
 
 @pytest.mark.parametrize(("arguments", "decimals", "expected", "digits"), P_VALUES)
 def test_golden_p_values(arguments, decimals, expected, digits) -> None:
-    found = bk.max_random_p_value(*arguments, decimals=decimals)
+    found = bk.guessing.max_random_p_value(*arguments, decimals=decimals)
     low, high = (found, found) if decimals is None else found
     assert low == high
     assert abs(low - expected) <= 0.51 * 10.0**-digits
@@ -69,7 +69,7 @@ def test_golden_p_values(arguments, decimals, expected, digits) -> None:
 
 @pytest.mark.parametrize(("t", "expected"), [(1, 0.5), (2, 0.75), (3, 0.875)])
 def test_one_toss(t, expected) -> None:
-    assert bk.max_random_baseline(1, 0.5, t) == pytest.approx(expected, rel=1e-15)
+    assert bk.guessing.max_random_baseline(1, 0.5, t) == pytest.approx(expected, rel=1e-15)
 
 
 def power(below: flint.arb, t: float) -> flint.arb:
@@ -96,7 +96,10 @@ def exact_moments(law: Exact, t: float) -> tuple[float, float]:
 @pytest.mark.parametrize("t", TIMES)
 def test_p_values_keep_relative_accuracy(name, t) -> None:
     p, bits = LAWS[name]
-    exact, law = exact_law(p.tolist(), bits), bk.MaxOrderStatisticPoissonBinomial(p.size, p)
+    exact, law = (
+        exact_law(p.tolist(), bits),
+        bk.guessing.MaxOrderStatisticPoissonBinomial(p.size, p),
+    )
     for x in np.linspace(0, p.size, 25).astype(int).tolist():
         expected, found = exact_tail(exact, x, t, bits), law.p_value(num_correct=x, t=t)
         assert isinstance(found, float)
@@ -113,7 +116,7 @@ def test_p_values_keep_relative_accuracy(name, t) -> None:
 def test_baseline_and_variance_are_exact(name, t) -> None:
     p, bits = LAWS[name]
     mean, variance = exact_moments(exact_law(p.tolist(), bits), t)
-    law = bk.MaxOrderStatisticPoissonBinomial(p.size, p)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(p.size, p)
     assert abs(law.max_random_baseline(t) - mean) <= 1e-15
     assert law.expectation(t) == pytest.approx(mean * p.size, rel=1e-14)
     assert law.at(t).mean() == pytest.approx(mean * p.size, rel=1e-14)
@@ -123,7 +126,10 @@ def test_baseline_and_variance_are_exact(name, t) -> None:
 @pytest.mark.slow
 def test_ten_thousand_examples() -> None:
     p, bits = np.random.default_rng(9).random(10_000), 3000
-    exact, law = exact_law(p.tolist(), bits), bk.MaxOrderStatisticPoissonBinomial(10_000, p)
+    exact, law = (
+        exact_law(p.tolist(), bits),
+        bk.guessing.MaxOrderStatisticPoissonBinomial(10_000, p),
+    )
     for t in (10, 1e4, 1e9):
         mean, variance = exact_moments(exact, t)
         assert abs(law.max_random_baseline(t) - mean) <= 1e-15
@@ -143,7 +149,7 @@ def test_ten_thousand_examples() -> None:
 )
 def test_mass_is_a_step_of_the_distribution_function(p, t, data) -> None:
     n = len(p)
-    law, k = bk.MaxOrderStatisticPoissonBinomial(n, p), np.arange(-1, n + 2)
+    law, k = bk.guessing.MaxOrderStatisticPoissonBinomial(n, p), np.arange(-1, n + 2)
     F, pmf = law.F(k, t), law.pmf(k, t)
     np.testing.assert_allclose(np.diff(F), pmf[1:], rtol=0, atol=1e-14)
     assert np.all((F >= 0) & (F <= 1) & (pmf >= 0))
@@ -152,15 +158,18 @@ def test_mass_is_a_step_of_the_distribution_function(p, t, data) -> None:
     x = data.draw(st.integers(0, n))
     assert 0 <= law.p_value(num_correct=x, t=t) <= 1
     assert law.p_value(num_correct=x, t=t) == pytest.approx(1 - law.F(x - 1, t), abs=1e-14)
-    np.testing.assert_array_equal(bk.max_random_F(k, n, p, t), F)
-    np.testing.assert_array_equal(bk.max_random_pmf(k, n, p, t), pmf)
+    np.testing.assert_array_equal(bk.guessing.max_random_F(k, n, p, t), F)
+    np.testing.assert_array_equal(bk.guessing.max_random_pmf(k, n, p, t), pmf)
 
 
 def test_counts_and_times_broadcast() -> None:
     k, t = np.arange(6), np.array([[1.0], [3.0], [1e6]])
     for function, binomial in (
-        (bk.max_random_F, stats.binom.cdf(k, 5, 0.3) ** t),
-        (bk.max_random_pmf, np.diff(stats.binom.cdf(np.arange(-1, 6), 5, 0.3) ** t, axis=1)),
+        (bk.guessing.max_random_F, stats.binom.cdf(k, 5, 0.3) ** t),
+        (
+            bk.guessing.max_random_pmf,
+            np.diff(stats.binom.cdf(np.arange(-1, 6), 5, 0.3) ** t, axis=1),
+        ),
     ):
         np.testing.assert_allclose(function(k, 5, 0.3, t), binomial, rtol=1e-12, atol=1e-15)
         np.testing.assert_allclose(function(k, 5, 0.3, t.T[:, :1]), binomial[:1], atol=1e-15)
@@ -175,14 +184,14 @@ def test_counts_and_times_broadcast() -> None:
 )
 def test_trials_repeat_every_question(p, trials, t) -> None:
     n = len(p)
-    law = bk.MaxOrderStatisticPoissonBinomial(n, p, trials=trials)
-    listed = bk.MaxOrderStatisticPoissonBinomial(n * trials, np.repeat(p, trials))
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(n, p, trials=trials)
+    listed = bk.guessing.MaxOrderStatisticPoissonBinomial(n * trials, np.repeat(p, trials))
     assert law.marks == n * trials
     k = np.arange(n * trials + 1)
     np.testing.assert_allclose(law.F(k, t), listed.F(k, t), rtol=0, atol=1e-13)
     baseline = listed.max_random_baseline(t)
     assert law.max_random_baseline(t) == pytest.approx(baseline, rel=1e-12, abs=1e-300)
-    assert bk.max_random_baseline(n, p, t, trials=trials) == law.max_random_baseline(t)
+    assert bk.guessing.max_random_baseline(n, p, t, trials=trials) == law.max_random_baseline(t)
     for x in k.tolist():
         found = law.p_value(x / law.marks, t)
         expected = listed.p_value(num_correct=x, t=t)
@@ -191,17 +200,19 @@ def test_trials_repeat_every_question(p, trials, t) -> None:
 
 def test_containers_of_p_agree() -> None:
     p = [0.0, 0.25, 1.0, 0.7, 0.1]
-    expected = bk.max_random_F(np.arange(6), 5, p, 7)
+    expected = bk.guessing.max_random_F(np.arange(6), 5, p, 7)
     for same in (tuple(p), np.array(p), pd.Series(p), xr.DataArray(p, dims="question")):
-        np.testing.assert_array_equal(bk.max_random_F(np.arange(6), 5, same, 7), expected)
-    labels = bk.max_random_baseline(5, {2: 2, 4: 3}, 7)
-    assert labels == pytest.approx(bk.max_random_baseline(5, [0.5] * 2 + [0.25] * 3, 7), rel=1e-14)
+        np.testing.assert_array_equal(bk.guessing.max_random_F(np.arange(6), 5, same, 7), expected)
+    labels = bk.guessing.max_random_baseline(5, {2: 2, 4: 3}, 7)
+    assert labels == pytest.approx(
+        bk.guessing.max_random_baseline(5, [0.5] * 2 + [0.25] * 3, 7), rel=1e-14
+    )
 
 
 @settings(max_examples=60)
 @given(n=st.integers(1, 60), p=st.floats(0, 1), t=st.sampled_from(TIMES), share=st.floats(0, 1))
 def test_union_bound(n, p, t, share) -> None:
-    law, x = bk.MaxOrderStatisticPoissonBinomial(n, p), round(share * n)
+    law, x = bk.guessing.MaxOrderStatisticPoissonBinomial(n, p), round(share * n)
     bound = law.p_value_bound(num_correct=x, t=t)
     single = law.p_value(num_correct=x)
     assert bound == pytest.approx(min(1.0, t * single), rel=1e-12, abs=1e-300)
@@ -219,7 +230,7 @@ def test_union_bound(n, p, t, share) -> None:
     share=st.floats(0, 1),
 )
 def test_effective_t_reproduces_the_correlated_p_value(n, p, t, r, share) -> None:
-    law, x = bk.MaxOrderStatisticPoissonBinomial(n, p), round(share * n)
+    law, x = bk.guessing.MaxOrderStatisticPoissonBinomial(n, p), round(share * n)
     if x == 0:
         return
     effective = law.effective_t(num_correct=x, t=t, correlation=r)
@@ -233,12 +244,14 @@ def test_effective_t_reproduces_the_correlated_p_value(n, p, t, r, share) -> Non
 
 @pytest.mark.parametrize("p", [0.0, 1.0])
 def test_effective_t_of_certain_trials_is_silent(p) -> None:
-    effective = bk.MaxOrderStatisticPoissonBinomial(20, p).effective_t(0.5, 10, correlation=0.5)
+    effective = bk.guessing.MaxOrderStatisticPoissonBinomial(20, p).effective_t(
+        0.5, 10, correlation=0.5
+    )
     assert isnan(effective) or 1 <= effective <= 10
 
 
 def test_correlated_p_value_is_that_of_the_frozen_distribution() -> None:
-    law = bk.MaxOrderStatisticPoissonBinomial(60, 0.3)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(60, 0.3)
     frozen = law.at(12, correlation=0.4)
     assert law.p_value(0.5, 12, correlation=0.4) == pytest.approx(frozen.sf(29), rel=1e-13)
     assert law.expectation(12, correlation=0.4) == pytest.approx(frozen.mean(), rel=1e-13)
@@ -252,7 +265,7 @@ def test_correlated_p_value_is_that_of_the_frozen_distribution() -> None:
 @pytest.mark.parametrize(("alpha", "r"), [(0.05, 0.0), (0.6, 0.0), (1e-6, 0.0), (0.05, 0.3)])
 def test_smallest_significant_by_search(p, t, alpha, r) -> None:
     for n in (1, 2, 5, 20, 47):
-        law = bk.MaxOrderStatisticPoissonBinomial(n, p)
+        law = bk.guessing.MaxOrderStatisticPoissonBinomial(n, p)
         values = [law.p_value(num_correct=x, t=t, correlation=r) for x in range(n + 1)]
         expected = next((x / n for x, value in enumerate(values) if value <= alpha), np.nan)
         found = law.smallest_significant(t, alpha=alpha, correlation=r)
@@ -261,7 +274,7 @@ def test_smallest_significant_by_search(p, t, alpha, r) -> None:
 
 def test_nothing_is_guessed_right() -> None:
     """A single right answer has p-value 0."""
-    law = bk.MaxOrderStatisticPoissonBinomial(20, 0.0)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(20, 0.0)
     assert law.p_value(0.05, 10) == 0
     assert law.smallest_significant(10) == 0.05
     assert law.max_random_baseline(10) == 0
@@ -271,7 +284,7 @@ def test_nothing_is_guessed_right() -> None:
 @pytest.mark.parametrize("p", [0.25, 0.5])
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 0.001])
 def test_largest_significant_t_by_search(n, p, alpha) -> None:
-    law = bk.MaxOrderStatisticPoissonBinomial(n, p)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(n, p)
     for x in range(n + 1):
         found = law.largest_significant_t(num_correct=x, alpha=alpha)
         assert isinstance(found, int)
@@ -285,7 +298,7 @@ def test_largest_significant_t_by_search(n, p, alpha) -> None:
 
 @pytest.mark.parametrize("t", [1, 7, 1000])
 def test_a_p_value_is_significant_at_its_own_level(t) -> None:
-    law = bk.MaxOrderStatisticPoissonBinomial(40, 0.3)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(40, 0.3)
     for x in range(41):
         alpha = law.p_value(num_correct=x, t=t)
         if 1e-30 < alpha < 0.999:
@@ -295,7 +308,7 @@ def test_a_p_value_is_significant_at_its_own_level(t) -> None:
 
 def test_largest_significant_t_of_a_tiny_tail() -> None:
     """All of 1000 tosses right, 2^-1000: t is -log(.95) 2^1000."""
-    law = bk.MaxOrderStatisticPoissonBinomial(1000, 0.5)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(1000, 0.5)
     found = law.largest_significant_t(1.0)
     assert float(Fraction(found, 2**1000)) == pytest.approx(-np.log(0.95), rel=1e-12)
 
@@ -316,7 +329,7 @@ def test_accuracy_of_a_count_gives_the_count(n, share) -> None:
 
 @pytest.mark.parametrize("n", [22, 30, 100])
 def test_accuracy_and_count_have_one_p_value(n) -> None:
-    law = bk.MaxOrderStatisticPoissonBinomial(n, 0.25)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(n, 0.25)
     for count in range(n + 1):
         expected = law.p_value(num_correct=count, t=10)
         assert law.p_value(count / n, 10) == expected
@@ -348,14 +361,14 @@ def test_rounded_accuracy_stands_for_every_count_that_rounds_to_it(n, decimals) 
 
 
 def test_rounded_accuracy_gives_a_range_of_p_values() -> None:
-    found = bk.max_random_p_value(0.3, 100, 0.25, 10, decimals=1)
-    assert isinstance(found, bk.PValueRange)
-    assert found.low == bk.max_random_p_value(None, 100, 0.25, 10, num_correct=35)
-    assert found.high == bk.max_random_p_value(None, 100, 0.25, 10, num_correct=25)
+    found = bk.guessing.max_random_p_value(0.3, 100, 0.25, 10, decimals=1)
+    assert isinstance(found, bk.guessing.PValueRange)
+    assert found.low == bk.guessing.max_random_p_value(None, 100, 0.25, 10, num_correct=35)
+    assert found.high == bk.guessing.max_random_p_value(None, 100, 0.25, 10, num_correct=25)
 
 
 def test_both_or_neither_is_an_error() -> None:
-    law = bk.MaxOrderStatisticPoissonBinomial(20, 0.5)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(20, 0.5)
     for ask in (law.p_value, law.p_value_bound, law.largest_significant_t):
         for given_ in ({}, {"acc": 0.5, "num_correct": 10}):
             with pytest.raises(ValueError, match="num_correct"):
@@ -386,12 +399,12 @@ def test_both_or_neither_is_an_error() -> None:
 )
 def test_bad_questions_are_refused_by_name(arguments, named) -> None:
     with pytest.raises(ValueError, match=rf"\b{named}\b"):
-        bk.MaxOrderStatisticPoissonBinomial(20, 0.5).p_value(**arguments)
+        bk.guessing.MaxOrderStatisticPoissonBinomial(20, 0.5).p_value(**arguments)
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -1, 2, np.nan])
 def test_bad_levels_are_refused_by_name(alpha) -> None:
-    law = bk.MaxOrderStatisticPoissonBinomial(20, 0.5)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(20, 0.5)
     with pytest.raises(ValueError, match=r"\balpha\b"):
         law.smallest_significant(5, alpha=alpha)
     with pytest.raises(ValueError, match=r"\balpha\b"):
@@ -418,14 +431,14 @@ def test_bad_levels_are_refused_by_name(alpha) -> None:
     ],
 )
 def test_bad_benchmarks_are_refused_by_name(n, p, trials, named) -> None:
-    for ask in (bk.MaxOrderStatisticPoissonBinomial, bk.max_random_baseline):
+    for ask in (bk.guessing.MaxOrderStatisticPoissonBinomial, bk.guessing.max_random_baseline):
         with pytest.raises(ValueError, match=rf"\b{named}\b"):
             ask(n, p, trials=trials)
 
 
 @pytest.mark.parametrize("t", [0.5, 0, np.nan])
 def test_bad_times_are_refused_by_name(t) -> None:
-    law = bk.MaxOrderStatisticPoissonBinomial(20, 0.5)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(20, 0.5)
     for ask in (
         lambda: law.F(3, t),
         lambda: law.pmf([1, 2], [2, t]),
@@ -441,7 +454,7 @@ def test_bad_times_are_refused_by_name(t) -> None:
 
 
 def test_the_class_form_is_immutable() -> None:
-    law = bk.MaxOrderStatisticPoissonBinomial(10, 0.5)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(10, 0.5)
     with pytest.raises(AttributeError, match="immutable"):
         law.n = 11
     assert law.n == 10

@@ -98,7 +98,10 @@ def test_ranks_and_tiers_tabulate_the_groups(compared) -> None:
 
 def test_other_results_have_tables_too() -> None:
     fit = bk.evaluate([[1, 0, 1], [0, 0, 1]], "bayes", rng=1)
-    assert list(bk.tables_of(bk.random_baseline(fit, 0.5, 10, rng=1))) == ["results", "baseline"]
+    assert list(bk.tables_of(bk.guessing.random_baseline(fit, 0.5, 10, rng=1))) == [
+        "results",
+        "baseline",
+    ]
     scored = bk.evaluate(
         bk.tally([["b", "a", "b"]], scores={"c": 0, "b": 0.5, "a": 1}), "bayes", rng=1
     )
@@ -131,7 +134,9 @@ def test_everything_that_a_result_cites_has_an_entry() -> None:
     words = [f"{name}2" if name[-1] in "@^" else name for name in FAMILIES if "plur" not in name]
     words = [f"{word}:0.5" if word.startswith("g-") else word for word in words]
     for pooling in ("none", "partial", "complete"):
-        fit = bk.random_baseline(bk.evaluate(data, words, pooling=pooling, rng=1), 0.5, 3, rng=1)
+        fit = bk.guessing.random_baseline(
+            bk.evaluate(data, words, pooling=pooling, rng=1), 0.5, 3, rng=1
+        )
         text = bk.cite(fit)
         assert not re.search("^%", text, re.MULTILINE), text
         assert text.count("@") >= len(citations(fit))

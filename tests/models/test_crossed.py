@@ -59,8 +59,8 @@ def _says_what_it_cannot_give(fit, tmp_path) -> None:
     for refused in (
         bk.exact_loo, bk.log_evidence, bk.log_bayes_factor_equal,
         lambda one: bk.log_bayes_factor_chance(one, 0.5),
-        lambda one: bk.random_baseline(one, 0.5, rng=1), bk.criticise,
-        lambda one: bk.plan(one, "pass@1", width=0.1), bk.plot_difficulty,
+        lambda one: bk.guessing.random_baseline(one, 0.5, rng=1), bk.criticise,
+        lambda one: bk.plan(one, "pass@1", width=0.1), bk.plots.plot_difficulty,
     ):  # fmt: skip
         with pytest.raises(ValueError, match="crossed"):
             refused(fit)
@@ -166,7 +166,7 @@ def test_the_model_is_its_definition(questions) -> None:
     """Prior draws have the moments of the definition, in which nothing is centred."""
     runs = {"a": [[1, 0]] * questions, "b": [[0, 0]] * questions}
     prior = bk.CrossedPrior(mu_sd=0.5, sigma_sd=1.0, eta=3.0)
-    model = bk.build_crossed(runs, prior=prior)
+    model = bk.models.build_crossed(runs, prior=prior)
     names = ("p", "correlation", "mu")
     drawn = pm.draw([model[name] for name in names], draws=8000, random_seed=1)
     p, correlation, mu = drawn
@@ -195,7 +195,7 @@ def test_the_model_is_its_definition(questions) -> None:
 def test_correlation_matrices_are_lkj(size, eta) -> None:
     """Every correlation is Beta(eta + (size - 2)/2) on (-1, 1), whichever pair."""
     runs = {name: [[1, 0]] for name in "abcd"[:size]}
-    model = bk.build_crossed(runs, prior=bk.CrossedPrior(eta=eta))
+    model = bk.models.build_crossed(runs, prior=bk.CrossedPrior(eta=eta))
     drawn = pm.draw(model["correlation"], draws=4000, random_seed=1)
     np.testing.assert_allclose(np.diagonal(drawn, axis1=1, axis2=2), 1.0)
     assert np.linalg.eigvalsh(drawn).min() > -1e-9

@@ -54,12 +54,12 @@ def test_same_seed_gives_the_same_draws(ragged) -> None:
 
 @pytest.mark.slow
 def test_a_users_own_model_gives_metrics(ragged) -> None:
-    model = bk.build_logit_normal(ragged)
+    model = bk.models.build_logit_normal(ragged)
     tree = pm.sample(
         model=model, nuts_sampler="nutpie", draws=500, tune=800, chains=4, cores=2, random_seed=1,
         progressbar=False,
     )  # fmt: skip
-    found = bk.metrics_from_draws(tree, "pass@1,4 bayes")["posterior"].to_dataset()
+    found = bk.models.metrics_from_draws(tree, "pass@1,4 bayes")["posterior"].to_dataset()
     assert found["pass_at_k"].dims == ("chain", "draw", "system", "k", "target")
     beta = bk.evaluate(ragged, "pass@1,4 bayes", rng=1)["closed_form"]
     # Another shape of difficulty: close to the Beta's answer, within its own uncertainty.
@@ -72,21 +72,21 @@ def test_a_users_own_model_gives_metrics(ragged) -> None:
 
 
 def test_models_have_names_and_coordinates(ragged) -> None:
-    partial = bk.build_beta_binomial(ragged)
+    partial = bk.models.build_beta_binomial(ragged)
     assert [rv.name for rv in partial.free_RVs] == ["mean_p", "icc", "p"]
     assert list(partial.coords["system"]) == ["a", "b"]
     assert [rv.name for rv in partial.observed_RVs] == ["successes"]
-    marginal = bk.build_beta_binomial(ragged, form="marginal")
+    marginal = bk.models.build_beta_binomial(ragged, form="marginal")
     assert [rv.name for rv in marginal.free_RVs] == ["mean_p", "icc"]
-    complete = bk.build_beta_binomial(ragged, "complete", prior=bk.BetaPrior(2, 3))
+    complete = bk.models.build_beta_binomial(ragged, "complete", prior=bk.BetaPrior(2, 3))
     assert [rv.name for rv in complete.free_RVs] == ["mean_p"]
-    improper = bk.build_beta_binomial(ragged, prior=bk.HyperPrior.bda3())
+    improper = bk.models.build_beta_binomial(ragged, prior=bk.HyperPrior.bda3())
     assert "improper_icc_prior" in improper.named_vars
 
 
 def test_marginal_likelihood_is_the_integrated_full_one() -> None:
     data = bk.tally(([2, 0, 3], [3, 1, 5]))
-    model = bk.build_beta_binomial(data, form="marginal")
+    model = bk.models.build_beta_binomial(data, form="marginal")
     point = {"mean_p_logodds__": np.array([0.3]), "icc_logodds__": np.array([-0.4])}
     logp = model.compile_logp(vars=model.potentials)(point)
     mean, icc = 1 / (1 + np.exp(-0.3)), 1 / (1 + np.exp(0.4))
@@ -99,7 +99,7 @@ def test_marginal_likelihood_is_the_integrated_full_one() -> None:
 
 
 def test_prior_predictive_works_on_the_full_form(ragged) -> None:
-    with bk.build_beta_binomial(ragged):
+    with bk.models.build_beta_binomial(ragged):
         prior = pm.sample_prior_predictive(50, random_seed=1)
     drawn = prior["prior_predictive"]["successes"]
     assert bool((drawn <= ragged.trials.values).all())
@@ -107,13 +107,13 @@ def test_prior_predictive_works_on_the_full_form(ragged) -> None:
 
 def test_options_are_checked(ragged) -> None:
     with pytest.raises(ValueError, match="form='marginal' needs pooling='partial'"):
-        bk.build_beta_binomial(ragged, "none", form="marginal")
+        bk.models.build_beta_binomial(ragged, "none", form="marginal")
     with pytest.raises(ValueError, match="form must be"):
-        bk.build_beta_binomial(ragged, form="half")
+        bk.models.build_beta_binomial(ragged, form="half")
     with pytest.raises(TypeError, match="must be a BetaPrior"):
-        bk.build_beta_binomial(ragged, "none", prior=bk.HyperPrior())
+        bk.models.build_beta_binomial(ragged, "none", prior=bk.HyperPrior())
     with pytest.raises(ValueError, match="draws of 'p'"):
-        bk.metrics_from_draws(
+        bk.models.metrics_from_draws(
             xr.DataTree.from_dict({"/posterior": xr.Dataset({"q": ("draw", [0.5])})}), "pass@1"
         )
 
@@ -129,7 +129,9 @@ def test_population_of_a_logit_normal() -> None:
         }
     )
     tree = xr.DataTree.from_dict({"/posterior": posterior})
-    found = bk.metrics_from_draws(tree, "pass@4")["posterior"]["pass_at_k"].sel(target="population")
+    found = bk.models.metrics_from_draws(tree, "pass@4")["posterior"]["pass_at_k"].sel(
+        target="population"
+    )
     z = np.random.default_rng(0).standard_normal(1_000_000)
     for draw, (mu, sigma) in enumerate([(0.4, 1.5), (-1.0, 4.0)]):
         simulated = 1 - (1 - 1 / (1 + np.exp(-(mu + sigma * z)))) ** 4
@@ -139,7 +141,7 @@ def test_population_of_a_logit_normal() -> None:
 @pytest.mark.slow
 def test_a_compiled_model_takes_new_data_of_any_length() -> None:
     rng = np.random.default_rng(8)
-    compiled = bk.compile_beta_binomial([[1, 0, 1], [0, 0, 1]])
+    compiled = bk.models.compile_beta_binomial([[1, 0, 1], [0, 0, 1]])
     for questions, trials in ((40, 6), (3, 2)):
         data = bk.tally((rng.binomial(trials, rng.beta(0.8, 1.2, questions)), trials))
         sampled = compiled.sample(data, "pass@2", rng=5, draws=2000, tune=1000)
@@ -153,7 +155,7 @@ def test_a_compiled_model_takes_new_data_of_any_length() -> None:
 
 @pytest.mark.slow
 def test_a_compiled_full_model_takes_new_counts() -> None:
-    compiled = bk.compile_beta_binomial([[1, 0, 1], [0, 0, 1]], "none")
+    compiled = bk.models.compile_beta_binomial([[1, 0, 1], [0, 0, 1]], "none")
     data = bk.tally(([3, 1], [4, 9]), questions=["x", "y"])
     sampled = compiled.sample(data, "pass@2", rng=5, keep=["p"], draws=2000)
     fit = bk.evaluate(data, "pass@2", pooling="none", keep=["p"], rng=1)
@@ -167,7 +169,9 @@ def test_a_compiled_full_model_takes_new_counts() -> None:
 def test_improper_priors_are_those_given(icc) -> None:
     """Log density of the model, up to a constant: prior of the logits times likelihood."""
     c, n = np.array([2, 9, 0]), 10
-    model = bk.build_beta_binomial(bk.tally((c, n)), form="marginal", prior=bk.HyperPrior(icc=icc))
+    model = bk.models.build_beta_binomial(
+        bk.tally((c, n)), form="marginal", prior=bk.HyperPrior(icc=icc)
+    )
     logp = model.compile_logp()
     gaps = []
     for x, y in [(0.0, 0.0), (0.5, -4.0), (-1.0, 3.0)]:

@@ -71,7 +71,7 @@ def named():
 
 def every_plot(fit, compared, backend=None):
     """One plot of each kind of a result, and its name."""
-    baseline = bk.random_baseline(fit, 0.25, t=5, rng=1)
+    baseline = bk.guessing.random_baseline(fit, 0.25, t=5, rng=1)
     found = bk.verify(fit, fit)
     calibration = bk.calibrate(3, 2, replications=50, seed=1, progressbar=False)
     yield plots.plot_curve(fit, backend=backend)
@@ -182,7 +182,7 @@ def test_hostile_names_are_drawn_as_they_are(named):
         plots.plot_systems(named),
         plots.plot_ranks(compared),
         plots.plot_shrinkage(named),
-        plots.plot_baseline(bk.random_baseline(named, 0.25, t=5, rng=1), 0.25),
+        plots.plot_baseline(bk.guessing.random_baseline(named, 0.25, t=5, rng=1), 0.25),
     ):
         shown = texts(plot)
         assert any(r"\$x_1^" in one for one in shown)
@@ -383,7 +383,7 @@ def test_difficulty_draws_the_cdf_and_the_rates(data, fit):
 
 
 def test_baseline_marks_accuracies_and_p_values(fit):
-    baseline = bk.random_baseline(fit, 0.25, t=5, rng=1)
+    baseline = bk.guessing.random_baseline(fit, 0.25, t=5, rng=1)
     plot = plots.plot_baseline(baseline, 0.25)
     group = baseline["random_baseline"].to_dataset()
     for system in "ab":
@@ -393,7 +393,7 @@ def test_baseline_marks_accuracies_and_p_values(fit):
     labels = [t.get_text() for t in plot.get_viz("figure").legends[0].get_texts()]
     assert labels[0].startswith("b: ")
     assert all(", p " in label for label in labels)
-    law = bk.MaxOrderStatisticPoissonBinomial(120, 0.25).at(5)
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(120, 0.25).at(5)
     heights = plot.get_viz("pmf").get_paths()[0].vertices[:, 1].max()
     assert heights == pytest.approx(law.pmf(np.arange(121)).max())
     assert plots.plot_baseline(baseline, law).get_viz("expected") is not None

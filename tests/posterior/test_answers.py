@@ -196,11 +196,11 @@ def test_estimates_and_means_are_those_of_the_array_form(votes) -> None:
     for system in range(2):
         estimates, means = [], []
         for one in votes.answers.of(system):
-            estimates.append(bk.plurality_at_k(one.count, one.correct, [1, 3, 5]))
+            estimates.append(bk.published.plurality_at_k(one.count, one.correct, [1, 3, 5]))
             lacking = not one.correct.any()
             count = [*one.count, 0, 0, *[0] * lacking]
             correct = [*one.correct, False, False, *[True] * lacking]
-            means.append(bk.plurality_at_k(count, correct, [1, 3, 5], "posterior", 0.5))
+            means.append(bk.published.plurality_at_k(count, correct, [1, 3, 5], "posterior", 0.5))
         own = closed.isel(system=system)
         np.testing.assert_allclose(
             own.sel(statistic="estimate"), np.mean(estimates, axis=0), rtol=1e-12
@@ -304,7 +304,7 @@ def test_relabelled_data_keep_their_answers(votes) -> None:
 
 def test_the_proxy_is_held_against_plurality(votes) -> None:
     fit = bk.evaluate(votes, METRICS, pooling="none", rng=1)
-    note = next(one for one in bk.results.schema.notes(fit) if "strict majority" in one)
+    note = next(one for one in bk.notes(fit) if "strict majority" in one)
     plurality, strict = (
         float(bk.table(fit).query(f"metric == '{name}' and system == 0")["estimate"].iloc[0])
         for name in ("plurality@3", "maj@3")

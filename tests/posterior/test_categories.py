@@ -173,13 +173,13 @@ def test_conflict_of_prior_trials_is_said() -> None:
     good = bk.tally([["pass"] * 6] * 20, scores=SCORES)
     bad = bk.tally([["fail"] * 6] * 20, scores=SCORES)
     fit = bk.evaluate(bad, "bayes", pooling="none", prior_trials=good, prior_weight=0.5, rng=1)
-    note, outside = bk.results.schema.notes(fit)
+    note, outside = bk.notes(fit)
     assert "lies outside its interval" in outside
     assert "worth 3 trials per question (weight 0.5)" in note
     assert "the prior trials conflict with the data" in note
     for data in (good, simulated(questions=100)):
         same = bk.evaluate(data, "bayes", pooling="none", prior_trials=data, rng=1)
-        assert "no conflict" in bk.results.schema.notes(same)[0]
+        assert "no conflict" in bk.notes(same)[0]
 
 
 def test_prior_trials_that_are_alike_are_rarely_called_in_conflict() -> None:
@@ -193,7 +193,7 @@ def test_prior_trials_that_are_alike_are_rarely_called_in_conflict() -> None:
             for n in (5, 8)
         ]
         fit = bk.evaluate(sets[0], "bayes", pooling="none", prior_trials=sets[1], draws=2, rng=1)
-        calls += "conflict with the data" in bk.results.schema.notes(fit)[0]
+        calls += "conflict with the data" in bk.notes(fit)[0]
     assert calls <= 4  # a share of .01: five or more would have probability 3e-4
 
 
@@ -429,7 +429,7 @@ def test_where_importance_sampling_fails_the_sampler_takes_over() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(closed_categories, "MAX_PARETO_K", 0.0)
         fit = bk.evaluate(data, "bayes", rng=1)
-    (note,) = bk.results.schema.notes(fit)
+    (note,) = bk.notes(fit)
     assert "sampled by NUTS on the marginalised model instead" in note
     assert np.isnan(fit["closed_form"]["log_evidence"]).all()
     sampled = bk.sample(data, "bayes", rng=2, progressbar=False)
@@ -449,7 +449,7 @@ def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
     np.testing.assert_allclose(rows["sd"], 0.0, atol=1e-14)  # partial: mixed over weighted points
     known = ~rows["metric"].isin(["max@4"])
     np.testing.assert_allclose(rows["estimate"][known], score, rtol=1e-14)
-    assert not bk.results.schema.notes(fit)
+    assert not bk.notes(fit)
     assert (bk.category_table(fit)["mean"] == 1.0).all()  # there is nothing to reach
     compared = bk.compare(fit, rng=1)["comparison"]["bayes"]
     assert float(compared.sel(system="a", other="b", target="questions", contrast="mean")) == 0.0

@@ -2,76 +2,78 @@
 
 import doctest
 import inspect
+import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import bayesatk as bk
 
-PUBLIC = [
-    "AnswerPrior", "AnswerRules", "BetaPrior", "Calibration", "CategoryCredit", "CompiledModel",
-    "Credit", "CrossedPrior", "DirichletHyperPrior", "DirichletPrior", "Family", "HyperPrior",
-    "LargestPoissonBinomial", "MaxOrderStatisticPoissonBinomial", "Metric", "OutcomeError",
-    "OutcomeWarning", "Outcomes", "PValueRange", "PoissonBinomial", "SelectedSkill",
-    "StoppingRule", "StoppingStudy", "Verification",
-    "auc_at_k", "auc_at_k_ci", "avg", "avg_ci", "baseline_table", "bayes", "bayes_ci",
-    "build_answers", "build_beta_binomial", "build_crossed", "build_dirichlet_multinomial",
-    "build_logit_normal", "build_random_guessers", "calibrate", "category_table",
-    "check_trial_order", "cite", "compare",
-    "compare_models",
-    "comparison_table", "compile_beta_binomial",
-    "compile_crossed", "compile_dirichlet_multinomial", "convert", "criticise", "datasets",
-    "evaluate",
-    "exact_loo", "export", "g_pass_at_k", "g_pass_at_k_ci", "g_pass_at_k_tau", "g_pass_at_k_tau_ci",
-    "load", "load_result", "log_bayes_factor_chance", "log_bayes_factor_equal", "log_evidence",
-    "maj_at_k", "maj_at_k_ci", "max_random_F", "max_random_baseline", "max_random_p_value",
-    "max_random_pmf", "metrics_from_draws", "mg_pass_at_k", "mg_pass_at_k_ci", "one_system",
-    "pass_at_k",
-    "pass_at_k_ci", "pass_hat_k", "pass_hat_k_ci", "plan", "plot_baseline", "plot_calibration",
-    "plot_curve", "plot_difference", "plot_difficulty", "plot_ranks", "plot_shrinkage",
-    "plot_systems", "plot_verification", "plots", "plurality_at_k", "provenance", "random_baseline",
-    "random_baseline_distribution", "register", "report", "sample",
-    "sample_random_baseline", "save", "simulate_stopping", "skill_if_selected", "table",
-    "tables_of", "tally", "verify",
-]  # fmt: skip
+ROOT = Path(__file__).parents[2]
+ROOMS = ("datasets", "guessing", "models", "plots", "published")
+NAMES = [(bk, name) for name in bk.__all__] + [
+    (room, name) for room in map(bk.__getattr__, ROOMS) for name in room.__all__
+]
 
 
-def test_public_names_are_frozen() -> None:
-    assert sorted(PUBLIC) == bk.__all__
-    assert set(PUBLIC) <= set(dir(bk))
+def test_a_public_name_has_one_place() -> None:
+    names = [name for _, name in NAMES]
+    assert len(set(names)) == len(names)
+    assert len(bk.__all__) - len(ROOMS) <= 50, "names of one topic go to its package"
+    assert set(ROOMS) < set(bk.__all__)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_public_names_exist_and_are_documented(name: str) -> None:
-    value = getattr(bk, name)
-    assert inspect.getdoc(value)
+@pytest.mark.parametrize(("place", "name"), NAMES, ids=lambda value: str(value).rpartition(".")[2])
+def test_public_names_exist_and_are_documented(place: ModuleType, name: str) -> None:
+    assert name in dir(place)
+    assert inspect.getdoc(getattr(place, name))
+    shadow = None if name in ROOMS else find_spec(f"{place.__name__}.{name}")
+    assert shadow is None, "importing a module of this name would replace what the name stands for"
 
 
 def test_unknown_names_are_unknown() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="nothing"):
         _ = bk.nothing
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = bk.published.nothing
 
 
-def _output_of(code: str) -> str:
+def test_every_public_name_can_be_imported_at_once() -> None:
+    """The variable of SPEC 1 that turns laziness off: every line of the stubs must import."""
+    loaded = _modules_after("import bayesatk", EAGER_IMPORT="1")
+    assert {"bayesatk.models.guessers", "bayesatk.plots.ranks", "pymc", "matplotlib"} <= loaded
+    assert "bayesatk.cli" not in loaded
+
+
+def _output_of(code: str, **variables: str) -> str:
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return done.stdout
 
 
-def _modules_after(code: str) -> set[str]:
+def _modules_after(code: str, **variables: str) -> set[str]:
     """Names of what is imported by then, whole and by their first part."""
-    names = _output_of(f"{code}\nimport sys; print(' '.join(sys.modules))").split()
+    names = _output_of(f"{code}\nimport sys; print(' '.join(sys.modules))", **variables).split()
     return {*names, *(name.partition(".")[0] for name in names)}
 
 
-ROOT = Path(__file__).parents[2]
 HEAVY = {"xarray", "pandas", "arviz", "pymc", "pytensor", "matplotlib", "narwhals", "numba"}
 
 
+def test_naming_a_package_of_public_names_loads_none_of_them() -> None:
+    rooms = "; ".join(f"bayesatk.{room}" for room in ROOMS)
+    loaded = _modules_after(f"import bayesatk; {rooms}; from bayesatk import plots")
+    assert not loaded & (HEAVY | {"numpy", "scipy", "rich", "typer"})
+
+
 def test_array_functions_load_numpy_and_scipy_only() -> None:
-    loaded = _modules_after("import bayesatk; bayesatk.pass_at_k_ci([[0, 1]], 1)")
+    loaded = _modules_after("import bayesatk; bayesatk.published.pass_at_k_ci([[0, 1]], 1)")
     assert {"numpy", "scipy"} <= loaded
     assert not loaded & (HEAVY | {"rich", "typer"})
 

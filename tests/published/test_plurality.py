@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from bayesatk import maj_at_k, pass_at_k, plurality_at_k
+from bayesatk.published import maj_at_k, pass_at_k, plurality_at_k
 
 LAWS = ("finite", "latent", "posterior")
 

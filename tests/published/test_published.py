@@ -34,7 +34,7 @@ def test_rat_tumours_under_the_books_prior() -> None:
 @pytest.mark.slow
 def test_surgical_mortality_under_the_logit_normal() -> None:
     """The BUGS example's posterior means: mu -2.554, population .073, hospitals A .053, H .123."""
-    model = bk.build_logit_normal(bk.datasets.surgical(), mu_sd=100.0, sigma_sd=1000.0)
+    model = bk.models.build_logit_normal(bk.datasets.surgical(), mu_sd=100.0, sigma_sd=1000.0)
     with model:  # the published prior: precision ~ Gamma(.001, .001), in place of a flat sigma
         sigma = model["sigma"]
         pm.Potential("gamma_precision", (-1.002 * pm.math.log(sigma) - 0.001 / sigma**2).sum())

@@ -32,7 +32,7 @@ def data():
 def fit(data):
     found = bk.evaluate(data, ["pass@1,2,4", "pass^2"], rng=1)
     found = bk.compare(found, rng=1)
-    return bk.random_baseline(found, 0.25, 10, rng=1)
+    return bk.guessing.random_baseline(found, 0.25, 10, rng=1)
 
 
 @pytest.fixture(scope="module")

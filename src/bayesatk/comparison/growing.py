@@ -57,7 +57,7 @@ def simulate_stopping(
         Of every question and system.
     correlation : float
         Of the two systems' difficulties (normal scores), in [-1, 1]: 1 is the same order of
-        difficulty. A crossed model of a pilot estimates it (``bayesatk.build_crossed``).
+        difficulty. A crossed model of a pilot estimates it (``bayesatk.models.build_crossed``).
     replications, seed
         Replication i depends on (seed, i) and on nothing else.
     path : path, optional

@@ -93,7 +93,7 @@ def plan(
         Probability of the interval.
     correlation : float
         Between the two systems' difficulties, in [0, 1): what the same questions for both are
-        worth. `bayesatk.build_crossed` estimates it from a pilot.
+        worth. `bayesatk.models.build_crossed` estimates it from a pilot.
     scores : sequence of float, optional
         Of stated categories: the mean of ``(mean, icc)`` is then one probability for each.
 

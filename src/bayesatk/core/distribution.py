@@ -1,12 +1,12 @@
 """Distributions with exact quantiles: tabulated, monotone images of a Beta, and draws."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, expit
+from scipy.special import betainc, expit, logit
 
 from bayesatk.core.laws import binomial_expectation
 from bayesatk.metrics.credit import Array
@@ -15,6 +15,7 @@ from bayesatk.metrics.credit import Array
 LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0.9975]])
 
 
+_TABLE = np.concatenate([[0.0, 1e-5, 1e-4, 1e-3], LEVELS, [0.999, 0.9999, 0.99999, 1.0]])
 _STEPS = 5  # of Newton's method within bisection, from straight lines to full precision
 
 
@@ -213,11 +214,70 @@ class Empirical:
     def doubt(self, probability: ArrayLike) -> Array:
         """Error of quantiles: three standard errors, from binomial order statistics."""
         levels = np.asarray(probability, float)
-        spread = 3.0 * np.sqrt(np.maximum(levels * (1.0 - levels), 1.0 / self._size) / self._size)
-        ends = [self.quantile(np.clip(levels + s * spread, 0.0, 1.0)) for s in (-1.0, 1.0)]
+        # On the logit scale, so that the tails stay in their tails.
+        place = logit(np.clip(levels, 0.5 / self._size, 1.0 - 0.5 / self._size))
+        spread = 3.0 / np.sqrt(self._size * expit(place) * expit(-place))
+        ends = [self.quantile(expit(place + s * spread)) for s in (-1.0, 1.0)]
         found = self.quantile(levels)
         moved = np.max([np.abs(each - found) for each in ends], axis=0)
         return np.asarray(moved + np.spacing(np.abs(found)))
+
+
+class Averaged:
+    """A mixture of distributions, each with its probability.
+
+    Parameters
+    ----------
+    parts : sequence of Quantity
+    weight, error : ndarray
+        Probabilities and their standard errors.
+
+    Examples
+    --------
+    >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2))
+    >>> both = Averaged([uniform, constant(1.0)], np.array([0.5, 0.5]), np.zeros(2))
+    >>> both.quantile([0.25, 0.75]).round(4).tolist(), both.cdf(0.5).item()
+    ([0.5, 1.0], 0.25)
+    """
+
+    def __init__(self, parts: Sequence[Quantity], weight: Array, error: Array) -> None:
+        self._parts, self._weight, self._error = parts, weight, error
+        # Between two neighbouring quantiles of all parts the mixture is all but linear.
+        table = np.unique(np.concatenate([one.quantile(_TABLE) for one in parts]))
+        self._x, self._upto = table, np.maximum.accumulate(self.cdf(table))
+
+    @property
+    def settled(self) -> bool:
+        """Whether quantiles are as exact as was asked for."""
+        return all(one.settled for one in self._parts)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """Probability of a value at most ``x``."""
+        found = sum(w * one.cdf(x) for w, one in zip(self._weight, self._parts, strict=True))
+        return np.asarray(found, float)
+
+    def quantile(self, probability: ArrayLike) -> Array:
+        """Value exceeded with probability ``1 - probability``."""
+        levels = np.asarray(probability, float)
+        # An atom is a jump: its value from where the distribution function reaches the level on.
+        first = np.append(True, np.diff(self._upto) > 0.0)
+        return np.asarray(np.interp(levels, self._upto[first], self._x[first]), float)
+
+    def doubt(self, probability: ArrayLike) -> Array:
+        """Error of quantiles: that of the parts, and of three standard errors of their weights."""
+        levels = np.asarray(probability, float)
+        found = self.quantile(levels)
+        own = np.array([one.cdf(found) for one in self._parts])
+        spread = 3.0 * np.sqrt(self._error**2 @ (own - levels).reshape(len(own), -1) ** 2)
+        spread = spread.reshape(levels.shape)
+        near = [self.quantile(np.clip(levels + s * spread, 0.0, 1.0)) for s in (-1.0, 1.0)]
+        moved = np.max([np.abs(each - found) for each in near], axis=0)
+        # An error of a part counts by how much of the density is that part's.
+        step = np.maximum(1e-3 * np.ptp(self.quantile(LEVELS[[2, -3]])), 1e-12)
+        slope = np.array([one.cdf(found + step) - one.cdf(found - step) for one in self._parts])
+        slope = slope * self._weight.reshape(-1, *[1] * levels.ndim) + 1e-12
+        parts = [one.doubt(np.clip(at, 0.0, 1.0)) for one, at in zip(self._parts, own, strict=True)]
+        return np.asarray(moved + (slope * np.array(parts)).sum(axis=0) / slope.sum(axis=0))
 
 
 def constant(value: float) -> Distribution:

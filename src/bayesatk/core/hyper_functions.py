@@ -130,7 +130,7 @@ def question_variance(
     -------
     ndarray, shape (credits,)
     """
-    alpha, beta = nodes.alpha, nodes.beta
+    alpha, beta = nodes.alpha[:, 0], nodes.beta[:, 0]
     joint = polygamma(1, alpha + beta)
     information = np.array(
         [

@@ -136,17 +136,19 @@ class OneMean:
         if nodes.grid is None:
             return cls(mixture, column, given)
         row, place = nodes.grid
+        alone = row < 0
         rows, columns = ripples(given, nodes, 2.0)
         _, which = np.unique(row, return_inverse=True)
         share = np.bincount(which, nodes.weight)
-        thin = (np.bincount(which, nodes.weight * columns) < _RIPPLE * share)[which]
+        thin = (np.bincount(which, nodes.weight * columns) < _RIPPLE * share)[which] & ~alone
         keep, factor = ~thin | (place % 2 == 0), np.where(thin, 2.0, 1.0)
         if nodes.weight @ rows < _RIPPLE:
-            keep &= row % 2 == 0
+            keep &= (row % 2 == 0) | alone
         chosen = np.flatnonzero(keep)
-        some = nodes.among(chosen)
+        some, off = nodes.among(chosen), alone[chosen]
         weight = some.weight * factor[chosen]
-        some = replace(some, weight=weight * (nodes.weight.sum() / weight.sum()))
+        weight[~off] *= nodes.weight[~alone].sum() / weight[~off].sum()
+        some = replace(some, weight=weight)
         return cls(replace(mixture, nodes=some), column, given.among(chosen, some.weight))
 
     @cached_property

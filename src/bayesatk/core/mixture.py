@@ -1,14 +1,15 @@
 """Posterior of question-level credits when ``p_a`` is a mixture of Betas over shared nodes.
 
-Node ``g`` is one prior Beta(alpha_g, beta_g) of probability ``w_g``; given it the questions are
-independent and a question with ``c`` of ``n`` successes has ``p ~ Beta(alpha_g + c, beta_g + n -
-c)``. No pooling is one node; partial pooling is the hyperparameter grid. Questions enter as
-distinct states (c, n) with multiplicities.
+Node ``g`` is one prior distribution of p, of probability ``w_g``: Betas and atoms at 0 and 1 with
+shares. Given it the questions are independent and a question with ``c`` of ``n`` successes has the
+density ``prior(p) p^c (1-p)^(n-c)``. No pooling is one node of one Beta; partial pooling is the
+hyperparameters' posterior. Questions enter as distinct states (c, n) with multiplicities.
 
 On the points of one quadrature rule the weights of a node and a state are a product, prior times
-likelihood, so the expectation of anything for all nodes and states is one matrix product. Nodes are
-handled in bands of similar concentration, each with its own rule; nodes and states so concentrated
-that no rule of reasonable size resolves them use exact Beta-binomial sums.
+likelihood, so the expectation of anything for all nodes and states is one matrix product; an atom
+is one more point. Nodes are handled in bands of similar concentration, each with its own rule;
+nodes and states so concentrated that no rule of reasonable size resolves them use exact
+Beta-binomial sums.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,14 +17,15 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln
 
 from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
-from bayesatk.core.moments import beta_weights, latent_on_nodes
+from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.quadrature import BetaRule, beta_rule, beta_rule_along, resolving_degree
 from bayesatk.core.states import States
-from bayesatk.metrics.credit import Array, Credit
+from bayesatk.metrics.credit import Array, Credit, pass_at
 
 _BANDS = (200.0, 3000.0, 50_000.0)  # degrees of the rules; beyond the last there is none
 _AT_END = 1e-4  # trials expected to go the other way, of all, where a node is as good as at an end
@@ -170,8 +172,7 @@ class StateMixture:
     def degree(self) -> Array:
         """Degree of a rule that resolves the posteriors and credits at each node."""
         part = np.flatnonzero(~self.large)
-        a = self.nodes.alpha[:, None] + self.states.successes[part]
-        b = self.nodes.beta[:, None] + self._failures[part]
+        c, f = self.states.successes[part], self._failures[part]
         # Squares of steps at one end are kernels themselves; other credits have their degree.
         powers = {credit: 2 * credit.k for credit in self.credits}
         ends = [c for c in self.credits if c.shape == "threshold" and c.threshold in (1, c.k)]
@@ -180,8 +181,9 @@ class StateMixture:
         inner = max((powers[c] for c in self.credits if c not in ends), default=0)
         found = np.zeros(len(self.nodes))
         for up, down in {(0, 0), (hit, 0), (0, missed)}:
-            needed = resolving_degree(a + up, b + down)
-            found = np.maximum(found, needed.max(axis=1, initial=0.0))
+            for _, alpha, beta in self.nodes.components:
+                needed = resolving_degree(alpha[:, None] + c + up, beta[:, None] + f + down)
+                found = np.maximum(found, needed.max(axis=1, initial=0.0))
         return found + inner
 
     @cached_property
@@ -190,7 +192,7 @@ class StateMixture:
         alpha, beta = self.nodes.alpha, self.nodes.beta
         degree = self.degree
         trials = float(self.states.count @ self.states.trials) + 1.0
-        at_end = np.minimum(alpha, beta) / (alpha + beta) * trials < _AT_END
+        at_end = (np.minimum(alpha, beta) / (alpha + beta) * trials < _AT_END).any(axis=1)
         several = len(self.nodes) > 1
         label = np.searchsorted(_BANDS, degree)
         label[at_end & (degree > _BANDS[0]) & several] = len(_BANDS)
@@ -207,24 +209,29 @@ class StateMixture:
         for members in self.bands[:-1]:
             if not len(members):
                 continue
-            alpha, beta = self.nodes.alpha[members], self.nodes.beta[members]
+            nodes = self.nodes.among(members)
             degree = float(self.degree[members].max())
-            lowest = [float(alpha.min() + c.min()), float(beta.min() + f.min())]
+            lowest = [float(nodes.alpha.min() + c.min()), float(nodes.beta.min() + f.min())]
             if len(self.nodes) > 1:
                 lowest = [max(each, _SMALLEST) for each in lowest]
             if curve is None:
                 rule = beta_rule(lowest[0], lowest[1], degree)
             else:
                 rule = beta_rule_along(lowest[0], lowest[1], degree, curve, spacing)
-            likelihood = _exponential(np.outer(c, rule.log_p) + np.outer(f, rule.log_q))
+            within, ends = rule, bool(nodes.atoms.any())
+            if ends:
+                rule = rule.with_ends()
+            log_likelihood = _kernels(c, f, rule)
+            likelihood = _exponential(log_likelihood.copy())
             width = max(1, _BLOCK // max(len(rule), len(states)))
             for start in range(0, len(members), width):
-                part = slice(start, start + width)
-                logs = np.outer(alpha[part], rule.log_p) + np.outer(beta[part], rule.log_q)
-                prior = _exponential(logs + rule.log_weight)
+                part = np.arange(start, min(start + width, len(members)))
+                prior = _prior(nodes.among(part), within, ends)
                 total = prior @ likelihood.T
                 node, state = np.nonzero(total < _OVERLAP)
-                own = beta_weights(rule, alpha[part][node] + c[state], beta[part][node] + f[state])
+                own = _log_prior(nodes.among(part[node]), within, ends) + log_likelihood[state]
+                own = _exponential(own)
+                own /= own.sum(axis=1, keepdims=True)
                 total[node, state] = 1.0
                 thin = (node, state, own)
                 yield Band(members[part], states, rule, prior, likelihood, total, thin)
@@ -235,11 +242,32 @@ class StateMixture:
         pairs = [(self.bands[-1], every), (np.concatenate(self.bands[:-1]), large)]
         for nodes, states in pairs:
             if len(nodes) and len(states):
-                a = self.nodes.alpha[nodes, None] + self.states.successes[states]
-                b = self.nodes.beta[nodes, None] + self._failures[states]
-                exact = beta_binomial_moments(self.credits, a.ravel(), b.ravel())
-                mean, rest, variance = (one.reshape(*a.shape, -1) for one in exact)
-                yield nodes, states, mean, rest, variance
+                yield nodes, states, *self._exact(nodes, states)
+
+    def _exact(self, nodes: Index, states: Index) -> tuple[Array, Array, Array]:
+        """Means, complements and variances by Beta-binomial sums, component by component."""
+        some, shape = self.nodes.among(nodes), (len(nodes), len(states), len(self.credits))
+        c, f = self.states.successes[states], self._failures[states]
+        logs = some.log_parts(c, f)
+        share = np.exp(logs - logs.max(axis=0))
+        share /= share.sum(axis=0)
+        found = []
+        for _, alpha, beta in some.components:
+            a, b = (alpha[:, None] + c).ravel(), (beta[:, None] + f).ravel()
+            exact = beta_binomial_moments(self.credits, a, b)
+            found.append([one.reshape(shape) for one in exact])
+        for end in _at_ends(self.credits):
+            found.append([np.broadcast_to(one, shape) for one in (end, 1.0 - end, 0.0 * end)])
+        if len(found) == 3 and not some.atoms.any():
+            return found[0][0], found[0][1], found[0][2]
+        mean, rest, within = (
+            sum(part[..., None] * one[i] for part, one in zip(share, found, strict=True))
+            for i in range(3)
+        )
+        between = sum(
+            part[..., None] * (one[0] - mean) ** 2 for part, one in zip(share, found, strict=True)
+        )
+        return np.asarray(mean), np.asarray(rest), np.asarray(within + between)
 
     def cumulants(self, order: int) -> Iterator[tuple[Index, Index, list[Array]]]:
         """Yield nodes, states, and the mean, its complement and further cumulants of every credit.
@@ -281,6 +309,16 @@ class StateMixture:
             mean[states], variance[states] = found[0][0], found[2][0]
         return mean, variance
 
+    def question_p(self) -> tuple[Array, Array]:
+        """Posterior mean and sd of every question's success probability; shape (questions,)."""
+        mean, square = np.zeros((2, len(self.states)))
+        for nodes, states, found in replace(self, credits=(pass_at(1),)).cumulants(2):
+            weight = self.nodes.weight[nodes]
+            mean[states] += weight @ found[0][..., 0]
+            square[states] += weight @ (found[2][..., 0] + found[0][..., 0] ** 2)
+        sd = np.sqrt(np.maximum(square - mean**2, 0.0))
+        return mean[self.states.which], sd[self.states.which]
+
     @cached_property
     def moments(self) -> Given:
         """Means and variances of the mean over questions, given each node."""
@@ -294,9 +332,79 @@ class StateMixture:
     @cached_property
     def population(self) -> Given:
         """Expected credit of a new question given each node (no variance is left given one)."""
-        mean, rest = beta_binomial_means(self.credits, self.nodes.alpha, self.nodes.beta)
+        mean, rest = expected_credits(self.nodes, self.credits)
         zero = np.zeros_like(mean)
         return Given(self.nodes.weight, mean, rest, zero, zero, zero, zero, zero)
+
+
+def expected_credits(nodes: Nodes, credits: Sequence[Credit]) -> tuple[Array, Array]:
+    """Return expected credits of a new question given each node, and complements."""
+    mean, rest = np.zeros((2, len(nodes), len(credits)))
+    for share, alpha, beta in nodes.components:
+        some = np.flatnonzero(share)
+        low, high = beta_binomial_means(credits, alpha[some], beta[some])
+        mean[some] += share[some, None] * low
+        rest[some] += share[some, None] * high
+    for share, end in zip(nodes.atoms.T, _at_ends(credits), strict=True):
+        mean += share[:, None] * end
+        rest += share[:, None] * (1.0 - end)
+    return mean, rest
+
+
+def spread_of(nodes: Nodes, credits: Sequence[Credit]) -> Array:
+    """Variance of credits between new questions given each node; (nodes, credits)."""
+    none = States.of([0], [0])
+    return np.asarray(StateMixture(nodes, none, tuple(credits)).moments.variance)
+
+
+def _at_ends(credits: Sequence[Credit]) -> Array:
+    """Credits at p = 0 and p = 1; shape (2, credits)."""
+    return np.array([[float(credit.vector[end]) for credit in credits] for end in (0, -1)])
+
+
+def _kernels(a: ArrayLike, b: ArrayLike, rule: BetaRule) -> Array:
+    """Return ``a log p + b log(1 - p)`` on the points of a rule; shape (kernels, points)."""
+    powers = np.stack([np.asarray(a, float), np.asarray(b, float)], axis=1)
+    return np.asarray(powers @ np.stack([rule.log_p, rule.log_q]))
+
+
+def _parts(nodes: Nodes, rule: BetaRule) -> Iterator[tuple[Index, Array]]:
+    """Yield nodes that have a component, and its log density on the points of a rule."""
+    alone = nodes.alpha.shape[1] == 1 and not nodes.atoms.any()
+    for share, alpha, beta in nodes.components:
+        some = np.flatnonzero(share)
+        logs = _kernels(alpha[some], beta[some], rule) + rule.log_weight
+        if not alone:
+            logs += (np.log(share[some]) - betaln(alpha[some], beta[some]))[:, None]
+        yield some, logs
+
+
+def _prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
+    """Prior probability of the points of a rule and of the atoms, scaled to at most one."""
+    parts = list(_parts(nodes, rule))
+    if nodes.alpha.shape[1] == 1 and not ends:
+        return _exponential(parts[0][1])
+    top = np.full(len(nodes), -np.inf)
+    with np.errstate(divide="ignore"):
+        atoms = np.log(nodes.atoms)
+    for some, logs in parts:
+        top[some] = np.maximum(top[some], logs.max(axis=1))
+    top = np.maximum(top, atoms.max(axis=1))
+    found = np.zeros((len(nodes), len(rule) + 2))
+    for some, logs in parts:
+        logs -= top[some, None]
+        found[some, :-2] += np.exp(logs, out=logs)
+    found[:, -2:] = np.exp(atoms - top[:, None])
+    return found if ends else found[:, :-2]
+
+
+def _log_prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
+    """Log of the same, where it would be lost below the smallest number."""
+    logs = np.full((len(nodes), len(rule)), -np.inf)
+    for some, own in _parts(nodes, rule):
+        logs[some] = np.logaddexp(logs[some], own)
+    with np.errstate(divide="ignore"):
+        return np.concatenate([logs, np.log(nodes.atoms)], axis=1) if ends else logs
 
 
 def _exponential(logs: Array) -> Array:

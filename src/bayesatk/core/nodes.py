@@ -1,10 +1,11 @@
-"""Prior Beta distributions with probabilities: what question-level posteriors are mixed over."""
+"""Prior distributions of p with probabilities: what question-level posteriors are mixed over."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, gammaln
 
 from bayesatk.metrics.credit import Array
 
@@ -13,46 +14,151 @@ Grid = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 @dataclass(frozen=True)
 class Nodes:
-    """Prior Beta(alpha, beta) distributions of p with their probabilities.
+    """Prior distributions of p, each of Betas and atoms at 0 and 1, with their probabilities.
 
     Parameters
     ----------
-    alpha, beta, weight : ndarray, shape (nodes,)
+    alpha, beta, share : ndarray, shape (nodes, components)
+        The Betas of each node.
+    atoms : ndarray, shape (nodes, 2)
+        Shares of p = 0 and p = 1; with those of the Betas they sum to one.
+    weight : ndarray, shape (nodes,)
+        Probabilities of the nodes.
     grid : pair of ndarray of int, optional
-        Row and column of nodes that stand for a continuum on a grid; None for nodes that are
-        nothing but themselves.
+        Row and column of nodes that stand for a continuum on a grid, -1 for others; None where all
+        nodes are nothing but themselves.
     """
 
     alpha: Array
     beta: Array
+    share: Array
+    atoms: Array
     weight: Array
     grid: Grid | None = None
 
     @classmethod
     def of(cls, x: Array, y: Array, weight: Array, grid: Grid | None = None) -> "Nodes":
-        """Return nodes from ``logit m``, ``logit r``, probabilities and places on a grid.
+        """Return Betas from ``logit m``, ``logit r``, probabilities and places on a grid.
 
         Concentrations are kept within [1e-250, 1e15]: beyond either end no probability of any
         number of trials changes in double precision.
         """
         total = np.exp(-np.clip(y, -34.5, 575.0))
         smallest = 1e-300
-        return cls(
+        alpha, beta = (
             np.maximum(expit(x) * total, smallest),
             np.maximum(expit(-x) * total, smallest),
-            weight,
-            grid,
         )
+        one, none = np.ones((len(weight), 1)), np.zeros((len(weight), 2))
+        return cls(alpha.reshape(one.shape), beta.reshape(one.shape), one, none, weight, grid)
+
+    @classmethod
+    def betas(cls, alpha: Array, beta: Array, weight: Array) -> "Nodes":
+        """Return single Betas."""
+        one, none = np.ones((len(weight), 1)), np.zeros((len(weight), 2))
+        return cls(alpha[:, None], beta[:, None], one, none, weight)
+
+    @classmethod
+    def mixed(cls, parts: Sequence["Nodes"], share: Array, atoms: Array) -> "Nodes":
+        """Return nodes whose Betas are those of several, with shares (nodes, parts) and atoms."""
+        alpha = np.concatenate([one.alpha for one in parts], axis=1)
+        beta = np.concatenate([one.beta for one in parts], axis=1)
+        return cls(alpha, beta, share, atoms, parts[0].weight)
 
     @classmethod
     def single(cls, alpha: float, beta: float) -> "Nodes":
         """Return one fixed prior: no pooling."""
-        return cls(np.array([alpha]), np.array([beta]), np.ones(1))
+        return cls.betas(np.array([alpha]), np.array([beta]), np.ones(1))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Nodes"], probability: Sequence[float]) -> "Nodes":
+        """Return the nodes of several posteriors, each with its probability."""
+        if len(parts) == 1:
+            return parts[0]
+        most = max(one.alpha.shape[1] for one in parts)
+
+        def wide(own: Array, share: bool = False) -> Array:
+            # What is filled in has no share; a copy of the first component needs no other rule.
+            filled = np.repeat(own[:, :1] * (not share), most - own.shape[1], axis=1)
+            return np.concatenate([own, filled], axis=1)
+
+        places: list[list[NDArray[np.intp]]] = [[], []]
+        for one in parts:
+            for axis in (0, 1):
+                off = np.full(len(one), -1, np.intp)
+                places[axis].append(off if one.grid is None else one.grid[axis])
+        grid = np.concatenate(places[0]), np.concatenate(places[1])
+        weight = [p * one.weight for p, one in zip(probability, parts, strict=True)]
+        return cls(
+            np.concatenate([wide(one.alpha) for one in parts]),
+            np.concatenate([wide(one.beta) for one in parts]),
+            np.concatenate([wide(one.share, share=True) for one in parts]),
+            np.concatenate([one.atoms for one in parts]), np.concatenate(weight),
+            grid if (grid[0] >= 0).any() else None,
+        )  # fmt: skip
+
+    @property
+    def components(self) -> Iterator[tuple[Array, Array, Array]]:
+        """Share, alpha and beta of one component after the other, by node."""
+        return zip(self.share.T, self.alpha.T, self.beta.T, strict=True)
+
+    def overall(self) -> Array:
+        """Mean of p and its complement, intraclass correlation and its complement; (4, nodes).
+
+        The correlation is the variance of p over mean (1 - mean).
+        """
+        total = self.alpha + self.beta
+        mean, rest = self.alpha / total, self.beta / total
+        never, always = self.atoms.T
+        whole = always + (self.share * mean).sum(axis=1)
+        other = never + (self.share * rest).sum(axis=1)
+        within = (self.share * mean * rest * total / (1.0 + total)).sum(axis=1)
+        gap = np.where((whole < 0.5)[:, None], mean - whole[:, None], other[:, None] - rest)
+        between = self.share * (gap**2 + mean * rest / (1.0 + total))
+        spread = between.sum(axis=1) + never * whole**2 + always * other**2
+        scale = np.maximum(whole * other, 1e-300)
+        found = np.stack([whole, other, spread / scale, within / scale])
+        return np.asarray(np.minimum(found, 1.0))
 
     def among(self, keep: NDArray[np.intp]) -> "Nodes":
         """Return some of the nodes, not renormalised."""
         grid = None if self.grid is None else (self.grid[0][keep], self.grid[1][keep])
-        return Nodes(self.alpha[keep], self.beta[keep], self.weight[keep], grid)
+        return Nodes(
+            self.alpha[keep], self.beta[keep], self.share[keep], self.atoms[keep],
+            self.weight[keep], grid,
+        )  # fmt: skip
+
+    def log_parts(self, successes: NDArray[np.int64], failures: NDArray[np.int64]) -> Array:
+        """Log probability of a state's trials in order with each component and atom, by node.
+
+        Returns
+        -------
+        ndarray, shape (components + 2, nodes, states)
+            Shares included; summed over the first axis it is the likelihood of the node.
+
+        Examples
+        --------
+        >>> logs = Nodes.single(1.0, 1.0).log_parts(np.array([1]), np.array([1]))
+        >>> np.exp(logs).ravel().round(12).tolist()  # B(2, 2) / B(1, 1), and no atoms
+        [0.166666666667, 0.0, 0.0]
+        """
+        shape = len(self), len(successes)
+        found = np.empty((self.alpha.shape[1] + 2, *shape))
+        counts = [np.unique(one, return_inverse=True) for one in
+                  (successes, failures, successes + failures)]  # fmt: skip
+        with np.errstate(divide="ignore"):
+            for logs, (share, alpha, beta) in zip(found, self.components, strict=False):
+                bases = (alpha, beta, alpha + beta)
+                up, down, both = (
+                    log_rise(base[:, None], distinct)[:, which]
+                    for base, (distinct, which) in zip(bases, counts, strict=True)
+                )
+                logs[:] = np.log(share)[:, None] + up + down - both
+            for logs, share, gone in zip(
+                found[-2:], self.atoms.T, (successes, failures), strict=True
+            ):
+                logs[:] = np.where(gone == 0, np.log(share)[:, None], -np.inf)
+        return found
 
     def steps(self, values: Array) -> tuple[Array, Array]:
         """How far values at the nodes move to the next row, and to the next column; (nodes, m).
@@ -62,21 +168,22 @@ class Nodes:
         Examples
         --------
         >>> place = np.array([0, 0, 1]), np.array([0, 1, 0])
-        >>> nodes = Nodes(np.ones(3), np.ones(3), np.ones(3) / 3, place)
+        >>> nodes = Nodes.of(np.zeros(3), np.zeros(3), np.ones(3) / 3, place)
         >>> [step[:, 0].tolist() for step in nodes.steps(np.array([[0.0], [1.0], [5.0]]))]
         [[5.0, 0.0, 5.0], [1.0, 1.0, 0.0]]
         """
         if self.grid is None:
             return np.zeros_like(values), np.zeros_like(values)
-        row, column = (place - place.min(initial=0) for place in self.grid)
+        moved = np.zeros((2, *values.shape))
+        inside = self.grid[0] >= 0
+        row, column = (place[inside] - place[inside].min(initial=0) for place in self.grid)
         table = np.full((row.max() + 1, column.max() + 1, values.shape[1]), np.nan)
-        table[row, column] = values
-        moved = []
+        table[row, column] = values[inside]
         for axis in (0, 1):
             gap = np.nan_to_num(np.abs(np.diff(table, axis=axis)))
             edge = np.zeros_like(table.take([0], axis))
             wide = np.maximum(np.append(gap, edge, axis), np.append(edge, gap, axis))
-            moved.append(wide[row, column])
+            moved[axis, inside] = wide[row, column]
         return moved[0], moved[1]
 
     def __len__(self) -> int:
@@ -87,3 +194,21 @@ def heaviest(weight: Array, tolerance: float) -> NDArray[np.intp]:
     """Return the indices of all probabilities but those that add up to a tolerance."""
     order = np.argsort(weight)
     return np.sort(order[np.cumsum(weight[order]) > tolerance])
+
+
+_STIRLING = 1000.0  # from which the next term of Stirling's series is below 3e-12
+
+
+def log_rise(base: Array, count: NDArray[np.int64]) -> Array:
+    """``log(Gamma(base + count) / Gamma(base))``, without cancelling where the base is large.
+
+    Examples
+    --------
+    >>> log_rise(np.array([[0.5], [1e15]]), np.array([2])).round(9).tolist()
+    [[-0.287682072], [69.07755279]]
+    """
+    some = np.maximum(base, _STIRLING)
+    large = (some + count - 0.5) * np.log1p(count / some) - count + count * np.log(some)
+    large += (1.0 / (some + count) - 1.0 / some) / 12.0
+    small = np.minimum(base, _STIRLING)
+    return np.where(base >= _STIRLING, large, gammaln(small + count) - gammaln(small))

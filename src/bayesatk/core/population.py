@@ -1,24 +1,25 @@
 """Distribution of a smooth function of the hyperparameters, as of the population target.
 
-Given (mean, icc) the population target is a number ``h = E[g(p)], p ~ Beta``. Its posterior is that
-of a smooth function of two variables whose density the hyperparameter grid gives; it is worked out
-for ``logit h``, which has no edges, on a grid made finer by splines.
+Given the hyperparameters the population target is a number ``h = E[g(p)]``. Under the Beta its
+posterior is that of a smooth function of two variables whose density the hyperparameter grid gives;
+it is worked out for ``logit h``, which has no edges, on a grid made finer by splines. Under other
+families it is that of weighted points; averaged, the mixture of both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from bayesatk.core.beta_binomial import beta_binomial_means
-from bayesatk.core.distribution import Distribution, constant
+from bayesatk.core.distribution import Averaged, Empirical, Quantity, constant
+from bayesatk.core.families import FamilyPosterior
 from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.hyper_functions import between_nodes, visible
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.series import Series, Window, filtered, harmonics, invert
-from bayesatk.metrics.credit import Array, Credit
+from bayesatk.metrics.credit import Array
 
 _DENSER = 2  # refined points per node in each direction
 _LEFT_OUT = 1e-5  # probability of points that are left out
@@ -56,33 +57,56 @@ class OnLogitScale:
         return np.asarray(moved + np.spacing(found))
 
 
-def population_distributions(
-    posterior: HyperPosterior, credits: Sequence[Credit]
-) -> list[OnLogitScale | Distribution]:
-    """Exact posterior distribution of the population target, one for each credit."""
+def distributions_of(
+    families: Sequence[FamilyPosterior],
+    probability: Array,
+    error: Array,
+    function: Callable[[Nodes], tuple[Array, Array]],
+) -> list[Quantity]:
+    """Posterior distributions of functions of the difficulty distribution, within [0, 1].
+
+    Parameters
+    ----------
+    families : sequence of FamilyPosterior
+    probability, error : ndarray
+        Of the families, with standard errors.
+    function : callable
+        Returns values at nodes and their complements, (nodes, m).
+    """
+    parts = [_of_family(one, function) for one in families]
+    if len(parts) == 1:
+        return parts[0]
+    return [Averaged(each, probability, error) for each in zip(*parts, strict=True)]
+
+
+def _of_family(
+    family: FamilyPosterior, function: Callable[[Nodes], tuple[Array, Array]]
+) -> list[Quantity]:
+    if family.grid is not None:
+        return on_grid(family.grid, function)
+    low, high = function(family.nodes)
+    return [
+        Empirical(value, family.nodes.weight) for value in np.where(low <= 0.5, low, 1.0 - high).T
+    ]
+
+
+def on_grid(
+    posterior: HyperPosterior, function: Callable[[Nodes], tuple[Array, Array]]
+) -> list[Quantity]:
+    """Posterior distributions of smooth functions of the Beta's hyperparameters, as above."""
     nodes = Nodes.of(posterior.x.ravel(), posterior.y.ravel(), posterior.weight)
-    low, high = beta_binomial_means(credits, nodes.alpha, nodes.beta)
+    low, high = function(nodes)
     heavy = heaviest(posterior.weight, _LEFT_OUT)
     smooth = _Refined.of(posterior)
-    found: list[OnLogitScale | Distribution] = []
+    made: list[Quantity] = []
     for value, rest in zip(low.T, high.T, strict=True):
         if np.ptp(value[heavy]) < _FLAT:
-            found.append(constant(float(value[heavy].mean())))
+            made.append(constant(float(value[heavy].mean())))
             continue
         with np.errstate(divide="ignore"):
             position = np.clip(np.log(value) - np.log(rest), -_FARTHEST, _FARTHEST)
-        found.append(smooth.distribution(position))
-    return found
-
-
-def mean_distribution(posterior: HyperPosterior) -> OnLogitScale:
-    """Exact posterior distribution of the mean difficulty."""
-    return _Refined.of(posterior).distribution(posterior.x.ravel())
-
-
-def icc_distribution(posterior: HyperPosterior) -> OnLogitScale:
-    """Exact posterior distribution of the intraclass correlation."""
-    return _Refined.of(posterior).distribution(posterior.y.ravel())
+        made.append(smooth.distribution(position))
+    return made
 
 
 @dataclass(frozen=True)

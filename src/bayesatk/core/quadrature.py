@@ -22,6 +22,7 @@ from bayesatk.metrics.credit import Array
 _SPACING = 0.65
 _SPREAD = 2.0  # s: below pi, so that the strip of analyticity in t stays wide
 _TAIL = 45.0  # exponential decay kept at both ends: exp(-45) ~ 3e-20
+_NEVER = 1e15  # minus the logarithm of zero: any multiple of it is still a number, 0 times it 0
 _COARSEST = 0.2  # step of t for families with no narrow density
 _DENSE = 4  # points per step at which a curve is looked at
 _TURN = 1e-4  # share of the speed of a curve at which going back is no rounding error
@@ -37,6 +38,14 @@ class BetaRule:
 
     def __len__(self) -> int:
         return len(self.log_p)
+
+    def with_ends(self) -> "BetaRule":
+        """Return the rule with p = 0 and p = 1 as two more points, for atoms there."""
+        return BetaRule(
+            np.append(self.log_p, [-_NEVER, 0.0]),
+            np.append(self.log_q, [0.0, -_NEVER]),
+            np.append(self.log_weight, [0.0, 0.0]),
+        )
 
 
 def beta_rule(lowest_a: float, lowest_b: float, degree: float) -> BetaRule:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesatk.core.nodes import Nodes
 from bayesatk.metrics.credit import Array
 
 
@@ -39,26 +38,6 @@ class States:
     def questions(self) -> float:
         """Number of questions."""
         return float(self.count.sum())
-
-    def mean_p(self, nodes: Nodes) -> Array:
-        """Mean and sd of the questions' average success probability given nodes; (2, nodes)."""
-        a = nodes.alpha[:, None] + self.successes
-        b = nodes.beta[:, None] + (self.trials - self.successes)
-        total = a + b
-        mean = (a / total) @ self.count / self.questions
-        variance = (a / total * (b / total) / (total + 1.0)) @ self.count / self.questions**2
-        return np.stack([mean, np.sqrt(variance)])
-
-    def question_p(self, nodes: Nodes) -> tuple[Array, Array]:
-        """Posterior mean and sd of every question's success probability; shape (questions,)."""
-        a = nodes.alpha[:, None] + self.successes
-        b = nodes.beta[:, None] + (self.trials - self.successes)
-        total = a + b
-        means = a / total
-        mean = nodes.weight @ means
-        within = nodes.weight @ (means * (b / total) / (total + 1.0))
-        sd = np.sqrt(within + nodes.weight @ (means - mean) ** 2)
-        return mean[self.which], sd[self.which]
 
     def __len__(self) -> int:
         return len(self.count)

@@ -10,7 +10,7 @@ from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.prior_trials import read_prior_trials
 from bayesatk.data.validation import OutcomeError
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
-from bayesatk.prior_choice import resolve_category_prior, resolve_prior
+from bayesatk.prior_choice import resolve_category_prior, resolve_prior, with_families
 from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior
 
 
@@ -57,6 +57,7 @@ def read_asked(
     *,
     pooling: Pooling,
     prior: object,
+    difficulty: object = None,
     success: str | None,
     prior_trials: object,
     prior_weight: float,
@@ -90,6 +91,8 @@ def read_asked(
     resolved: Prior | CategoryPrior = (
         resolve_category_prior(pooling, prior) if on_categories else resolve_prior(pooling, prior)
     )
+    if difficulty is not None:
+        resolved = with_families(resolved, difficulty)
     return Asked(
         outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), before, notes
     )

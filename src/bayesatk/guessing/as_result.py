@@ -28,7 +28,7 @@ def random_baseline_distribution(
     Parameters
     ----------
     n, p, t, correlation
-        As in `bayesatk.MaxOrderStatisticPoissonBinomial`.
+        As in `bayesatk.guessing.MaxOrderStatisticPoissonBinomial`.
     ci_prob : float
         Probability of the equal-tailed interval.
     draws : int
@@ -45,7 +45,8 @@ def random_baseline_distribution(
 
     See Also
     --------
-    bayesatk.sample_random_baseline : the same variables from PyMC; `bayesatk.verify` compares.
+    bayesatk.models.sample_random_baseline : the same variables from PyMC.
+    bayesatk.verify : compares the two.
 
     Examples
     --------

@@ -244,7 +244,7 @@ def baseline_table(result: xr.DataTree) -> pd.DataFrame:
     Parameters
     ----------
     result : xarray.DataTree
-        From `bayesatk.random_baseline`.
+        From `bayesatk.guessing.random_baseline`.
 
     Returns
     -------

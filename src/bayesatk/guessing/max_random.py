@@ -267,7 +267,7 @@ def max_random_p_value(
     acc : float or None
         Accuracy observed; None with `num_correct`.
     n, p, t, trials
-        As in `bayesatk.max_random_baseline`.
+        As in `bayesatk.guessing.max_random_baseline`.
     num_correct : int, optional
         The count, in place of the accuracy.
     decimals : int, optional
@@ -305,7 +305,7 @@ def max_random_pmf(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) 
     num_correct : array_like
         Counts; broadcasts with `t`. Counts that cannot occur have probability 0.
     n, p, t
-        As in `bayesatk.max_random_baseline`.
+        As in `bayesatk.guessing.max_random_baseline`.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def max_random_F(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) ->
     num_correct : array_like
         Counts; broadcasts with `t`.
     n, p, t
-        As in `bayesatk.max_random_baseline`.
+        As in `bayesatk.guessing.max_random_baseline`.
 
     Examples
     --------

@@ -1,5 +1,9 @@
-"""PyMC models of the same posteriors: the sampled witness of every closed form.
+"""PyMC models of the same posteriors, sampled to verify every closed form.
 
 Shares definitions with the closed forms (outcomes, metrics, priors, result schema) and none of
-their computations.
+their computations. PyMC is imported with the first name that is used.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

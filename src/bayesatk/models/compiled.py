@@ -21,7 +21,7 @@ from bayesatk.priors import CategoryPrior, CrossedPrior, ModelPrior, Pooling, Pr
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """A model compiled by nutpie; made by `bayesatk.compile_beta_binomial` and its siblings.
+    """A model compiled by nutpie; made by `bayesatk.models.compile_beta_binomial` and its siblings.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ def build_random_guessers(n: int, p: object, t: int = 10) -> pm.Model:
     n : int
         Questions.
     p : float, mapping or array_like
-        Probability of guessing right, as in `bayesatk.max_random_baseline`.
+        Probability of guessing right, as in `bayesatk.guessing.max_random_baseline`.
     t : int
         Guessers.
 
@@ -54,7 +54,7 @@ def sample_random_baseline(
     Parameters
     ----------
     n, p, t
-        As in `bayesatk.build_random_guessers`.
+        As in `bayesatk.models.build_random_guessers`.
     draws : int
         Draws per chain; the 4 chains are labels, all draws are independent.
     rng : int, numpy.random.Generator or None
@@ -64,7 +64,7 @@ def sample_random_baseline(
     -------
     xarray.DataTree
         Group ``prior`` with ``best_correct`` and ``best_accuracy`` (chain, draw): the variables of
-        `bayesatk.random_baseline_distribution`, for `bayesatk.verify`.
+        `bayesatk.guessing.random_baseline_distribution`, for `bayesatk.verify`.
 
     Examples
     --------

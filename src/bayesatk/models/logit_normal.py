@@ -93,7 +93,7 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
     if size < 2:
         raise ValueError(
             "data must be of at least two systems to be crossed; got one. Use "
-            "bayesatk.build_logit_normal."
+            "bayesatk.models.build_logit_normal."
         )
     coords = coordinates(outcomes)
     with pm.Model(coords={**coords, "other": coords["system"]}) as model:

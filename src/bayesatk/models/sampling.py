@@ -66,7 +66,7 @@ def sample(
         Partial pooling only: integrate p out while sampling, and draw it afterwards from its
         conjugate conditional (default: minutes become seconds); or sample every p; or the first
         with questions beside the Beta that are never, or always, solved; or logit-normal
-        difficulties correlated between systems (`bayesatk.build_crossed`, prior a
+        difficulties correlated between systems (`bayesatk.models.build_crossed`, prior a
         `bayesatk.CrossedPrior`), whose draws `bayesatk.compare` takes as they are.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
@@ -85,9 +85,9 @@ def sample(
 
     See Also
     --------
-    bayesatk.build_beta_binomial : the model itself, to change.
-    bayesatk.compile_beta_binomial : compile once, sample many data sets.
-    bayesatk.metrics_from_draws : metrics of any model that has ``p``.
+    bayesatk.models.build_beta_binomial : the model itself, to change.
+    bayesatk.models.compile_beta_binomial : compile once, sample many data sets.
+    bayesatk.models.metrics_from_draws : metrics of any model that has ``p``.
     """
     form = form or default_form(pooling)
     if form not in ("marginal", "full", "inflated", "crossed"):

@@ -37,10 +37,10 @@ def plot_baseline(
     Parameters
     ----------
     result : xarray.DataTree
-        From `bayesatk.random_baseline`.
+        From `bayesatk.guessing.random_baseline`.
     p : float, mapping, array_like, xarray.DataArray or LargestPoissonBinomial
-        Probability of guessing each question right, as it was given to `bayesatk.random_baseline`;
-        or the distribution of the best count itself.
+        Probability of guessing each question right, as it was given to
+        `bayesatk.guessing.random_baseline`; or the distribution of the best count itself.
     system : label, optional
         Whose trials the guessers get; the most accurate system if not given. Other systems are
         marked if they had as many trials of each question.
@@ -62,7 +62,7 @@ def plot_baseline(
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
     >>> fit = bayesatk.evaluate([[1, 1, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1]], "bayes", rng=1)
-    >>> plot = plot_baseline(bayesatk.random_baseline(fit, 0.25, t=10, rng=1), 0.25)
+    >>> plot = plot_baseline(bayesatk.guessing.random_baseline(fit, 0.25, t=10, rng=1), 0.25)
     >>> round(float(plot.get_viz("observed").get_xdata()[0]), 4)  # 10 of 12
     0.8333
     """

@@ -109,9 +109,12 @@ class Analysis:
         for i, metric in zip(request.judged, self._metrics, strict=True):
             self.estimate[i] = share @ finite(metric.credit, states.successes, states.trials)
         prior: Prior = request.prior  # type: ignore[assignment]
-        self._sensitive = partial(prior_sensitivity, request.pooling, states, self._metrics, prior)
+        posterior = system_posterior(request.pooling, states, self._metrics, prior)
+        self._sensitive = partial(
+            prior_sensitivity, request.pooling, states, self._metrics, prior, posterior
+        )
         self._note = partial(pooling_note, request.pooling, self._name, states)
-        return request.judged, system_posterior(request.pooling, states, self._metrics, prior)
+        return request.judged, posterior
 
     def _on_categories(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
         request, scores = self._request, outcomes.dataset["score"].values

@@ -1,6 +1,7 @@
 """Independent draws of metrics from closed-form posteriors."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +20,37 @@ _CHUNK = 2_000_000  # probabilities drawn at once: 16 MB
 _SMALLEST = 5e-324
 
 
-def draw_p(
-    states: States, alpha: Array, beta: Array, part: slice, rng: np.random.Generator
-) -> Array:
+def draw_p(states: States, nodes: Nodes, part: slice, rng: np.random.Generator) -> Array:
     """Draws of p for a part of the questions, one per prior draw; shape (draws, questions)."""
     state = states.which[part]
     c, n = states.successes[state], states.trials[state]
-    return rng.beta(
-        np.maximum(alpha[:, None] + c, _SMALLEST), np.maximum(beta[:, None] + (n - c), _SMALLEST)
-    )
+    alpha, beta = nodes.alpha[:, :1], nodes.beta[:, :1]
+    if nodes.alpha.shape[1] == 1 and not nodes.atoms.any():
+        return _beta(alpha + c, beta + (n - c), rng)
+    distinct, which = np.unique(state, return_inverse=True)
+    own = states.successes[distinct], states.trials[distinct] - states.successes[distinct]
+    logs = nodes.log_parts(*own)
+    upto = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
+    u = rng.random((len(nodes), len(state)))
+    part_of = np.zeros(u.shape, int)
+    for one in upto[:-1]:
+        part_of += u >= (one / upto[-1])[:, which]
+    size = nodes.alpha.shape[1]
+    for j in range(1, size):
+        alpha = np.where(part_of == j, nodes.alpha[:, j, None], alpha)
+        beta = np.where(part_of == j, nodes.beta[:, j, None], beta)
+    p = _beta(alpha + c, beta + (n - c), rng)
+    return np.where(part_of < size, p, (part_of > size).astype(float))
+
+
+def _beta(alpha: Array, beta: Array, rng: np.random.Generator) -> Array:
+    return np.asarray(rng.beta(np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST)))
 
 
 def draw_question_means(
     metrics: Sequence[Metric],
     states: States,
-    alpha: Array,
-    beta: Array,
+    nodes: Nodes,
     rng: np.random.Generator,
     weighted: bool = False,
     p: Array | None = None,
@@ -45,8 +61,8 @@ def draw_question_means(
     ----------
     metrics : sequence of Metric
     states : States
-    alpha, beta : ndarray, shape (draws,)
-        Prior of p in each draw.
+    nodes : Nodes
+        Prior of p, one for each draw.
     rng : numpy.random.Generator
     weighted : bool
         Also weight the questions by Dirichlet(1, ..., 1), drawn as ratios of exponentials.
@@ -58,13 +74,13 @@ def draw_question_means(
     mean, bootstrap : ndarray, shape (draws, metrics)
         ``bootstrap`` is all zero unless `weighted`.
     """
-    draws, questions = len(alpha), len(states.which)
+    draws, questions = len(nodes), len(states.which)
     mean = np.zeros((draws, len(metrics)))
     bootstrap, weight_sum = np.zeros_like(mean), np.zeros(draws)
     width = max(1, _CHUNK // draws)
     for start in range(0, questions, width):
         part = slice(start, start + width)
-        some = draw_p(states, alpha, beta, part, rng) if p is None else p[:, part]
+        some = draw_p(states, nodes, part, rng) if p is None else p[:, part]
         weight = rng.standard_exponential(some.shape) if weighted else None
         for column, metric in enumerate(metrics):
             value = metric.latent(some)
@@ -101,7 +117,7 @@ def correlated_normals(covariance: Array, size: int, rng: np.random.Generator) -
 
 def sum_covariance(mixture: StateMixture, node: int) -> NDArray[np.float64]:
     """Covariance of the means over questions of all metrics, given one node."""
-    single = Nodes.single(mixture.nodes.alpha[node], mixture.nodes.beta[node])
+    single = replace(mixture.nodes.among(np.array([node])), weight=np.ones(1), grid=None)
     one = StateMixture(single, mixture.states, mixture.credits)
     total = np.diag(one.moments.variance[0]) * mixture.states.questions**2
     if len(one.bands[-1]) or one.large.any():

@@ -15,7 +15,9 @@ from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.posterior.analysis import Analysis, Request
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
+    difficulty_dataset,
     exact_dataset,
+    family_variables,
     hyper_quantiles,
     hyper_statistics,
     posterior_dataset,
@@ -26,7 +28,7 @@ from bayesatk.posterior.assembly import (
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.request import read_request
 from bayesatk.prior_choice import describe_prior
-from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior
+from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
@@ -51,6 +53,7 @@ def evaluate(
     *,
     pooling: Pooling = "partial",
     prior: Prior | CategoryPrior | None = None,
+    difficulty: Families = None,
     success: str | None = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
@@ -78,6 +81,11 @@ def evaluate(
         correlation integrated out; an independent prior per question; one success probability.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
         Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`.
+    difficulty : str, sequence of str, or mapping {family: prior probability}, optional
+        Which shapes the difficulty distribution may have, under partial pooling of right and wrong:
+        ``"beta"``, ``"inflated"`` (some questions never or always solved), ``"mixture"`` (two
+        Betas), several of them, or ``"averaged"``, all three, which is the default: each family
+        counts with the probability that its evidence gives it. See `HyperPrior`.
     success : str, optional
         Which scores succeed, as in ``"score >= 0.5"``, for metrics of right and wrong on data
         with other scores.
@@ -149,7 +157,8 @@ def evaluate(
     """
     generator, seed = resolve_rng(rng)
     request = read_request(
-        data, metrics, pooling=pooling, prior=prior, success=success, prior_trials=prior_trials,
+        data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
+        prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
         draws=draws, keep=keep,
     )  # fmt: skip
@@ -183,6 +192,8 @@ def evaluate(
         closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
     closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))
     closed = closed.assign(diagnostic_variables(posteriors))
+    closed = closed.merge(family_variables(posteriors))
+    difficulty = difficulty_dataset(samples, coords["system"])
     if "category" in closed.dims:
         closed = closed.assign_coords(category=categories)
         levels = levels.assign_coords(category=categories)
@@ -199,6 +210,7 @@ def evaluate(
             outcomes, posterior_data, request.prior, keep, request.prior_counts
         ),
         **predictive_groups(outcomes, posterior_data, request.prior, keep, replicating),
+        **({} if difficulty is None else {"difficulty": difficulty}),
         **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }
     return build(groups, _attributes(outcomes, request, seed, remarks))

@@ -1,25 +1,28 @@
-"""Closed-form posterior of one system under partial pooling."""
+"""Closed-form posterior of one system under partial pooling, families of difficulty averaged."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
-from scipy.special import expit
+from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from bayesatk.core.beta_binomial import beta_binomial_means
-from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
-from bayesatk.core.histograms import CountHistograms
+from bayesatk.core.distribution import Empirical, Quantity
+from bayesatk.core.families import (
+    FamilyPosterior,
+    difficulty_of,
+    family_posterior,
+    family_probabilities,
+)
 from bayesatk.core.hyper_functions import at_draws, draw_hyperparameters, question_variance
 from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import StateMixture
+from bayesatk.core.mixture import StateMixture, expected_credits, spread_of
 from bayesatk.core.nodes import Nodes
-from bayesatk.core.population import (
-    icc_distribution,
-    mean_distribution,
-    population_distributions,
-)
+from bayesatk.core.population import distributions_of
 from bayesatk.core.states import States
-from bayesatk.metrics.credit import Array
+from bayesatk.metrics.credit import Array, Credit
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.draws import (
     correlated_normals,
@@ -29,8 +32,10 @@ from bayesatk.posterior.draws import (
     sum_covariance,
 )
 from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
-from bayesatk.priors import HyperPrior
+from bayesatk.priors import FAMILIES, HyperPrior
 
+_NODES = 1000  # that weighted points of all families are worth in means over questions
+_NEGLIGIBLE = 1e-4  # probability of a family from which it counts
 _FALLBACK = 8e5  # draws of p that intervals may take where no series settles
 _DRAWS = (500, 20_000)  # of a mean, at least and at most
 _SEED = 20_260_517  # of these draws: intervals are a function of the data
@@ -39,12 +44,264 @@ _SEED = 20_260_517  # of these draws: intervals are a function of the data
 def partial_pooling(
     states: States, metrics: Sequence[Metric], prior: HyperPrior
 ) -> SystemPosterior:
-    """Hyperparameters integrated on a grid; questions independent given them."""
-    credits = tuple(metric.credit for metric in metrics)
-    histograms = CountHistograms.of(states.successes, states.trials, states.count)
-    hyper = hyper_posterior(histograms, prior)
-    mixture = StateMixture(hyper.nodes(), states, credits)
-    questions, population = mixture.moments, mixture.population
+    """Hyperparameters integrated, families averaged; questions independent given them."""
+    pooled = Pooled.of(states, tuple(metrics), prior)
+    questions, population = pooled.mixture.moments, pooled.mixture.population
+    question = np.minimum(pooled.question_variance, population.total_variance)
+    return SystemPosterior(
+        by_target(questions.overall[0], population.overall[0]),
+        by_target(questions.total_variance, population.total_variance - question),
+        by_target(np.zeros_like(question), question),
+        lambda: (
+            mean_distributions(pooled.mixture, pooled.fallback, pooled.finer),
+            pooled.distributions(partial(expected_credits, credits=pooled.mixture.credits)),
+        ),
+        pooled.draw,
+        pooled.mixture.question_p,
+        pooled.summaries,
+        {"quadrature_error": pooled.error, "log_evidence": pooled.log_evidence},
+        pooled.described,
+        pooled.sd_under,
+    )
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Families of difficulty with their probabilities, and questions given them.
+
+    Parameters
+    ----------
+    states : States
+    metrics : tuple of Metric
+    every : list of FamilyPosterior
+        All families of the prior.
+    share, share_error : ndarray
+        Their posterior probabilities, and standard errors.
+    log_evidence : float
+        Of all trials in their order, families averaged.
+    """
+
+    states: States
+    metrics: tuple[Metric, ...]
+    every: list[FamilyPosterior]
+    share: Array
+    share_error: Array
+    log_evidence: float
+
+    @classmethod
+    def of(cls, states: States, metrics: tuple[Metric, ...], prior: HyperPrior) -> "Pooled":
+        """Integrate the hyperparameters of every family."""
+        every = [family_posterior(name, states, prior) for name in prior.family_prior]
+        share, error, evidence = family_probabilities(every, prior)
+        return cls(states, metrics, every, share, error, evidence)
+
+    @cached_property
+    def families(self) -> list[FamilyPosterior]:
+        """Those that count."""
+        return [one for one, p in zip(self.every, self.share, strict=True) if p > _NEGLIGIBLE]
+
+    @cached_property
+    def probability(self) -> Array:
+        """Of those that count."""
+        some = self.share[self.share > _NEGLIGIBLE]
+        return np.asarray(some / some.sum())
+
+    @cached_property
+    def chosen(self) -> list[NDArray[np.intp]]:
+        """Nodes of each family: of weighted points as many as its probability is worth."""
+        pairs = zip(self.families, self.probability, strict=True)
+        return [one.thinned(_NODES * float(p)) for one, p in pairs]
+
+    @cached_property
+    def parts(self) -> list[Nodes]:
+        """Those nodes."""
+        return [
+            one.nodes
+            if one.grid is not None
+            else replace(one.nodes.among(own), weight=np.full(len(own), 1.0 / len(own)))
+            for one, own in zip(self.families, self.chosen, strict=True)
+        ]
+
+    @cached_property
+    def mixture(self) -> StateMixture:
+        """Questions on the nodes of all families."""
+        return self._on(self.parts)
+
+    def _on(self, nodes: list[Nodes]) -> StateMixture:
+        credits = tuple(metric.credit for metric in self.metrics)
+        joined = Nodes.joined(nodes, self.probability.tolist())
+        return StateMixture(joined, self.states, credits)
+
+    @property
+    def finer(self) -> Callable[[int], StateMixture] | None:
+        """The mixture on more rows of nodes, where there is a grid."""
+        if all(one.grid is None for one in self.families):
+            return None
+        return lambda times: self._on(
+            [
+                own if one.grid is None else one.grid.refined(times, 1).nodes(1e-6)
+                for one, own in zip(self.families, self.parts, strict=True)
+            ]
+        )
+
+    @property
+    def error(self) -> float:
+        """Of means and sds, in sds."""
+        return float(
+            max(one.error * p for one, p in zip(self.families, self.probability, strict=True))
+        )
+
+    @property
+    def described(self) -> dict[str, tuple[float, float, float]]:
+        """Probability of each family, its standard error, and the log evidence."""
+        rows = zip(self.every, self.share, self.share_error, strict=True)
+        return {one.name: (float(p), float(e), one.log_evidence) for one, p, e in rows}
+
+    def distributions(self, function: Callable[[Nodes], tuple[Array, Array]]) -> list[Quantity]:
+        """Distributions of functions of the difficulty distribution."""
+        error = self.share_error[self.share > _NEGLIGIBLE]
+        return distributions_of(self.families, self.probability, error, function)
+
+    @cached_property
+    def summaries(self) -> dict[str, Summary | list[Summary]]:
+        """Of the difficulty distribution as a whole, whatever its family."""
+        nodes = self.mixture.nodes
+        found: dict[str, Summary | list[Summary]] = {}
+        for first, name in ((0, "mean_p"), (2, "icc")):
+            work_out = partial(self._distribution, partial(_overall, first=first))
+            found[name] = Summary.on_nodes(nodes.weight, nodes.overall()[first], work_out)
+        if any(one.name == "inflated" for one in self.every):
+            for i, name in enumerate(("never_solved", "always_solved")):
+                share = nodes.atoms[:, i]
+                found[name] = Summary.on_nodes(
+                    nodes.weight, share, partial(Empirical, share, nodes.weight)
+                )
+        return found
+
+    def _distribution(self, function: Callable[[Nodes], tuple[Array, Array]]) -> Quantity:
+        return self.distributions(function)[0]
+
+    @cached_property
+    def question_variance(self) -> Array:
+        """Variance of the population target that more trials per question could not remove."""
+        credits, questions = self.mixture.credits, self.states.questions
+
+        def of_family(one: FamilyPosterior) -> Array:
+            if one.grid is not None:
+                return _from_fisher(one.nodes, credits, questions)
+            return np.asarray(one.nodes.weight @ spread_of(one.nodes, credits) / questions)
+
+        return np.asarray(self.probability @ np.array([of_family(one) for one in self.families]))
+
+    @property
+    def fallback(self) -> Callable[[], Array] | None:
+        """Draws of the means, made when they are called for; None where they cost too much."""
+        size = int(min(_FALLBACK / self.states.questions, _DRAWS[1]))
+        if size < _DRAWS[0]:
+            return None
+
+        def draw() -> Array:
+            rng = np.random.default_rng(_SEED)
+            nodes, _ = self._draw_nodes(size, rng)
+            return draw_question_means(self.metrics, self.states, nodes, rng)[0]
+
+        return draw
+
+    def draw(self, size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+        """Independent draws of everything."""
+        states, mixture = self.states, self.mixture
+        if keep_p or drawn_one_by_one(mixture, size * states.questions * len(self.metrics)):
+            nodes, family = self._draw_nodes(size, rng)
+            p = draw_p(states, nodes, slice(None), rng) if keep_p else None
+            questions, _ = draw_question_means(self.metrics, states, nodes, rng, p=p)
+        else:
+            p = None
+            nodes, family, questions = self._draw_normal(size, rng)
+        population, _ = expected_credits(nodes, mixture.credits)
+        mean, _, icc, _ = nodes.overall()
+        hyper = {"mean_p": mean, "icc": icc}
+        if "never_solved" in self.summaries:
+            hyper |= {"never_solved": nodes.atoms[:, 0], "always_solved": nodes.atoms[:, 1]}
+        values = np.stack([questions, population], axis=-1)
+        if [one.name for one in self.every] == ["beta"]:
+            return Draws(values, hyper, p)
+        return Draws(values, hyper, p, difficulty_of(nodes), family)
+
+    def _shared_out(self, size: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+        """Families that draws fall to, by position, and how many draws."""
+        if len(self.families) == 1:
+            return [(0, size)]
+        number = rng.multinomial(size, self.probability)
+        return [(i, int(n)) for i, n in enumerate(number) if n]
+
+    def _in_random_order(
+        self, shares: list[tuple[int, int]], drawn: list[Nodes], rng: np.random.Generator
+    ) -> tuple[Nodes, NDArray[np.int64], NDArray[np.intp]]:
+        """Draws of all families as one, the family of each, and the order."""
+        size = sum(n for _, n in shares)
+        nodes = Nodes.joined(drawn, [n / size for _, n in shares])
+        index = [FAMILIES.index(self.families[i].name) for i, _ in shares]
+        family = np.repeat(index, [n for _, n in shares])
+        order = rng.permutation(size) if len(shares) > 1 else np.arange(size)
+        return nodes.among(order), family[order], order
+
+    def _draw_nodes(self, size: int, rng: np.random.Generator) -> tuple[Nodes, NDArray[np.int64]]:
+        """Draws of the hyperparameters, and the family of each."""
+        shares = self._shared_out(size, rng)
+        drawn = [self.families[i].draw(n, rng) for i, n in shares]
+        return self._in_random_order(shares, drawn, rng)[:2]
+
+    def _draw_normal(
+        self, size: int, rng: np.random.Generator
+    ) -> tuple[Nodes, NDArray[np.int64], Array]:
+        """Draws of hyperparameters, and of means over many questions: normal given these."""
+        given, credits = self.mixture.moments, self.mixture.credits
+        known = np.log(np.maximum(given.variance, 1e-300))
+        known = np.concatenate([given.offset, known], axis=1)
+        shares, start = self._shared_out(size, rng), np.cumsum([0, *map(len, self.parts)])
+        drawn, moments = [], []
+        for i, n in shares:
+            own, part = known[start[i] : start[i + 1]], self.parts[i]
+            grid = self.families[i].grid
+            if grid is None:
+                chosen = rng.choice(len(part), size=n, p=part.weight)
+                drawn.append(replace(part.among(chosen), weight=np.full(n, 1.0 / n)))
+                moments.append(own[chosen])
+            else:
+                place = draw_hyperparameters(grid, n, rng)
+                drawn.append(Nodes.of(*grid.place(*place), np.full(n, 1.0 / n)))
+                moments.append(at_draws(grid, part, own, *place))
+        nodes, family, order = self._in_random_order(shares, drawn, rng)
+        offset, logs = np.split(np.concatenate(moments)[order], 2, axis=1)
+        noise = sum_covariance(self.mixture, int(np.argmax(given.weight)))
+        scale = np.sqrt(np.maximum(np.diag(noise), 1e-300))
+        normal = correlated_normals(noise, size, rng) / scale
+        questions = given.overall[0] + offset + np.exp(0.5 * logs) * normal
+        ends = np.array([(one.vector.min(), one.vector.max()) for one in credits])
+        return nodes, family, np.clip(questions, ends[:, 0], ends[:, 1])
+
+    def sd_under(self, prior: HyperPrior) -> Array:
+        """Posterior sds under another prior, of the same families; shape (metrics, 2)."""
+        weights, logs = [], []
+        for one, part, own in zip(self.families, self.parts, self.chosen, strict=True):
+            ratio = one.prior_ratio(prior)
+            logs.append(logsumexp(ratio, b=one.nodes.weight))
+            weight = part.weight * np.exp(ratio[own] - ratio.max())
+            weights.append(weight / weight.sum())
+        share = self.probability * np.exp(np.array(logs) - max(logs))
+        weight = np.concatenate([p * w for p, w in zip(share / share.sum(), weights, strict=True)])
+        targets = (self.mixture.moments, self.mixture.population)
+        return by_target(*(np.sqrt(replace(one, weight=weight).total_variance) for one in targets))
+
+
+def _overall(nodes: Nodes, first: int) -> tuple[Array, Array]:
+    """Return the mean of p, or the correlation, and its complement; columns."""
+    low, high = nodes.overall()[first : first + 2]
+    return low[:, None], high[:, None]
+
+
+def _from_fisher(nodes: Nodes, credits: Sequence[Credit], questions: float) -> Array:
+    """Question variance of single Betas."""
 
     def gradient(alpha: Array, beta: Array) -> Array:
         step = 1e-4
@@ -59,75 +316,4 @@ def partial_pooling(
             ]
         )
 
-    question = question_variance(mixture.nodes, gradient, states.questions)
-    question = np.minimum(question, population.total_variance)
-    return SystemPosterior(
-        by_target(questions.overall[0], population.overall[0]),
-        by_target(questions.total_variance, population.total_variance - question),
-        by_target(np.zeros_like(question), question),
-        lambda: (
-            mean_distributions(
-                mixture,
-                _fallback(hyper, states, metrics),
-                lambda times: StateMixture(hyper.refined(times, 1).nodes(1e-6), states, credits),
-            ),
-            population_distributions(hyper, credits),
-        ),
-        partial(_draw_partial, hyper, mixture, metrics),
-        partial(states.question_p, mixture.nodes),
-        {
-            "mean_p": Summary.on_nodes(hyper.weight, hyper.mean, partial(mean_distribution, hyper)),
-            "icc": Summary.on_nodes(hyper.weight, hyper.icc, partial(icc_distribution, hyper)),
-        },
-        {"quadrature_error": hyper.error, "log_evidence": hyper.log_evidence},
-    )
-
-
-def _fallback(
-    hyper: HyperPosterior, states: States, metrics: Sequence[Metric]
-) -> Callable[[], Array] | None:
-    """Draws of the means, made when they are called for; None where they cost too much."""
-    size = int(min(_FALLBACK / states.questions, _DRAWS[1]))
-    if size < _DRAWS[0]:
-        return None
-
-    def draw() -> Array:
-        rng = np.random.default_rng(_SEED)
-        x, y = hyper.place(*draw_hyperparameters(hyper, size, rng))
-        nodes = Nodes.of(x, y, np.full(size, 1.0 / size))
-        return draw_question_means(metrics, states, nodes.alpha, nodes.beta, rng)[0]
-
-    return draw
-
-
-def _draw_partial(
-    hyper: HyperPosterior,
-    mixture: StateMixture,
-    metrics: Sequence[Metric],
-    size: int,
-    rng: np.random.Generator,
-    keep_p: bool,
-) -> Draws:
-    place = draw_hyperparameters(hyper, size, rng)
-    x, y = hyper.place(*place)
-    nodes = Nodes.of(x, y, np.full(size, 1.0 / size))
-    population, _ = beta_binomial_means(mixture.credits, nodes.alpha, nodes.beta)
-    states = mixture.states
-    p = draw_p(states, nodes.alpha, nodes.beta, slice(None), rng) if keep_p else None
-    if keep_p or drawn_one_by_one(mixture, size * states.questions * len(metrics)):
-        questions, _ = draw_question_means(metrics, states, nodes.alpha, nodes.beta, rng, p=p)
-    else:
-        given = mixture.moments
-        logs = np.log(np.maximum(given.variance, 1e-300))
-        known = np.concatenate([given.offset, logs], axis=1)
-        offset, logs = np.split(at_draws(hyper, mixture.nodes, known, *place), 2, axis=1)
-        noise = sum_covariance(mixture, int(np.argmax(given.weight)))
-        scale = np.sqrt(np.maximum(np.diag(noise), 1e-300))
-        normal = correlated_normals(noise, size, rng) / scale
-        questions = given.overall[0] + offset + np.exp(0.5 * logs) * normal
-        lowest, highest = zip(
-            *((one.vector.min(), one.vector.max()) for one in mixture.credits), strict=True
-        )
-        questions = np.clip(questions, lowest, highest)
-    hyperparameters = {"mean_p": expit(x), "icc": expit(y)}
-    return Draws(np.stack([questions, population], axis=-1), hyperparameters, p)
+    return question_variance(nodes, gradient, questions)

@@ -7,19 +7,36 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.distribution import Quantity
 from bayesatk.metrics.credit import Array
+from bayesatk.priors import HyperPrior
 
 Distributions = tuple[Sequence[Quantity | None], Sequence[Quantity | None]]
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Independent draws: metrics (draws, metrics, target), hyperparameters, and p when kept."""
+    """Independent draws.
+
+    Parameters
+    ----------
+    metrics : ndarray, shape (draws, metrics, target)
+    hyper : dict
+        Hyperparameters.
+    p : ndarray, optional
+        Of every question, when kept.
+    difficulty : Difficulty, optional
+        Where it takes more than a Beta.
+    family : ndarray of int, optional
+        Position of the difficulty family in `bayesatk.priors.FAMILIES`.
+    """
 
     metrics: NDArray[np.float64]
     hyper: dict[str, Array]
     p: Array | None = None
+    difficulty: Difficulty | None = None
+    family: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +78,10 @@ class SystemPosterior:
         Exact posteriors of the hyperparameters.
     diagnostics : dict
         Numerical quality, for the attributes of the result.
+    families : dict of name -> (probability, error, log evidence)
+        Of difficulty, where questions are pooled partially.
+    sd_under : callable, optional
+        ``sd_under(prior)`` returns the sds under another prior, where that costs little.
     """
 
     mean: NDArray[np.float64]
@@ -71,6 +92,8 @@ class SystemPosterior:
     question_p: Callable[[], tuple[Array, Array]]
     hyper: dict[str, "Summary | list[Summary]"] = field(default_factory=dict)
     diagnostics: dict[str, float] = field(default_factory=dict)
+    families: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    sd_under: Callable[[HyperPrior], NDArray[np.float64]] | None = None
 
     @property
     def sd(self) -> NDArray[np.float64]:

@@ -96,8 +96,10 @@ def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPoster
         questions, population = posterior.distributions()
         return [questions[i] for i in index], [population[i] for i in index]
 
+    sd_under = posterior.sd_under
     return replace(
         posterior,
+        sd_under=None if sd_under is None else lambda prior: sd_under(prior)[index],
         distributions=cache(distributions),
         mean=posterior.mean[index],
         variance_trial=posterior.variance_trial[index],
@@ -116,10 +118,10 @@ def _none(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> System
     mean, trial, question = bootstrap_moments(state_mean, state_variance, share, questions)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
-        alpha, beta = np.full(size, prior.alpha), np.full(size, prior.beta)
-        p = draw_p(states, alpha, beta, slice(None), rng) if keep_p else None
+        nodes = mixture.nodes.among(np.zeros(size, np.intp))
+        p = draw_p(states, nodes, slice(None), rng) if keep_p else None
         if keep_p or drawn_one_by_one(mixture, size * questions * len(metrics)):
-            values = draw_question_means(metrics, states, alpha, beta, rng, weighted=True, p=p)
+            values = draw_question_means(metrics, states, nodes, rng, weighted=True, p=p)
         else:
             within = sum_covariance(mixture, 0)
             centred = np.sqrt(share)[:, None] * (state_mean - mean)
@@ -135,7 +137,7 @@ def _none(states: States, metrics: Sequence[Metric], prior: BetaPrior) -> System
         by_target(zero, question),
         lambda: (_one_or_more(mixture, prior), [None] * len(mean)),
         draw,
-        partial(states.question_p, mixture.nodes),
+        mixture.question_p,
     )
 
 

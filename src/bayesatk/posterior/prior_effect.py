@@ -12,9 +12,10 @@ from bayesatk.metrics.credit import maj_at
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.posterior.categories import Fallback, category_posterior
 from bayesatk.posterior.category_states import CategoryStates, Judged
+from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.posteriors import system_posterior
 from bayesatk.prior_choice import power_scaled, weaker_categories
-from bayesatk.priors import CategoryPrior, Pooling, Prior
+from bayesatk.priors import CategoryPrior, HyperPrior, Pooling, Prior
 
 _POWER = 0.5
 
@@ -24,6 +25,7 @@ def prior_sensitivity(
     states: States,
     metrics: Sequence[Metric],
     prior: Prior,
+    posterior: SystemPosterior,
     statistics: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
@@ -35,11 +37,13 @@ def prior_sensitivity(
     beyond = [i for i, one in enumerate(metrics) if one.k > fewest]
     if not beyond:
         return ratio
-    weaker = system_posterior(
-        pooling, states, [metrics[i] for i in beyond], power_scaled(prior, _POWER)
-    )
+    weaker = power_scaled(prior, _POWER)
+    if posterior.sd_under is not None and isinstance(weaker, HyperPrior):
+        sd = posterior.sd_under(weaker)[beyond]
+    else:
+        sd = system_posterior(pooling, states, [metrics[i] for i in beyond], weaker).sd
     own = statistics[beyond, :, 2]
-    ratio[beyond] = np.divide(weaker.sd, own, out=np.ones_like(own), where=own > 0)
+    ratio[beyond] = np.divide(sd, own, out=np.ones_like(own), where=own > 0)
     return ratio
 
 

@@ -1,1 +1,5 @@
-"""The published closed forms under their published names: arrays in, numbers out."""
+"""The array functions of the papers under their published names and arguments."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -60,8 +60,8 @@ def plurality_at_k(
     (posterior) ways of m votes; products of these polynomials, cut off below the winner's votes,
     count the elections that each answer wins. The work grows as the cube of k times the number of
     answers: milliseconds for k = 10, hundredths of a second for k = 64. The strict majority
-    `bayesatk.maj_at_k` is the proxy that needs no answers: there wrong answers are taken to agree,
-    and a tie is lost.
+    `bayesatk.published.maj_at_k` is the proxy that needs no answers: there wrong answers are taken
+    to agree, and a tie is lost.
 
     Examples
     --------

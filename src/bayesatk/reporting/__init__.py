@@ -51,7 +51,7 @@ def report(
     ----------
     result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`; after `bayesatk.compare` and
-        `bayesatk.random_baseline` the page has those too.
+        `bayesatk.guessing.random_baseline` the page has those too.
     path : path
         Of the page, ``.html``; an existing file is replaced.
     data : Outcomes, optional
@@ -59,7 +59,8 @@ def report(
     verification : Verification, optional
         From `bayesatk.verify`.
     guess : optional
-        The probabilities of guessing that `bayesatk.random_baseline` was given, for its plot.
+        The probabilities of guessing that `bayesatk.guessing.random_baseline` was given, for its
+        plot.
     title : str
         Heading of the page.
 

@@ -79,10 +79,11 @@ def verify(exact: xr.DataTree, sampled: xr.DataTree, *, family_error: float = 0.
     Parameters
     ----------
     exact : xarray.DataTree
-        From `bayesatk.evaluate`, or `bayesatk.random_baseline_distribution`.
+        From `bayesatk.evaluate`, or `bayesatk.guessing.random_baseline_distribution`.
     sampled : xarray.DataTree
         From `bayesatk.sample`, or any tree whose ``posterior`` has the same variables, such as
-        one from `bayesatk.metrics_from_draws`; from `bayesatk.sample_random_baseline`.
+        one from `bayesatk.models.metrics_from_draws`; or from
+        `bayesatk.models.sample_random_baseline`.
     family_error : float
         Bound on the probability that any correct quantity is called "disagree" (Bonferroni over
         all quantities and tests).

@@ -1,0 +1,285 @@
+"""Difficulty families: the posterior of each, as nodes and draws, and its evidence.
+
+Given its hyperparameters a family is Betas and atoms with shares (`bayesatk.core.nodes`), which is
+all that the rest needs of it. The Beta is integrated on a grid; the others, of four and five
+hyperparameters, by importance sampling.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, betaln, expit, gammaln, log_expit, logit, logsumexp
+
+from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
+from bayesatk.core.histograms import CountHistograms
+from bayesatk.core.hyper_functions import draw_hyperparameters
+from bayesatk.core.importance import Importance, importance_posterior
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import States
+from bayesatk.metrics.credit import Array
+from bayesatk.priors import FAMILIES, HyperPrior
+
+_BLOCK = 4_000_000  # floats in one array: 32 MB
+_LEAST = 64  # nodes that stand for a family, however improbable
+_FARTHEST = 600.0  # logits, within double precision
+
+
+@dataclass(frozen=True)
+class FamilyPosterior:
+    """Posterior of the hyperparameters of one family.
+
+    Parameters
+    ----------
+    name : str
+    nodes : Nodes
+        Weights sum to one.
+    log_evidence, log_evidence_error : float
+        Of the trials in their order; NaN under an improper prior.
+    error : float
+        Of means and sds, in sds: from refining the grid, or a standard error.
+    draw : callable
+        ``draw(size, rng)`` returns independent draws as equally probable nodes.
+    prior_ratio : callable
+        ``prior_ratio(prior)`` is the log density of another prior over that of this one, at the
+        nodes.
+    grid, importance : HyperPosterior, Importance
+        Where they come from, one of the two.
+    """
+
+    name: str
+    nodes: Nodes
+    log_evidence: float
+    log_evidence_error: float
+    error: float
+    draw: Callable[[int, np.random.Generator], Nodes]
+    prior_ratio: Callable[[HyperPrior], Array]
+    grid: HyperPosterior | None = None
+    importance: Importance | None = None
+
+    def thinned(self, size: float) -> NDArray[np.intp]:
+        """Which nodes stand for all, about so many and then equally probable; a grid as it is.
+
+        Points are taken at equal steps of probability, in order of the mean of p and, among those
+        of about equal mean, of its correlation.
+        """
+        nodes = self.nodes
+        number = int(np.ceil(max(size, _LEAST)))
+        if self.grid is not None:
+            return np.arange(len(nodes))
+        mean, _, icc, _ = nodes.overall()
+        order = np.argsort(mean)
+        stratum = np.empty(len(nodes), int)
+        stratum[order] = (np.cumsum(nodes.weight[order]) * np.sqrt(number)).astype(int)
+        turn = np.where(stratum % 2 == 0, icc, -icc)  # back and forth: neighbours stay close
+        order = np.lexsort((turn, stratum))
+        upto = np.cumsum(nodes.weight[order])
+        place = (np.arange(number) + 0.5) / number * upto[-1]
+        return np.asarray(order[np.searchsorted(upto, place)])
+
+
+class _Shape(Protocol):
+    """A family given its hyperparameters, which are unconstrained numbers."""
+
+    @property
+    def size(self) -> int:
+        """Number of hyperparameters."""
+        ...
+
+    def from_uniform(self, u: Array) -> Array:
+        """Draws from the prior, of uniform numbers."""
+        ...
+
+    def log_prior(self, theta: Array) -> Array:
+        """Log prior density."""
+        ...
+
+    def nodes(self, theta: Array) -> Nodes:
+        """Return the distributions of p, equally probable."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Inflated:
+    """``logit m, logit r, log(never / between), log(always / between)``."""
+
+    prior: HyperPrior
+    size: int = 4
+
+    def from_uniform(self, u: Array) -> Array:
+        """Draws from the prior, of uniform numbers."""
+        a, b, c = self.prior.atoms
+        never, of_rest = _logit_beta((a, b + c), u[:, 2]), _logit_beta((b, c), u[:, 3])
+        # never / between = (never / rest) / (between / rest)
+        return np.stack([*_beta_from(self.prior, u), never - log_expit(-of_rest), of_rest], axis=1)
+
+    def log_prior(self, theta: Array) -> Array:
+        """Log prior density."""
+        shape = np.array(self.prior.atoms)
+        logs = _log_shares(theta[:, 2:])
+        found = _log_beta_prior(self.prior, theta) + logs @ shape
+        return np.asarray(found + gammaln(shape.sum()) - gammaln(shape).sum())
+
+    def nodes(self, theta: Array) -> Nodes:
+        """Return the distributions of p, equally probable."""
+        share = np.exp(_log_shares(theta[:, 2:]))
+        return Nodes.mixed([_betas(theta)], share[:, 2:], share[:, :2])
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """``logit m, logit r`` of the lower Beta and of the upper, and the logit of the lower's share.
+
+    They are told apart by their means: twice the density where they are in order, zero elsewhere.
+    """
+
+    prior: HyperPrior
+    size: int = 5
+
+    def from_uniform(self, u: Array) -> Array:
+        """Draws from the prior, of uniform numbers."""
+        first = np.stack(_beta_from(self.prior, u), axis=1)
+        second = np.stack(_beta_from(self.prior, u[:, 2:]), axis=1)
+        ordered = first[:, :1] <= second[:, :1]
+        low, high = np.where(ordered, first, second), np.where(ordered, second, first)
+        return np.concatenate([low, high, _logit_beta(self.prior.share, u[:, 4])[:, None]], axis=1)
+
+    def log_prior(self, theta: Array) -> Array:
+        """Log prior density."""
+        found = _log_beta_prior(self.prior, theta) + _log_beta_prior(self.prior, theta[:, 2:])
+        found = found + _log_logit_beta(self.prior.share, theta[:, 4]) + np.log(2.0)
+        return np.where(theta[:, 0] <= theta[:, 2], found, -np.inf)
+
+    def nodes(self, theta: Array) -> Nodes:
+        """Return the distributions of p, equally probable."""
+        share = np.stack([expit(theta[:, 4]), expit(-theta[:, 4])], axis=1)
+        parts = [_betas(theta), _betas(theta[:, 2:])]
+        return Nodes.mixed(parts, share, np.zeros((len(theta), 2)))
+
+
+_SHAPES: dict[str, Callable[[HyperPrior], _Shape]] = {"inflated": _Inflated, "mixture": _Mixture}
+
+
+def family_posterior(name: str, states: States, prior: HyperPrior) -> FamilyPosterior:
+    """Integrate the hyperparameters of one family.
+
+    Raises
+    ------
+    ValueError
+        If the posterior is improper.
+    """
+    if name == FAMILIES[0]:
+        return _of_beta(states, prior)
+    shape = _SHAPES[name](prior)
+    found = importance_posterior(
+        shape.from_uniform, shape.log_prior, partial(_log_likelihood, shape, states), shape.size
+    )
+
+    nodes = replace(shape.nodes(found.points), weight=found.weight)
+    error = 1.0 / np.sqrt(found.worth)
+
+    def draw(size: int, rng: np.random.Generator) -> Nodes:
+        some = nodes.among(rng.choice(len(nodes), size=size, p=nodes.weight))
+        return replace(some, weight=np.full(size, 1.0 / size))
+
+    def ratio(other: HyperPrior) -> Array:
+        own = np.maximum(shape.log_prior(found.points), np.finfo(float).min)
+        return np.maximum(_SHAPES[name](other).log_prior(found.points), np.finfo(float).min) - own
+
+    evidence = found.log_evidence, found.log_evidence_error
+    return FamilyPosterior(name, nodes, *evidence, error, draw, ratio, importance=found)
+
+
+def _of_beta(states: States, prior: HyperPrior) -> FamilyPosterior:
+    hyper = hyper_posterior(
+        CountHistograms.of(states.successes, states.trials, states.count), prior
+    )
+
+    def draw(size: int, rng: np.random.Generator) -> Nodes:
+        x, y = hyper.place(*draw_hyperparameters(hyper, size, rng))
+        return Nodes.of(x, y, np.full(size, 1.0 / size))
+
+    nodes = hyper.nodes()
+
+    def ratio(other: HyperPrior) -> Array:
+        place = np.stack([hyper.x[nodes.grid], hyper.y[nodes.grid]], axis=1)
+        return _log_beta_prior(other, place) - _log_beta_prior(prior, place)
+
+    evidence = hyper.log_evidence, hyper.error
+    return FamilyPosterior(FAMILIES[0], nodes, *evidence, hyper.error, draw, ratio, grid=hyper)
+
+
+def _log_likelihood(shape: _Shape, states: States, theta: Array) -> Array:
+    """Log probability of all trials, in their order, given hyperparameters."""
+    found = np.empty(len(theta))
+    failures = states.trials - states.successes
+    step = max(1, _BLOCK // (4 * len(states)))
+    for start in range(0, len(theta), step):
+        part = slice(start, start + step)
+        logs = shape.nodes(theta[part]).log_parts(states.successes, failures)
+        found[part] = logsumexp(logs, axis=0) @ states.count
+    return found
+
+
+def family_probabilities(
+    posteriors: list[FamilyPosterior], prior: HyperPrior
+) -> tuple[Array, Array, float]:
+    """Posterior probabilities of families, their standard errors, and the averaged log evidence.
+
+    Examples
+    --------
+    >>> known = [family_posterior("beta", States.of([1, 0], [1, 1]), HyperPrior())]
+    >>> family_probabilities(known, HyperPrior(families="beta"))[0].tolist()
+    [1.0]
+    """
+    if len(posteriors) == 1:
+        return np.ones(1), np.zeros(1), posteriors[0].log_evidence
+    logs = np.array([one.log_evidence + np.log(prior.family_prior[one.name]) for one in posteriors])
+    share = np.exp(logs - logsumexp(logs))
+    own = np.array([one.log_evidence_error for one in posteriors])
+    variance = (1.0 - 2.0 * share) * own**2 + (share**2) @ own**2
+    return share, share * np.sqrt(variance), float(logsumexp(logs))
+
+
+def difficulty_of(nodes: Nodes) -> Difficulty:
+    """Return the difficulty distributions of nodes."""
+    total = nodes.alpha + nodes.beta
+    mean, icc = nodes.alpha / total, 1.0 / (1.0 + total)
+    return Difficulty(nodes.share, mean, icc, nodes.atoms[:, 0], nodes.atoms[:, 1])
+
+
+def _logit_beta(shape: tuple[float, float], u: Array) -> Array:
+    """Logit of Beta quantiles."""
+    with np.errstate(divide="ignore"):
+        low = logit(betaincinv(*shape, u))
+        high = -logit(betaincinv(*shape[::-1], 1.0 - u))
+    return np.clip(np.where(low < 0.0, low, high), -_FARTHEST, _FARTHEST)
+
+
+def _log_logit_beta(shape: tuple[float, float], x: Array) -> Array:
+    """Log density of the logit of a Beta, without its normaliser where it has none."""
+    scale = betaln(*shape) if min(shape) > 0.0 else 0.0
+    return np.asarray(shape[0] * log_expit(x) + shape[1] * log_expit(-x) - scale)
+
+
+def _beta_from(prior: HyperPrior, u: Array) -> tuple[Array, Array]:
+    return _logit_beta(prior.mean, u[:, 0]), _logit_beta(prior.icc, u[:, 1])
+
+
+def _log_beta_prior(prior: HyperPrior, theta: Array) -> Array:
+    own = _log_logit_beta(prior.mean, theta[:, 0]) + _log_logit_beta(prior.icc, theta[:, 1])
+    return np.asarray(own)
+
+
+def _betas(theta: Array) -> Nodes:
+    return Nodes.of(theta[:, 0], theta[:, 1], np.full(len(theta), 1.0 / len(theta)))
+
+
+def _log_shares(ratios: Array) -> Array:
+    """Log shares from their log ratios to the last; shape (points, ratios + 1)."""
+    logs = np.concatenate([ratios, np.zeros((len(ratios), 1))], axis=1)
+    return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))

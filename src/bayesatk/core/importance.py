@@ -1,0 +1,257 @@
+"""Posteriors of a handful of parameters by adaptive importance sampling, without derivatives.
+
+Points from the prior are weighted by a small power of the likelihood, a mixture of Student t
+kernels is put on them, points are drawn from that and weighted by a larger power, until the power
+is one (tempering: Del Moral, Doucet and Jasra 2006; mixtures of kernels: Cappe et al. 2004). Points
+follow a lattice instead of being random, which spreads them evenly. The last points with their
+weights are the posterior; the mean of the weights is the evidence. Whether weights can be trusted
+is judged by the shape of the tail of the largest (Pareto k-hat: Vehtari et al. 2024, below 0.7).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
+
+from bayesatk.metrics.credit import Array
+
+_ROUND = 1024  # points of a round on the way
+_LAST = 2048  # points of the posterior, to begin with
+_SHARE = 0.1  # of a round's points that its weights must be worth
+_KERNELS = 24  # of the mixture
+_STEPS = 3  # of expectation and maximisation
+_FEWEST = 10.0  # points at which the scale of a kernel is half its own
+_FREEDOM = 6.0  # degrees of freedom of kernels
+_TRUSTED = 0.7  # largest Pareto k-hat
+_WORTH = 400.0  # points that the posterior must be worth, after which no more are drawn
+_ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
+_AGAIN = 3  # times that the posterior is drawn anew with twice the points
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Weighted points of a posterior.
+
+    Parameters
+    ----------
+    points : ndarray, shape (points, parameters)
+    weight : ndarray, shape (points,)
+        Sums to one.
+    log_evidence, log_evidence_error : float
+        Log of the normaliser, and its standard error.
+    k_hat : float
+        Pareto shape of the largest weights.
+    """
+
+    points: Array
+    weight: Array
+    log_evidence: float
+    log_evidence_error: float
+    k_hat: float
+
+    @property
+    def worth(self) -> float:
+        """How many independent points the weighted ones are worth."""
+        return 1.0 / float(self.weight @ self.weight)
+
+
+def importance_posterior(
+    from_prior: Callable[[Array], Array],
+    log_prior: Callable[[Array], Array],
+    log_likelihood: Callable[[Array], Array],
+    size: int,
+) -> Importance:
+    """Weighted points of a posterior of unconstrained parameters.
+
+    Parameters
+    ----------
+    from_prior : callable
+        ``from_prior(u)`` turns uniform numbers (points, parameters) into draws from the prior.
+    log_prior, log_likelihood : callable
+        Of points (points, parameters); the prior normalised.
+    size : int
+        Number of parameters.
+
+    Returns
+    -------
+    Importance
+
+    Examples
+    --------
+    >>> normal = lambda x: -0.5 * (x**2).sum(axis=1) - 0.5 * np.log(2.0 * np.pi)
+    >>> found = importance_posterior(ndtri, normal, lambda x: -0.5 * (x[:, 0] - 1.0) ** 2, 1)
+    >>> round(float(found.weight @ found.points[:, 0]), 2)  # normal of mean 1/2 and variance 1/2
+    0.5
+    >>> round(found.log_evidence, 2)  # -log(2)/2 - 1/4
+    -0.6
+    """
+    points = from_prior(lattice(_ROUND, size))
+    likelihood, excess = log_likelihood(points), np.zeros(_ROUND)
+    power = 0.0
+    for _ in range(_ROUNDS):
+        power = _next_power(likelihood, excess, power)
+        if power == 1.0:
+            break
+        kernels = _Kernels.fit(points, _normalised(excess + power * likelihood))
+        points = kernels.draw(_ROUND)
+        likelihood = log_likelihood(points)
+        excess = log_prior(points) - kernels.log_density(points)
+    logs = excess + power * likelihood
+    best: Importance | None = None
+    for again in range(_AGAIN + 1):
+        kernels = _Kernels.fit(points, _normalised(logs))
+        points = kernels.draw(_LAST * 2**again)
+        logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
+        found = _weighted(points, logs)
+        if best is None or found.worth > best.worth:
+            best = found
+        if found.k_hat < _TRUSTED and found.worth > _WORTH:
+            break
+    assert best is not None
+    return best
+
+
+def _weighted(points: Array, logs: Array) -> Importance:
+    weight = _normalised(logs)
+    return Importance(
+        points,
+        weight,
+        float(logsumexp(logs) - np.log(len(logs))),
+        float(np.sqrt(max(float(weight @ weight) - 1.0 / len(weight), 0.0))),
+        pareto_shape(weight),
+    )
+
+
+def _normalised(logs: Array) -> Array:
+    weight = np.exp(logs - logs.max())
+    return np.asarray(weight / weight.sum())
+
+
+def _next_power(likelihood: Array, excess: Array, power: float) -> float:
+    """Largest power, up to one, at which the weights are worth enough points."""
+
+    def worth(at: float) -> float:
+        weight = _normalised(excess + at * likelihood)
+        return 1.0 / float(weight @ weight)
+
+    enough = _SHARE * len(likelihood)
+    if worth(1.0) >= enough:
+        return 1.0
+    low, high = power, 1.0
+    for _ in range(40):
+        middle = float(np.sqrt(max(low, 1e-9) * high))
+        low, high = (middle, high) if worth(middle) >= enough else (low, middle)
+    return max(low, min(1.0, 1.02 * power + 1e-6))
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """Mixture of Student t kernels.
+
+    Parameters
+    ----------
+    share : ndarray, shape (kernels,)
+    centre : ndarray, shape (kernels, parameters)
+    root : ndarray, shape (kernels, parameters, parameters)
+        Lower triangular: of the scale matrices.
+    """
+
+    share: Array
+    centre: Array
+    root: Array
+
+    @classmethod
+    def fit(cls, points: Array, weight: Array) -> "_Kernels":
+        """Kernels fitted to weighted points by a few steps of expectation and maximisation.
+
+        They start as equal ones around points drawn by their weights. The scale of each keeps a
+        small part of the overall one, so that none collapses.
+        """
+        size = points.shape[1]
+        gap = points - weight @ points
+        overall = (weight[:, None] * gap).T @ gap + 1e-10 * np.eye(size)
+        vectors = np.linalg.eigh(overall)[1]
+        order = np.argsort(points @ vectors[:, -1])
+        place = np.cumsum(weight[order])
+        chosen = order[np.searchsorted(place, (np.arange(_KERNELS) + 0.5) / _KERNELS * place[-1])]
+        width = (4.0 / ((size + 2.0) * _KERNELS)) ** (1.0 / (size + 4.0))
+        root = np.tile(width * np.linalg.cholesky(overall), (_KERNELS, 1, 1))
+        found = cls(np.full(_KERNELS, 1.0 / _KERNELS), points[chosen], root)
+        for _ in range(_STEPS):
+            logs = found._log_kernels(points)
+            part = weight[:, None] * np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+            share = part.sum(axis=0)
+            inverse = 1.0 / np.maximum(share, 1e-12)
+            centre = inverse[:, None] * (part.T @ points)
+            square = np.einsum("nk,ni,nj->kij", part, points, points, optimize=True)
+            own = inverse[:, None, None] * square - centre[:, :, None] * centre[:, None, :]
+            few = _FEWEST / (_FEWEST + len(points) * share)[:, None, None]
+            root = np.linalg.cholesky((1.0 - few) * own + (few * width**2 + 1e-4) * overall)
+            found = cls((share + 1e-3) / (share + 1e-3).sum(), centre, root)
+        return found
+
+    def draw(self, number: int) -> Array:
+        """Points of the mixture, on a lattice."""
+        size = self.centre.shape[1]
+        u = lattice(number, size + 2)
+        upto = np.cumsum(self.share)
+        which = np.minimum(np.searchsorted(upto, u[:, 0] * upto[-1]), len(upto) - 1)
+        scale = np.sqrt(_FREEDOM / (2.0 * gammaincinv(_FREEDOM / 2.0, u[:, 1])))
+        normal = np.einsum("nij,nj->ni", self.root[which], ndtri(u[:, 2:]))
+        return np.asarray(self.centre[which] + scale[:, None] * normal)
+
+    def log_density(self, points: Array) -> Array:
+        """Log density of the mixture."""
+        return np.asarray(logsumexp(self._log_kernels(points), axis=1))
+
+    def _log_kernels(self, points: Array) -> Array:
+        """Log density of every kernel, times its share; shape (points, kernels)."""
+        size = self.centre.shape[1]
+        inverse = np.linalg.inv(self.root)
+        place = np.einsum("kij,kj->ki", inverse, self.centre)
+        moved = points @ inverse.reshape(-1, size).T - place.ravel()
+        square = (moved**2).reshape(len(points), -1, size).sum(axis=2)
+        volume = np.log(np.diagonal(self.root, axis1=1, axis2=2)).sum(axis=1)
+        constant = gammaln((_FREEDOM + size) / 2.0) - gammaln(_FREEDOM / 2.0)
+        constant = constant - 0.5 * size * np.log(_FREEDOM * np.pi) - volume + np.log(self.share)
+        logs = -0.5 * (_FREEDOM + size) * np.log1p(square / _FREEDOM)
+        return np.asarray(logs + constant)
+
+
+def lattice(number: int, size: int) -> Array:
+    """Points spread evenly over the unit cube: a Kronecker sequence (Roberts 2018).
+
+    Examples
+    --------
+    >>> bool(abs(lattice(1000, 3).mean(axis=0) - 0.5).max() < 0.003)
+    True
+    """
+    root = 2.0
+    for _ in range(60):  # root^(size + 1) = root + 1
+        root = (1.0 + root) ** (1.0 / (size + 1.0))
+    steps = root ** -np.arange(1.0, size + 1.0)
+    u = (0.5 + np.arange(1.0, number + 1.0)[:, None] * steps) % 1.0
+    return np.clip(u, 1e-12, 1.0 - 1e-12)
+
+
+def pareto_shape(weight: Array) -> float:
+    """Shape of a generalised Pareto distribution fitted to the largest weights (k-hat).
+
+    Zhang and Stephens 2009, Technometrics 51(3), with the prior of Vehtari et al. 2024
+    (arXiv:1507.02646, appendix C); on the largest ``min(n / 5, 3 sqrt(n))`` weights.
+    """
+    ordered = np.sort(weight)
+    number = int(min(0.2 * len(ordered), 3.0 * np.sqrt(len(ordered))))
+    cut = ordered[-number - 1]
+    excess = ordered[-number:] - cut
+    if number < 5 or not excess[0] > 0.0:
+        return -np.inf if ordered[-1] <= 2.0 * cut else np.inf
+    tries = 30 + int(np.sqrt(number))
+    theta = 1.0 - np.sqrt(tries / (np.arange(1.0, tries + 1.0) - 0.5))
+    theta = theta / (3.0 * excess[number // 4]) + 1.0 / excess[-1]
+    shape = np.log1p(-theta[:, None] * excess).mean(axis=1)
+    log_likelihood = number * (np.log(-theta / shape) - shape - 1.0)
+    share = _normalised(log_likelihood)
+    estimate = float(np.log1p(-(share @ theta) * excess).mean())
+    return (number * estimate + 5.0) / (number + 10.0)

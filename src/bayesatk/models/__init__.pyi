@@ -1,0 +1,12 @@
+from .builders import build_beta_binomial as build_beta_binomial
+from .categories import build_answers as build_answers
+from .categories import build_dirichlet_multinomial as build_dirichlet_multinomial
+from .compiled import CompiledModel as CompiledModel
+from .compiled import compile_beta_binomial as compile_beta_binomial
+from .compiled import compile_crossed as compile_crossed
+from .compiled import compile_dirichlet_multinomial as compile_dirichlet_multinomial
+from .derived import metrics_from_draws as metrics_from_draws
+from .guessers import build_random_guessers as build_random_guessers
+from .guessers import sample_random_baseline as sample_random_baseline
+from .logit_normal import build_crossed as build_crossed
+from .logit_normal import build_logit_normal as build_logit_normal
