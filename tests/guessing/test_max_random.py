@@ -306,6 +306,15 @@ def test_a_p_value_is_significant_at_its_own_level(t) -> None:
             assert law.largest_significant_t(num_correct=x, alpha=alpha) >= t * (1 - 1e-9)
 
 
+def test_counts_that_guessers_reach_almost_surely() -> None:
+    """P(X >= x) is one to double precision: no t makes such a count significant."""
+    law = bk.guessing.MaxOrderStatisticPoissonBinomial(300, {2: 100, 4: 100, 5: 100})
+    for x in range(0, 42, 7):
+        assert law.p_value(num_correct=x) == 1
+        assert law.largest_significant_t(num_correct=x) == 0
+        assert 1 <= law.effective_t(num_correct=x, t=10, correlation=0.4) <= 10
+
+
 def test_largest_significant_t_of_a_tiny_tail() -> None:
     """All of 1000 tosses right, 2^-1000: t is -log(.95) 2^1000."""
     law = bk.guessing.MaxOrderStatisticPoissonBinomial(1000, 0.5)

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, logsumexp
+from scipy.special import betainc, gammaln, logsumexp
 
 from bayesatk.core.dirichlet_multinomial import log_counts
+from bayesatk.core.nodes import Nodes
 from bayesatk.metrics.credit import Array
 
 _LEAST = 1e-300  # of an icc and of Beta parameters: their inverses are numbers
+_MANY = 10_000  # trials from which factorials lose digits
 _BLOCK = 2_000_000  # probabilities worked out at once: 16 MB
 
 
@@ -89,21 +91,35 @@ class Difficulty:
     def log_counts(self, successes: ArrayLike, trials: ArrayLike) -> Array:
         """Log probability of so many successes of a new question, in any order; (draws, states)."""
         c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
-        counts = np.stack([c, n - c], axis=-1)
         found = np.empty((len(self), len(c)))
-        step = max(1, _BLOCK // max(1, counts.size))
+        step = max(1, _BLOCK // max(1, 2 * len(c)))
+        own = self._saddle_point if n.max(initial=0) > _MANY else self._direct
         with np.errstate(divide="ignore", under="ignore"):
             for start in range(0, len(self), step):
                 part = slice(start, start + step)
-                mean, icc = self.mean[part, None, :, None], self.icc[part, None, :]
-                both = np.concatenate([mean, 1.0 - mean], axis=-1)
-                ratio = icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
-                logs = log_counts(counts[:, None, :], both, ratio)
-                logs = logs + np.log(self.share[part, None, :])
-                atoms = self.never[part, None] * (c == 0) + self.always[part, None] * (c == n)
-                logs = np.concatenate([logs, np.log(atoms)[..., None]], axis=-1)
-                found[part] = logsumexp(logs, axis=-1)
+                found[part] = own(part, c, n)
         return found
+
+    def _direct(self, part: slice, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+        ways = gammaln(n + 1.0) - gammaln(c + 1.0) - gammaln(n - c + 1.0)
+        return np.asarray(self._nodes(part).log_likelihood(c, n - c) + ways)
+
+    def _nodes(self, part: slice) -> Nodes:
+        share = self.share[part]
+        atoms = np.stack([self.never[part], self.always[part]], axis=1)
+        weight = np.full(len(share), 1.0 / max(1, len(share)))
+        return Nodes(self.alpha[part], self.beta[part], share, atoms, weight)
+
+    def _saddle_point(self, part: slice, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+        counts = np.stack([c, n - c], axis=-1)
+        mean, icc = self.mean[part, None, :, None], self.icc[part, None, :]
+        both = np.concatenate([mean, 1.0 - mean], axis=-1)
+        ratio = icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
+        logs = log_counts(counts[:, None, :], both, ratio) + np.log(self.share[part, None, :])
+        atoms = self.never[part, None] * (c == 0) + self.always[part, None] * (c == n)
+        with np.errstate(divide="ignore"):
+            logs = np.append(logs, np.log(atoms)[..., None], axis=-1)
+        return np.asarray(logsumexp(logs, axis=-1))
 
     def cdf(self, p: ArrayLike) -> Array:
         """Probability of a success probability at most p; shape (draws, points)."""

@@ -220,8 +220,8 @@ def _log_likelihood(shape: _Shape, states: States, theta: Array) -> Array:
     step = max(1, _BLOCK // (4 * len(states)))
     for start in range(0, len(theta), step):
         part = slice(start, start + step)
-        logs = shape.nodes(theta[part]).log_parts(states.successes, failures)
-        found[part] = logsumexp(logs, axis=0) @ states.count
+        logs = shape.nodes(theta[part]).log_likelihood(states.successes, failures)
+        found[part] = logs @ states.count
     return found
 
 

@@ -95,14 +95,14 @@ def mean_distributions(
 
 def heaviest_of(mixture: StateMixture) -> StateMixture:
     """Return the mixture on the nodes that carry nearly all of the probability, renormalised."""
-    some = mixture.among(heaviest(mixture.nodes.weight, _LEFT_OUT))
-    weight = some.nodes.weight / some.nodes.weight.sum()
-    return replace(some, nodes=replace(some.nodes, weight=weight))
+    keep = heaviest(mixture.nodes.weight, _LEFT_OUT)
+    weight = mixture.nodes.weight[keep]
+    return mixture.reweighted(keep, weight / weight.sum())
 
 
 def rows_needed(mixture: StateMixture, column: int) -> int:
     """How many times as many rows of nodes make no staircase, if that is few."""
-    given, nodes = mixture.shape.at(column), mixture.nodes
+    given, nodes = mixture.moments.at(column), mixture.nodes
     for times in range(1, _MOST_ROWS):
         if nodes.weight @ ripples(given, nodes, 1.0 / times)[0] < _STAIRS:
             return times
@@ -132,7 +132,7 @@ class OneMean:
         Along a row, and from row to row, the trapezoid rule needs nodes no further apart than what
         is mixed over them is wide.
         """
-        nodes, given = mixture.nodes, mixture.shape.at(column)
+        nodes, given = mixture.nodes, mixture.moments.at(column)
         if nodes.grid is None:
             return cls(mixture, column, given)
         row, place = nodes.grid
@@ -149,7 +149,9 @@ class OneMean:
         weight = some.weight * factor[chosen]
         weight[~off] *= nodes.weight[~alone].sum() / weight[~off].sum()
         some = replace(some, weight=weight)
-        return cls(replace(mixture, nodes=some), column, given.among(chosen, some.weight))
+        return cls(
+            replace(mixture, nodes=some, known=None), column, given.among(chosen, some.weight)
+        )
 
     @cached_property
     def sd(self) -> float:

@@ -148,16 +148,31 @@ class Given:
 
 @dataclass(frozen=True)
 class StateMixture:
-    """States under mixture nodes, for a list of credits."""
+    """States under mixture nodes, for a list of credits.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    states : States
+    credits : tuple of Credit
+    known : Given, optional
+        Moments of the mean over questions given each node, where they have been worked out.
+    """
 
     nodes: Nodes
     states: States
     credits: tuple[Credit, ...]
+    known: Given | None = None
 
     def among(self, keep: Index, column: int | None = None) -> "StateMixture":
         """Return the mixture on some of the nodes, not renormalised, for all credits or one."""
         credits = self.credits if column is None else (self.credits[column],)
-        return replace(self, nodes=self.nodes.among(keep), credits=credits)
+        return replace(self, nodes=self.nodes.among(keep), credits=credits, known=None)
+
+    def reweighted(self, keep: Index, weight: Array) -> "StateMixture":
+        """Return the mixture on some of the nodes with other probabilities."""
+        nodes = replace(self.nodes.among(keep), weight=weight)
+        return replace(self, nodes=nodes, known=self.moments.among(keep, weight))
 
     @cached_property
     def _failures(self) -> NDArray[np.int64]:
@@ -292,15 +307,6 @@ class StateMixture:
         for nodes, states, *moments in self.narrow():
             yield nodes, states, moments  # normal, to what a mean over questions can show
 
-    def _given(self, order: int) -> Given:
-        sums = np.zeros((7, len(self.nodes), len(self.credits)))
-        count, questions = self.states.count, self.states.questions
-        for nodes, states, found in self.cumulants(order):
-            for total, one in zip(sums, found + [np.abs(one) for one in found[3:]], strict=False):
-                total[nodes] += np.einsum("gsk,s->gk", one, count[states])
-        powers = questions ** np.array([1.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0])
-        return Given(self.nodes.weight, *(sums / powers[:, None, None]))
-
     @cached_property
     def by_state(self) -> tuple[Array, Array]:
         """Mean and variance of every state's credits at the only node; (states, credits)."""
@@ -312,7 +318,7 @@ class StateMixture:
     def question_p(self) -> tuple[Array, Array]:
         """Posterior mean and sd of every question's success probability; shape (questions,)."""
         mean, square = np.zeros((2, len(self.states)))
-        for nodes, states, found in replace(self, credits=(pass_at(1),)).cumulants(2):
+        for nodes, states, found in replace(self, credits=(pass_at(1),), known=None).cumulants(2):
             weight = self.nodes.weight[nodes]
             mean[states] += weight @ found[0][..., 0]
             square[states] += weight @ (found[2][..., 0] + found[0][..., 0] ** 2)
@@ -321,13 +327,16 @@ class StateMixture:
 
     @cached_property
     def moments(self) -> Given:
-        """Means and variances of the mean over questions, given each node."""
-        return self._given(2)
-
-    @cached_property
-    def shape(self) -> Given:
-        """The same with the third and fourth cumulants."""
-        return self._given(4)
+        """Moments of the mean over questions, given each node."""
+        if self.known is not None:
+            return self.known
+        sums = np.zeros((7, len(self.nodes), len(self.credits)))
+        count, questions = self.states.count, self.states.questions
+        for nodes, states, found in self.cumulants(4):
+            for total, one in zip(sums, found + [np.abs(one) for one in found[3:]], strict=False):
+                total[nodes] += np.einsum("gsk,s->gk", one, count[states])
+        powers = questions ** np.array([1.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0])
+        return Given(self.nodes.weight, *(sums / powers[:, None, None]))
 
     @cached_property
     def population(self) -> Given:

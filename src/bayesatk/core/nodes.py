@@ -144,20 +144,35 @@ class Nodes:
         """
         shape = len(self), len(successes)
         found = np.empty((self.alpha.shape[1] + 2, *shape))
-        counts = [np.unique(one, return_inverse=True) for one in
-                  (successes, failures, successes + failures)]  # fmt: skip
         with np.errstate(divide="ignore"):
             for logs, (share, alpha, beta) in zip(found, self.components, strict=False):
-                bases = (alpha, beta, alpha + beta)
-                up, down, both = (
-                    log_rise(base[:, None], distinct)[:, which]
-                    for base, (distinct, which) in zip(bases, counts, strict=True)
-                )
-                logs[:] = np.log(share)[:, None] + up + down - both
+                logs[:] = np.log(share)[:, None] + log_ordered(alpha, beta, successes, failures)
             for logs, share, gone in zip(
                 found[-2:], self.atoms.T, (successes, failures), strict=True
             ):
                 logs[:] = np.where(gone == 0, np.log(share)[:, None], -np.inf)
+        return found
+
+    def log_likelihood(self, successes: NDArray[np.int64], failures: NDArray[np.int64]) -> Array:
+        """Log probability of a state's trials in order, given each node; (nodes, states).
+
+        Examples
+        --------
+        >>> Nodes.single(1.0, 1.0).log_likelihood(np.array([1]), np.array([1])).round(9).tolist()
+        [[-1.791759469]]
+        """
+        found: Array | None = None
+        with np.errstate(divide="ignore"):
+            for share, alpha, beta in self.components:
+                own = log_ordered(alpha, beta, successes, failures)
+                if share.min() < 1.0:
+                    own += np.log(share)[:, None]
+                found = own if found is None else np.logaddexp(found, own, out=found)
+            assert found is not None
+            for share, gone in zip(self.atoms.T, (successes, failures), strict=True):
+                certain = gone == 0
+                if share.any() and certain.any():
+                    found[:, certain] = np.logaddexp(found[:, certain], np.log(share)[:, None])
         return found
 
     def steps(self, values: Array) -> tuple[Array, Array]:
@@ -212,3 +227,18 @@ def log_rise(base: Array, count: NDArray[np.int64]) -> Array:
     large += (1.0 / (some + count) - 1.0 / some) / 12.0
     small = np.minimum(base, _STIRLING)
     return np.where(base >= _STIRLING, large, gammaln(small + count) - gammaln(small))
+
+
+def log_ordered(
+    alpha: Array, beta: Array, successes: NDArray[np.int64], failures: NDArray[np.int64]
+) -> Array:
+    """Log probability of trials in their order under ``p ~ Beta``; shape (Betas, states)."""
+    bases = (alpha, beta, alpha + beta)
+    counts = (successes, failures, successes + failures)
+    up, down, both = (_rises(base, count) for base, count in zip(bases, counts, strict=True))
+    return up + down - both
+
+
+def _rises(base: Array, count: NDArray[np.int64]) -> Array:
+    distinct, which = np.unique(count, return_inverse=True)
+    return log_rise(base[:, None], distinct)[:, which]

@@ -1,8 +1,6 @@
-from .as_result import random_baseline_distribution as random_baseline_distribution
-from .baseline import SelectedSkill as SelectedSkill
 from .baseline import baseline_table as baseline_table
 from .baseline import random_baseline as random_baseline
-from .baseline import skill_if_selected as skill_if_selected
+from .baseline import random_baseline_distribution as random_baseline_distribution
 from .distributions import LargestPoissonBinomial as LargestPoissonBinomial
 from .distributions import PoissonBinomial as PoissonBinomial
 from .max_random import MaxOrderStatisticPoissonBinomial as MaxOrderStatisticPoissonBinomial
@@ -11,3 +9,5 @@ from .max_random import max_random_baseline as max_random_baseline
 from .max_random import max_random_F as max_random_F
 from .max_random import max_random_p_value as max_random_p_value
 from .max_random import max_random_pmf as max_random_pmf
+from .selection import SelectedSkill as SelectedSkill
+from .selection import skill_if_selected as skill_if_selected

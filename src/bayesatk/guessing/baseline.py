@@ -1,78 +1,36 @@
-"""Evaluated systems against the best of t random guessers."""
+"""Random guessers as InferenceData: evaluated systems against them, and their own distribution."""
 
+import json
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.core.intervals import interval
-from bayesatk.data.chances import check_times, correct_counts, success_probabilities
+from bayesatk.data.chances import success_probabilities
+from bayesatk.guessing._systems import System
+from bayesatk.guessing.distributions import PoissonBinomial
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
-from bayesatk.guessing.selection import selected_skill
-from bayesatk.guessing.systems import System, variable
+from bayesatk.guessing.selection import skill_if_selected
+from bayesatk.metrics.credit import Array
 from bayesatk.results.citations import YAUNEY
-from bayesatk.results.schema import STATISTICS, TARGETS, check_result, stored_counts
+from bayesatk.results.schema import (
+    SCHEMA_VERSION,
+    STATISTICS,
+    TARGETS,
+    build,
+    check_result,
+    stored_counts,
+)
 
-Array = NDArray[np.float64]
-
-
-class SelectedSkill(NamedTuple):
-    """Posterior of the accuracy of a configuration that was chosen as the best."""
-
-    mean: float
-    sd: float
-    ci_lower: float
-    ci_upper: float
-
-
-def skill_if_selected(
-    num_correct: int,
-    marks: int,
-    t: float,
-    *,
-    ci_prob: float = 0.95,
-    ci_kind: Literal["eti", "hdi"] = "eti",
-) -> SelectedSkill:
-    """Accuracy that is left of the best of t when the luck of being the best is taken off.
-
-    Posterior of a success probability s, uniform a priori, given that the largest of t independent
-    Binomial(marks, s) counts is `num_correct`: the t configurations are taken to be equally
-    skilled. Where their skills differ it takes off too much; with t = 1 it is the ordinary Beta
-    posterior.
-
-    Parameters
-    ----------
-    num_correct, marks : int
-        Observed count of the best configuration, and out of how many.
-    t : float
-        Configurations tried, 1 or more.
-    ci_prob, ci_kind
-        Credible interval, as in `bayesatk.evaluate`.
-
-    Returns
-    -------
-    SelectedSkill
-        Mean, sd and interval.
-
-    Examples
-    --------
-    >>> round(skill_if_selected(3, 4, 1).mean, 9)  # Beta(4, 2)
-    0.666666667
-    >>> round(skill_if_selected(60, 100, 10).mean, 3)
-    0.523
-    """
-    count, _ = correct_counts(None, marks, num_correct)
-    if not 0.0 < ci_prob < 1.0 or ci_kind not in ("eti", "hdi"):
-        raise ValueError(
-            "ci_prob must lie strictly between 0 and 1 and ci_kind be 'eti' or 'hdi'; got "
-            f"{ci_prob} and {ci_kind!r}."
-        )
-    mean, sd, skill = selected_skill(count, marks, check_times(t))
-    return SelectedSkill(mean, sd, *interval(skill, ci_prob, ci_kind))
+_CHAINS = 4
+_DIMS = {
+    "prob_exceeds": ("system", "target"),
+    "prob_exceeds_error": ("system", "target"),
+    "skill_if_selected": ("system", "statistic"),
+}
 
 
 def random_baseline(
@@ -84,7 +42,7 @@ def random_baseline(
     alpha: float = 0.05,
     rng: RandomSource = None,
 ) -> xr.DataTree:
-    """Hold evaluated systems against the best of t random guessers on the same questions.
+    """Compare evaluated systems with the best of t random guessers on the same questions.
 
     Parameters
     ----------
@@ -123,8 +81,8 @@ def random_baseline(
             Posterior predictive: a new run of the system on these questions against a new best of
             t guessers.
         ``skill_if_selected`` (statistic)
-            Posterior of the accuracy if the system itself is the best of t configurations of equal
-            skill: what is left when the luck of being selected is taken off.
+            Selection-adjusted accuracy (winner's curse): posterior of the accuracy if the system
+            itself is the best of t configurations of equal skill.
 
     Raises
     ------
@@ -153,11 +111,13 @@ def random_baseline(
         _one_system(System.of(fit, i), chance, t, correlation, alpha, generator)
         for i in range(fit["observed_data"].sizes["system"])
     ]
-    values = {name: np.stack([column[name] for column in columns]) for name in columns[0]}
     group = xr.Dataset(
-        {name: (("system", *_DIMS.get(name, ())), array) for name, array in values.items()},
+        {
+            name: (_DIMS.get(name, ("system",)), np.stack([column[name] for column in columns]))
+            for name in columns[0]
+        },
         coords={
-            "system": variable(fit, "observed_data", "system").values,
+            "system": fit["observed_data"].to_dataset()["system"].values,
             "target": list(TARGETS),
             "statistic": list(STATISTICS),
         },
@@ -171,16 +131,9 @@ def random_baseline(
     return result
 
 
-_DIMS = {
-    "prob_exceeds": ("target",),
-    "prob_exceeds_error": ("target",),
-    "skill_if_selected": ("statistic",),
-}
-
-
 def _per_question(fit: xr.DataTree, p: object) -> Array:
     """Chance of guessing each question, in the order of the result."""
-    labels = variable(fit, "observed_data", "question").values
+    labels = fit["observed_data"].to_dataset()["question"].values
     if isinstance(p, xr.DataArray) and "question" in p.coords:
         absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
         if absent:
@@ -207,30 +160,26 @@ def _one_system(
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     every = np.repeat(chance, system.trials)
-    baseline = MaxOrderStatisticPoissonBinomial(len(every), every)
-    best = baseline.at(t, correlation=correlation)
+    guessers = MaxOrderStatisticPoissonBinomial(len(every), every)
+    best = guessers.at(t, correlation=correlation)
     correct, marks = int(system.successes.sum()), len(every)
-    expected = best.mean() / marks
-    exceeds, error = system.prob_exceeds(expected, rng)
+    exceeds, exceeds_error = system.prob_exceeds(best.mean() / marks, rng)
     beats, ties, beats_error = system.prob_beats(best, rng)
-    attrs = system.fit.attrs
-    kind: Any = attrs["ci_kind"]
+    kind: Any = system.fit.attrs["ci_kind"]
+    prob = float(system.fit.attrs["ci_prob"])
     statistics = np.full(len(STATISTICS), np.nan)
-    statistics[1:5] = skill_if_selected(
-        correct, marks, t, ci_prob=float(attrs["ci_prob"]), ci_kind=kind
-    )
+    statistics[1:5] = skill_if_selected(correct, marks, t, ci_prob=prob, ci_kind=kind)
+    level = {"alpha": alpha, "correlation": correlation}
     return {
         "observed_accuracy": correct / marks,
-        "expected_best": expected,
-        "p_value": baseline.p_value(None, t, num_correct=correct, correlation=correlation),
-        "smallest_significant": baseline.smallest_significant(
-            t, alpha=alpha, correlation=correlation
-        ),
+        "expected_best": best.mean() / marks,
+        "p_value": float(best.sf(correct - 1)),
+        "smallest_significant": guessers.smallest_significant(t, **level),
         "largest_significant_t": float(
-            baseline.largest_significant_t(None, alpha=alpha, num_correct=correct)
+            guessers.largest_significant_t(alpha=alpha, num_correct=correct)
         ),
         "prob_exceeds": exceeds,
-        "prob_exceeds_error": error,
+        "prob_exceeds_error": exceeds_error,
         "prob_beats": beats,
         "prob_ties": ties,
         "prob_beats_error": beats_error,
@@ -261,3 +210,78 @@ def baseline_table(result: xr.DataTree) -> pd.DataFrame:
     for name in ("mean", "ci_lower", "ci_upper"):
         frame[f"selected_{name}"] = group["skill_if_selected"].sel(statistic=name).values
     return frame.reset_index()
+
+
+def random_baseline_distribution(
+    n: int,
+    p: object,
+    t: float = 10,
+    *,
+    correlation: float = 0.0,
+    ci_prob: float = 0.95,
+    draws: int = 1000,
+    rng: RandomSource = None,
+) -> xr.DataTree:
+    """Distribution of the best of t random guessers, as InferenceData.
+
+    Parameters
+    ----------
+    n, p, t, correlation
+        As in `bayesatk.guessing.MaxOrderStatisticPoissonBinomial`.
+    ci_prob : float
+        Probability of the equal-tailed interval.
+    draws : int
+        Independent draws in each of 4 chains.
+    rng : int, numpy.random.Generator or None
+        Seed of the draws.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``prior`` (draws of ``best_correct`` and ``best_accuracy``), ``closed_form`` (exact
+        mean, sd and interval of both) and ``closed_form_cdf`` (``best_correct``: the whole
+        distribution function, by ``count``).
+
+    See Also
+    --------
+    bayesatk.models.sample_random_baseline : the same variables from PyMC.
+    bayesatk.verify : compares the two.
+
+    Examples
+    --------
+    >>> tree = random_baseline_distribution(2, 0.5, t=2, rng=1)
+    >>> tree["closed_form_cdf"]["best_correct"].values.round(12).tolist()
+    [0.0625, 0.5625, 1.0]
+    """
+    if not 0.0 < ci_prob < 1.0:
+        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
+    generator, seed = resolve_rng(rng)
+    best = PoissonBinomial(p, n).largest_of(t, correlation=correlation)
+    counts = np.arange(best.support()[0], best.support()[1] + 1)
+    statistics = np.full(len(STATISTICS), np.nan)
+    statistics[1:6] = best.mean(), best.std(), *best.interval(ci_prob), 0.0
+    drawn = np.asarray(best.rvs((_CHAINS, draws), generator))
+    dims = ("chain", "draw")
+    groups = {
+        "prior": xr.Dataset(
+            {"best_correct": (dims, drawn), "best_accuracy": (dims, drawn / n)},
+            coords={"chain": np.arange(_CHAINS), "draw": np.arange(draws)},
+            attrs={"sampling": "exact", "sample_dims": ["chain", "draw"]},
+        ),
+        "closed_form": xr.Dataset(
+            {
+                "best_correct": ("statistic", statistics),
+                "best_accuracy": ("statistic", statistics / n),
+            },
+            coords={"statistic": list(STATISTICS)},
+        ),
+        "closed_form_cdf": xr.Dataset(
+            {"best_correct": ("count", best.cdf(counts))}, coords={"count": counts}
+        ),
+    }
+    attrs = {
+        "schema_version": SCHEMA_VERSION, "method": "max_random", "t": float(t),
+        "correlation": float(correlation), "seed": seed, "ci_prob": float(ci_prob),
+        "citations": json.dumps([YAUNEY]),
+    }  # fmt: skip
+    return build(groups, attrs)

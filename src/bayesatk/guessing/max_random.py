@@ -3,10 +3,11 @@
 Yauney and Mimno 2024, "Stronger Random Baselines for In-Context Learning" (arXiv:2404.13020).
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesatk.data.chances import (
     check_times,
@@ -14,9 +15,11 @@ from bayesatk.data.chances import (
     positive_whole,
     success_probabilities,
 )
-from bayesatk.guessing.distributions import Immutable, LargestPoissonBinomial, PoissonBinomial
+from bayesatk.guessing._count_distribution import CountDistribution, Immutable
+from bayesatk.guessing._tails import log_rate
+from bayesatk.guessing.distributions import LargestPoissonBinomial, PoissonBinomial
+from bayesatk.metrics.credit import Array
 
-Array = NDArray[np.float64]
 _LARGEST = 709.0  # log of the largest double
 
 
@@ -43,8 +46,8 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     Raises
     ------
     ValueError
-        For a probability outside [0, 1] or NaN, ``n`` or ``trials`` below 1, a length that is not
-        n, ``t`` below 1, or an accuracy that is no count out of ``n * trials``.
+        For probabilities outside [0, 1] or not n of them, ``n``, ``trials`` or ``t`` below 1, or an
+        accuracy that is no count out of ``n * trials``.
 
     Notes
     -----
@@ -62,14 +65,14 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     (0.64, 1)
     """
 
+    n: int
+    trials: int
+    _one: PoissonBinomial
+
     def __init__(self, n: int, p: object, *, trials: int = 1) -> None:
         values = success_probabilities(n, p)
         repeats = positive_whole("trials", trials, "guesses per example")
         self._set(n=len(values), trials=repeats, _one=PoissonBinomial(np.repeat(values, repeats)))
-
-    n: int
-    trials: int
-    _one: PoissonBinomial
 
     def __repr__(self) -> str:
         return f"MaxOrderStatisticPoissonBinomial(n={self.n}, trials={self.trials})"
@@ -80,15 +83,7 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
         return self.n * self.trials
 
     def at(self, t: float, *, correlation: float = 0.0) -> LargestPoissonBinomial:
-        """Frozen distribution of the best count, in scipy's vocabulary.
-
-        Parameters
-        ----------
-        t : float
-            Configurations tried, a real number >= 1.
-        correlation : float
-            Of the normal scores of any two configurations' counts (one common factor), in [0, 1].
-        """
+        """Frozen distribution of the best count; parameters as in `PoissonBinomial.largest_of`."""
         return self._one.largest_of(t, correlation=correlation)
 
     def max_random_baseline(self, t: float = 10, *, correlation: float = 0.0) -> float:
@@ -101,11 +96,11 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
 
     def pmf(self, k: ArrayLike, t: ArrayLike) -> Array:
         """Probability that the best of t has exactly k correct; broadcasts over k and t."""
-        return self._over(k, t, "pmf")
+        return self._over(k, t, LargestPoissonBinomial.pmf)
 
     def F(self, k: ArrayLike, t: ArrayLike) -> Array:
         """Probability that the best of t has at most k correct; broadcasts over k and t."""
-        return self._over(k, t, "cdf")
+        return self._over(k, t, LargestPoissonBinomial.cdf)
 
     def p_value(
         self,
@@ -118,18 +113,7 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     ) -> float | PValueRange:
         """Probability that the best of t guessers does at least as well.
 
-        Parameters
-        ----------
-        acc : float, optional
-            Accuracy observed; times ``n * trials`` it must be a whole number to 1e-9.
-        t : float
-            Configurations tried.
-        num_correct : int, optional
-            The count, in place of the accuracy.
-        decimals : int, optional
-            Decimals that a printed accuracy was rounded to; the result is then a range.
-        correlation : float
-            As in `at`.
+        As `bayesatk.guessing.max_random_p_value`; `correlation` as in `at`.
         """
         low, high = correct_counts(acc, self.marks, num_correct, decimals)
         best = self.at(t, correlation=correlation)
@@ -161,18 +145,12 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
         tail, where even strongly correlated normal scores are nearly independent.
         """
         count, _ = correct_counts(acc, self.marks, num_correct)
-        if count <= self._one.support()[0]:
-            return 1.0
-        best = self.at(t, correlation=correlation)
-        below, upper = best.logcdf(count - 1), best.logsf(count - 1)
-        one = self._one.logsf(count - 1)
-        if np.isneginf(one):
-            return check_times(t)
-        if upper < np.log(1e-3):  # the logarithms of the lower tails are minus the upper ones
-            rate, own = -np.log1p(-np.exp(upper)), -np.log1p(-np.exp(one))
-            ratio = np.exp(upper - one) if own == 0.0 else rate / own
-            return float(np.clip(ratio, 1.0, t))
-        return float(np.clip(below / self._one.logcdf(count - 1), 1.0, t))
+        low, high = self._one.support()
+        best, times = self.at(t, correlation=correlation), check_times(t)
+        if not low < count <= high:
+            return 1.0 if count <= low else times
+        log_ratio = _log_rate(best, count) - _log_rate(self._one, count)
+        return float(np.clip(np.exp(log_ratio), 1.0, times))
 
     def smallest_significant(
         self, t: float = 1, *, alpha: float = 0.05, correlation: float = 0.0
@@ -186,29 +164,32 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     ) -> int:
         """Most independent configurations for which the p-value is still at most alpha; 0: none."""
         count, _ = correct_counts(acc, self.marks, num_correct)
-        log_below = np.log(-np.log1p(-_check_level(alpha)))
-        upper = float(self._one.logsf(count - 1))
-        if upper == 0.0:
-            return 0
-        log_rate = upper if upper < -37.0 else np.log(-np.log1p(-np.exp(upper)))
-        if not log_below - log_rate < _LARGEST:
+        log_t = np.log(-np.log1p(-_check_level(alpha))) - _log_rate(self._one, count)
+        if not log_t < _LARGEST:
             raise OverflowError(
                 "the largest t that is still significant exceeds every double: log P(X >= "
-                f"{count}) = {upper:.6g}."
+                f"{count}) = {self._one.logsf(count - 1):.6g}."
             )
         # Settled by the p-value itself, so that the two never contradict each other.
-        t = np.floor(np.exp(log_below - log_rate)) + 1.0
+        t = np.floor(np.exp(log_t)) + 1.0
         while t >= 1.0 and float(self.at(t).sf(count - 1)) > alpha:
             t = min(t - 1.0, np.floor(t * (1.0 - 1e-15)))
         return int(t)
 
-    def _over(self, k: ArrayLike, t: ArrayLike, name: str) -> Array:
+    def _over(
+        self, k: ArrayLike, t: ArrayLike, of: Callable[[LargestPoissonBinomial, Array], Array]
+    ) -> Array:
         counts, times = np.broadcast_arrays(np.asarray(k, float), np.asarray(t, float))
         result = np.empty(counts.shape)
         for value in np.unique(times):
             chosen = times == value
-            result[chosen] = getattr(self.at(float(value)), name)(counts[chosen])
+            result[chosen] = of(self.at(float(value)), counts[chosen])
         return result[()]
+
+
+def _log_rate(count: CountDistribution, x: int) -> float:
+    """``log(-log P(count < x))``, to which t independent counts add ``log t``."""
+    return float(log_rate(count.logcdf(x - 1), count.logsf(x - 1)))
 
 
 def _check_level(alpha: float) -> float:
@@ -300,12 +281,8 @@ def max_random_p_value(
 def max_random_pmf(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) -> Array:
     """Probability that the best of t random guessers has exactly `num_correct` right.
 
-    Parameters
-    ----------
-    num_correct : array_like
-        Counts; broadcasts with `t`. Counts that cannot occur have probability 0.
-    n, p, t
-        As in `bayesatk.guessing.max_random_baseline`.
+    `num_correct` and `t` broadcast; counts that cannot occur have probability 0. `n` and `p` as in
+    `bayesatk.guessing.max_random_baseline`.
 
     Examples
     --------
@@ -318,12 +295,7 @@ def max_random_pmf(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) 
 def max_random_F(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) -> Array:
     """Probability that the best of t random guessers has at most `num_correct` right.
 
-    Parameters
-    ----------
-    num_correct : array_like
-        Counts; broadcasts with `t`.
-    n, p, t
-        As in `bayesatk.guessing.max_random_baseline`.
+    Parameters as in `bayesatk.guessing.max_random_pmf`.
 
     Examples
     --------

@@ -1,27 +1,78 @@
 """What the best of several equally skilled configurations says about their common skill."""
 
+from typing import Literal, NamedTuple
+
 import numpy as np
 from scipy.special import betainc, betaln, expit, gammaln
 
 from bayesatk.core.distribution import Distribution, monotone_slopes
+from bayesatk.core.intervals import interval
+from bayesatk.data.chances import check_times, correct_counts
+from bayesatk.guessing._tails import log_largest_at
 from bayesatk.metrics.credit import Array
 
 _POINTS = 4001
 
 
-def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float, Distribution]:
-    """Posterior of the common skill when the best of `times` counts was `correct`.
+class SelectedSkill(NamedTuple):
+    """Posterior of the accuracy of a configuration that was chosen as the best."""
 
-    Every configuration gets each of `marks` questions right with the same probability s, uniform a
-    priori; given that the largest of the independent counts is ``correct``, the likelihood is
-    ``F(correct)^t - F(correct - 1)^t`` with F binomial. For one configuration that is the usual
-    ``Beta(correct + 1, marks - correct + 1)``.
+    mean: float
+    sd: float
+    ci_lower: float
+    ci_upper: float
+
+
+def skill_if_selected(
+    num_correct: int,
+    marks: int,
+    t: float,
+    *,
+    ci_prob: float = 0.95,
+    ci_kind: Literal["eti", "hdi"] = "eti",
+) -> SelectedSkill:
+    """Selection-adjusted accuracy of the best of t configurations (winner's curse).
+
+    Posterior of a success probability s, uniform a priori, given that the largest of t independent
+    Binomial(marks, s) counts is `num_correct`: the t configurations are taken to be equally
+    skilled. Where their skills differ it takes off too much; with t = 1 it is the ordinary Beta
+    posterior.
+
+    Parameters
+    ----------
+    num_correct, marks : int
+        Observed count of the best configuration, and out of how many.
+    t : float
+        Configurations tried, 1 or more.
+    ci_prob, ci_kind
+        Credible interval, as in `bayesatk.evaluate`.
 
     Returns
     -------
-    mean, sd : float
-    distribution : Distribution
-        Its error is that of the tabulation, below 1e-6.
+    SelectedSkill
+        Mean, sd and interval.
+
+    Examples
+    --------
+    >>> round(skill_if_selected(3, 4, 1).mean, 9)  # Beta(4, 2)
+    0.666666667
+    >>> round(skill_if_selected(60, 100, 10).mean, 3)
+    0.523
+    """
+    count, _ = correct_counts(None, marks, num_correct)
+    if not 0.0 < ci_prob < 1.0 or ci_kind not in ("eti", "hdi"):
+        raise ValueError(
+            "ci_prob must lie strictly between 0 and 1 and ci_kind be 'eti' or 'hdi'; got "
+            f"{ci_prob} and {ci_kind!r}. Try ci_prob=0.95, ci_kind='eti'."
+        )
+    mean, sd, skill = selected_skill(count, marks, check_times(t))
+    return SelectedSkill(mean, sd, *interval(skill, ci_prob, ci_kind))
+
+
+def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float, Distribution]:
+    """Mean, sd and distribution of the skill, with ``P(max = correct)`` as its likelihood.
+
+    The distribution is tabulated over logits of skill; its error is below 1e-6.
 
     Examples
     --------
@@ -29,10 +80,12 @@ def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float
     >>> round(mean, 9), round(sd, 9)  # Beta(4, 2)
     (0.666666667, 0.178174161)
     """
-    logit = _grid(correct, marks, times)
-    log_density = _log_likelihood(logit, correct, marks, times)
-    log_density += -np.logaddexp(0.0, -logit) - np.logaddexp(0.0, logit)  # uniform s, in logits
-    density = np.exp(log_density - log_density.max())
+    coarse = np.linspace(-60.0, 60.0, 2401)
+    weight = np.cumsum(_density(coarse, correct, marks, times))
+    low = coarse[max(int(np.searchsorted(weight, 1e-14 * weight[-1])) - 2, 0)]
+    most = int(np.searchsorted(weight, (1.0 - 1e-14) * weight[-1]))
+    logit = np.linspace(low, coarse[min(most + 2, len(coarse) - 1)], _POINTS)
+    density = _density(logit, correct, marks, times)
     step = logit[1] - logit[0]
     density /= density.sum() * step
     skill = expit(logit)
@@ -45,42 +98,25 @@ def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float
     keep = np.concatenate([[True], np.diff(skill) > 0.0])
     x, cdf = skill[keep], below[keep]
     cdf[0], cdf[-1] = 0.0, 1.0
-    table = Distribution(x, cdf, monotone_slopes(x, cdf, pdf[keep]))
-    return mean, sd, table
+    return mean, sd, Distribution(x, cdf, monotone_slopes(x, cdf, pdf[keep]))
 
 
-def _grid(correct: int, marks: int, times: float) -> Array:
-    """Logits of skill that hold the posterior, found on a coarse grid first."""
-    coarse = np.linspace(-60.0, 60.0, 2401)
-    logs = _log_likelihood(coarse, correct, marks, times)
-    logs += -np.logaddexp(0.0, -coarse) - np.logaddexp(0.0, coarse)
-    weight = np.cumsum(np.exp(logs - logs.max()))
-    weight /= weight[-1]
-    low = coarse[max(int(np.searchsorted(weight, 1e-14)) - 2, 0)]
-    high = coarse[min(int(np.searchsorted(weight, 1.0 - 1e-14)) + 2, len(coarse) - 1)]
-    return np.linspace(low, high, _POINTS)
-
-
-def _log_likelihood(logit: Array, correct: int, marks: int, times: float) -> Array:
-    """``log(F(correct)^t - F(correct - 1)^t)``, F binomial with the success logit."""
-    success, failure = expit(logit), expit(-logit)
+def _density(logit: Array, correct: int, marks: int, times: float) -> Array:
+    """Posterior density of the logit, up to a factor; the skill is uniform a priori."""
     log_success, log_failure = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
     ways = gammaln(marks + 1) - gammaln(correct + 1) - gammaln(marks - correct + 1)
     log_mass = ways + correct * log_success + (marks - correct) * log_failure
-    log_lower = _log_cdf(correct, marks, success, failure)
-    before = _log_cdf(correct - 1, marks, success, failure)
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        step = times * np.logaddexp(0.0, log_mass - before)
-        exceeds = np.where(step < 1e-12, np.log(step), np.log(-np.expm1(-step)))
-    return times * log_lower + np.where(np.isneginf(before), 0.0, exceeds)
+    before, lower = (_log_cdf(count, marks, logit)[None] for count in (correct - 1, correct))
+    found = log_largest_at(log_mass[None], before, lower, np.array([[times]]))
+    found += log_success + log_failure
+    return np.exp(found - found.max())
 
 
-def _log_cdf(count: int, marks: int, success: Array, failure: Array) -> Array:
+def _log_cdf(count: int, marks: int, logit: Array) -> Array:
     """Log of the binomial distribution function, with its leading term where it underflows."""
-    if count < 0:
-        return np.full(success.shape, -np.inf)
-    if count >= marks:
-        return np.zeros(success.shape)
+    if not 0 <= count < marks:
+        return np.full(logit.shape, -np.inf if count < 0 else 0.0)
+    success, failure = expit(logit), expit(-logit)
     upper = betainc(count + 1.0, marks - count, success)
     lower = betainc(marks - count, count + 1.0, failure)
     with np.errstate(divide="ignore"):

@@ -103,7 +103,7 @@ def drawn_one_by_one(mixture: StateMixture, evaluations: float) -> bool:
     if evaluations <= FEW or evaluations > MANY:
         return evaluations <= FEW
     mode = np.array([int(np.argmax(mixture.nodes.weight))])
-    given = mixture.among(mode).shape
+    given = mixture.moments.among(mode, np.ones(1))
     skew = np.abs(given.third) / np.maximum(given.variance, 1e-120) ** 1.5
     return bool(skew.max(initial=0.0) > SKEWED)
 

@@ -186,12 +186,13 @@ class Pooled:
         """Variance of the population target that more trials per question could not remove."""
         credits, questions = self.mixture.credits, self.states.questions
 
-        def of_family(one: FamilyPosterior) -> Array:
+        def of_family(one: FamilyPosterior, nodes: Nodes) -> Array:
             if one.grid is not None:
-                return _from_fisher(one.nodes, credits, questions)
-            return np.asarray(one.nodes.weight @ spread_of(one.nodes, credits) / questions)
+                return _from_fisher(nodes, credits, questions)
+            return np.asarray(nodes.weight @ spread_of(nodes, credits) / questions)
 
-        return np.asarray(self.probability @ np.array([of_family(one) for one in self.families]))
+        each = [of_family(*pair) for pair in zip(self.families, self.parts, strict=True)]
+        return np.asarray(self.probability @ np.array(each))
 
     @property
     def fallback(self) -> Callable[[], Array] | None:

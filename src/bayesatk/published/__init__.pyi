@@ -13,6 +13,8 @@ from .right_wrong import pass_at_k as pass_at_k
 from .right_wrong import pass_at_k_ci as pass_at_k_ci
 from .right_wrong import pass_hat_k as pass_hat_k
 from .right_wrong import pass_hat_k_ci as pass_hat_k_ci
+from .right_wrong import unanimous_at_k as unanimous_at_k
+from .right_wrong import unanimous_at_k_ci as unanimous_at_k_ci
 from .scores import avg as avg
 from .scores import avg_ci as avg_ci
 from .scores import bayes as bayes

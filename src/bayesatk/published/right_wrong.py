@@ -1,92 +1,27 @@
 """The published closed forms under their published names: arrays in, numbers out.
 
-Point metrics return a float; ``_ci`` companions return `Interval`, a named tuple ``(mu, sigma,
-lo, hi)`` with the published *normal approximation* under an independent Beta(1, 1) prior per
-question. They exist for comparison and migration: `bayesatk.evaluate` gives exact intervals for
-both targets. Notation (``R``, ``w``, ``R0``, ``alpha0``, ``beta0``) is the published one.
+Point metrics return a float; ``_ci`` companions a tuple ``(mu, sigma, lo, hi)`` with the published
+*normal approximation* under an independent Beta(1, 1) prior per question. They exist for comparison
+and migration: `bayesatk.evaluate` gives exact intervals for both targets. Names and order of the
+arguments (``R``, ``w``, ``R0``, ``alpha0``, ``beta0``) are the published ones.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from numpy.typing import ArrayLike
 
-from bayesatk.core.laws import finite_table
-from bayesatk.core.moments import posterior_moments
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.credit import Credit
-from bayesatk.published.rows import count_ones
+from bayesatk.published._shared import Bounds, Interval, interval, point
 
 _BOUNDS = (0.0, 1.0)
 
 
-class Estimate(NamedTuple):
-    """Posterior mean and standard deviation of a benchmark score."""
-
-    mu: float
-    sigma: float
-
-
-class Interval(NamedTuple):
-    """Posterior mean, standard deviation, and bounds of a normal credible interval."""
-
-    mu: float
-    sigma: float
-    lo: float
-    hi: float
-
-
-def _histogram(R: ArrayLike, credit: Credit) -> tuple[NDArray[np.int64], int]:
-    """Return how many questions have 0..N successes, and N."""
-    successes, trials = count_ones(R)
-    if credit.k > trials:
-        raise ValueError(
-            f"k must satisfy 1 <= k <= N = {trials} trials for the finite law and the published "
-            f"intervals; got k={credit.k}. The latent law has no such limit: use "
-            "bayesatk.evaluate(...)."
-        )
-    return np.bincount(successes, minlength=trials + 1), trials
-
-
-def _point(R: ArrayLike, credit: Credit) -> float:
-    frequency, trials = _histogram(R, credit)
-    seen = np.flatnonzero(frequency)
-    return float(frequency[seen] @ finite_table(credit, trials)[seen] / frequency.sum())
-
-
-def _interval(
-    R: ArrayLike,
-    credit: Credit,
-    confidence: float,
-    bounds: tuple[float, float] | None,
-    alpha0: float,
-    beta0: float,
-) -> Interval:
-    for name, value in (("alpha0", alpha0), ("beta0", beta0)):
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be a finite number > 0; got {value}. 1.0 is uniform.")
-    frequency, trials = _histogram(R, credit)
-    seen = np.flatnonzero(frequency)
-    moments = posterior_moments([credit], seen + alpha0, trials - seen + beta0)
-    weight = frequency[seen] / frequency.sum()
-    mu = weight @ moments.mean[:, 0]
-    sigma = np.sqrt(weight @ moments.variance[:, 0] / frequency.sum())
-    return normal_interval(Estimate(float(mu), float(sigma)), confidence, bounds)
-
-
-def normal_interval(
-    estimate: Estimate, confidence: float, bounds: tuple[float, float] | None
-) -> Interval:
-    """Return the published normal approximation, clipped to the bounds if there are any."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie strictly between 0 and 1; got {confidence}.")
-    half = float(ndtri(0.5 + 0.5 * confidence)) * estimate.sigma
-    low, high = (-np.inf, np.inf) if bounds is None else bounds
-    if not low <= high:
-        raise ValueError(f"bounds must be (low, high) with low <= high; got {bounds}.")
-    lo, hi = (float(min(max(end, low), high)) for end in (estimate.mu - half, estimate.mu + half))
-    return Interval(*estimate, lo, hi)
+def _g_pass(tau: float) -> Callable[[int], Credit]:
+    """Return the credit of G-Pass at a threshold, as a function of k."""
+    if not 0.0 <= tau <= 1.0:
+        raise ValueError(f"tau must be in [0, 1], a share of k; got {tau!r}. Half of k is 0.5.")
+    return lambda k: credits.g_pass_at(k, tau)
 
 
 def pass_at_k(R: ArrayLike, k: int) -> float:
@@ -94,8 +29,8 @@ def pass_at_k(R: ArrayLike, k: int) -> float:
 
     Parameters
     ----------
-    R : array_like, shape (M, N)
-        0/1 outcomes of N trials of M questions.
+    R : array_like, shape (M, N) or (N,)
+        0/1 outcomes of N trials of M questions, or of one question.
     k : int
         Trials judged, drawn without replacement from the N observed: 1 <= k <= N.
 
@@ -107,7 +42,7 @@ def pass_at_k(R: ArrayLike, k: int) -> float:
     Raises
     ------
     ValueError
-        If ``R`` is not a rectangle of zeros and ones, or ``k`` is not in 1..N.
+        If ``R`` is not a rectangle (or a row) of zeros and ones, or ``k`` is not in 1..N.
 
     Notes
     -----
@@ -124,14 +59,14 @@ def pass_at_k(R: ArrayLike, k: int) -> float:
     >>> round(pass_at_k([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2), 6)  # (9/10 + 1)/2
     0.95
     """
-    return _point(R, credits.pass_at(k))
+    return point(R, k, credits.pass_at)
 
 
 def pass_at_k_ci(
     R: ArrayLike,
     k: int,
     confidence: float = 0.95,
-    bounds: tuple[float, float] = _BOUNDS,
+    bounds: Bounds = _BOUNDS,
     alpha0: float = 1.0,
     beta0: float = 1.0,
 ) -> Interval:
@@ -139,7 +74,7 @@ def pass_at_k_ci(
 
     Parameters
     ----------
-    R : array_like, shape (M, N)
+    R : array_like, shape (M, N) or (N,)
         0/1 outcomes.
     k : int
         Trials judged, 1 <= k <= N.
@@ -152,7 +87,7 @@ def pass_at_k_ci(
 
     Returns
     -------
-    Interval
+    tuple of float
         ``(mu, sigma, lo, hi)`` of the mean over these M questions.
 
     Examples
@@ -160,7 +95,7 @@ def pass_at_k_ci(
     >>> [round(x, 4) for x in pass_at_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2)]
     [0.8393, 0.0973, 0.6487, 1.0]
     """
-    return _interval(R, credits.pass_at(k), confidence, bounds, alpha0, beta0)
+    return interval(R, k, credits.pass_at, confidence, bounds, alpha0, beta0)
 
 
 def pass_hat_k(R: ArrayLike, k: int) -> float:
@@ -173,14 +108,14 @@ def pass_hat_k(R: ArrayLike, k: int) -> float:
     >>> round(pass_hat_k([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2), 6)  # (3/10 + 6/10)/2
     0.45
     """
-    return _point(R, credits.pass_hat(k))
+    return point(R, k, credits.pass_hat)
 
 
 def pass_hat_k_ci(
     R: ArrayLike,
     k: int,
     confidence: float = 0.95,
-    bounds: tuple[float, float] = _BOUNDS,
+    bounds: Bounds = _BOUNDS,
     alpha0: float = 1.0,
     beta0: float = 1.0,
 ) -> Interval:
@@ -191,7 +126,7 @@ def pass_hat_k_ci(
     >>> [round(x, 4) for x in pass_hat_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2)]
     [0.4464, 0.1462, 0.1599, 0.7329]
     """
-    return _interval(R, credits.pass_hat(k), confidence, bounds, alpha0, beta0)
+    return interval(R, k, credits.pass_hat, confidence, bounds, alpha0, beta0)
 
 
 def g_pass_at_k(R: ArrayLike, k: int) -> float:
@@ -204,14 +139,14 @@ def g_pass_at_k(R: ArrayLike, k: int) -> float:
     >>> round(g_pass_at_k([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2), 6)
     0.45
     """
-    return _point(R, credits.pass_hat(k))
+    return point(R, k, credits.pass_hat)
 
 
 def g_pass_at_k_ci(
     R: ArrayLike,
     k: int,
     confidence: float = 0.95,
-    bounds: tuple[float, float] = _BOUNDS,
+    bounds: Bounds = _BOUNDS,
     alpha0: float = 1.0,
     beta0: float = 1.0,
 ) -> Interval:
@@ -219,10 +154,10 @@ def g_pass_at_k_ci(
 
     Examples
     --------
-    >>> round(g_pass_at_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2).mu, 4)
+    >>> round(g_pass_at_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2)[0], 4)
     0.4464
     """
-    return _interval(R, credits.pass_hat(k), confidence, bounds, alpha0, beta0)
+    return interval(R, k, credits.pass_hat, confidence, bounds, alpha0, beta0)
 
 
 def g_pass_at_k_tau(R: ArrayLike, k: int, tau: float) -> float:
@@ -236,7 +171,7 @@ def g_pass_at_k_tau(R: ArrayLike, k: int, tau: float) -> float:
     >>> round(g_pass_at_k_tau([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2, 0.5), 6)
     0.95
     """
-    return _point(R, credits.g_pass_at(k, tau))
+    return point(R, k, _g_pass(tau))
 
 
 def g_pass_at_k_tau_ci(
@@ -244,7 +179,7 @@ def g_pass_at_k_tau_ci(
     k: int,
     tau: float,
     confidence: float = 0.95,
-    bounds: tuple[float, float] = _BOUNDS,
+    bounds: Bounds = _BOUNDS,
     alpha0: float = 1.0,
     beta0: float = 1.0,
 ) -> Interval:
@@ -252,10 +187,10 @@ def g_pass_at_k_tau_ci(
 
     Examples
     --------
-    >>> round(g_pass_at_k_tau_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2, 0.5).mu, 4)
+    >>> round(g_pass_at_k_tau_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2, 0.5)[0], 4)
     0.8393
     """
-    return _interval(R, credits.g_pass_at(k, tau), confidence, bounds, alpha0, beta0)
+    return interval(R, k, _g_pass(tau), confidence, bounds, alpha0, beta0)
 
 
 def mg_pass_at_k(R: ArrayLike, k: int) -> float:
@@ -268,14 +203,14 @@ def mg_pass_at_k(R: ArrayLike, k: int) -> float:
     >>> round(mg_pass_at_k([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 3), 6)
     0.166667
     """
-    return _point(R, credits.mg_pass_at(k))
+    return point(R, k, credits.mg_pass_at)
 
 
 def mg_pass_at_k_ci(
     R: ArrayLike,
     k: int,
     confidence: float = 0.95,
-    bounds: tuple[float, float] = _BOUNDS,
+    bounds: Bounds = _BOUNDS,
     alpha0: float = 1.0,
     beta0: float = 1.0,
 ) -> Interval:
@@ -283,10 +218,10 @@ def mg_pass_at_k_ci(
 
     Examples
     --------
-    >>> round(mg_pass_at_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 3).mu, 4)
+    >>> round(mg_pass_at_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 3)[0], 4)
     0.2183
     """
-    return _interval(R, credits.mg_pass_at(k), confidence, bounds, alpha0, beta0)
+    return interval(R, k, credits.mg_pass_at, confidence, bounds, alpha0, beta0)
 
 
 def maj_at_k(R: ArrayLike, k: int) -> float:
@@ -299,14 +234,14 @@ def maj_at_k(R: ArrayLike, k: int) -> float:
     >>> round(maj_at_k([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 3), 6)
     0.85
     """
-    return _point(R, credits.maj_at(k))
+    return point(R, k, credits.maj_at)
 
 
 def maj_at_k_ci(
     R: ArrayLike,
     k: int,
     confidence: float = 0.95,
-    bounds: tuple[float, float] = _BOUNDS,
+    bounds: Bounds = _BOUNDS,
     alpha0: float = 1.0,
     beta0: float = 1.0,
 ) -> Interval:
@@ -317,7 +252,7 @@ def maj_at_k_ci(
     >>> [round(x, 4) for x in maj_at_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 3)]
     [0.6845, 0.152, 0.3867, 0.9824]
     """
-    return _interval(R, credits.maj_at(k), confidence, bounds, alpha0, beta0)
+    return interval(R, k, credits.maj_at, confidence, bounds, alpha0, beta0)
 
 
 def auc_at_k(R: ArrayLike, k: int) -> float:
@@ -330,14 +265,14 @@ def auc_at_k(R: ArrayLike, k: int) -> float:
     >>> round(auc_at_k([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2), 6)  # (0.7 + 0.95)/2
     0.825
     """
-    return _point(R, credits.auc_at(k))
+    return point(R, k, credits.auc_at)
 
 
 def auc_at_k_ci(
     R: ArrayLike,
     k: int,
     confidence: float = 0.95,
-    bounds: tuple[float, float] = _BOUNDS,
+    bounds: Bounds = _BOUNDS,
     alpha0: float = 1.0,
     beta0: float = 1.0,
 ) -> Interval:
@@ -345,7 +280,10 @@ def auc_at_k_ci(
 
     Examples
     --------
-    >>> round(auc_at_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 3).mu, 4)
+    >>> round(auc_at_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 3)[0], 4)
     0.8095
     """
-    return _interval(R, credits.auc_at(k), confidence, bounds, alpha0, beta0)
+    return interval(R, k, credits.auc_at, confidence, bounds, alpha0, beta0)
+
+
+unanimous_at_k, unanimous_at_k_ci = pass_hat_k, pass_hat_k_ci  # published under both names

@@ -3,8 +3,14 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesatk.published.right_wrong import Estimate, Interval, normal_interval
-from bayesatk.published.rows import whole_numbers
+from bayesatk.published._shared import (
+    Bounds,
+    Estimate,
+    Interval,
+    normal_interval,
+    rectangle,
+    whole_numbers,
+)
 
 
 def bayes(R: ArrayLike, w: ArrayLike | None = None, R0: ArrayLike | None = None) -> Estimate:
@@ -12,16 +18,17 @@ def bayes(R: ArrayLike, w: ArrayLike | None = None, R0: ArrayLike | None = None)
 
     Parameters
     ----------
-    R : array_like, shape (M, N)
-        Category 0..C of every trial.
+    R : array_like, shape (M, N) or (N,)
+        Category 0..C of every trial, of M questions or of one.
     w : array_like, shape (C + 1,), optional
         Score of each category; default ``(0, 1)``, for binary ``R``.
-    R0 : array_like, shape (M, D), optional
-        Prior trials, counted with ``R`` on top of a uniform Dirichlet prior.
+    R0 : array_like, shape (M, D) or (M D,), optional
+        Prior trials, counted with ``R`` on top of a uniform Dirichlet prior; flat ones are D for
+        each question in turn.
 
     Returns
     -------
-    Estimate
+    tuple of float
         ``(mu, sigma)``.
 
     Raises
@@ -44,19 +51,14 @@ def bayes(R: ArrayLike, w: ArrayLike | None = None, R0: ArrayLike | None = None)
     scores, power = _scaled(_scores(w))
     count = _category_counts(R, len(scores), "R")
     if R0 is not None:
-        prior = _category_counts(R0, len(scores), "R0")
-        if len(prior) != len(count):
-            raise ValueError(
-                f"R0 must have one row per question of R ({len(count)}); got {len(prior)} rows."
-            )
-        count = count + prior
+        count = count + _prior_counts(R0, *count.shape)
     concentration = count + 1.0
     total = concentration.sum(axis=1, keepdims=True)
     share = concentration / total
     mean = share @ scores
     spread = np.einsum("ac,ac->a", share, (scores - mean[:, None]) ** 2) / (total[:, 0] + 1.0)
     sd = np.sqrt(spread.sum()) / len(mean)
-    return Estimate(float(np.ldexp(mean.mean(), power)), float(np.ldexp(sd, power)))
+    return float(np.ldexp(mean.mean(), power)), float(np.ldexp(sd, power))
 
 
 def bayes_ci(
@@ -64,7 +66,7 @@ def bayes_ci(
     w: ArrayLike | None = None,
     R0: ArrayLike | None = None,
     confidence: float = 0.95,
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds | None = None,
 ) -> Interval:
     """Bayes@N with a normal interval, clipped to ``bounds`` (default: the range of the scores).
 
@@ -94,30 +96,33 @@ def avg(R: ArrayLike, w: ArrayLike | None = None) -> Estimate:
     count = _category_counts(R, len(scores), "R")
     trials = count[0].sum()
     mean = float((count @ scores).sum() / count.sum())
-    sd = bayes(R, scores).sigma * float((trials + len(scores)) / trials)
-    return Estimate(float(np.ldexp(mean, power)), float(np.ldexp(sd, power)))
+    sd = bayes(R, scores)[1] * float((trials + len(scores)) / trials)
+    return float(np.ldexp(mean, power)), float(np.ldexp(sd, power))
 
 
 def avg_ci(
     R: ArrayLike,
     w: ArrayLike | None = None,
     confidence: float = 0.95,
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds | None = None,
 ) -> Interval:
     """Avg@N with a normal interval, clipped to ``bounds`` (default: the range of the scores).
 
     Examples
     --------
-    >>> avg_ci([[1, 1], [1, 1]]).hi  # the published interval ends above one
+    >>> avg_ci([[1, 1], [1, 1]])[3]  # the published interval ends above one
     1.0
     """
     return normal_interval(avg(R, w), confidence, _score_range(w) if bounds is None else bounds)
 
 
 def _scores(w: ArrayLike | None) -> NDArray[np.float64]:
-    scores = np.array([0.0, 1.0]) if w is None else np.asarray(w, float)
-    if scores.ndim != 1 or len(scores) < 2 or not np.isfinite(scores).all():
-        raise ValueError(f"w must be a vector of at least two finite scores; got {w!r}.")
+    scores = np.array([0.0, 1.0]) if w is None else np.asarray(w)
+    if scores.ndim != 1 or not len(scores) or scores.dtype.kind not in "biuf":
+        raise ValueError(f"w must be a vector of numbers, one for every category; got {w!r:.80}.")
+    scores = scores.astype(float)
+    if not np.isfinite(scores).all():
+        raise ValueError(f"w must hold finite scores; got {scores.tolist()!s:.80}.")
     return scores
 
 
@@ -136,7 +141,23 @@ def _category_counts(R: ArrayLike, categories: int, name: str) -> NDArray[np.int
     matrix = whole_numbers(R, name)
     if matrix.min() < 0 or matrix.max() >= categories:
         raise ValueError(
-            f"{name} must hold categories 0..{categories - 1}, one per score in w; got values from "
-            f"{matrix.min()} to {matrix.max()}. Pass w with a score for every category."
+            f"Entries of {name} must be integers in [0, {categories - 1}], categories with a score "
+            f"in w; got values from {matrix.min()} to {matrix.max()}. A score of every category "
+            "must be provided: w=[...]."
         )
     return np.stack([(matrix == c).sum(axis=1) for c in range(categories)], axis=1)
+
+
+def _prior_counts(R0: ArrayLike, questions: int, categories: int) -> NDArray[np.int64]:
+    """Count prior trials: flat ones are as many for each question, none are allowed."""
+    prior = rectangle(R0, "R0")
+    if prior.ndim == 1 and len(prior) % questions == 0:
+        prior = prior.reshape(questions, -1)
+    if prior.ndim != 2 or len(prior) != questions:
+        raise ValueError(
+            f"R0 must have the same number of rows as R, {questions}, or be flat with as many "
+            f"prior trials of each question; got shape {prior.shape}."
+        )
+    if not prior.size:
+        return np.zeros((questions, categories), np.int64)
+    return _category_counts(prior, categories, "R0")

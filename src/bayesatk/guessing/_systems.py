@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.states import States
 from bayesatk.guessing.distributions import LargestPoissonBinomial
+from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.posteriors import system_posterior
 from bayesatk.priors import CrossedPrior, HyperPrior, Prior
 from bayesatk.results.schema import TARGETS, stored_counts, stored_prior
 
-Array = NDArray[np.float64]
 _DRAWS = 4000
 
 
@@ -35,38 +35,23 @@ class System:
         prior = stored_prior(fit)
         if isinstance(prior, CrossedPrior):
             raise ValueError(
-                "fit must have Beta difficulties to be held against guessing; it was sampled with "
+                "fit must have Beta difficulties to be compared with guessing; it was sampled with "
                 "form='crossed'. Evaluate the same data."
             )
         return cls(successes[index], trials[index], fit, index, prior)
 
-    def draws(self, name: str) -> Array:
-        """Draws of a hyperparameter."""
-        chosen = variable(self.fit, "posterior", name).isel(system=self.index)
-        return np.asarray(chosen.transpose("chain", "draw").values.ravel())
+    def _drawn(self, name: str) -> xr.DataArray:
+        posterior = self.fit["posterior"].to_dataset()
+        return posterior[name].isel(system=self.index)
 
     def prob_exceeds(self, value: float, rng: np.random.Generator) -> tuple[Array, Array]:
         """Posterior probability that the mean exceeds a value, by target, with its error."""
-        fit = self.fit
-        if fit.attrs["method"] == "nuts":
-            name = next((name for name in ("bayes", "pass_at_k") if name in fit["posterior"]), None)
-            if name is None:
-                raise ValueError(
-                    "a sampled result must hold the metric 'bayes' for the random baseline; it "
-                    f"has {sorted(fit['posterior'].data_vars)}. Sample it again with 'bayes' among "
-                    "them."
-                )
-            draws = variable(fit, "posterior", name).isel(system=self.index)
-            if "k" in draws.dims:
-                draws = draws.sel(k=1)
-            above = (draws > value).astype(float).transpose("target", "chain", "draw")
-            shares = above.values.reshape(len(TARGETS), -1)
-            return shares.mean(axis=1), _standard_error(shares)
+        if self.fit.attrs["method"] == "nuts":
+            return self._share_above(value)
         states = States.of(self.successes, self.trials)
-        posterior = system_posterior(fit.attrs["pooling"], states, parse("bayes"), self.prior)
-        questions, population = posterior.distributions()
+        posterior = system_posterior(self.fit.attrs["pooling"], states, parse("bayes"), self.prior)
         found, error = np.zeros(2), np.zeros(2)
-        for target, exact in enumerate((questions[0], population[0])):
+        for target, (exact, *_) in enumerate(posterior.distributions()):
             if exact is not None:
                 found[target] = 1.0 - float(exact.cdf(value))
             else:
@@ -75,30 +60,45 @@ class System:
                 found[target], error[target] = shares.mean(), _standard_error(shares)[0]
         return found, error
 
+    def _share_above(self, value: float) -> tuple[Array, Array]:
+        """Share of the sampled means above a value."""
+        held = self.fit["posterior"].data_vars
+        name = next((name for name in ("bayes", "pass_at_k") if name in held), None)
+        if name is None:
+            raise ValueError(
+                "a sampled result must hold the metric 'bayes' for the random baseline; it has "
+                f"{sorted(map(str, held))}. Sample it again with 'bayes' among them."
+            )
+        draws = self._drawn(name)
+        if "k" in draws.dims:
+            draws = draws.sel(k=1)
+        above = (draws > value).astype(float).transpose("target", "chain", "draw")
+        shares = above.values.reshape(len(TARGETS), -1)
+        return shares.mean(axis=1), _standard_error(shares)
+
     def prob_beats(
         self, best: LargestPoissonBinomial, rng: np.random.Generator
     ) -> tuple[float, float, float]:
         """Probabilities that a new run beats, and ties with, a new best of the guessers."""
-        runs = self.new_runs(rng)
-        counts, which = np.unique(runs, return_inverse=True)
+        counts, which = np.unique(self.new_runs(rng), return_inverse=True)
         below, same = best.cdf(counts - 1)[which], best.pmf(counts)[which]
         error = float(below.std() / np.sqrt(len(below)))
         return float(below.mean()), float(same.mean()), error
 
     def new_runs(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Posterior predictive number correct of a new run, as many trials of each question."""
-        states = States.of(self.successes, self.trials)
         if isinstance(self.prior, HyperPrior):
-            mean, icc = self.draws("mean_p"), self.draws("icc")
+            mean, icc = self._hyperparameter("mean_p"), self._hyperparameter("icc")
             total = (1.0 - icc) / icc
             alpha, beta = mean * total, (1.0 - mean) * total
         elif self.fit.attrs["pooling"] == "complete":
-            return rng.binomial(int(self.trials.sum()), self.draws("mean_p"))
+            return rng.binomial(int(self.trials.sum()), self._hyperparameter("mean_p"))
         else:
-            posterior = self.fit["posterior"]
-            size = posterior.sizes["chain"] * posterior.sizes["draw"]
+            sizes = self.fit["posterior"].sizes
+            size = sizes["chain"] * sizes["draw"]
             alpha, beta = np.full(size, self.prior.alpha), np.full(size, self.prior.beta)
         runs = np.zeros(len(alpha), np.int64)
+        states = States.of(self.successes, self.trials)
         for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
             a, b = alpha + c, beta + (n - c)
             if n == 1:
@@ -112,14 +112,12 @@ class System:
                 runs += drawn @ np.arange(n + 1)
         return runs
 
-
-def variable(fit: xr.DataTree, group: str, name: str) -> xr.DataArray:
-    """Return one variable of a group."""
-    return fit[group].to_dataset()[name]
+    def _hyperparameter(self, name: str) -> Array:
+        return np.asarray(self._drawn(name).transpose("chain", "draw").values.ravel())
 
 
 def _standard_error(shares: Array) -> Array:
-    """Return standard errors of shares (rows), never below that of one draw in doubt."""
+    """Return standard errors of shares (rows), never below that of one uncertain draw."""
     size = shares.shape[1]
     mean = np.clip(shares.mean(axis=1), 0.5 / size, 1.0 - 0.5 / size)
     return np.asarray(np.sqrt(mean * (1.0 - mean) / size))

@@ -1,13 +1,11 @@
 """Probability mass function of a sum of independent Bernoulli variables, where it is not tiny.
 
-Divide and conquer: small sums directly (all terms positive, so small values keep their relative
-accuracy), larger ones by Fourier transforms of whole batches of equal blocks, each kept only on a
-window that Bernstein's inequality proves to hold all but 1e-20 of its mass. Repeated probabilities
-are binomials, built outwards from their modes.
+Small sums directly (all terms positive, so small values keep their relative accuracy). Larger ones
+by Fourier transforms of batches of equal blocks, each kept only on a window that Bernstein's
+inequality proves to hold all but 1e-20 of its mass. Few distinct probabilities as binomials.
 """
 
-import heapq
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +16,13 @@ from bayesatk.metrics.credit import Array
 DIRECT = 2048  # sums of at most so many variables are built without transforms
 _LEAF = 24
 _LARGE_LEAF = 128  # of variables that are nearly certain
-_SPREAD = 4.0  # variance of a block worth its transform
+_SPREAD = 4.0  # smallest variance of a block that is transformed
 _GROUPS = 64  # distinct probabilities that are cheaper as binomials
 _LOG_LOST = 46.0  # -log of the probability left outside a window, per side
 _SHORT = 96  # below this a direct convolution is faster than a transform
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """Masses of a count on ``first, first + 1, ...``, and its mean and variance."""
 
     first: int
@@ -59,11 +56,6 @@ def bernoulli_sum(p: Array, q: Array, count: NDArray[np.int64]) -> Window:
     count : ndarray of int
         Variables with each probability.
 
-    Returns
-    -------
-    Window
-        Masses that add up to one.
-
     Examples
     --------
     >>> bernoulli_sum(np.array([0.5]), np.array([0.5]), np.array([2])).mass.round(12).tolist()
@@ -77,13 +69,13 @@ def bernoulli_sum(p: Array, q: Array, count: NDArray[np.int64]) -> Window:
         window = _direct(*every) if size <= DIRECT else _batched(*every)
     mass = np.maximum(window.mass, 0.0)
     # 1 - p and p rarely add up to exactly one: over many variables the total drifts.
-    return Window(window.first, mass / mass.sum(), window.mean, window.variance)
+    return window._replace(mass=mass / mass.sum())
 
 
 def _leaves(p: Array, q: Array, blocks: int) -> Array:
     """Masses of equal blocks of variables; shape (blocks, block size + 1).
 
-    Dealt like cards from the sorted probabilities, blocks have nearly equal means and variances.
+    Block b has the sorted probabilities b, b + blocks, ...: nearly equal means and variances.
     """
     leaf = -(-len(p) // blocks)
     padding = leaf * blocks - len(p)
@@ -114,26 +106,30 @@ def _batched(p: Array, q: Array) -> Window:
     blocks = 1 << round(np.log2(np.clip(spread, len(p) / _LARGE_LEAF, len(p) / _LEAF)))
     mass, first = _leaves(p, q, blocks), 0
     padding = mass.shape[0] * (mass.shape[1] - 1) - len(p)
-    dealt = np.concatenate([np.zeros(padding), p]).reshape(-1, blocks)
-    mean, variance = dealt.sum(axis=0), (dealt * (1.0 - dealt)).sum(axis=0)
+    by_block = np.concatenate([np.zeros(padding), p]).reshape(-1, blocks)
+    mean, variance = by_block.sum(axis=0), (by_block * (1.0 - by_block)).sum(axis=0)
     while len(mass) > 1:
         width = 2 * mass.shape[1] - 1
         size = next_fast_len(width, real=True)
         transform = rfft(mass, size, axis=1)
         mass = irfft(transform[::2] * transform[1::2], size, axis=1)[:, :width]
         first, mean, variance = 2 * first, mean[::2] + mean[1::2], variance[::2] + variance[1::2]
-        far = reach(float(variance.max()))
-        low = max(int(np.floor(mean.min() - far)), first)
-        high = min(int(np.ceil(mean.max() + far)), first + width - 1)
+        low, high = _within_reach(first, width, mean, variance)
         mass, first = mass[:, low - first : high - first + 1], low
     return Window(first, mass[0], float(mean[0]), float(variance[0]))
+
+
+def _within_reach(first: int, width: int, mean: Array, variance: Array) -> tuple[int, int]:
+    """Of the counts ``first, ..., first + width - 1``, the ends of those near one of the means."""
+    far = reach(float(variance.max()))
+    low, high = int(np.floor(mean.min() - far)), int(np.ceil(mean.max() + far))
+    return max(low, first), min(high, first + width - 1)
 
 
 def _binomial(p: float, q: float, size: int) -> Window:
     """Binomial masses by ratios, outwards from the mode."""
     mean, variance = size * p, size * p * q
-    far = reach(variance)
-    low, high = max(0, int(mean - far)), min(size, int(np.ceil(mean + far)))
+    low, high = _within_reach(0, size + 1, np.array(mean), np.array(variance))
     mode = min(max(int((size + 1) * p), low), high)
     up = np.arange(mode, high, dtype=float)
     down = np.arange(mode, low, -1, dtype=float)
@@ -145,15 +141,10 @@ def _binomial(p: float, q: float, size: int) -> Window:
 
 def _merged(windows: list[Window]) -> Window:
     """Convolve windows, the two shortest first."""
-    heap = [(len(one.mass), i, one) for i, one in enumerate(windows)]
-    heapq.heapify(heap)
-    label = len(heap)
-    while len(heap) > 1:
-        a, b = heapq.heappop(heap)[2], heapq.heappop(heap)[2]
-        joined = _pair(a, b)
-        heapq.heappush(heap, (len(joined.mass), label, joined))
-        label += 1
-    return heap[0][2]
+    while len(windows) > 1:
+        a, b, *others = sorted(windows, key=lambda window: len(window.mass))
+        windows = [*others, _pair(a, b)]
+    return windows[0]
 
 
 def _pair(a: Window, b: Window) -> Window:
@@ -164,7 +155,5 @@ def _pair(a: Window, b: Window) -> Window:
         size = next_fast_len(width, real=True)
         mass = irfft(rfft(a.mass, size) * rfft(b.mass, size), size)[:width]
     first, mean, variance = a.first + b.first, a.mean + b.mean, a.variance + b.variance
-    far = reach(variance)
-    low = max(int(np.floor(mean - far)), first)
-    high = min(int(np.ceil(mean + far)), first + width - 1)
+    low, high = _within_reach(first, width, np.array(mean), np.array(variance))
     return Window(low, mass[low - first : high - first + 1], mean, variance)

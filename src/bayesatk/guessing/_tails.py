@@ -1,0 +1,296 @@
+"""Both tails, in logarithms and to any depth: Poisson-binomial counts and the largest of several.
+
+A tail is computed under exponential tilting: every ``p`` becomes ``p e^s / (1 - p + p e^s)`` with
+``s`` such that the point of interest is the mean, where masses are large; the factor back is minus
+a Kullback-Leibler divergence, a sum of terms of one sign. The largest of several counts follows
+from their tails. Values are logarithms, so that those below the smallest double exist too.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_ndtr, logsumexp, ndtri_exp
+
+from bayesatk.guessing._bernoulli_sums import DIRECT, Window, bernoulli_sum
+from bayesatk.metrics.credit import Array
+
+Counts = NDArray[np.int64]
+_BODY = 1.5  # standard deviations around the mean within which transforms are accurate enough
+_SPAN = 2.0  # standard deviations around a tilted mean served by one tilt
+_STEEP = 300.0  # largest fall of the tilting factor within one such stretch
+_OVERFLOW = 600.0  # tilting parameter whose exponential a double may not hold
+_NORMAL = -640.0  # logarithms of directly summed masses below this come from subnormal numbers
+_TINY = -37.0  # exp(x) at which log1p(-exp(x)) is -exp(x) to double precision
+_EVALUATIONS = 2_000_000  # of the common factor at once, to bound memory
+
+
+def log1mexp(x: ArrayLike) -> Array:
+    """``log(1 - exp(x))`` for ``x <= 0``, without cancellation.
+
+    Examples
+    --------
+    >>> log1mexp(-1e-20).round(9).item(), log1mexp(-0.0).item()
+    (-46.05170186, -inf)
+    """
+    x = np.asarray(x, float)
+    with np.errstate(divide="ignore"):
+        return np.where(x > -np.log(2.0), np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+
+
+class PoissonBinomialTails:
+    """Log masses and log tails of a sum of Bernoulli variables, none of them certain.
+
+    Parameters
+    ----------
+    p : ndarray, shape (variables,)
+        Success probabilities strictly between 0 and 1.
+
+    Notes
+    -----
+    Logarithms once computed are kept. The table holds the tail that is small: ``P(X >= x)`` above
+    the mean, ``P(X <= x)`` elsewhere.
+
+    Examples
+    --------
+    >>> tails = PoissonBinomialTails(np.full(1000, 0.5))
+    >>> round(float(tails.log_tail(np.array([1000]), 1)[0] / np.log(2)), 9)  # 2^-1000
+    -1000.0
+    """
+
+    def __init__(self, p: Array) -> None:
+        self._p, self._count = np.unique(p, return_counts=True)
+        self._q = 1.0 - self._p
+        self.size = len(p)
+        self.mean = float(self._count @ self._p)
+        self.variance = float(self._count @ (self._p * self._q))
+
+    def mass(self, x: Counts) -> Array:
+        """``P(X = x)``, without the way through the logarithm where masses are large."""
+        values = np.exp(self.log_mass(x))
+        counts, _, _, direct = self._accurate
+        if len(counts):
+            place = np.clip(x - counts[0], 0, len(counts) - 1)
+            values = np.where(counts[place] == x, direct[place], values)
+        return values
+
+    def log_mass(self, x: Counts) -> Array:
+        """``log P(X = x)`` for counts of the support."""
+        self._fill(x)
+        return self._tables[0][x]
+
+    def log_tail(self, x: Counts, side: int) -> Array:
+        """``log P(X >= x)`` for side 1, ``log P(X <= x)`` for side -1; counts of the support."""
+        small = (x > self.mean) == (side > 0)
+        stored = np.where(small, x, x - side)
+        exists = (stored >= 0) & (stored <= self.size)
+        self._fill(stored[exists])
+        values = self._tables[1][np.clip(stored, 0, self.size)]
+        return np.where(small, values, np.where(exists, log1mexp(values), 0.0))
+
+    @cached_property
+    def body(self) -> Window:
+        """Masses of all counts but those with a total probability below 1e-19."""
+        if not self.size:
+            return Window(0, np.ones(1), 0.0, 0.0)
+        return bernoulli_sum(self._p, self._q, self._count)
+
+    @cached_property
+    def _logit(self) -> Array:
+        return np.log(self._p) - np.log1p(-self._p)
+
+    @cached_property
+    def _tables(self) -> tuple[Array, Array]:
+        """Log masses and log tails of all counts; NaN where nothing has been asked yet."""
+        log_mass, log_tail = np.full((2, self.size + 1), np.nan)
+        # All wrong and all right, means that no tilt reaches.
+        none = float(self._count @ np.log1p(-self._p))
+        every = float(self._count @ np.log(self._p))
+        for table in (log_mass, log_tail):
+            table[0], table[-1] = none, every
+        place, mass, tail, _ = self._accurate
+        log_mass[place], log_tail[place] = mass, tail
+        return log_mass, log_tail
+
+    @cached_property
+    def _accurate(self) -> tuple[Counts, Array, Array, Array]:
+        """Counts, bar the ends, whose untilted masses are accurate: logs of mass and tail, mass."""
+        body = self.body
+        counts = body.first + np.arange(len(body.mass))
+        with np.errstate(divide="ignore"):
+            mass = np.log(body.mass)
+            upper, lower = np.log(np.cumsum(body.mass[::-1])[::-1]), np.log(np.cumsum(body.mass))
+        if self.size <= DIRECT:
+            good = mass > _NORMAL
+        else:
+            good = np.abs(counts - self.mean) <= _BODY * np.sqrt(self.variance) + 1.0
+        good &= (counts > 0) & (counts < self.size)
+        tail = np.where(counts > self.mean, upper, lower)
+        return counts[good], mass[good], tail[good], body.mass[good]
+
+    def _fill(self, x: Counts) -> None:
+        """Make sure that the tables hold these counts."""
+        known = self._tables[1]
+        wanted = np.unique(x[np.isnan(known[x])])
+        for side in (1, -1):
+            ahead = wanted[(wanted > self.mean) == (side > 0)]
+            while len(ahead := ahead[np.isnan(known[ahead])]):
+                nearest, farthest = (int(count) for count in ahead[[0, -1]][::side])
+                place, *found = self._stretch(nearest, farthest, side)
+                for table, values in zip(self._tables, found, strict=True):
+                    table[place] = np.where(np.isnan(table[place]), values, table[place])
+
+    def _tilt(self, target: float) -> tuple[float, Array, Array, float]:
+        """Tilting parameter that moves the mean to the target, to a twentieth of an sd.
+
+        Newton's method inside a bracket: with all logits below -50 hardly anything succeeds, with
+        all above 50 hardly anything fails.
+        """
+        share, own = target / self.size, self.mean / self.size
+        theta = float(np.log(share / (1.0 - share)) - np.log(own / (1.0 - own)))
+        low, high = -float(self._logit.max()) - 50.0, -float(self._logit.min()) + 50.0
+        theta = min(max(theta, low), high)
+        for _ in range(200):
+            p, q = expit(self._logit + theta), expit(-self._logit - theta)
+            gap = float(self._count @ p) - target
+            variance = float(self._count @ (p * q))
+            if gap**2 <= 0.0025 * variance or not low < high:
+                break
+            low, high = (theta, high) if gap < 0 else (low, theta)
+            theta -= gap / max(variance, 1e-300)
+            if not low < theta < high:
+                theta = 0.5 * (low + high)
+        return theta, p, q, variance
+
+    def _log_factor(self, theta: float, start: int) -> float:
+        """``log E[exp(theta X)] - theta start``.
+
+        In extended precision where the machine has it: a rounding of ``exp(theta)`` is common to
+        all variables, so it would add up.
+        """
+        tilt = np.longdouble(theta)
+        if abs(theta) > _OVERFLOW:
+            terms = np.log1p(-self._p) + np.logaddexp(0.0, self._logit + tilt)
+            return float(self._count @ terms - tilt * start)
+        from_zero = self._p <= 0.5
+        zero = np.log1p(self._p[from_zero] * np.expm1(tilt))
+        one = np.log1p(self._q[~from_zero] * np.expm1(-tilt))
+        ones = int(self._count[~from_zero].sum())
+        total = self._count[from_zero] @ zero + self._count[~from_zero] @ one
+        return float(total + tilt * (ones - start))
+
+    def _stretch(self, nearest: int, farthest: int, side: int) -> tuple[slice, Array, Array]:
+        """Log masses and tails around one tilted mean, from the nearest count wanted outwards."""
+        sd = float(np.sqrt(self.variance))
+        ahead = min(1.2 * sd, abs(farthest - nearest)) * side
+        theta, p, q, variance = self._tilt(nearest + ahead)
+        centre = float(self._count @ p)
+        if abs(centre - nearest) > _SPAN * np.sqrt(variance) + 0.5:
+            theta, p, q, variance = self._tilt(float(nearest))
+            centre = float(self._count @ p)
+        span = min(_SPAN * np.sqrt(variance), _STEEP / max(abs(theta), 1e-300))
+        low = max(1, min(nearest, int(np.ceil(centre - span))))
+        high = min(self.size - 1, max(nearest, int(np.floor(centre + span))))
+        if side > 0:
+            low = max(low, int(self.mean) + 1)
+        else:
+            high = min(high, int(self.mean))
+        window = bernoulli_sum(p, q, self._count)
+        counts = window.first + np.arange(len(window.mass))
+        start = low if side > 0 else high
+        # From the start outwards the factor falls.
+        outwards = (counts >= low) if side > 0 else (counts <= high)
+        masses = window.mass[outwards] * np.exp(-theta * (counts[outwards] - start))
+        sums = np.cumsum(masses[::-1])[::-1] if side > 0 else np.cumsum(masses)
+        kept = slice(0, high - low + 1) if side > 0 else slice(low - int(counts[0]), None)
+        scale = self._log_factor(theta, start)
+        with np.errstate(divide="ignore"):
+            found = np.log(masses[kept]) + scale, np.log(sums[kept]) + scale
+        return slice(low, low + len(found[0])), *found
+
+
+# The largest of independent counts, `times` of each distribution. The first axis of all arrays is
+# the distributions.
+
+
+def log_none_above(log_lower: Array, log_upper: Array, times: Array) -> Array:
+    """``log P(max <= x)`` from each ``log P(X <= x)``; the product of ``F^t``."""
+    return np.asarray((times * log_lower).sum(axis=0))
+
+
+def log_some_above(log_lower: Array, log_upper: Array, times: Array) -> Array:
+    """``log P(max > x)`` from each ``log P(X <= x)`` and ``log P(X > x)``, whichever is small."""
+    rates = log_rate(log_lower, log_upper) + np.log(times)
+    return _log_exceeding(np.logaddexp.reduce(rates, axis=0))
+
+
+def log_largest_at(log_mass: Array, log_before: Array, log_lower: Array, times: Array) -> Array:
+    """``log P(max = x)`` from each ``log P(X = x)``, ``log P(X < x)`` and ``log P(X <= x)``.
+
+    ``F_max(x) (-expm1(-sum t log(F(x)/F(x-1))))``: nothing cancels.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = log_mass - log_before
+        step = np.where(ratio < _TINY, ratio, np.log(np.logaddexp(0.0, ratio)))
+        rates = np.where(np.isneginf(log_before), np.inf, step) + np.log(times)
+        lower = (times * log_lower).sum(axis=0)
+        mass = lower + _log_exceeding(np.logaddexp.reduce(rates, axis=0))
+    return np.where(np.isneginf(lower), -np.inf, mass)
+
+
+def log_rate(log_lower: ArrayLike, log_upper: ArrayLike) -> Array:
+    """``log(-log F)`` from the logarithms of F and 1 - F; the largest of t adds ``log t``."""
+    upper = np.asarray(log_upper, float)
+    with np.errstate(divide="ignore"):
+        fine = np.where(upper < -np.log(2.0), log1mexp(np.minimum(upper, -np.log(2.0))), log_lower)
+        return np.where(upper < _TINY, upper, np.log(-fine))
+
+
+def _log_exceeding(rate: Array) -> Array:
+    """``log(1 - F)`` from the `log_rate` of F."""
+    return np.where(rate < _TINY, rate, log1mexp(-np.exp(np.minimum(rate, 7.0))))
+
+
+class CommonFactor:
+    """Counts that one common factor makes alike, independent given the factor.
+
+    Count ``j`` is ``F^{-1}(Phi(sqrt(r) Z + sqrt(1 - r) e_j))`` with independent standard normal
+    ``Z`` and ``e_j``: every count keeps its own distribution, and the normal scores of any two
+    have correlation ``r``.
+
+    Parameters
+    ----------
+    times : float
+        Number of counts.
+    correlation : float
+        In [0, 1).
+    """
+
+    def __init__(self, times: float, correlation: float) -> None:
+        self._shared, self._own = float(np.sqrt(correlation)), float(np.sqrt(1.0 - correlation))
+        # The conditional probability turns from 0 to 1 over own / shared / sqrt(2 log t) of Z.
+        turn = self._own / max(self._shared, 1e-12) / np.sqrt(1.0 + 2.0 * np.log(times))
+        step = min(0.25, 0.2 * turn)
+        half = int(np.ceil(39.0 / step))
+        self._z = step * np.arange(-half, half + 1)
+        self._log_weight = -0.5 * self._z**2 - 0.5 * np.log(2.0 * np.pi) + np.log(step)
+
+    def log_mean(
+        self, log_lower: Array, log_upper: Array, log_tail: Callable[[Array, Array], Array]
+    ) -> Array:
+        """Average over the factor a tail of the largest, a function of the log tails given it."""
+        half = log_lower < np.log(0.5)
+        score = np.where(
+            half,
+            ndtri_exp(np.where(half, log_lower, -1.0)),
+            -ndtri_exp(np.where(half, -1.0, log_upper)),
+        )
+        result = np.empty(score.shape)
+        width = max(1, _EVALUATIONS // len(self._z))
+        for start in range(0, len(score), width):
+            part = slice(start, start + width)
+            inner = (score[part, None] - self._shared * self._z) / self._own
+            given = log_tail(log_ndtr(inner)[None], log_ndtr(-inner)[None])
+            result[part] = logsumexp(given + self._log_weight, axis=1)
+        return np.minimum(result, 0.0)

@@ -1,0 +1,161 @@
+"""What the published functions share: reading R, the mean over questions, the normal interval."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from bayesatk.core.laws import finite_table
+from bayesatk.core.moments import posterior_moments
+from bayesatk.metrics.credit import Credit
+
+Bounds = tuple[float, float]
+Estimate = tuple[float, float]  # mu, sigma
+Interval = tuple[float, float, float, float]  # mu, sigma, lo, hi
+_LANES = 8  # bytes in a machine word
+
+
+def rectangle(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return an array, or say that rows differ in length."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"{name} must be a rectangle (questions, trials); got rows of unequal length. "
+            "bayesatk.evaluate takes ragged trials."
+        ) from None
+
+
+def whole_numbers(R: ArrayLike, name: str = "R") -> NDArray[np.integer]:
+    """Return a non-empty integer matrix, or say what is wrong with it; a vector is one row.
+
+    Examples
+    --------
+    >>> whole_numbers([[0.0, 1.0]]).tolist(), whole_numbers([0, 1]).tolist()
+    ([[0, 1]], [[0, 1]])
+    """
+    matrix = rectangle(R, name)
+    if matrix.ndim not in (1, 2) or matrix.size == 0:
+        raise ValueError(
+            f"{name} must be a non-empty matrix (questions, trials), or the trials of one "
+            f"question; got shape {matrix.shape}."
+        )
+    matrix = np.atleast_2d(matrix)
+    if matrix.dtype.kind == "f":
+        bad = ~np.isfinite(matrix) | (matrix != np.floor(matrix))
+        if bad.any():
+            row, column = (int(i) for i in np.argwhere(bad)[0])
+            raise ValueError(
+                f"{name} must hold whole numbers; got {matrix[row, column]} at row {row}, column "
+                f"{column}. bayesatk.evaluate takes missing trials."
+            )
+        return matrix.astype(np.int64)
+    if matrix.dtype.kind not in "biu":
+        raise ValueError(f"{name} must hold whole numbers; got type {matrix.dtype}.")
+    return matrix.view(np.uint8) if matrix.dtype == bool else matrix
+
+
+def count_ones(R: ArrayLike) -> tuple[NDArray[np.int64], int]:
+    """Successes per row of a 0/1 matrix, and the number of columns.
+
+    Parameters
+    ----------
+    R : array_like, shape (M, N) or (N,)
+        Zeros and ones (any integer or boolean type, or whole floats).
+
+    Returns
+    -------
+    successes : ndarray of int64, shape (M,)
+    trials : int
+
+    Notes
+    -----
+    One-byte entries are added eight at a time: a row is read as machine words whose byte lanes
+    are separate sums, none of which can pass 255 while at most 255 words are added.
+
+    Examples
+    --------
+    >>> count_ones([[0, 1, 1], [0, 0, 1]])
+    (array([2, 1]), 3)
+    """
+    matrix = whole_numbers(R)
+    single_byte = matrix.dtype.itemsize == 1 and matrix.flags.c_contiguous
+    highest = matrix.view(np.uint8).max() if single_byte else matrix.max()
+    if highest > 1 or (not single_byte and matrix.min() < 0):
+        row, column = (int(i) for i in np.argwhere((matrix < 0) | (matrix > 1))[0])
+        raise ValueError(
+            "Entries of R must be integers in [0, 1], zeros and ones; got "
+            f"{matrix[row, column]} at row {row}, column {column}. Score graded outcomes with "
+            "bayes(R, w) or bayesatk.evaluate."
+        )
+    trials = matrix.shape[1]
+    if single_byte and trials % _LANES == 0 and trials // _LANES <= 255:
+        return _count_by_lanes(matrix.view(np.uint64)), trials
+    return matrix.sum(axis=1, dtype=np.int64), trials
+
+
+def _count_by_lanes(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Row sums of byte lanes: pairs of bytes into 16-bit lanes, then one product adds those."""
+    lanes = np.einsum("rw->r", words)
+    low_bytes = np.uint64(0x00FF00FF00FF00FF)
+    pairs = (lanes & low_bytes) + ((lanes >> np.uint64(8)) & low_bytes)
+    total = (pairs * np.uint64(0x0001000100010001)) >> np.uint64(48)
+    return np.asarray(total.astype(np.int64))
+
+
+def _counted(R: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Return the numbers of successes that occur, in how many questions each, and N."""
+    successes, trials = count_ones(R)
+    if isinstance(k, int | np.integer) and not 1 <= k <= trials:
+        remedy = "Try k=1." if k < 1 else "For more trials than were run use bayesatk.evaluate."
+        raise ValueError(
+            f"k must satisfy 1 <= k <= N, the trials of a question, here N = {trials}; got k={k}. "
+            + remedy
+        )
+    frequency = np.bincount(successes, minlength=trials + 1)
+    seen = np.flatnonzero(frequency)
+    return seen, frequency[seen], trials
+
+
+def point(R: ArrayLike, k: int, credit: Callable[[int], Credit]) -> float:
+    """Mean over questions of the finite law of a credit."""
+    seen, frequency, trials = _counted(R, k)
+    return float(frequency @ finite_table(credit(k), trials)[seen] / frequency.sum())
+
+
+def interval(
+    R: ArrayLike,
+    k: int,
+    credit: Callable[[int], Credit],
+    confidence: float,
+    bounds: Bounds,
+    alpha0: float,
+    beta0: float,
+) -> Interval:
+    """Return the posterior mean, sd and normal interval under a Beta prior for each question."""
+    for name, value in (("alpha0", alpha0), ("beta0", beta0)):
+        if not isinstance(value, int | float | np.number) or not 0.0 < value < np.inf:
+            raise ValueError(f"{name} must be a finite number > 0; got {value!r}. 1.0 is uniform.")
+    seen, frequency, trials = _counted(R, k)
+    moments = posterior_moments([credit(k)], seen + alpha0, trials - seen + beta0)
+    share = frequency / frequency.sum()
+    mu = share @ moments.mean[:, 0]
+    sigma = np.sqrt(share @ moments.variance[:, 0] / frequency.sum())
+    return normal_interval((float(mu), float(sigma)), confidence, bounds)
+
+
+def normal_interval(estimate: Estimate, confidence: float, bounds: Bounds | None) -> Interval:
+    """Return the published normal approximation, clipped to the bounds if there are any."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(
+            f"confidence must lie strictly between 0 and 1; got {confidence}. Try 0.95."
+        )
+    mu, sigma = estimate
+    half = float(ndtri(0.5 + 0.5 * confidence)) * sigma
+    low, high = (-np.inf, np.inf) if bounds is None else bounds
+    if not low <= high:
+        raise ValueError(f"bounds must be (low, high) with low <= high; got {bounds}. Try (0, 1).")
+    lo, hi = (float(min(max(end, low), high)) for end in (mu - half, mu + half))
+    return mu, sigma, lo, hi
