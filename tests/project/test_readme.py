@@ -24,7 +24,7 @@ def test_code_blocks_run_and_print_what_is_shown(page, outputs, tmp_path, monkey
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
                 exec(compile(text, page, "exec"), namespace)
-            printed = out.getvalue()
+            printed = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
         else:
             shown = text.strip().removesuffix("...").strip()
             assert printed.strip().startswith(shown), f"{page} shows\n{shown}\nbut got\n{printed}"
