@@ -1,5 +1,6 @@
 """Sphinx configuration."""
 
+import os
 import shutil
 import sys
 from importlib.metadata import version as package_version
@@ -19,6 +20,7 @@ version = release = package_version("bayesatk")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "myst_nb",
     "numpydoc",
     "sphinx_design",
@@ -31,12 +33,29 @@ nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 numpydoc_show_class_members = False
+default_role = "py:obj"  # `bayesatk.evaluate` in a docstring is a link
 autosummary_generate = True
+# Links to other projects' pages need their inventories from the network; a build that is not
+# asked for them neither waits nor warns, and shows the same names without links.
+intersphinx_mapping = {
+    name: (url, None)
+    for name, url in {
+        "python": "https://docs.python.org/3/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "scipy": "https://docs.scipy.org/doc/scipy/",
+        "pandas": "https://pandas.pydata.org/docs/",
+        "xarray": "https://docs.xarray.dev/en/stable/",
+        "arviz": "https://python.arviz.org/en/stable/",
+        "pymc": "https://www.pymc.io/projects/docs/en/stable/",
+    }.items()
+    if os.environ.get("BAYESATK_LINKS")
+}
 exclude_patterns = ["_build"]
 html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
+html_extra_path = ["llms.txt"]
 html_css_files = ["site.css"]
 html_title = "bayesatk"
 html_show_sourcelink = False

@@ -150,6 +150,7 @@ def test_a_wrong_distribution_of_guessers_is_caught(wrong) -> None:
     assert bk.verify(exact, sampled).verdict == "disagree"
 
 
+@pytest.mark.full
 def test_simulated_guessers_need_whole_numbers() -> None:
     with pytest.raises(ValueError, match="whole number"):
         bk.models.build_random_guessers(4, 0.5, t=2.5)

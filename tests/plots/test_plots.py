@@ -1,8 +1,5 @@
 """What is drawn is what results hold; labels name it; nothing from outside is parsed or leaks."""
 
-import importlib.util
-import runpy
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -508,12 +505,6 @@ def test_backend_is_known_or_named(fit, monkeypatch):
     )
     with pytest.raises(ImportError, match="pip install matplotlib"):
         backend_name("matplotlib")
-
-
-def test_import_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="pip install matplotlib"):
-        runpy.run_path(plots.__file__)
 
 
 # --- backends ---

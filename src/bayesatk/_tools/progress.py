@@ -68,7 +68,9 @@ def track[Item](
 
 
 def _watched() -> bool:
-    """Whether a person sees standard error: on a terminal, or in a notebook that can draw it."""
+    """Whether a person sees standard error, on a terminal or in a notebook, and it can be drawn."""
+    if find_spec("rich") is None:
+        return False
     if sys.stderr is not None and sys.stderr.isatty():
         return True
     # Without ipywidgets rich puts a warning into the notebook where the bar would be.

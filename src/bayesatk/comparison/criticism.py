@@ -98,6 +98,11 @@ def criticise(
         two-sided ``p_value`` (posterior predictive, ties split; at least 1/2000), ``flagged``, and
         a ``sentence``.
 
+    See Also
+    --------
+    bayesatk.plots.plot_difficulty : the fitted distribution of difficulty, and the questions.
+    bayesatk.sample : other models of difficulty.
+
     Notes
     -----
     Posterior predictive p-values are conservative: the same data have chosen the hyperparameters.

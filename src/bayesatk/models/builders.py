@@ -47,6 +47,12 @@ def build_beta_binomial(
         component)`` where they exist; coordinates ``system`` and ``question``; observed
         ``successes``.
 
+    See Also
+    --------
+    bayesatk.evaluate : the exact posterior of this model.
+    bayesatk.sample : samples this model and returns metrics.
+    bayesatk.models.compile_beta_binomial : compiles it once for many data sets.
+
     Examples
     --------
     >>> model = build_beta_binomial([[1, 0], [1, 1]], pooling="none")

@@ -146,6 +146,11 @@ def compile_beta_binomial(
     CompiledModel
         Its ``sample(data, metrics)`` is `bayesatk.sample` for data of this shape.
 
+    See Also
+    --------
+    bayesatk.models.build_beta_binomial : the model that is compiled.
+    bayesatk.sample : one data set.
+
     Examples
     --------
     >>> model = compile_beta_binomial([[1, 0], [1, 1]])  # doctest: +SKIP
@@ -178,6 +183,11 @@ def compile_dirichlet_multinomial(
     -------
     CompiledModel
 
+    See Also
+    --------
+    bayesatk.models.build_dirichlet_multinomial : the model that is compiled.
+    bayesatk.sample : one data set.
+
     Examples
     --------
     >>> model = compile_dirichlet_multinomial(data)  # doctest: +SKIP
@@ -202,6 +212,11 @@ def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> Compi
     Returns
     -------
     CompiledModel
+
+    See Also
+    --------
+    bayesatk.models.build_crossed : the model that is compiled.
+    bayesatk.sample : one data set.
 
     Examples
     --------

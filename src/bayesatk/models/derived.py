@@ -46,6 +46,11 @@ def metrics_from_draws(
         A copy with the metric variables, dims ``(chain, draw, system, [k], [tau], target)``, in
         ``posterior``.
 
+    See Also
+    --------
+    bayesatk.sample : samples the library's own models.
+    bayesatk.verify : compares with a closed form.
+
     Examples
     --------
     >>> p = xr.DataArray(np.full((2, 3, 1), 0.5), dims=("chain", "draw", "question"))

@@ -88,6 +88,8 @@ def sample(
     bayesatk.models.build_beta_binomial : the model itself, to change.
     bayesatk.models.compile_beta_binomial : compile once, sample many data sets.
     bayesatk.models.metrics_from_draws : metrics of any model that has ``p``.
+    bayesatk.evaluate : the exact counterpart, in less than a second.
+    bayesatk.verify : compares the two.
     """
     form = form or default_form(pooling)
     if form not in ("marginal", "full", "inflated", "crossed"):

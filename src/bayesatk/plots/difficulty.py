@@ -53,6 +53,11 @@ def plot_difficulty(
     ValueError
         If the result has no difficulty distribution to show.
 
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.criticise : checks what the plot shows.
+
     Notes
     -----
     The cumulative distribution is drawn because densities are unbounded at 0 and 1 where questions

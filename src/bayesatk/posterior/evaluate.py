@@ -147,6 +147,8 @@ def evaluate(
     --------
     bayesatk.sample : the same variables from PyMC.
     bayesatk.verify : holds one against the other.
+    bayesatk.plots.plot_curve : metrics by k with their intervals.
+    bayesatk.plots.plot_systems : systems with their intervals.
 
     Examples
     --------

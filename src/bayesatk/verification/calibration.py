@@ -150,6 +150,11 @@ def calibrate(
     ValueError
         If the prior is improper, or the file at `path` is of another study.
 
+    See Also
+    --------
+    bayesatk.plots.plot_calibration : shows the ranks.
+    bayesatk.verify : one data set, exact against sampled.
+
     Notes
     -----
     Quantities: ``p_first`` (the first question's success probability), ``mean_p`` and ``icc`` where

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -100,6 +99,11 @@ def verify(
     ------
     ValueError
         If the two results are of different data, pooling or prior, or share no quantity.
+
+    See Also
+    --------
+    bayesatk.plots.plot_verification : shows every quantity.
+    bayesatk.calibrate : over many simulated data sets instead of one.
 
     Examples
     --------
@@ -237,6 +241,8 @@ def _distribution(
 def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any]:
     """Return the row of one quantity."""
     draws = one.draws.transpose("chain", "draw").reset_coords(drop=True)
+    import arviz as az  # tables and reports of a verification do without
+
     mean, sd = float(draws.mean()), float(draws.std(ddof=1))
     row: dict[str, Any] = {
         **one.labels,
@@ -286,6 +292,8 @@ def _pit_deviations(one: _Quantity, draws: xr.DataArray, ess: float) -> Array:
     """Excess share of draws below each point, in standard errors."""
     if not len(one.points):
         return np.zeros(0)
+    import arviz as az
+
     levels = one.probabilities
     below = (draws <= xr.DataArray(one.points, dims="level")).astype(float)
     own = az.ess(below, method="mean").values
