@@ -1,7 +1,7 @@
 """`evaluate`: exact posterior of every metric, for both targets, as InferenceData."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,6 @@ from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.posterior.analysis import Analysis, Request
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
-    difficulty_dataset,
     exact_dataset,
     family_variables,
     hyper_quantiles,
@@ -25,11 +24,12 @@ from bayesatk.posterior.assembly import (
     question_statistics,
     statistics_table,
 )
-from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import read_request
 from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
 from bayesatk.results.citations import RUBIN
+from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.schema import (
@@ -147,6 +147,8 @@ def evaluate(
     --------
     bayesatk.sample : the same variables from PyMC.
     bayesatk.verify : holds one against the other.
+    bayesatk.plots.plot_curve : metrics by k with their intervals.
+    bayesatk.plots.plot_systems : systems with their intervals.
 
     Examples
     --------
@@ -194,7 +196,6 @@ def evaluate(
     closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))
     closed = closed.assign(diagnostic_variables(posteriors))
     closed = closed.merge(family_variables(posteriors))
-    difficulty = difficulty_dataset(samples, coords["system"])
     if "category" in closed.dims:
         closed = closed.assign_coords(category=categories)
         levels = levels.assign_coords(category=categories)
@@ -207,14 +208,36 @@ def evaluate(
             bootstrap_draws=request.draws if pooling == "none" else 0
         ),
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
-        **log_likelihood_groups(
-            outcomes, posterior_data, request.prior, keep, request.prior_counts
-        ),
-        **predictive_groups(outcomes, posterior_data, request.prior, keep, replicating),
-        **({} if difficulty is None else {"difficulty": difficulty}),
+        **_difficulty_groups(samples, posterior_data),
         **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }
-    return build(groups, _attributes(outcomes, request, seed, remarks, sampled))
+    return build(
+        groups | _arviz_groups(outcomes, request, groups, keep, replicating),
+        _attributes(outcomes, request, seed, remarks, sampled),
+    )
+
+
+def _difficulty_groups(samples: Sequence[Draws], posterior: xr.Dataset) -> dict[str, xr.Dataset]:
+    """Return the group ``difficulty``, where it takes more than single Betas."""
+    known = [one.difficulty for one in samples if one.difficulty is not None]
+    families = [one.family for one in samples if one.family is not None]
+    if not known:
+        return {}
+    return {"difficulty": difficulty_group(known, np.stack(families, axis=1), posterior)}
+
+
+def _arviz_groups(
+    outcomes: Outcomes,
+    request: Request,
+    groups: Mapping[str, xr.Dataset],
+    keep: Sequence[str],
+    rng: np.random.Generator,
+) -> dict[str, xr.Dataset]:
+    """Return the groups that ArviZ checks models with."""
+    posterior, difficulties = groups["posterior"], all_difficulties(groups)
+    return log_likelihood_groups(
+        outcomes, posterior, request.prior, keep, request.prior_counts, difficulties
+    ) | predictive_groups(outcomes, posterior, request.prior, keep, rng, difficulties)
 
 
 def _monte_carlo(
@@ -232,6 +255,11 @@ def _monte_carlo(
         found["reach_probability"] = {"interval_draws": request.draws}
         if request.pooling == "partial":
             found |= {name: {"interval_draws": _POINTS} for name in ("mean_p", "icc")}
+    if posteriors[0].families and list(posteriors[0].families) != ["beta"]:
+        worth = min(1.0 / one.diagnostics["quadrature_error"] ** 2 for one in posteriors)
+        names = ("mean_draws", "sd_draws", "interval_draws")
+        variables = [*posteriors[0].hyper, *(one.variable for one in request.grid.families)]
+        found |= {variable: dict.fromkeys(names, worth) for variable in variables}
     return found
 
 

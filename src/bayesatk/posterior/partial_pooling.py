@@ -35,6 +35,7 @@ from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_tar
 from bayesatk.priors import FAMILIES, HyperPrior
 
 _NODES = 1000  # that weighted points of all families are worth in means over questions
+_ROUGH = 0.05  # of the most probable family's probability, below which few points will do
 _NEGLIGIBLE = 1e-4  # probability of a family from which it counts
 _FALLBACK = 8e5  # draws of p that intervals may take where no series settles
 _DRAWS = (500, 20_000)  # of a mean, at least and at most
@@ -91,7 +92,12 @@ class Pooled:
     @classmethod
     def of(cls, states: States, metrics: tuple[Metric, ...], prior: HyperPrior) -> "Pooled":
         """Integrate the hyperparameters of every family."""
-        every = [family_posterior(name, states, prior) for name in prior.family_prior]
+        every: list[FamilyPosterior] = []
+        best = -np.inf
+        for name, probability in prior.family_prior.items():
+            rough = best - np.log(probability) + np.log(_ROUGH)
+            every.append(family_posterior(name, states, prior, rough))
+            best = max(best, every[-1].log_evidence + np.log(probability))
         share, error, evidence = family_probabilities(every, prior)
         return cls(states, metrics, every, share, error, evidence)
 
@@ -146,10 +152,12 @@ class Pooled:
 
     @property
     def error(self) -> float:
-        """Of means and sds, in sds."""
-        return float(
-            max(one.error * p for one, p in zip(self.families, self.probability, strict=True))
-        )
+        """Of means and sds, in sds: of the grid, or a standard error of weighted points."""
+        rows = zip(self.families, self.probability, self.parts, strict=True)
+        square = [
+            float(p) ** 2 * (one.error**2 + (one.grid is None) / len(part)) for one, p, part in rows
+        ]
+        return float(np.sqrt(sum(square)))
 
     @property
     def described(self) -> dict[str, tuple[float, float, float]]:

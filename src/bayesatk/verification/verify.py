@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -101,6 +100,11 @@ def verify(
     ValueError
         If the two results are of different data, pooling or prior, or share no quantity.
 
+    See Also
+    --------
+    bayesatk.plots.plot_verification : shows every quantity.
+    bayesatk.calibrate : over many simulated data sets instead of one.
+
     Examples
     --------
     >>> import bayesatk
@@ -137,6 +141,7 @@ class _Quantity:
     reference_draws: float
     draws: xr.DataArray
     sd_draws: float = np.inf
+    mean_draws: float = np.inf
 
 
 def _check_same_question(exact: Result, sampled: Result) -> None:
@@ -187,6 +192,7 @@ def _quantities(exact: Result, sampled: Result) -> Iterator[_Quantity]:
                 reference_draws=float(drawn) if drawn else np.inf,
                 draws=draws.sel(where),
                 sd_draws=float(statistics.attrs.get("sd_draws", np.inf)),
+                mean_draws=float(statistics.attrs.get("mean_draws", np.inf)),
             )
     yield from _simulated_votes(closed, posterior)
 
@@ -228,15 +234,21 @@ def _distribution(
         return cdf["count"].values[tested].astype(float), cdf.values[tested]
     if not exact.has("closed_form_quantiles") or name not in exact.group("closed_form_quantiles"):
         return np.zeros(0), np.zeros(0)
-    values = exact.group("closed_form_quantiles")[name].sel(where).sel(quantile=list(LEVELS)).values
+    every = exact.group("closed_form_quantiles")[name].sel(where)
+    values = every.sel(quantile=list(LEVELS)).values
     if not np.isfinite(values).all():
         return np.zeros(0), np.zeros(0)
-    return values, np.array(LEVELS)
+    # A value that several levels share has a probability of its own, such as a share of questions
+    # that is 0 under some families: how much lies at or below it is more than any of the levels.
+    alone = (every.values == values[:, None]).sum(axis=1) == 1
+    return values[alone], np.array(LEVELS)[alone]
 
 
 def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any]:
     """Return the row of one quantity."""
     draws = one.draws.transpose("chain", "draw").reset_coords(drop=True)
+    import arviz as az  # tables and reports of a verification do without
+
     mean, sd = float(draws.mean()), float(draws.std(ddof=1))
     row: dict[str, Any] = {
         **one.labels,
@@ -256,7 +268,8 @@ def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any
     error = float(_scalar(az.mcse(draws, method="mean")))
     error_sd = float(_scalar(az.mcse(draws, method="sd")))
     deviations = _pit_deviations(one, draws, ess)
-    z_mean = (mean - one.mean) / error
+    # Of several families the exact side too is a mean over weighted points.
+    z_mean = (mean - one.mean) / np.hypot(error, one.sd / np.sqrt(one.mean_draws))
     # An sd that is itself estimated from so many draws has a relative variance of about 1/(2n).
     z_sd = (sd - one.sd) / np.hypot(error_sd, one.sd / np.sqrt(2.0 * one.sd_draws))
     z_sd = 0.0 if np.isnan(one.sd) else z_sd  # known only for its mean
@@ -286,6 +299,8 @@ def _pit_deviations(one: _Quantity, draws: xr.DataArray, ess: float) -> Array:
     """Excess share of draws below each point, in standard errors."""
     if not len(one.points):
         return np.zeros(0)
+    import arviz as az
+
     levels = one.probabilities
     below = (draws <= xr.DataArray(one.points, dims="level")).astype(float)
     own = az.ess(below, method="mean").values
