@@ -23,7 +23,7 @@ _KERNELS = 24  # of the mixture
 _STEPS = 3  # of expectation and maximisation
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
 _FREEDOM = 6.0  # degrees of freedom of kernels
-_TRUSTED = 0.7  # largest Pareto k-hat
+TRUSTED = 0.7  # largest Pareto k-hat
 _WORTH = 400.0  # points that the posterior must be worth, after which no more are drawn
 _ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
 _AGAIN = 3  # times that the posterior is drawn anew with twice the points
@@ -106,7 +106,7 @@ def importance_posterior(
         found = _weighted(points, logs)
         if best is None or found.worth > best.worth:
             best = found
-        if found.k_hat < _TRUSTED and found.worth > _WORTH:
+        if found.k_hat < TRUSTED and found.worth > _WORTH:
             break
     assert best is not None
     return best
