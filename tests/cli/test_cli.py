@@ -33,7 +33,14 @@ def run(*arguments: object):
 def test_evaluate_prints_a_table_and_a_card(runs) -> None:
     done = run("evaluate", runs, "-m", "pass@1,4", "--seed", 1)
     assert done.exit_code == 0
-    for text in ("2 systems x 6 questions, 36 trials", "tuned!", "pass@4", "like these", "k>n"):
+    for text in (
+        "2 systems x 6 questions, 36 trials",
+        "tuned!",
+        "pass@4",
+        "like these",
+        "k>n",
+        "any shape",
+    ):
         assert text in done.output
 
 

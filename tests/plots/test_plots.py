@@ -220,6 +220,29 @@ def test_curve_draws_means_bands_and_estimates(fit):
     assert "probability 95% (simultaneous" in " ".join(title(plot).split())
 
 
+def test_curve_shows_the_family_free_range_beyond_the_trials(fit):
+    plot = plots.plot_curve(fit)
+    ranges = bk.extrapolation_range(fit_data(fit), "pass@4,8")
+    ranges = ranges.query("target == 'population' and system == 'b'")
+    for end in ("lower", "upper"):
+        line = plot.get_viz(f"range_{end}", system="b", target="population")
+        drawn = line.get_ydata()
+        assert np.isnan(drawn[:2]).all()  # from the last k within the trials on
+        np.testing.assert_allclose(drawn[2:], ranges[end], atol=1e-9)
+        assert line.get_linestyle() == ":"
+    assert "Thin dotted: range beyond the trials" in " ".join(title(plot).split())
+    low, high = plot.get_viz("figure").axes[1].get_ylim()
+    assert low < ranges["lower"].min()
+    assert high > ranges["upper"].max()
+
+
+def test_curve_within_the_trials_shows_no_range():
+    fit = bk.evaluate([[0, 1, 1, 0], [1, 1, 0, 1]], "pass@1,2,4", rng=1, draws=100)
+    plot = plots.plot_curve(fit)
+    assert "range_lower" not in plot.viz.children
+    assert "Thin dotted" not in title(plot)
+
+
 def test_curve_of_one_tau_and_one_target(fit):
     plot = plots.plot_curve(fit, "g-pass@:0.5", target="population")
     (axis,) = plot.get_viz("figure").axes

@@ -21,14 +21,15 @@ def print_result(console: Console, fit: Any) -> None:
     from bayesatk.results.tables import table
 
     frame = table(fit)
-    many, beyond = frame["system"].nunique() > 1, frame["prior_sensitivity"].notna().any()
+    many = frame["system"].nunique() > 1
     grid = _grid(f"Posterior (pooling={fit.attrs['pooling']}, {fit.attrs['method']})")
     if many:
         grid.add_column("system", overflow="fold")
     for heading in ("metric", "target"):
         grid.add_column(heading, no_wrap=True)
     percent = f"{100 * fit.attrs['ci_prob']:g}% {str(fit.attrs['ci_kind']).upper()}"
-    for heading in ("estimate", "mean", "sd", percent, *(["prior x"] if beyond else [])):
+    legends = _legends(frame, percent)
+    for heading in ("estimate", "mean", "sd", percent, *legends):
         grid.add_column(heading, justify="right", no_wrap=True)
     for row in frame.to_dict("records"):
         first = row["target"] == "questions"
@@ -37,22 +38,36 @@ def print_result(console: Console, fit: Any) -> None:
         cells += [_number(row["estimate"]) if first else ""]
         cells += [f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
         cells += [f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]"]
-        if beyond:
+        if "prior x" in legends:
             ratio = row["prior_sensitivity"]
-            cells += ["" if ratio != ratio else f"{ratio:.2f}"]
+            cells.append("" if ratio != ratio else f"{ratio:.2f}")
+        if "any shape" in legends:
+            low, high = row["range_lower"], row["range_upper"]
+            cells.append("" if low != low else f"[{low:.3f}, {high:.3f}]")
         grid.add_row(*cells)
     console.print(grid, markup=False)
-    if beyond:
-        console.print(
-            "prior x: sd under a weaker prior over the sd; far from 1, an answer for k > "
-            "trials is mostly prior.",
-            highlight=False,
-            markup=False,
-        )
+    for heading, meaning in legends.items():
+        console.print(f"{heading}: {meaning}", highlight=False, markup=False)
     if "reach_probability" in fit["posterior"]:
         _print_categories(console, fit, percent)
     for note in notes(fit):
         console.print(f"Note: {note}", highlight=False, markup=False)
+
+
+def _legends(frame: Any, percent: str) -> dict[str, str]:
+    """Return the columns that a table has for k beyond the trials, and what they mean."""
+    found = {}
+    if frame["prior_sensitivity"].notna().any():
+        found["prior x"] = (
+            "sd under a weaker prior over the sd; far from 1, an answer for k > trials is mostly "
+            "prior."
+        )
+    if "range_lower" in frame:
+        found["any shape"] = (
+            "range over all difficulty distributions that agree with the counts, "
+            f"{percent.split()[0]} confidence; the interval assumes a shape."
+        )
+    return found
 
 
 def _print_categories(console: Console, fit: Any, percent: str) -> None:

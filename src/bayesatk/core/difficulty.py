@@ -117,7 +117,9 @@ class Difficulty:
         ratio = icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
         logs = log_counts(counts[:, None, :], both, ratio) + np.log(self.share[part, None, :])
         atoms = self.never[part, None] * (c == 0) + self.always[part, None] * (c == n)
-        return np.asarray(logsumexp(np.append(logs, np.log(atoms)[..., None], axis=-1), axis=-1))
+        with np.errstate(divide="ignore"):
+            logs = np.append(logs, np.log(atoms)[..., None], axis=-1)
+        return np.asarray(logsumexp(logs, axis=-1))
 
     def cdf(self, p: ArrayLike) -> Array:
         """Probability of a success probability at most p; shape (draws, points)."""

@@ -111,7 +111,7 @@ def _general_table(credit: Credit, trials: int) -> Array:
     return _at_states(credit, c, np.full_like(c, trials))
 
 
-def _hypergeometric(k: int, successes: Array, trials: Array) -> Array:
+def hypergeometric_pmf(k: int, successes: Array, trials: Array) -> Array:
     """Probability of j = 0, 1, ... successes among ``k`` draws; a row for each bank, k <= trials.
 
     Products of successive ratios run outwards from the most likely j, as in `_cumulative_ratio`;
@@ -145,7 +145,7 @@ def _at_states(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array
         most = np.cumsum(np.ones(len(order) - start)) * width[start:]
         stop = start + max(1, int(np.searchsorted(most, _BLOCK, side="right")))
         part = order[start:stop]
-        pmf = _hypergeometric(credit.k, c[part], n[part])
+        pmf = hypergeometric_pmf(credit.k, c[part], n[part])
         with np.errstate(under="ignore"):
             result[part] = pmf @ values[: pmf.shape[1]]
         start = stop

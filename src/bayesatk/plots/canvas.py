@@ -67,6 +67,11 @@ def lines(backend: str, number: int) -> list[str]:
     return [_LINES[backend][i % len(_LINES[backend])] for i in range(number)]
 
 
+def dotted(backend: str) -> str:
+    """Return the line style of small dots."""
+    return {"matplotlib": ":", "plotly": "dot", "bokeh": "dotted"}[backend]
+
+
 def markers(backend: str, number: int) -> list[str]:
     """Markers that differ in black and white."""
     return [_MARKERS[backend][i % len(_MARKERS[backend])] for i in range(number)]

@@ -12,6 +12,7 @@ from bayesatk.plots.canvas import (
     add_legend,
     backend_name,
     colors,
+    dotted,
     finish,
     label_axes,
     legend_width,
@@ -24,10 +25,12 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
 from bayesatk.plots.request import chosen_curve, chosen_targets
-from bayesatk.results.schema import check_result
+from bayesatk.results.ranges import ranges_beyond
+from bayesatk.results.schema import TARGETS, check_result
 from bayesatk.results.tables import statistics_of
 
 _PER_PANEL = 4  # curves with bands that can be told apart
+_ENDS = ("lower", "upper")
 _CLOSE = 0.3  # of tick labels, in powers of two
 
 
@@ -55,7 +58,8 @@ def plot_curve(
     -------
     arviz_plots.PlotCollection
         With visuals ``band``, ``band_lower``, ``band_upper``, ``line``, ``point`` and
-        ``estimate``; x is log2(k).
+        ``estimate``; where k exceeds the trials also ``range_lower`` and ``range_upper``; x is
+        log2(k).
 
     Raises
     ------
@@ -67,7 +71,9 @@ def plot_curve(
     Lines and filled markers are posterior means; open markers the unbiased finite-law estimates,
     where every question has k trials. A band holds its system's curve at every k at once with the
     probability of the result's interval (`bayesatk.plots.bands.simultaneous_band`, of the joint
-    draws). More than four systems are spread, best first, over rows of panels.
+    draws). Beyond the trials, thin dotted lines are the family-free range of
+    `bayesatk.extrapolation_range`, at the confidence of the interval. More than four systems are
+    spread, best first, over rows of panels.
 
     Examples
     --------
@@ -128,6 +134,7 @@ def _curves(result: xr.DataTree, metrics: list[Metric], targets: list[str]) -> x
     }
     if "estimate" in statistics["statistic"].values:
         values["estimate"] = statistics.sel(statistic="estimate", drop=True).transpose(*mean.dims)
+    values |= _ranges(result, metrics, mean)
     best = mean.isel(k=-1, target=0).values
     order = np.argsort(-best, kind="stable")
     member = np.arange(len(order)) // _PER_PANEL
@@ -137,6 +144,22 @@ def _curves(result: xr.DataTree, metrics: list[Metric], targets: list[str]) -> x
         [curves.where(group == each) for each in range(member[-1] + 1)],
         dim=xr.DataArray(np.arange(member[-1] + 1), dims="group", name="group"),
     )
+
+
+def _ranges(
+    result: xr.DataTree, metrics: list[Metric], like: xr.DataArray
+) -> dict[str, xr.DataArray]:
+    """Family-free ranges from the last k within the trials on; nothing if no k is beyond them."""
+    ends = ranges_beyond(result, metrics, within=1)
+    if np.isnan(ends).all():
+        return {}
+    found = xr.DataArray(
+        ends, dims=("system", "k", "target", "end"),
+        coords={"system": result["posterior"]["system"].values, "k": [one.k for one in metrics]}
+        | {"target": list(TARGETS)},
+    ).sel(target=like["target"].values)  # fmt: skip
+    found = found.transpose("end", *like.dims)
+    return {f"range_{name}": like.copy(data=found.values[i]) for i, name in enumerate(_ENDS)}
 
 
 def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
@@ -156,9 +179,14 @@ def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
     ).to_dataset(name="value")
     styled = {"linestyle", "marker"}
     plot.map(az.visuals.fill_between_y, "band", data=band, ignore_aes=styled, alpha=0.15)
-    for end in ("lower", "upper"):
+    for end in _ENDS:
         data = xy(curves[end])
         plot.map(az.visuals.line_xy, f"band_{end}", data=data, ignore_aes={"marker"}, width=0.7)
+        if f"range_{end}" in curves:
+            plot.map(
+                az.visuals.line_xy, f"range_{end}", data=xy(curves[f"range_{end}"]),
+                ignore_aes=styled, linestyle=dotted(backend), width=1.2,
+            )  # fmt: skip
     plot.map(az.visuals.line_xy, "line", data=xy(curves["mean"]), ignore_aes={"marker"}, width=1.8)
     size = marker_size(backend, 22.0)
     data = xy(curves["mean"])
@@ -204,6 +232,11 @@ def _details(result: xr.DataTree, curves: xr.Dataset) -> list[str]:
         f"Line: posterior mean. Band: holds the whole curve with probability {probability} "
         "(simultaneous over k, equal tails)."
     ]
+    if "range_lower" in curves:
+        found.append(
+            "Thin dotted: range beyond the trials over all difficulty distributions that agree "
+            f"with the counts ({probability} confidence)."
+        )
     if "estimate" in curves and bool(curves["estimate"].notnull().any()):
         found.append("Open marker: unbiased estimate from the observed trials (finite law).")
     return found

@@ -6,6 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk.comparison.systems import comparison_table
+from bayesatk.metrics.grid import parse
 from bayesatk.results.tables import table
 from bayesatk.verification.verify import Verification
 
@@ -14,7 +15,7 @@ _MOST = 12  # sentences about pairs of systems; the table has them all
 
 def claims(result: xr.DataTree, verification: Verification | None) -> list[str]:
     """Return what can be claimed, sentence by sentence."""
-    found = _levels(result)
+    found = _levels(result) + _beyond(result)
     if "comparison" in result.children:
         found += _differences(result)
     if "random_baseline" in result.children:
@@ -40,6 +41,27 @@ def _levels(result: xr.DataTree) -> list[str]:
             f"{these['ci_upper']:.3f})."
         )
         found.append(text + _limits(like))
+    return found
+
+
+def _beyond(result: xr.DataTree) -> list[str]:
+    """Say what the counts alone allow at the largest k beyond the trials."""
+    frame = table(result)
+    if "range_lower" not in frame:
+        return []
+    percent = f"{100 * float(result.attrs['ci_prob']):g}%"
+    rows = frame[(frame["target"] == "population") & frame["range_lower"].notna()]
+    largest = {one.label: one.k for one in parse(str(result.attrs["metrics"]))}
+    found = []
+    for system, own in rows.groupby("system", sort=False):
+        row = own.iloc[int(own["metric"].map(largest).argmax())]
+        found.append(
+            f"{_name(system)}: {row['metric']} judges more trials than were run, and its interval "
+            "rests on the shape of difficulties that the model assumes. Over all difficulty "
+            "distributions that agree with the counts it is "
+            f"{row['range_lower']:.3f} to {row['range_upper']:.3f} on questions like these "
+            f"({percent} confidence)."
+        )
     return found
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk.metrics.grid import parse
+from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.schema import TARGETS, check_result, metric_grid, metric_values
 
 
@@ -23,7 +24,10 @@ def table(result: xr.DataTree) -> pd.DataFrame:
     pandas.DataFrame
         Columns ``system``, ``metric``, ``target``, ``estimate`` (unbiased finite law; NaN where
         k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, and
-        for closed forms ``variance_trial`` and ``variance_question``.
+        for closed forms ``variance_trial`` and ``variance_question``. Where a k exceeds the trials
+        of some question, ``range_lower`` and ``range_upper`` hold the family-free range of
+        `bayesatk.extrapolation_range` at the confidence ``ci_prob``: what can be said without the
+        shape of difficulties that the interval assumes.
 
     Examples
     --------
@@ -41,16 +45,20 @@ def table(result: xr.DataTree) -> pd.DataFrame:
         )
     statistics = statistics_of(tree)
     systems = tree["posterior"].to_dataset()["system"].values
+    metrics = parse(str(tree.attrs["metrics"]))
+    ranges = ranges_beyond(tree, metrics)
     rows = []
-    for system in systems:
-        for metric in parse(str(tree.attrs["metrics"])):
+    for system, own in zip(systems, ranges, strict=True):
+        for metric, ends in zip(metrics, own, strict=True):
             values = metric_values(statistics, metric).sel(system=system)
-            for target in TARGETS:
+            for target, (lower, upper) in zip(TARGETS, ends.tolist(), strict=True):
                 cells = values.sel(target=target)
                 numbers = {
                     str(name): float(cells.sel(statistic=name))
                     for name in cells["statistic"].values
                 }
+                if not np.isnan(ranges).all():
+                    numbers |= {"range_lower": lower, "range_upper": upper}
                 rows.append({"system": system, "metric": metric.label, "target": target, **numbers})
     return pd.DataFrame(rows)
 

@@ -1,0 +1,67 @@
+"""Family-free ranges of a result's metrics, from the counts that it stores."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.core.moment_range import metric_ranges
+from bayesatk.core.states import States
+from bayesatk.metrics.families import Metric
+from bayesatk.results.schema import stored_counts
+
+
+def ranges_beyond(
+    result: xr.DataTree, metrics: Sequence[Metric], within: int = 0
+) -> NDArray[np.float64]:
+    """Return the family-free range of every metric whose k exceeds the trials of some question.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+    metrics : sequence of Metric
+        With `within`, by ascending k.
+    within : int
+        How many metrics before the first of those to add, for a curve that starts there.
+
+    Returns
+    -------
+    ndarray, shape (system, metrics, target, end)
+        At the confidence ``ci_prob`` of the result; NaN where k is within the trials, and for
+        metrics that judge scores or answers.
+    """
+    if "successes" not in result["observed_data"].to_dataset():
+        systems = result["posterior"].sizes["system"]
+        return np.full((systems, len(metrics), 2, 2), np.nan)
+    counts = [States.of(c, n) for c, n in zip(*stored_counts(result), strict=True)]
+    found = np.full((len(counts), len(metrics), 2, 2), np.nan)
+    for own, states in zip(found, counts, strict=True):
+        fewest = states.trials[states.trials > 0].min(initial=np.iinfo(np.int64).max)
+        beyond = [
+            i for i, one in enumerate(metrics) if one.k > fewest and not one.family.on_answers
+        ]
+        if beyond:
+            beyond = [*range(max(beyond[0] - within, 0), beyond[0]), *beyond]
+            asked = tuple(metrics[i] for i in beyond)
+            own[beyond] = _ranges(_key(states), asked, float(result.attrs["ci_prob"]))
+    return found
+
+
+Key = tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...]]
+
+
+def _key(states: States) -> Key:
+    return (
+        tuple(states.successes.tolist()),
+        tuple(states.trials.tolist()),
+        tuple(states.count.tolist()),
+    )
+
+
+@lru_cache(maxsize=256)
+def _ranges(counts: Key, metrics: tuple[Metric, ...], confidence: float) -> NDArray[np.float64]:
+    """Ranges that table, report and terminal all ask for, worked out once."""
+    found = metric_ranges(*counts, [one.latent for one in metrics], confidence)
+    return np.stack([found.lower, found.upper], axis=-1)

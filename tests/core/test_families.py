@@ -1,0 +1,241 @@
+"""Difficulty families against integrals that share no code with them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import betaln, gammaln, logsumexp
+
+import bayesatk as bk
+from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.families import difficulty_of, family_posterior, family_probabilities
+from bayesatk.core.importance import importance_posterior, pareto_shape
+from bayesatk.core.mixture import expected_credits
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import States
+from bayesatk.metrics.credit import pass_at
+from bayesatk.priors import FAMILIES, HyperPrior
+
+NEVER, ALWAYS = 9, 3
+COUNTS = np.array(
+    [0] * NEVER + [8] * ALWAYS + [1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7]
+)
+
+
+def atoms_integrated(counts, trials, mean, icc, atoms=(1.0, 1.0, 8.0)):
+    """Log evidence given (mean, icc) and moments of the atoms' shares: a finite double sum.
+
+    Only questions never or always solved can be in an atom: (never + between B0)^N0 (always +
+    between Bn)^Nn is expanded, and each term is a Dirichlet integral.
+    """
+    a, b = mean * (1 - icc) / icc, (1 - mean) * (1 - icc) / icc
+    log_beta = betaln(a + counts, b + trials - counts) - betaln(a, b)
+    low, high = counts == 0, counts == trials
+    zero, full = low.sum(), high.sum()
+    i, j = np.arange(zero + 1.0)[:, None], np.arange(full + 1.0)
+    first, second, third = atoms
+    outside = len(counts) - zero - full
+    logs = gammaln(zero + 1) - gammaln(i + 1) - gammaln(zero - i + 1)
+    logs = logs + gammaln(full + 1) - gammaln(j + 1) - gammaln(full - j + 1)
+    logs = logs + (zero - i) * (log_beta[low][0] if zero else 0.0)
+    logs = logs + (full - j) * (log_beta[high][0] if full else 0.0)
+    between = outside + (zero - i) + (full - j)
+    shapes = first + i, second + j, third + between
+    logs = logs + sum(gammaln(one) for one in shapes) - gammaln(sum(shapes))
+    logs = logs + gammaln(sum(atoms)) - sum(gammaln(one) for one in atoms)
+    share = np.exp(logs - logs.max())
+    never = float((share * (shapes[0] / sum(shapes))).sum() / share.sum())
+    return float(logsumexp(logs)) + float(log_beta[~(low | high)].sum()), never
+
+
+def on_grid(counts, trials, size=160):
+    """Log evidence and mean share of the never solved, under uniform priors of mean and icc."""
+    points = (np.arange(size) + 0.5) / size
+    found = [atoms_integrated(counts, trials, m, r) for m in points for r in points]
+    logs, never = np.array(found).T
+    weight = np.exp(logs - logs.max())
+    return float(logsumexp(logs) - 2 * np.log(size)), float(weight @ never / weight.sum())
+
+
+def test_evidence_given_mean_and_correlation_is_the_published_one() -> None:
+    # ../notes: 30 questions, nine never and three always solved, against adaptive quadrature.
+    counts = np.concatenate([np.zeros(9), np.full(3, 8)])
+    known, _ = atoms_integrated(counts.astype(int), 8, 0.4, 0.3)
+    fixed = HyperPrior(mean=(4e8, 6e8), icc=(3e8, 7e8), families="inflated")
+    found = family_posterior("inflated", States.of(counts, np.full(12, 8)), fixed)
+    assert abs(found.log_evidence - known) < 4 * found.log_evidence_error + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("counts", "trials"),
+    [(COUNTS, 8), (np.array([0, 0, 0, 2, 4]), 4), (np.repeat([0, 1, 2, 3], [30, 4, 8, 20]), 4)],
+)
+def test_inflated_against_a_double_sum(counts, trials) -> None:
+    found = family_posterior(
+        "inflated", States.of(counts, np.full(len(counts), trials)), HyperPrior()
+    )
+    evidence, never = on_grid(counts, trials)
+    assert abs(found.log_evidence - evidence) < 4 * found.log_evidence_error + 2e-3
+    got = found.nodes.atoms[:, 0]
+    mean = found.nodes.weight @ got
+    sd = np.sqrt(found.nodes.weight @ (got - mean) ** 2)
+    assert abs(mean - never) < 4 * sd * found.error + 1e-4
+    assert found.importance.k_hat < 0.7
+
+
+def test_mixture_against_draws_from_its_prior() -> None:
+    counts, trials, size = np.array([0, 1, 1, 3, 4, 4]), 4, 400_000
+    rng = np.random.default_rng(1)
+    mean, icc = np.sort(rng.random((2, size)), axis=0), rng.random((2, size))
+    share = rng.random(size)
+    a, b = mean * (1 - icc) / icc, (1 - mean) * (1 - icc) / icc
+    own = [betaln(a + c, b + trials - c) - betaln(a, b) for c in counts]
+    logs = sum(np.log(share * np.exp(one[0]) + (1 - share) * np.exp(one[1])) for one in own)
+    evidence = logsumexp(logs) - np.log(size)
+    weight = np.exp(logs - logs.max())
+    weight /= weight.sum()
+    error = np.sqrt(weight @ weight)
+    miss = np.exp(betaln(a, b + 4) - betaln(a, b))
+    solved = 1.0 - share * miss[0] - (1 - share) * miss[1]
+    found = family_posterior("mixture", States.of(counts, np.full(6, trials)), HyperPrior())
+    assert abs(found.log_evidence - evidence) < 4 * np.hypot(error, found.log_evidence_error)
+    value = expected_credits(found.nodes, (pass_at(4),))[0][:, 0]
+    mean, spread = found.nodes.weight @ value, weight @ (solved - weight @ solved) ** 2
+    assert abs(mean - weight @ solved) < 4 * np.sqrt(spread) * np.hypot(error, found.error)
+    place = found.importance.points
+    assert (place[found.nodes.weight > 0, 0] <= place[found.nodes.weight > 0, 2]).all()
+
+
+def test_average_is_that_of_its_families() -> None:
+    rng = np.random.default_rng(3)
+    successes, trials = rng.binomial(6, rng.beta(1, 2, 40)), np.full(40, 6)
+    states = States.of(successes, trials)
+    every = [family_posterior(name, states, HyperPrior()) for name in FAMILIES]
+    prior = HyperPrior(families="averaged")
+    share, error, evidence = family_probabilities(every, prior)
+    logs = np.array([one.log_evidence for one in every])
+    np.testing.assert_allclose(share, np.exp(logs - logsumexp(logs)), rtol=1e-12)
+    assert abs(evidence - (logsumexp(logs) - np.log(3))) < 1e-12
+    assert (error > 0).all()
+    fits = {
+        name: bk.evaluate((successes, trials), "pass@1,12", difficulty=name, rng=1)["closed_form"]
+        for name in (*FAMILIES, "averaged")
+    }
+    assert fits["averaged"]["family_probability"].values.ravel() == pytest.approx(share)
+    mean = sum(
+        p * fits[name]["pass_at_k"].sel(statistic="mean")
+        for p, name in zip(share, FAMILIES, strict=True)
+    )
+    got = fits["averaged"]["pass_at_k"].sel(statistic="mean")
+    sd = fits["averaged"]["pass_at_k"].sel(statistic="sd")
+    # Nodes of a family are as many as it is probable: fewer than when it is alone.
+    assert (abs(got - mean) < 0.03 * sd).all()
+
+
+def test_weights_that_favour_one_family_are_that_family() -> None:
+    data = ([0, 0, 1, 3, 4, 4], [4] * 6)
+    sure = bk.evaluate(data, "pass@8", difficulty={"beta": 1.0, "inflated": 0.0}, rng=1)
+    alone = bk.evaluate(data, "pass@8", difficulty="beta", rng=1)
+    same = sure["closed_form"]["pass_at_k"] == alone["closed_form"]["pass_at_k"]
+    assert bool((same | alone["closed_form"]["pass_at_k"].isnull()).all())
+
+
+@pytest.mark.parametrize("name", ["inflated", "mixture", "averaged"])
+def test_draws_follow_the_exact_distributions(name) -> None:
+    rng = np.random.default_rng(5)
+    p = np.where(rng.random(60) < 0.3, 0.0, rng.beta(2, 3, 60))
+    fit = bk.evaluate(
+        (rng.binomial(5, p), np.full(60, 5)), "pass@1,10", difficulty=name, draws=2000, rng=2
+    )
+    draws = fit["posterior"]["pass_at_k"].stack(sample=("chain", "draw"))
+    closed = fit["closed_form"]["pass_at_k"]
+    mean, sd = closed.sel(statistic="mean"), closed.sel(statistic="sd")
+    assert (abs(draws.mean("sample") - mean) < 5 * sd / np.sqrt(8000) + 0.03 * sd).all()
+    ends = closed.sel(statistic=["ci_lower", "ci_upper"])
+    below = (draws.sel(target="questions") < ends.sel(target="questions")).mean("sample")
+    np.testing.assert_allclose(
+        below.transpose(..., "statistic")[0], [[0.025, 0.975]] * 2, atol=0.01
+    )
+
+
+@settings(max_examples=12)
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=5),
+    st.sampled_from(["inflated", "mixture", "averaged"]),
+)
+def test_any_counts_have_an_answer(counts, name) -> None:
+    successes = [a for a, _ in counts]
+    trials = [a + b + (a + b == 0) for a, b in counts]
+    with np.errstate(all="raise", under="ignore"):
+        fit = bk.evaluate((successes, trials), ["pass@1,9", "pass^3"], difficulty=name, draws=10)
+    values = fit["closed_form"]["pass_at_k"].sel(
+        statistic=["mean", "sd", "ci_lower", "ci_upper", "ci_error"]
+    )
+    assert bool(np.isfinite(values).all())
+    low, mean, high = (values.sel(statistic=s) for s in ("ci_lower", "mean", "ci_upper"))
+    assert bool(((low >= 0) & (low <= high) & (high <= 1)).all())
+    assert bool(((mean >= 0) & (mean <= 1)).all())
+
+
+def test_a_node_is_its_components() -> None:
+    rng = np.random.default_rng(7)
+    parts = [Nodes.betas(*rng.gamma(2.0, size=(2, 5)), np.full(5, 0.2)) for _ in range(2)]
+    shares = rng.dirichlet([1, 1, 1, 1], 5)
+    nodes = Nodes.mixed(parts, shares[:, :2], shares[:, 2:])
+    spread = difficulty_of(nodes)
+    np.testing.assert_allclose(nodes.overall()[[0, 2]], np.stack(spread.overall), rtol=1e-12)
+    n = np.full(8, 7)
+    total = np.exp(spread.log_counts(np.arange(8), n)).sum(axis=1)
+    np.testing.assert_allclose(total, 1.0, rtol=1e-12)
+    c = np.array([0, 3, 7])
+    direct = spread._direct(slice(0, 5), c, n[:3])
+    np.testing.assert_allclose(direct, spread._saddle_point(slice(0, 5), c, n[:3]), rtol=1e-11)
+    p = spread.draw_p(40_000, rng)
+    for at in (0.0, 0.2, 0.7, 0.999):
+        np.testing.assert_allclose((p <= at).mean(axis=1), spread.cdf([at])[:, 0], atol=0.012)
+
+
+def test_single_beta_is_a_difficulty() -> None:
+    one = Difficulty.of_beta([0.25], [0.2])  # Beta(1, 3)
+    assert one.cdf([0.5])[0, 0] == pytest.approx(1 - 0.5**3)
+
+
+def test_shape_of_pareto_tails() -> None:
+    from arviz_stats.base import array_stats
+
+    rng = np.random.default_rng(0)
+    for shape in (0.2, 0.6, 0.9):
+        ratios = rng.pareto(1 / shape, 3000) + 1.0
+        theirs = float(np.squeeze(array_stats.psislw(-np.log(ratios))[1]))
+        assert pareto_shape(ratios) == pytest.approx(theirs, abs=0.02)
+
+
+def test_weights_that_cannot_be_trusted_are_said_so() -> None:
+    # A likelihood that no kernel follows: two far needles in five dimensions.
+    def needles(x):
+        return np.logaddexp(*(-5e3 * ((x - at) ** 2).sum(axis=1) for at in (2.0, -2.0)))
+
+    def log_prior(x):
+        return -0.5 * (x**2).sum(axis=1) - 2.5 * np.log(2 * np.pi)
+
+    from scipy.special import ndtri
+
+    found = importance_posterior(ndtri, log_prior, needles, 5)
+    exact = np.log(2) - 2.5 * np.log(1 + 1e4) - 0.5 * 5 * 4 * 1e4 / (1 + 1e4)
+    trusted = found.k_hat < 0.7 and found.worth > 400
+    assert not trusted or abs(found.log_evidence - exact) < np.log(2) + 0.1
+
+
+@pytest.mark.parametrize(
+    ("difficulty", "more", "message"),
+    [
+        ("gamma", {}, "difficulty must be 'averaged'"),
+        ({"beta": -1.0}, {}, "prior probabilities of families"),
+        ({"beta": 0.0}, {}, "prior probabilities of families"),
+        ("beta", {"pooling": "complete"}, "difficulty must be left out"),
+        ("averaged", {"prior": bk.HyperPrior.bda3()}, "improper"),
+    ],
+)
+def test_bad_difficulties_are_refused(difficulty, more, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        bk.evaluate([[0, 1], [1, 1]], "pass@1", difficulty=difficulty, **more)

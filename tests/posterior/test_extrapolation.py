@@ -1,0 +1,149 @@
+"""`extrapolation_range`: what it takes, how it is labelled, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesatk as bk
+from bayesatk.core.moment_range import metric_ranges
+from bayesatk.metrics.grid import parse
+from bayesatk.reporting.claims import claims
+
+
+def marks(questions=60, trials=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.binomial(1, rng.beta(0.6, 0.9, (questions, 1)), (questions, trials))
+
+
+def test_every_form_of_the_same_data_gives_the_same_range():
+    rows = marks()
+    question, trial = np.indices(rows.shape)
+    long = pd.DataFrame(
+        {"question": question.ravel(), "trial": trial.ravel(), "outcome": rows.ravel()}
+    )
+    forms = [rows, rows.tolist(), bk.tally(rows), (rows.sum(axis=1), 4), long]
+    found = [bk.extrapolation_range(each, "pass@4,16,64") for each in forms]
+    for other in found[1:]:
+        pd.testing.assert_frame_equal(other, found[0])
+
+
+def test_rows_are_systems_metrics_and_targets():
+    first, second = marks(seed=1), marks(trials=8, seed=2)[:40]
+    trials = np.stack([np.full(60, 4), np.where(np.arange(60) < 40, 8, 0)])
+    successes = np.stack([first.sum(axis=1), np.pad(second.sum(axis=1), (0, 20))])
+    data = bk.tally(successes, trials=trials, systems=["a", "b"], missing="ignore")
+    frame = bk.extrapolation_range(data, ["pass@16", "g-pass@8:0.5"], confidence=0.9)
+    assert list(frame.columns) == [
+        "system", "metric", "target", "lower", "upper", "confidence", "trials", "fits",
+    ]  # fmt: skip
+    assert frame[["system", "metric", "target"]].drop_duplicates().shape[0] == len(frame) == 8
+    assert frame.groupby("system")["trials"].unique().map(list).to_dict() == {"a": [4], "b": [8]}
+    assert frame["fits"].all()
+    assert (frame["confidence"] == 0.9).all()
+    alone = bk.extrapolation_range(second, "pass@16", confidence=0.9)
+    ours = frame.query("system == 'b' and metric == 'pass@16'")
+    np.testing.assert_array_equal(ours[["lower", "upper"]], alone[["lower", "upper"]])
+
+
+def test_is_the_range_of_the_counts():
+    rows = marks()
+    counts = np.bincount(rows.sum(axis=1), minlength=5)
+    asked = "pass@16 pass^3 maj@5 auc@8 mg-pass@8 bayes max@6"
+    exact = metric_ranges(
+        np.arange(5), np.full(5, 4), counts, [one.latent for one in parse(asked)], 0.95
+    )
+    frame = bk.extrapolation_range(rows, asked)
+    np.testing.assert_allclose(frame["lower"], exact.lower.ravel(), atol=1e-9)
+    np.testing.assert_allclose(frame["upper"], exact.upper.ravel(), atol=1e-9)
+    same = frame[frame["metric"].isin(["pass@6", "max@6"])]
+    assert (same["lower"] <= same["upper"]).all()
+
+
+def test_unequal_trials_leave_these_questions_less_certain():
+    rows = [row[: 2 + 14 * (i % 2)].tolist() for i, row in enumerate(marks(90, 16))]
+    frame = bk.extrapolation_range(rows, "pass@8").set_index("target")
+    width = frame["upper"] - frame["lower"]
+    assert width["questions"] > width["population"] > 0
+
+
+@pytest.fixture(scope="module")
+def fit():
+    data = bk.tally({"a": marks(seed=1), "b": marks(seed=2)})
+    return bk.evaluate(data, "pass@2,8,32 maj@4 bayes", ci_prob=0.9, draws=100, rng=1)
+
+
+def test_table_has_the_range_where_k_exceeds_the_trials(fit, tmp_path):
+    data = bk.tally({"a": marks(seed=1), "b": marks(seed=2)})
+    key = ["system", "metric", "target"]
+    expected = bk.extrapolation_range(data, "pass@8,32", confidence=0.9).set_index(key)
+    bk.save(fit, tmp_path / "fit.nc")
+    for result in (fit, bk.load_result(tmp_path / "fit.nc")):
+        frame = bk.table(result).set_index(key)
+        beyond = frame.index.get_level_values("metric").isin(["pass@8", "pass@32"])
+        assert frame.loc[~beyond, ["range_lower", "range_upper"]].isna().all(axis=None)
+        found = frame.loc[beyond, ["range_lower", "range_upper"]]
+        np.testing.assert_allclose(found, expected.loc[found.index, ["lower", "upper"]], atol=1e-9)
+
+
+def test_table_without_such_a_k_and_of_scores_has_no_range(fit):
+    within = bk.evaluate(marks(), "pass@1,4", draws=50, rng=1)
+    data = bk.tally([["b", "a", "b", "c"]], scores={"c": 0, "b": 0.5, "a": 1})
+    scored = bk.evaluate(data, "max@16", pooling="none", draws=50, rng=1)
+    for result in (within, scored):
+        assert "range_lower" not in bk.table(result)
+
+
+def test_ragged_systems_have_a_range_where_their_own_trials_end():
+    data = bk.tally(
+        [[1, 2, 0, 3], [5, 1, 8, 8]], trials=[[4] * 4, [8] * 4], systems=["few", "many"]
+    )
+    frame = bk.table(bk.evaluate(data, "pass@6", draws=50, rng=1)).set_index("system")
+    assert frame.loc["few", "range_lower"].notna().all()
+    assert frame.loc["many", "range_lower"].isna().all()
+
+
+def test_report_claims_the_range_of_the_largest_k(fit):
+    sentences = [one for one in claims(fit, None) if "more trials than were run" in one]
+    frame = bk.table(fit).query("metric == 'pass@32' and target == 'population'")
+    assert len(sentences) == len(frame) == 2
+    for sentence, row in zip(sentences, frame.to_dict("records"), strict=True):
+        assert sentence.startswith(f"{row['system']}: pass@32 judges")
+        assert f"{row['range_lower']:.3f} to {row['range_upper']:.3f}" in sentence
+        assert "90% confidence" in sentence
+
+
+def test_scores_need_to_say_which_succeed():
+    data = bk.tally(
+        [["no", "part", "yes"], ["no", "no", "yes"]], scores={"no": 0, "part": 0.5, "yes": 1}
+    )
+    with pytest.raises(bk.OutcomeError, match=r"right and wrong .* success='score >= 0.5'"):
+        bk.extrapolation_range(data, "pass@8")
+    found = bk.extrapolation_range(data, "pass@8", success="score >= 0.5")
+    same = bk.extrapolation_range([[0, 1, 1], [0, 0, 1]], "pass@8")
+    pd.testing.assert_frame_equal(found, same)
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match=r"plurality@5, a vote between answers.*'maj@k'"):
+        bk.extrapolation_range(marks(), "pass@4 plurality@5")
+    with pytest.raises(ValueError, match="confidence must lie strictly between 0 and 1; got 95"):
+        bk.extrapolation_range(marks(), "pass@4", confidence=95)
+    with pytest.raises(ValueError, match="k must be at most 20000"):
+        bk.extrapolation_range(marks(), "pass@30000")
+    with pytest.raises(ValueError, match="not a known metric"):
+        bk.extrapolation_range(marks(), "best@4")
+
+
+@pytest.mark.parametrize("k", [1, 4, 16, 10_000])
+def test_the_estimate_and_the_truth_lie_inside_at_every_k(k):
+    rng = np.random.default_rng(4)
+    p = rng.beta(1.5, 1.5, 300) * (rng.random(300) >= 0.3)
+    rows = rng.binomial(1, p[:, None], (300, 4))
+    frame = bk.extrapolation_range(rows, f"pass@{k}")
+    truth = np.mean(1 - (1 - p) ** k)
+    assert frame["lower"].le(truth).all()
+    assert frame["upper"].ge(truth).all()
+    if k <= 4:
+        estimate = bk.table(bk.evaluate(rows, f"pass@{k}", draws=50, rng=1))["estimate"]
+        assert frame["lower"].le(estimate).all()
+        assert frame["upper"].ge(estimate).all()
