@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.comparison.family_choice import family_row
 from bayesatk.results.predictive import replicated_counts
 from bayesatk.results.schema import check_result, stored_counts
 
@@ -94,11 +95,16 @@ def criticise(fit: xr.DataTree, *, alpha: float = 0.05, rng: RandomSource = None
     pandas.DataFrame
         One row per system and check: ``observed``, ``expected`` and ``sd`` of the replicates,
         two-sided ``p_value`` (posterior predictive, ties split; at least 1/2000), ``flagged``, and
-        a ``sentence``.
+        a ``sentence``. Under partial pooling with a proper prior a last row, ``difficulty
+        families``, compares with the fit that averages all families: ``observed`` is the posterior
+        probability of those of this fit among all, equally probable beforehand (``expected``), and
+        the sentence names what the data prefer, and the answer asked for that would change most.
 
     Notes
     -----
     Posterior predictive p-values are conservative: the same data have chosen the hyperparameters.
+    Families are flagged below ``alpha / 4``: where one of them holds, the probability that it falls
+    that low is at most about ``alpha / 2``.
     What is flagged deserves a model with room for it: ``bayesatk.sample(data, metrics,
     form="inflated")`` adds questions that are impossible and questions that are certain.
 
@@ -130,6 +136,9 @@ def criticise(fit: xr.DataTree, *, alpha: float = 0.05, rng: RandomSource = None
         for check, replicates in zip(_CHECKS, drawn, strict=True):
             row = _row(check, float(check.statistic(c[ran], n[ran])), replicates, alpha)
             rows.append({"system": posterior["system"].values[system], **row})
+        families = family_row(fit, system, alpha / len(_CHECKS))
+        if families is not None:
+            rows.append({"system": posterior["system"].values[system], **families})
     return pd.DataFrame(rows)
 
 

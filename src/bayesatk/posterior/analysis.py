@@ -22,6 +22,7 @@ from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.posteriors import system_posterior
 from bayesatk.posterior.prior_effect import (
     category_sensitivity,
+    family_note,
     outside_note,
     pooling_note,
     prior_sensitivity,
@@ -114,6 +115,8 @@ class Analysis:
             prior_sensitivity, request.pooling, states, self._metrics, prior, posterior
         )
         self._note = partial(pooling_note, request.pooling, self._name, states)
+        asked = [one for one in request.requested if not one.family.on_answers]
+        self.remarks += family_note(self._name, posterior.families, asked, int(states.trials.min()))
         return request.judged, posterior
 
     def _on_categories(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
