@@ -196,7 +196,7 @@ def test_families_are_compared_with_the_average_of_all() -> None:
     best = closed["family_probability"].idxmax().item()
     name = {"inflated": "inflated", "mixture": "mixture of two Betas"}[best]
     assert row["sentence"].startswith(f"difficulty families: {name} ")
-    assert "where this fit has beta alone" in row["sentence"]
+    assert "where this fit has Beta alone" in row["sentence"]
     rows = [bk.table(one).set_index(["metric", "target"]) for one in (fit, whole)]
     moved = (rows[0]["mean"] - rows[1]["mean"]).abs() / rows[0]["sd"]
     metric, target = moved.idxmax()

@@ -10,7 +10,7 @@ from bayesatk.core.states import States
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.posterior.prior_effect import family_shares
+from bayesatk.posterior.prior_effect import FAMILY_WORDS, family_shares
 from bayesatk.priors import FAMILIES, HyperPrior
 from bayesatk.results.schema import TARGETS, metric_values, stored_counts, stored_prior
 from bayesatk.results.tables import statistics_of
@@ -41,7 +41,7 @@ def family_row(fit: xr.DataTree, system: int, alpha: float) -> dict[str, object]
         sentence = f"{text}; all are averaged."
     else:
         change = _change(fit, system, asked, found)
-        given = " and ".join(prior.family_prior)
+        given = " and ".join(FAMILY_WORDS[name] for name in prior.family_prior)
         sentence = f"{text}, where this fit has {given} alone. {change}"
     return {
         "check": CHECK, "observed": own, "expected": len(prior.family_prior) / len(FAMILIES),

@@ -164,7 +164,7 @@ def outside_note(
     ]
 
 
-_FAMILY_WORDS = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}
+FAMILY_WORDS = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}
 _SHOWN = 0.05  # probability from which a difficulty family is named
 
 
@@ -178,7 +178,7 @@ def family_shares(probability: Mapping[str, float], least: float = _SHOWN) -> st
     """
     order = sorted(probability, key=lambda name: -probability[name])
     return ", ".join(
-        f"{_FAMILY_WORDS[name]} {100 * probability[name]:.0f}%"
+        f"{FAMILY_WORDS[name]} {100 * probability[name]:.0f}%"
         for name in order
         if probability[name] >= least
     )
