@@ -20,7 +20,7 @@ import bayesatk as bk
 from bayesatk.comparison.contest import paired_draws
 from bayesatk.comparison.joint import tiers
 from bayesatk.comparison.question_values import Part
-from bayesatk.results.schema import metric_grid
+from bayesatk.results.result import Result
 
 SYSTEMS, QUESTIONS, TRIALS, CORRELATION, SIGMA = 6, 80, 4, 0.8, 1.5
 EDGES = np.array([0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0])
@@ -45,7 +45,8 @@ def posterior(template, counts: np.ndarray, seed: int) -> list[np.ndarray]:
     fit = template.copy()
     observed = fit["observed_data"].to_dataset()
     fit["observed_data"] = type(fit)(observed.assign(successes=(("system", "question"), counts)))
-    drawn = paired_draws(fit, metric_grid(fit), Part.whole(fit), np.random.default_rng(seed))
+    own = Result.of(fit)
+    drawn = paired_draws(own, Part.whole(own), np.random.default_rng(seed))
     return [each.values[:, 0] for each in drawn]
 
 

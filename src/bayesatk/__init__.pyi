@@ -49,7 +49,7 @@ from .priors import DirichletPrior as DirichletPrior
 from .priors import HyperPrior as HyperPrior
 from .reporting import report as report
 from .results.citations import cite as cite
-from .results.schema import notes as notes
+from .results.result import notes as notes
 from .results.schema import one_system as one_system
 from .results.tables import category_table as category_table
 from .results.tables import table as table

@@ -84,9 +84,12 @@ def test_labels_and_columns_can_be_mapped(tmp_path) -> None:
             ("{runs}", "-m", "pass@1", "--difficulty", "mixture", "--pooling", "none"),
             "difficulty must be left out except for right and wrong under pooling='partial'",
         ),
-        (("{runs}", "-m", "pass@1", "--ci-prob", "2"), "ci_prob must lie"),
+        (("{runs}", "-m", "pass@1", "--ci-prob", "2"), "--ci-prob must lie"),
         (("{runs}", "-m", "pass@1", "--column", "question"), "--column must be NAME=VALUE"),
-        (("{runs}", "-m", "pass@1", "--score", "a=1"), "scores must map at least two"),
+        (
+            ("{runs}", "-m", "pass@1", "--score", "a=1"),
+            "--score must map at least two outcomes to numbers, as in --score I=0 --score C=1",
+        ),
         (("{runs}", "-m", "pass@1", "-o", "fit.txt"), "must end in .nc, .zarr, .json, .csv, .tex"),
     ],
 )
@@ -309,14 +312,56 @@ def test_an_input_is_never_overwritten(runs) -> None:
 
 def test_remedies_are_options_of_the_command_line() -> None:
     graded = run("evaluate", LOGS / "inspect/two_scorers.eval", "-m", "pass@1")
-    assert "--scorer 'graded'" in graded.stderr
+    assert "--scorer graded" in graded.stderr
     errors = run("evaluate", LOGS / "inspect/errors.eval", "-m", "pass@1")
-    assert "--missing 'ignore' leaves them out" in errors.stderr
+    assert "--missing ignore leaves them out" in errors.stderr
     twice = run(
         "evaluate", *sorted((LOGS / "lm_eval/example__beta").glob("*.jsonl")), "-m", "pass@1"
     )
-    assert "--same-system 'trials'" in twice.stderr
-    assert "NAME=FILE" in twice.stderr
+    assert "--same-system trials" in twice.stderr
+    assert "a=first.log b=second.log" in twice.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("plan", "{one}", "-m", "pass@1"),
+            "one goal, --width 0.1 or --prob-correct 0.9; got none",
+        ),
+        (("plan", "{one}", "-m", "pass@1", "--width", "0"), "--width must be > 0"),
+        (("plan", "{one}", "-m", "pass@1,2", "--width", "1"), "--metric must be one metric"),
+        (
+            ("plan", "{one}", "-m", "pass@1", "--prob-correct", "0.9"),
+            "--prob-correct needs two systems, --difficulty a=0.6,0.3 --difficulty b=0.65,0.3 or",
+        ),
+        (("baseline", "{one}", "--guess", "3"), "--guess must hold probabilities between 0 and 1"),
+        (("baseline", "{one}", "--guess", "0.5", "-t", "0"), "--t must be a number of at least 1"),
+        (("compare", "{one}", "-m", "pass@1"), "FILE must hold at least two systems"),
+        (("compare", "{one}", "-m", "pass@1"), "a=first.csv b=second.csv"),
+        (("evaluate", "{one}", "-m", "plurality@2"), "pass --pooling none, and"),
+        (("evaluate", "{one}", "-m", "plurality@2", "--pooling", "none"), "Use --answers, or"),
+        (("evaluate", "{one}", "-m", "pass@1", "--ci-prob", "2"), "--ci-prob must lie"),
+        (("evaluate", "{graded}", "-m", "pass@1"), "--score 0=0 --score 1=1 --score C=SCORE"),
+    ],
+)
+def test_errors_speak_of_options(tmp_path, arguments, message) -> None:
+    one, graded = tmp_path / "one.csv", tmp_path / "graded.csv"
+    one.write_text("question,outcome\na,1\na,0\nb,1\nb,1\n")
+    graded.write_text("question,outcome\na,C\na,D\n")
+    done = run(*(str(each).format(one=one, graded=graded) for each in arguments))
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "=..." not in done.stderr
+
+
+def test_the_same_errors_speak_of_arguments_in_python() -> None:
+    fit = bk.evaluate([[1, 0], [1, 1]], "pass@1", draws=10, rng=1)
+    with pytest.raises(ValueError, match=r"one goal, width=0.1 or prob_correct=0.9; got none"):
+        bk.plan(fit, "pass@1")
+    with pytest.raises(ValueError, match=r"fit must hold .* bayesatk.load\(\{'a': 'first.csv'"):
+        bk.compare(fit)
 
 
 def test_systems_with_gaps_are_compared_on_what_they_share(tmp_path) -> None:

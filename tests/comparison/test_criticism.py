@@ -180,6 +180,13 @@ def test_log_prior_is_the_density_of_logits() -> None:
     np.testing.assert_allclose(fit["log_prior"]["mean_p"].values, expected, rtol=1e-10)
 
 
+def test_equal_rates_have_a_kurtosis() -> None:
+    """Few questions are often replicated with the same rate everywhere: no division by zero."""
+    fit = bk.evaluate([[1, 0], [1, 0], [0, 1]], "bayes", draws=50, rng=1)
+    table = bk.criticise(fit, rng=1).set_index("check")
+    assert table.loc["kurtosis of success rates", "observed"] == 3.0
+
+
 def test_families_are_compared_with_the_average_of_all() -> None:
     """15% impossible: the Beta has no probability left, and pass@64 is what would change."""
     p = _shapes("impossible")

@@ -12,7 +12,7 @@ from bayesatk.comparison.joint import tiers
 from bayesatk.comparison.question_values import Part
 from bayesatk.core.contrasts import Contenders, Differences, Known, ratio_quantiles
 from bayesatk.core.distribution import BetaImage
-from bayesatk.results.schema import metric_grid
+from bayesatk.results.result import Result
 
 
 def _data(seed: int, questions: int = 25, shifts: tuple[float, ...] = (0.0, 0.7, 1.0)):
@@ -137,7 +137,8 @@ def joint_draws(template: xr.DataTree, successes, trials, seed: int) -> tuple[Dr
     constant = fit["constant_data"].to_dataset()
     full = np.broadcast_to(trials, values.shape)
     fit["constant_data"] = xr.DataTree(constant.assign(trials=(dims, full)))
-    return paired_draws(fit, metric_grid(fit), Part.whole(fit), np.random.default_rng(seed))
+    own = Result.of(fit)
+    return paired_draws(own, Part.whole(own), np.random.default_rng(seed))
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Parsing metrics, and the latent and posterior laws of `Metric` against exact rationals."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_parse_reads_what_people_write() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("pass", "'pass' is not a known metric. Known metrics"),
+        ("pass", "'pass' is not a known metric. Did you mean 'pass@1'"),
         ("pass@", "must have integers after 'pass@'"),
         ("pass@x", "must have integers"),
         ("pass@1.5", "must have integers"),
@@ -125,3 +126,39 @@ def test_what_cannot_be_a_name_is_refused(monkeypatch, variable, symbol, message
     monkeypatch.setattr(metrics, "FAMILIES", dict(FAMILIES))
     with pytest.raises(ValueError, match=message):
         register(Family(variable, symbol, FAMILIES["pass@"].credit))
+
+
+@pytest.mark.parametrize(
+    ("written", "labels"),
+    [
+        ("mean", ["bayes"]),
+        ("avg@n", ["bayes"]),
+        ("Avg@16", ["bayes"]),
+        ("accuracy", ["bayes"]),
+        ("pass_at_1", ["pass@1"]),
+        ("pass_at_1,4", ["pass@1", "pass@4"]),
+        ("pass_hat_4", ["pass^4"]),
+        ("g_pass_at_8:0.5", ["g-pass@8:0.5"]),
+        ("mg_pass_at_8", ["mg-pass@8"]),
+        (["mean", "accuracy", "bayes", "pass@1", "pass_at_1", "pass@1,1"], ["bayes", "pass@1"]),
+    ],
+)
+def test_the_usual_other_names_are_understood_and_nothing_comes_twice(written, labels) -> None:
+    assert [one.label for one in parse(written)] == labels
+    rows = bk.table(bk.evaluate([[1, 0, 1], [0, 0, 1]], written, draws=5, rng=1))
+    assert rows["metric"].tolist() == [label for label in labels for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("pas@4", "pass@4"), ("pass4", "pass@4"), ("majority@5", "maj@5"), ("acuracy", "accuracy"),
+        ("gpass@8:0.5", "g-pass@8:0.5"), ("plurailty@3", "plurality@3"), ("passat4", "pass@4"),
+    ],
+)  # fmt: skip
+def test_typing_errors_get_a_suggestion(typed, meant) -> None:
+    with pytest.raises(ValueError, match=f"Did you mean '{re.escape(meant)}'"):
+        parse(typed)
+    parse(meant)
+    with pytest.raises(ValueError, match=r"'xyz' is not a known metric\. Known"):
+        parse("xyz")

@@ -535,3 +535,28 @@ def test_all_plots_on_other_backends(fit, compared, backend, tmp_path):
         assert plot.backend == backend
         plot.savefig(tmp_path / f"{i}.html")
         assert (tmp_path / f"{i}.html").stat().st_size > 5000
+
+
+def test_the_central_half_is_one_bar_however_short(fit):
+    plot = plots.plot_systems(fit, "bayes")
+    half = plot.get_viz("half", system="a", target="questions")
+    mean = plot.get_viz("mean", system="a", target="questions")
+    assert half.get_alpha() < 0.6  # the marker is seen on it without a gap around it
+    assert half.get_solid_capstyle() == "butt"  # no longer than the half
+    assert (mean.get_edgecolor() == mean.get_facecolor()).all()
+
+
+def test_a_curve_may_be_named_by_one_of_its_points(fit):
+    named = plots.plot_curve(fit, "pass@4").get_viz("line", system="a", target="questions")
+    line = plots.plot_curve(fit, "pass@").get_viz("line", system="a", target="questions")
+    assert named.get_xydata().tolist() == line.get_xydata().tolist()
+
+
+@pytest.mark.parametrize("plot", [plots.plot_difference, plots.plot_ranks])
+def test_what_was_not_compared_is_told_to_be(fit, plot):
+    alone = fit.copy()
+    for group in ("comparison", "ranks", "tiers"):
+        if group in alone.children:
+            del alone[group]
+    with pytest.raises(ValueError, match=r"bayesatk\.compare\(fit\): compare first"):
+        plot(alone)

@@ -148,7 +148,7 @@ def test_missing_outcomes_are_missing_answers() -> None:
         (lambda: bk.tally(MARKS, reference=["4", "x"]), "reference must be left out"),
         (lambda: bk.tally([[1]], answers=[[None]]), "without an answer cannot be right"),
         (lambda: bk.tally([[1]], answers=[[{"a": 1}]]), "answers must be text"),
-        (lambda: bk.tally([[5]], answers=[["4"]]), "outcome 5 at trial 0"),
+        (lambda: bk.tally([[5]], answers=[["4"]]), "outcome 5 at question 0, trial 0"),
         (lambda: bk.tally(MARKS, answers=ANSWERS, answer_rules="casefold"), "must be an AnswerR"),
         (lambda: bk.AnswerRules(merge_correct="no"), "merge_correct must be true or false"),
         (

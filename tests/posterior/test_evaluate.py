@@ -8,7 +8,6 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.results.schema import notes
 from tests.conftest import METRICS
 
 
@@ -204,13 +203,15 @@ def test_many_questions_are_drawn_as_sums() -> None:
         assert np.corrcoef(first, second)[0, 1] > 0.3
 
 
-def test_note_when_the_flat_prior_would_mislead() -> None:
+def test_the_flat_prior_is_spoken_of_where_it_was_asked_for() -> None:
     rng = np.random.default_rng(0)
-    fit = bk.evaluate((rng.binomial(1, 0.904, 1000), 1), "pass@1", rng=1)
-    (note,) = bk.notes(fit)
-    assert "flat prior per question" in note
-    quiet = bk.evaluate((rng.binomial(64, 0.5, 20), 64), "pass@1", rng=1)
-    assert bk.notes(quiet) == []
+    data = bk.tally(rng.binomial(1, 0.904, 1000), trials=1)
+    assert bk.notes(bk.evaluate(data, "pass@1", draws=10, rng=1)) == []
+    (note,) = bk.notes(bk.evaluate(data, "pass@1", pooling="none", draws=10, rng=1))
+    assert "independent prior per question" in note
+    assert "lies outside its interval" in note
+    many = bk.tally(rng.binomial(64, 0.5, 20), trials=64)
+    assert bk.notes(bk.evaluate(many, "pass@1", pooling="none", draws=10, rng=1)) == []
 
 
 def test_arviz_works_on_it(fit) -> None:
@@ -335,8 +336,8 @@ def test_bootstrap_variance_of_two_questions(data, metric, means, variance, tole
 
 def test_an_estimate_outside_its_interval_is_told() -> None:
     runs = bk.datasets.tau_bench_airline()
-    said = notes(bk.evaluate(runs, "pass@1 pass^4", pooling="complete", rng=1))
+    said = bk.notes(bk.evaluate(runs, "pass@1 pass^4", pooling="complete", rng=1))
     assert any("pass^4, 0.200, lies outside its interval" in one for one in said)
     assert any("Pool partially" in one for one in said)
     for pooling in ("none", "partial"):
-        assert not notes(bk.evaluate(runs, "pass@1 pass^4", pooling=pooling, rng=1))
+        assert not bk.notes(bk.evaluate(runs, "pass@1 pass^4", pooling=pooling, rng=1))

@@ -8,6 +8,7 @@ import bayesatk as bk
 from bayesatk.core.moment_range import metric_ranges
 from bayesatk.metrics.grid import parse
 from bayesatk.reporting.claims import claims
+from bayesatk.results import Result
 
 
 def marks(questions=60, trials=4, seed=0):
@@ -103,7 +104,7 @@ def test_ragged_systems_have_a_range_where_their_own_trials_end():
 
 
 def test_report_claims_the_range_of_the_largest_k(fit):
-    sentences = [one for one in claims(fit, None) if "more trials than were run" in one]
+    sentences = [one for one in claims(Result.of(fit), None) if "more trials than were run" in one]
     frame = bk.table(fit).query("metric == 'pass@32' and target == 'population'")
     assert len(sentences) == len(frame) == 2
     for sentence, row in zip(sentences, frame.to_dict("records"), strict=True):

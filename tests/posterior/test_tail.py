@@ -64,7 +64,7 @@ def test_quantiles_are_those_of_the_draws_of_all_families() -> None:
         below = (smallest[~inflated] <= row[name]).mean()
         assert below == pytest.approx(level, abs=0.012)
     ceiling = 1 - drawn["never"].values.ravel()[inflated]
-    assert row["ceiling"] == pytest.approx(ceiling.mean(), abs=0.003)
+    assert row["ceiling"] == pytest.approx(ceiling.mean(), abs=0.006)
     for name, level in zip(["ceiling_lower", "ceiling_upper"], levels[1:], strict=True):
         assert (ceiling <= row[name]).mean() == pytest.approx(level, abs=0.015)
 

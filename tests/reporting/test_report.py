@@ -7,9 +7,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import bayesatk as bk
+from bayesatk.cli.app import app
 from bayesatk.reporting.claims import claims
+from bayesatk.results.result import Result
 
 SYSTEMS = ["alpha", "<script>alert('system')</script>", "$x_1^2$ & {b}"]
 QUESTIONS = [
@@ -229,13 +232,38 @@ def test_light_dark_and_paper(opened) -> None:
     assert len(printed["data"]) > 50_000
 
 
+def test_without_matplotlib_nothing_is_computed(monkeypatch, tmp_path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("question,outcome\na,1\nb,0\n")
+    evaluated: list[object] = []
+    monkeypatch.setattr("bayesatk._tools.installed.find_spec", lambda name: None)
+    monkeypatch.setattr("bayesatk.posterior.evaluate.evaluate", evaluated.append)
+    done = CliRunner().invoke(app, ["report", str(path), "-o", str(tmp_path / "r.html")])
+    assert done.exit_code == 2
+    assert "pip install matplotlib" in done.stderr
+    assert not evaluated
+
+
+def test_the_number_of_guessers_is_said_where_it_was_not_given(tmp_path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("question,outcome\na,1\na,0\nb,0\nb,1\n")
+    told = ["report", str(path), "-o", str(tmp_path / "r.html"), "--guess", "0.25", "-q"]
+    silent = CliRunner().invoke(app, told)
+    assert silent.exit_code == 0
+    assert "the best of t = 10 guessers" in silent.stdout
+    assert "best of 10" in (tmp_path / "r.html").read_text()
+    given = CliRunner().invoke(app, [*told, "-t", "3"])
+    assert "t = " not in given.stdout
+    assert "best of 3" in (tmp_path / "r.html").read_text()
+
+
 def test_questions_that_are_never_solved_are_claimed() -> None:
     """A third impossible: the claim gives the share, and how probable it is that there are any."""
     solved = ([0] * 30 + [8] * 30 + [12] * 30, [16] * 90)
     sentences = {}
     for difficulty in ("beta", "inflated", ["beta", "inflated"], "averaged"):
         fit = bk.evaluate(bk.tally(solved), "pass@4", difficulty=difficulty, rng=1)
-        found = [one for one in claims(fit, None) if "never solved" in one]
+        found = [one for one in claims(Result.of(fit), None) if "never solved" in one]
         sentences[str(difficulty)] = found
     assert sentences["beta"] == []
     (alone,), (two,) = sentences["inflated"], sentences["['beta', 'inflated']"]

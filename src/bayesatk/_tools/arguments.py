@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from bayesatk._tools.messages import Argument, ArgumentError
+
 
 def real_number(name: str, value: object) -> float:
     """Return a number as a float, or refuse what is none.
@@ -12,7 +14,7 @@ def real_number(name: str, value: object) -> float:
     0.5
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        raise ValueError(f"{name} must be a number; got {value!r:.80}.")
+        raise ArgumentError(Argument(name), f" must be a number; got {value!r:.80}.")
     return float(value)
 
 
@@ -29,5 +31,5 @@ def whole_number(name: str, value: object, least: int = 1) -> int:
         or not isinstance(value, int | np.integer)
         or value < least
     ):
-        raise ValueError(f"{name} must be an integer >= {least}; got {value!r:.80}.")
+        raise ArgumentError(Argument(name), f" must be an integer >= {least}; got {value!r:.80}.")
     return int(value)

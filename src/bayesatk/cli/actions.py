@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from bayesatk._tools.installed import need_matplotlib
 from bayesatk.cli.options import Pooling, pairs, print_json, write
 from bayesatk.cli.terminal import (
     print_published_baseline,
@@ -89,6 +90,11 @@ def check_plan(files: list[str] | None, difficulty: list[str] | None, **_: Any) 
         pairs(difficulty, "--difficulty")
 
 
+def check_report(files: list[str] | None, **_: Any) -> None:
+    """Refuse a report that could not be drawn, before anything is computed."""
+    need_matplotlib("a report")
+
+
 def published_baseline(
     p: float | dict[int, int],
     questions: int | None,
@@ -140,6 +146,7 @@ def hold_against_sampler(
     """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
     from bayesatk.io.exports import as_json as tabulated
     from bayesatk.posterior.evaluate import evaluate as run
+    from bayesatk.results.result import Result
 
     show = terminal()
     fit = run(data, metric, pooling=pooling, difficulty=difficulty, success=success, rng=seed)
@@ -156,7 +163,7 @@ def hold_against_sampler(
         both["tables"] |= checked["tables"]
         print_json(both | {name: checked[name] for name in ("verdict", "family_error")})
     else:
-        print_verification(show, found, str(fit.attrs["metrics"]).split())
+        print_verification(show, found, [one.label for one in Result.of(fit).metrics])
     if found.verdict == "disagree":
         raise typer.Exit(DISAGREE)
 

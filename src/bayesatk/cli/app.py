@@ -11,6 +11,7 @@ from bayesatk.cli.actions import (
     chances,
     check_baseline,
     check_plan,
+    check_report,
     convert_logs,
     deliver,
     hold_against_sampler,
@@ -18,8 +19,10 @@ from bayesatk.cli.actions import (
     sampled,
 )
 from bayesatk.cli.options import (
+    DEFAULT_T,
     AsJson,
     Configurations,
+    ConfigurationsOfReport,
     Difficulty,
     Kind,
     Metrics,
@@ -213,7 +216,7 @@ def baseline(
     labels: Annotated[
         list[str] | None, typer.Option("--labels", help="Questions by labels: --labels 4=80.")
     ] = None,
-    configurations: Configurations = 10.0,
+    configurations: Configurations = DEFAULT_T,
     questions: Annotated[int | None, typer.Option("--n", "-n", help="Questions.")] = None,
     accuracy: Annotated[float | None, typer.Option(help="Accuracy of the best.")] = None,
     decimals: Annotated[
@@ -250,7 +253,7 @@ def baseline(
 
 
 @app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")
-@reads_data(endings=(".html", ".htm"))
+@reads_data(check=check_report, endings=(".html", ".htm"))
 def report(
     data: Any,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page, .html.")],
@@ -267,7 +270,7 @@ def report(
     guess: Annotated[
         float | None, typer.Option("--guess", "-p", help="Hold against random guessing, too.")
     ] = None,
-    configurations: Configurations = 10.0,
+    configurations: ConfigurationsOfReport = None,
     with_pymc: Annotated[
         bool, typer.Option("--verify", help="Verify by sampling with PyMC, too.")
     ] = False,
@@ -285,6 +288,13 @@ def report(
     console = terminal()
     if not quiet:
         console.print(data.card(), highlight=False, markup=False)
+    if guess is not None and configurations is None:
+        configurations = DEFAULT_T
+        console.print(
+            f"Random guessing: the best of t = {DEFAULT_T:g} guessers. If you tried another number "
+            "of configurations (prompts, seeds), say so with --t.",
+            highlight=False,
+        )
     chosen = metric or usual_metrics(data, success)
     progress = False if quiet else None
     fit = run(
@@ -296,7 +306,7 @@ def report(
         fit = hold(fit, rope=rope, rng=seed, progress=progress)
     with working("Drawing ...", quiet):
         if guess is not None:
-            fit = random_baseline(fit, guess, configurations, rng=seed)
+            fit = random_baseline(fit, guess, configurations or DEFAULT_T, rng=seed)
     found = None
     if with_pymc:
         shapes = families(difficulty)

@@ -3,7 +3,6 @@
 import inspect
 import json
 import os
-import re
 import sys
 import tempfile
 import warnings
@@ -15,6 +14,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+
+from bayesatk.cli.messages import as_options, options_of
 
 Pooling = Literal["partial", "none", "complete"]
 BAD_INPUT = 2
@@ -44,13 +45,19 @@ Output = Annotated[
     ),
 ]
 Rope = Annotated[float, typer.Option(help="Half-width of no difference.")]
+DEFAULT_T = 10.0
 Configurations = Annotated[
     float, typer.Option("--t", "-t", help="Configurations tried (prompts, seeds).")
+]
+ConfigurationsOfReport = Annotated[
+    float | None,
+    typer.Option("--t", "-t", help="Configurations tried, for --guess; default: 10."),
 ]
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Turn the library's own refusals into one line on standard error and exit code 2."""
+    offered = options_of(command)
 
     @wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
@@ -59,39 +66,10 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:  # whoever read the output has had enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except (ValueError, TypeError, OSError, ImportError) as error:
-            print(f"bayesatk: {_as_options(' '.join(str(error).split()))}", file=sys.stderr)
+            print(f"bayesatk: {as_options(error, offered)}", file=sys.stderr)
             raise typer.Exit(BAD_INPUT) from None
 
     return wrapped
-
-
-_REMEDIES = (
-    (re.compile(r"\bload\(\{.*?\}\)"), "NAME=FILE"),
-    (re.compile(r"\bcolumns=\{'(\w+)': \.\.\.\}"), r"--column \1=NAME"),
-    (re.compile(r"\bscores=\{[^}]*\}"), "--score OUTCOME=SCORE for every outcome"),
-    (re.compile(r"\banswers=True"), "--answers"),
-    (re.compile(r"\bformat=,"), "--format,"),
-    (
-        re.compile(
-            r"\b(scorer|missing|same_system|question_key|empty_output|filter|task|success)="
-            r"('[^']*')"
-        ),
-        lambda found: f"--{found[1].replace('_', '-')} {found[2]}",
-    ),
-)
-
-
-def _as_options(message: str) -> str:
-    """Write the remedies of a message as options of the command line.
-
-    Examples
-    --------
-    >>> _as_options("Choose: scorer='match'; or columns={'outcome': ...}.")
-    "Choose: --scorer 'match'; or --column outcome=NAME."
-    """
-    for pattern, option in _REMEDIES:
-        message = pattern.sub(option, message)
-    return message
 
 
 def read_options(
@@ -226,7 +204,7 @@ def _read(
 
     for name in without:
         del told[f"{name}s" if name in ("score", "column") else name]
-    only_shared = told.pop("shared", False)
+    only_shared, offered = told.pop("shared", False), options_of(read_options)
 
     def call(*more: Any) -> Any:
         with warnings.catch_warnings(record=True) as caught:
@@ -234,7 +212,7 @@ def _read(
             with _standard_input(source) as path:
                 data = (read or load)(path, *more, **told)
         for each in caught:
-            print(f"bayesatk: warning: {_as_options(str(each.message))}", file=sys.stderr)
+            print(f"bayesatk: warning: {as_options(each.message, offered)}", file=sys.stderr)
         return data.shared() if only_shared else data
 
     return call() if read is None else call

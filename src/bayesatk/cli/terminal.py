@@ -5,6 +5,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bayesatk._tools.words import probability_words
+
 _PIPE = 160
 TARGETS = {"questions": "these", "population": "like these", "": ""}
 
@@ -17,17 +19,18 @@ def terminal() -> Console:
 
 def print_result(console: Console, fit: Any) -> None:
     """Print one row per system, metric and target."""
-    from bayesatk.results.schema import notes
+    from bayesatk.results.result import Result
     from bayesatk.results.tables import table
 
-    frame = table(fit)
+    own = Result.of(fit)
+    frame = table(own)
     many = frame["system"].nunique() > 1
-    grid = _grid(f"Posterior (pooling={fit.attrs['pooling']}, {fit.attrs['method']})")
+    grid = _grid(f"Posterior (pooling={own.pooling}, {own.method})")
     if many:
         grid.add_column("system", overflow="fold")
     for heading in ("metric", "target"):
         grid.add_column(heading, no_wrap=True)
-    percent = f"{100 * fit.attrs['ci_prob']:g}% {str(fit.attrs['ci_kind']).upper()}"
+    percent = _percent(own)
     legends = _legends(frame, percent)
     for heading in ("estimate", "mean", "sd", percent, *legends):
         grid.add_column(heading, justify="right", no_wrap=True)
@@ -48,9 +51,9 @@ def print_result(console: Console, fit: Any) -> None:
     console.print(grid, markup=False)
     for heading, meaning in legends.items():
         console.print(f"{heading}: {meaning}", highlight=False, markup=False)
-    if "reach_probability" in fit["posterior"]:
-        _print_categories(console, fit, percent)
-    for note in notes(fit):
+    if "reach_probability" in own.posterior:
+        _print_categories(console, own, percent)
+    for note in own.notes:
         console.print(f"Note: {note}", highlight=False, markup=False)
 
 
@@ -95,6 +98,11 @@ def _print_categories(console: Console, fit: Any, percent: str) -> None:
 
 def _grid(title: str) -> Table:
     return Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def _percent(result: Any) -> str:
+    """Name the interval in the heading of its column."""
+    return f"{100 * result.ci_prob:g}% {result.ci_kind.upper()}"
 
 
 def _number(value: float) -> str:
@@ -145,8 +153,9 @@ def _quantity(row: Any) -> str:
 def print_baseline(console: Console, result: Any) -> None:
     """Print one row per system: accuracy, expected best guess, and what follows."""
     from bayesatk.guessing.baseline import baseline_table
+    from bayesatk.results.result import Result
 
-    attrs = result["random_baseline"].attrs
+    attrs = Result.of(result, "random_baseline").group("random_baseline").attrs
     grid = _grid(f"Against the best of {attrs['t']:g} random guessers")
     grid.add_column("system", overflow="fold")
     headings = "accuracy", "best guess", "p-value", "P(these)", "P(like)", "P(run)", "if selected"
@@ -158,9 +167,9 @@ def print_baseline(console: Console, result: Any) -> None:
             f"{row['observed_accuracy']:.3f}",
             f"{row['expected_best']:.3f}",
             f"{row['p_value']:.2g}",
-            f"{row['prob_exceeds_questions']:.3f}",
-            f"{row['prob_exceeds_population']:.3f}",
-            f"{row['prob_beats']:.3f}",
+            probability_words(row["prob_exceeds_questions"]),
+            probability_words(row["prob_exceeds_population"]),
+            probability_words(row["prob_beats"], row["prob_beats_error"]),
             f"{row['selected_mean']:.3f}",
         )
     console.print(grid, markup=False)
@@ -177,12 +186,14 @@ def print_baseline(console: Console, result: Any) -> None:
 def print_comparison(console: Console, result: Any) -> None:
     """Print a row per pair, metric and target, and the sentences."""
     from bayesatk.comparison.systems import comparison_table
+    from bayesatk.results.result import Result
 
-    frame = comparison_table(result)
+    own = Result.of(result, "comparison")
+    frame = comparison_table(own)
     if frame.empty:
         console.print("Nothing to compare: no two systems tried the same question.")
         return
-    percent = f"{100 * result.attrs['ci_prob']:g}% {str(result.attrs['ci_kind']).upper()}"
+    percent = _percent(own)
     grid = _grid("Differences between systems (the first minus the second)")
     grid.add_column("pair", overflow="fold")
     for heading in ("metric", "target"):
@@ -198,32 +209,31 @@ def print_comparison(console: Console, result: Any) -> None:
             f"{row['mean']:+.3f}",
             f"{row['sd']:.3f}",
             f"[{row['ci_lower']:+.3f}, {row['ci_upper']:+.3f}]",
-            ">0.999" if row["prob_greater"] >= 0.9995 else f"{row['prob_greater']:.3f}",
+            probability_words(row["prob_greater"], row["monte_carlo_error"]),
         )
     console.print(grid, markup=False)
     for sentence in frame.loc[frame["target"] == "population", "sentence"]:
         console.print(sentence, highlight=False, markup=False)
-    _print_tiers(console, result)
+    _print_tiers(console, own)
 
 
 def _print_tiers(console: Console, result: Any) -> None:
     """Print the tiers on questions like these, where there are more than two systems."""
-    from bayesatk.metrics.grid import parse
     from bayesatk.results.schema import metric_values
 
-    found = result["tiers"].to_dataset().sel(target="population")
+    found = result.group("tiers").sel(target="population")
     names = found["system"].values.tolist()
     if len(names) < 3:
         return
-    asked = result["constant_data"].sizes["question"]
-    ranked = int(result["tiers"].attrs["ranked_on"])
+    asked = result.trials.shape[1]
+    ranked = int(found.attrs["ranked_on"])
     if not ranked:
         console.print("No tiers: no question was tried by all systems.")
         return
     where = "questions like these"
     if ranked < asked:
         where += f", from the {ranked} of {asked} that all systems tried"
-    for metric in parse(str(result.attrs["metrics"])):
+    for metric in result.metrics:
         tier = metric_values(found, metric).values
         groups = [
             ", ".join(str(name) for name, own in zip(names, tier, strict=True) if own == level)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.comparison.contrasts import CONTRASTS, Drawn, Exact, Found, Settings, mirrored
@@ -19,7 +18,8 @@ from bayesatk.comparison.question_values import (
 )
 from bayesatk.core.contrasts import Known
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.results.schema import TARGETS, metric_grid, metric_values
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
 _DRAWS = 4000
@@ -46,21 +46,21 @@ class Contest:
 
     @classmethod
     def of(
-        cls, fit: xr.DataTree, part: Part, posteriors: Posteriors, rng: np.random.Generator
+        cls, fit: Result, part: Part, posteriors: Posteriors, rng: np.random.Generator
     ) -> "Contest":
         """Compare the systems of a part on its questions."""
-        grid, keys = metric_grid(fit), data_keys(fit, part)
+        grid, keys = fit.grid, data_keys(fit, part)
         alike = np.array([keys.index(own) for own in keys])
-        if joint(fit):
-            drawn = _stored_draws(fit, grid, part, 0), _stored_draws(fit, grid, part, 1)
+        if fit.joint:
+            drawn = _stored_draws(fit, part, 0), _stored_draws(fit, part, 1)
         else:
-            drawn = paired_draws(fit, grid, part, rng, posteriors)
-            whole = part.kept.all() and len(part.systems) == fit["posterior"].sizes["system"]
-            if whole and fit.attrs["method"] == "nuts":
-                drawn = _stored_draws(fit, grid, part, 0), drawn[1]
+            drawn = paired_draws(fit, part, rng, posteriors)
+            whole = part.kept.all() and len(part.systems) == len(fit.systems)
+            if whole and fit.sampled:
+                drawn = _stored_draws(fit, part, 0), drawn[1]
         drawn = replace(drawn[0], alike=alike), replace(drawn[1], alike=alike)
         exact: Exact | Drawn = drawn[0]
-        if fit.attrs["method"] != "nuts":
+        if not fit.sampled:
             exact = _exact_questions(grid, part, posteriors, drawn[0])
         return cls(grid, (exact, drawn[1]), drawn)
 
@@ -116,11 +116,6 @@ class Contest:
         return np.stack(by_target, axis=-1)
 
 
-def joint(fit: xr.DataTree) -> bool:
-    """Whether the draws of a result are joint between its systems: it was sampled crossed."""
-    return fit.attrs.get("model_form") == "crossed"
-
-
 def _exact_questions(grid: MetricGrid, part: Part, posteriors: Posteriors, drawn: Drawn) -> Exact:
     """Exact posteriors for these questions; `drawn` gives what has no distribution."""
     index = [cell for cell, metric in enumerate(grid) if not metric.family.on_answers]
@@ -138,17 +133,17 @@ def _exact_questions(grid: MetricGrid, part: Part, posteriors: Posteriors, drawn
     return Exact(known, moments[0], moments[1], drawn)
 
 
-def _stored_draws(fit: xr.DataTree, grid: MetricGrid, part: Part, target: int) -> Drawn:
+def _stored_draws(fit: Result, part: Part, target: int) -> Drawn:
     """Draws of the metrics that the result holds, paired between systems as they are."""
-    posterior = fit["posterior"].to_dataset().sel(target=TARGETS[target])
+    posterior = fit.posterior.sel(target=TARGETS[target])
     posterior = posterior.isel(system=part.systems)
     columns = []
-    for metric in grid:
+    for metric in fit.grid:
         chosen = metric_values(posterior, metric)
         columns.append(chosen.transpose("chain", "draw", "system").values)
     values = np.stack(columns, axis=2)
     flat = values.reshape(-1, *values.shape[2:])
-    return Drawn.of(flat, flat, _effective(values) if fit.attrs["method"] == "nuts" else len(flat))
+    return Drawn.of(flat, flat, _effective(values) if fit.sampled else len(flat))
 
 
 def _effective(values: Array) -> float:
@@ -160,19 +155,17 @@ def _effective(values: Array) -> float:
 
 
 def paired_draws(
-    fit: xr.DataTree,
-    grid: MetricGrid,
+    fit: Result,
     part: Part,
     rng: np.random.Generator,
     posteriors: Posteriors | None = None,
 ) -> tuple[Drawn, Drawn]:
     """Means over the questions, and over questions drawn anew for all systems at once."""
     questions = int(part.kept.sum())
-    stored = fit["posterior"].sizes["chain"] * fit["posterior"].sizes["draw"]
-    wanted = stored if fit.attrs["method"] == "nuts" else _DRAWS
+    wanted = fit.size if fit.sampled else _DRAWS
     size = int(min(wanted, max(_FEWEST, _FLOATS // questions)))
     effective = float(size)
-    if fit.attrs["method"] == "nuts":
-        effective = min(effective, _stored_draws(fit, grid, part, 0).effective)
+    if fit.sampled:
+        effective = min(effective, _stored_draws(fit, part, 0).effective)
     values = question_values(fit, part, posteriors or Posteriors(fit, rng), size, rng)
     return drawn_together(values, observed_rates(fit, part), size, effective, rng)

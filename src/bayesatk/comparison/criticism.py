@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.family_choice import family_row
 from bayesatk.results.predictive import replicated_counts
-from bayesatk.results.schema import check_result, stored_counts
+from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], Array]
@@ -50,7 +50,7 @@ def _kurtosis(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
     centred = rate - rate.mean(axis=-1, keepdims=True)
     second = (centred**2).mean(axis=-1)
     fourth = (centred**4).mean(axis=-1)
-    return np.asarray(np.where(second > 0, fourth / np.maximum(second, 1e-300) ** 2, 3.0))
+    return np.asarray(np.where(second > 0, fourth / np.maximum(second, 1e-150) ** 2, 3.0))
 
 
 _CHECKS = (
@@ -73,7 +73,9 @@ _CHECKS = (
 )  # fmt: skip
 
 
-def criticise(fit: xr.DataTree, *, alpha: float = 0.05, rng: RandomSource = None) -> pd.DataFrame:
+def criticise(
+    fit: xr.DataTree | Result, *, alpha: float = 0.05, rng: RandomSource = None
+) -> pd.DataFrame:
     """Check the shape of the difficulty distribution against the data.
 
     Counts of new questions are drawn from every posterior draw of the hyperparameters and held
@@ -117,18 +119,18 @@ def criticise(fit: xr.DataTree, *, alpha: float = 0.05, rng: RandomSource = None
     >>> bool(table.loc["never less rarely solved", "flagged"])
     True
     """
-    check_result(fit)
-    posterior = fit["posterior"].to_dataset()
+    own = Result.of(fit)
+    posterior = own.posterior
     if "mean_p" not in posterior or "category" in posterior["mean_p"].dims:
         raise ValueError(
             "fit must be of right and wrong with pooling partial or complete, which say how "
-            f"difficult questions are; got pooling={fit.attrs['pooling']!r}, form="
-            f"{fit.attrs.get('model_form', 'closed')!r}. Evaluate with pooling='partial'."
+            f"difficult questions are; got pooling={own.pooling!r}, form="
+            f"{own.form!r}. Evaluate with pooling='partial'."
         )
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
     generator, _ = resolve_rng(rng)
-    successes, trials = stored_counts(fit)
+    successes, trials = own.right_of_all()
     rows = []
     for system, (c, n) in enumerate(zip(successes, trials, strict=True)):
         ran = n > 0
@@ -136,7 +138,7 @@ def criticise(fit: xr.DataTree, *, alpha: float = 0.05, rng: RandomSource = None
         for check, replicates in zip(_CHECKS, drawn, strict=True):
             row = _row(check, float(check.statistic(c[ran], n[ran])), replicates, alpha)
             rows.append({"system": posterior["system"].values[system], **row})
-        families = family_row(fit, system, alpha / len(_CHECKS))
+        families = family_row(own, system, alpha / len(_CHECKS))
         if families is not None:
             rows.append({"system": posterior["system"].values[system], **families})
     return pd.DataFrame(rows)

@@ -9,13 +9,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import real_number
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.category_planning import category_design
 from bayesatk.core.planning import design
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import answer_moments, answer_posterior
 from bayesatk.priors import AnswerPrior
-from bayesatk.results.schema import check_result, stored_answers, stored_prior
+from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 _DRAWS = 60  # of the pilot's hyperparameters
@@ -69,10 +70,10 @@ def designs_of(
         if scores is not None:
             raise ValueError("scores must be left out for votes between answers.")
         return _votes(source, metric)
-    if isinstance(source, xr.DataTree):
+    if isinstance(source, xr.DataTree | Result):
         if scores is not None:
             raise ValueError("scores must be left out for a pilot, which has them.")
-        means, iccs, scores = _of_pilot(source)
+        means, iccs, scores = _of_pilot(Result.of(source))
     else:
         means, iccs = _stated(source, scores)
     systems = iccs.shape[1]
@@ -100,7 +101,10 @@ def _checked_scores(scores: object) -> list[float]:
 
 def _check_systems(systems: int) -> None:
     if systems > 2:
-        raise ValueError(f"source must be of one system or two; got {systems}. Select them.")
+        raise ArgumentError(
+            Argument("source"),
+            f" must be of one system or two; got {systems}. Plan for two at a time.",
+        )
 
 
 def _one(
@@ -111,20 +115,20 @@ def _one(
     return category_design(metric.category_credit, scores, mean, icc, trials)
 
 
-def _of_pilot(source: xr.DataTree) -> tuple[Array, Array, list[float] | None]:
+def _of_pilot(source: Result) -> tuple[Array, Array, list[float] | None]:
     """Means (draws, systems, categories or one), correlations, and the scores of categories."""
-    posterior = check_result(source)["posterior"].to_dataset()
+    posterior = source.posterior
     if "icc" not in posterior:
         raise ValueError(
             "source must be evaluated with pooling='partial', which says how difficult questions "
-            f"are; got pooling={source.attrs['pooling']!r}, form="
-            f"{source.attrs.get('model_form', 'closed')!r}. Evaluate the pilot with it."
+            f"are; got pooling={source.pooling!r}, form="
+            f"{source.form!r}. Evaluate the pilot with it."
         )
     on_categories = "category" in posterior["mean_p"].dims
     mean, icc = posterior["mean_p"], posterior["icc"]
     scores = None
     if on_categories:
-        scores = source["constant_data"].to_dataset()["category_score"].values.tolist()
+        scores = source.scores.tolist()
     else:
         mean = mean.expand_dims("category")
     flat_mean = _flat(mean.transpose("chain", "draw", "system", "category").values)
@@ -167,16 +171,16 @@ def _stated(source: Any, scores: Sequence[float] | None) -> tuple[Array, Array]:
 
 def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     """Designs of votes: elections among answers like the pilot's, simulated."""
-    if isinstance(source, xr.DataTree):
-        check_result(source)
-    if not isinstance(source, xr.DataTree) or "answer_count" not in source["observed_data"]:
+    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    answers = None if pilot is None else pilot.data.answers
+    if pilot is None or answers is None:
+        asked = source if pilot is None else " ".join(one.label for one in pilot.metrics)
         raise ValueError(
             f"source must be a pilot evaluated for {metric.label}, with pooling='none': the "
             "answers to a question have no distribution to state; got "
-            f"{source.attrs['metrics'] if isinstance(source, xr.DataTree) else source!r:.80}."
+            f"{asked!r:.80}."
         )
-    answers, prior = stored_answers(source), stored_prior(source, "answer_prior")
-    systems = source["constant_data"].sizes["system"]
+    prior, systems = pilot.answer_prior, len(pilot.systems)
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]
     silent = np.zeros_like(answers.unanswered)

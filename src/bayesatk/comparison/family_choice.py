@@ -3,35 +3,34 @@
 from dataclasses import replace
 
 import numpy as np
-import xarray as xr
 
 from bayesatk.core.intervals import measured_interval
 from bayesatk.core.states import States
-from bayesatk.metrics.grid import Metric, parse
+from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.posteriors import system_posterior
 from bayesatk.posterior.prior_effect import FAMILY_WORDS, family_shares
 from bayesatk.priors import FAMILIES, HyperPrior
-from bayesatk.results.schema import TARGETS, metric_values, stored_counts, stored_prior
-from bayesatk.results.tables import statistics_of
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 CHECK = "difficulty families"
 _MOVED = 1.0  # sds from which an answer changes
 _WHERE = {"questions": "these questions", "population": "questions like these"}
 
 
-def family_row(fit: xr.DataTree, system: int, alpha: float) -> dict[str, object] | None:
+def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
     """Return how probable the families of a fit are among all, as a row of `criticise`.
 
     They are flagged below `alpha`.
 
     None where families have no evidence: under complete pooling and improper priors.
     """
-    prior = stored_prior(fit)
+    prior = fit.prior
     if not isinstance(prior, HyperPrior) or not prior.proper:
         return None
-    states = States.of(*(counts[system] for counts in stored_counts(fit)))
-    asked = [one for one in parse(str(fit.attrs["metrics"])) if not one.family.on_answers]
+    states = States.of(*(counts[system] for counts in fit.right_of_all()))
+    asked = [one for one in fit.metrics if not one.family.on_answers]
     whole = replace(prior, families=FAMILIES)
     found = system_posterior("partial", states, asked, whole)
     shares = {name: share for name, (share, _, _) in found.families.items()}
@@ -49,11 +48,11 @@ def family_row(fit: xr.DataTree, system: int, alpha: float) -> dict[str, object]
     }  # fmt: skip
 
 
-def _change(fit: xr.DataTree, system: int, asked: list[Metric], found: SystemPosterior) -> str:
+def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterior) -> str:
     """Say which answer of a fit is furthest from that of all families averaged."""
     if not asked:
         return ""
-    statistics = statistics_of(fit).isel(system=system)
+    statistics = fit.statistics.isel(system=system)
     own = np.array(
         [
             [[float(metric_values(statistics, one).sel(target=target, statistic=name))
@@ -68,7 +67,7 @@ def _change(fit: xr.DataTree, system: int, asked: list[Metric], found: SystemPos
     known = found.distributions()[target][metric]
     if known is None:
         raise AssertionError("partial pooling of right and wrong has every distribution")
-    (low, high), _ = measured_interval(known, float(fit.attrs["ci_prob"]), "eti")
+    (low, high), _ = measured_interval(known, fit.ci_prob, "eti")
     mean, _, before, after = own[metric, target]
     return (
         f"Averaged over all, {asked[metric].label} of {_WHERE[TARGETS[target]]} would be "

@@ -13,11 +13,11 @@ from bayesatk.core import category_leave_one_out, leave_one_out
 from bayesatk.core.states import States
 from bayesatk.data.chances import success_probabilities
 from bayesatk.posterior.category_states import CategoryStates
-from bayesatk.priors import CategoryPrior, CrossedPrior, DirichletHyperPrior, HyperPrior, Prior
-from bayesatk.results.schema import check_result, stored_counts, stored_prior
+from bayesatk.priors import CrossedPrior, DirichletHyperPrior, HyperPrior, Prior
+from bayesatk.results.result import Result
 
 
-def exact_loo(fit: xr.DataTree) -> az.ELPDDataLOO:
+def exact_loo(fit: xr.DataTree | Result) -> az.ELPDDataLOO:
     """Exact leave-one-question-out expected log predictive density.
 
     The log probability of every question's count given all the other questions of the same system,
@@ -51,35 +51,35 @@ def exact_loo(fit: xr.DataTree) -> az.ELPDDataLOO:
     >>> round(exact_loo(fit).elpd, 6)  # 3 log(1/2)
     -2.079442
     """
-    check_result(fit)
-    return _loo(fit, _predictions(fit))
+    own = Result.of(fit)
+    return _loo(own, _predictions(own))
 
 
 _Predictions = list[tuple[NDArray[np.intp], leave_one_out.Predictive]]
 
 
-def _predictions(fit: xr.DataTree) -> _Predictions:
+def _predictions(fit: Result) -> _Predictions:
     """State of every question, and what the model predicts of the states, by system."""
-    if isinstance(stored_prior(fit), CategoryPrior):
+    if fit.on_categories:
         return _category_predictions(fit)
     return [(states.which, _predictive(states, fit)) for states in _states(fit)]
 
 
-def _category_predictions(fit: xr.DataTree) -> _Predictions:
-    prior = stored_prior(fit)
-    if "prior_count" in fit["constant_data"]:
+def _category_predictions(fit: Result) -> _Predictions:
+    prior = fit.prior
+    if fit.prior_counts is not None:
         raise ValueError(
             "the result must be of its own data alone to be compared; it has prior trials. "
             "Evaluate without prior_trials=, or count them as data."
         )
     found = []
-    for counts in fit["observed_data"].to_dataset()["count"].values:
+    for counts in fit.counts:
         states = CategoryStates.of(counts)
         pair = states.counts, states.repeats
         vector = prior.vector(counts.shape[1])
         if isinstance(prior, DirichletHyperPrior):
             predictive = category_leave_one_out.partial(*pair, vector, prior.icc)
-        elif fit.attrs["pooling"] == "complete":
+        elif fit.pooling == "complete":
             predictive = category_leave_one_out.complete(*pair, vector)
         else:
             predictive = category_leave_one_out.independent(*pair, vector)
@@ -87,8 +87,8 @@ def _category_predictions(fit: xr.DataTree) -> _Predictions:
     return found
 
 
-def _loo(fit: xr.DataTree, predictions: _Predictions) -> az.ELPDDataLOO:
-    trials = fit["constant_data"].to_dataset()["trials"]
+def _loo(fit: Result, predictions: _Predictions) -> az.ELPDDataLOO:
+    trials = fit.group("constant_data")["trials"]
     left_out = [found.left_out[which] for which, found in predictions]
     fitted = [found.fitted[which] for which, found in predictions]
     pointwise = xr.DataArray(
@@ -97,12 +97,11 @@ def _loo(fit: xr.DataTree, predictions: _Predictions) -> az.ELPDDataLOO:
         coords={name: trials[name] for name in ("system", "question")},
         name="elpd_i",
     )
-    draws = fit["posterior"].sizes
     return az.ELPDDataLOO(
         elpd=float(pointwise.sum()),
         se=float(np.sqrt(pointwise.size * pointwise.values.var())),
         p=float(np.sum(fitted) - pointwise.sum()),
-        n_samples=int(draws["chain"] * draws["draw"]),
+        n_samples=fit.size,
         n_data_points=pointwise.size,
         scale="log",
         warning=False,
@@ -112,12 +111,12 @@ def _loo(fit: xr.DataTree, predictions: _Predictions) -> az.ELPDDataLOO:
     )
 
 
-def _states(fit: xr.DataTree) -> list[States]:
+def _states(fit: Result) -> list[States]:
     """Distinct counts of every system."""
-    return [States.of(c, n) for c, n in zip(*stored_counts(fit), strict=True)]
+    return [States.of(c, n) for c, n in zip(*fit.right_of_all(), strict=True)]
 
 
-def _evidence(states: States, fit: xr.DataTree) -> float:
+def _evidence(states: States, fit: Result) -> float:
     """Log evidence alone, which costs less than predictions."""
     prior = _closed_prior(fit)
     if isinstance(prior, HyperPrior):
@@ -125,9 +124,9 @@ def _evidence(states: States, fit: xr.DataTree) -> float:
     return _predictive(states, fit).log_evidence
 
 
-def _closed_prior(fit: xr.DataTree) -> Prior:
+def _closed_prior(fit: Result) -> Prior:
     """Prior of a model whose evidence the closed form knows."""
-    prior = stored_prior(fit)
+    prior = fit.prior
     if isinstance(prior, CrossedPrior):
         raise ValueError(
             "fit must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
@@ -137,16 +136,16 @@ def _closed_prior(fit: xr.DataTree) -> Prior:
     return found
 
 
-def _predictive(states: States, fit: xr.DataTree) -> leave_one_out.Predictive:
+def _predictive(states: States, fit: Result) -> leave_one_out.Predictive:
     prior = _closed_prior(fit)
     if isinstance(prior, HyperPrior):
         return leave_one_out.partial(states, prior)
-    if fit.attrs["pooling"] == "complete":
+    if fit.pooling == "complete":
         return leave_one_out.complete(states, prior)
     return leave_one_out.independent(states, prior)
 
 
-def log_evidence(fit: xr.DataTree) -> xr.DataArray:
+def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     """Exact log marginal likelihood of every system's trials, in their given order.
 
     Parameters
@@ -166,16 +165,16 @@ def log_evidence(fit: xr.DataTree) -> xr.DataArray:
     >>> round(float(np.exp(log_evidence(fit)[0])), 6)  # B(3, 2) = 1/12
     0.083333
     """
-    check_result(fit)
-    if isinstance(stored_prior(fit), CategoryPrior):
-        values = [found.log_evidence for _, found in _predictions(fit)]
+    own = Result.of(fit)
+    if own.on_categories:
+        values = [found.log_evidence for _, found in _predictions(own)]
     else:
-        values = [_evidence(states, fit) for states in _states(fit)]
-    systems = fit["constant_data"].to_dataset()["system"]
+        values = [_evidence(states, own) for states in _states(own)]
+    systems = own.group("constant_data")["system"]
     return xr.DataArray(values, dims="system", coords={"system": systems}, name="log_evidence")
 
 
-def compare_models(fits: Mapping[str, xr.DataTree]) -> pd.DataFrame:
+def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
     """Hold models of the same data against each other, by exact evidence and leave-one-out.
 
     Parameters
@@ -213,9 +212,10 @@ def compare_models(fits: Mapping[str, xr.DataTree]) -> pd.DataFrame:
     """
     if len(fits) < 2:
         raise ValueError(f"fits must hold at least two results; got {list(fits)}.")
-    _check_same_data(fits)
-    predictions = {name: _predictions(check_result(fit)) for name, fit in fits.items()}
-    loo = {name: _loo(fit, predictions[name]) for name, fit in fits.items()}
+    read = {name: Result.of(fit) for name, fit in fits.items()}
+    _check_same_data(read)
+    predictions = {name: _predictions(fit) for name, fit in read.items()}
+    loo = {name: _loo(fit, predictions[name]) for name, fit in read.items()}
     evidence = {
         name: sum(found.log_evidence for _, found in each) for name, each in predictions.items()
     }
@@ -247,12 +247,12 @@ def _probabilities(evidence: Mapping[str, float]) -> dict[str, float]:
         return {name: float(np.exp(value - total)) for name, value in evidence.items()}
 
 
-def _check_same_data(fits: Mapping[str, xr.DataTree]) -> None:
+def _check_same_data(fits: Mapping[str, Result]) -> None:
     first, *others = fits
-    observed = "successes" if "successes" in fits[first]["observed_data"] else "count"
+    observed = "successes" if "successes" in fits[first].group("observed_data") else "count"
     for name in others:
         for group, variable in (("observed_data", observed), ("constant_data", "trials")):
-            one, other = (fits[each][group].to_dataset().get(variable) for each in (first, name))
+            one, other = (fits[each].group(group).get(variable) for each in (first, name))
             if one is None or other is None or not one.equals(other):
                 raise ValueError(
                     f"fits must be results of the same data; {first!r} and {name!r} differ in "
@@ -260,7 +260,7 @@ def _check_same_data(fits: Mapping[str, xr.DataTree]) -> None:
                 )
 
 
-def log_bayes_factor_chance(fit: xr.DataTree, p: object) -> xr.DataArray:
+def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArray:
     """Log Bayes factor of a model against the point null that a system guesses.
 
     Parameters
@@ -283,14 +283,15 @@ def log_bayes_factor_chance(fit: xr.DataTree, p: object) -> xr.DataArray:
     >>> round(float(np.exp(log_bayes_factor_chance(fit, 0.5)[0])), 6)  # (1/12) / (1/8)
     0.666667
     """
-    evidence = log_evidence(fit)
-    successes, trials = stored_counts(fit)
+    own = Result.of(fit)
+    evidence = log_evidence(own)
+    successes, trials = own.right_of_all()
     chance = success_probabilities(trials.shape[1], p)
     null = [leave_one_out.certain(c, n - c, chance) for c, n in zip(successes, trials, strict=True)]
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
 
 
-def log_bayes_factor_equal(fit: xr.DataTree) -> xr.DataArray:
+def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     """Log Bayes factor of two systems with probabilities of their own against identical systems.
 
     Identical systems answer every question with the same success probability, so their counts add
@@ -315,8 +316,9 @@ def log_bayes_factor_equal(fit: xr.DataTree) -> xr.DataArray:
     >>> round(float(np.exp(factor)), 6)  # (1/5)^2 / B(5, 5)
     25.2
     """
-    evidence = log_evidence(fit)
-    successes, trials = stored_counts(fit)
+    own = Result.of(fit)
+    evidence = log_evidence(own)
+    successes, trials = own.right_of_all()
     size = len(successes)
     if size < 2:
         raise ValueError("fit must hold at least two systems; got one.")
@@ -325,7 +327,7 @@ def log_bayes_factor_equal(fit: xr.DataTree) -> xr.DataArray:
         for j in range(i):
             merged = States.of(successes[i] + successes[j], trials[i] + trials[j])
             separate = float(evidence[i] + evidence[j])
-            table[i, j] = table[j, i] = separate - _evidence(merged, fit)
+            table[i, j] = table[j, i] = separate - _evidence(merged, own)
     systems = evidence["system"].values
     return xr.DataArray(
         table,

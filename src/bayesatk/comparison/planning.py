@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.designs import Learning, designs_of
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.schema import TARGETS
@@ -134,9 +135,9 @@ def plan(
     """
     (chosen, *others) = parse(metric)
     if others:
-        raise ValueError(
-            f"metric must be one metric at one k; got {metric!r}. Plan for the one that matters "
-            "most."
+        raise ArgumentError(
+            Argument("metric"),
+            f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
         )
     if target not in TARGETS:
         raise ValueError(f"target must be 'questions' or 'population'; got {target!r}.")
@@ -144,7 +145,8 @@ def plan(
     goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
     _check_goal(goal, systems)
     if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
-        raise ValueError(f"trials must be a sequence of integers; got {trials!r}. Try [1, 4, 16].")
+        rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
+        raise ArgumentError(Argument("trials"), rule)
     rows = []
     for n in [whole_number("trials", one) for one in trials]:
         designs = expected(n)
@@ -165,23 +167,27 @@ def plan(
 
 def _check_goal(goal: _Goal, systems: int) -> None:
     if (goal.width is None) == (goal.prob_correct is None):
-        raise ValueError("give exactly one goal: width= or prob_correct=.")
+        raise ArgumentError(
+            "the plan must have exactly one goal, ", Argument("width", 0.1), " or ",
+            Argument("prob_correct", 0.9), f"; got {'none' if goal.width is None else 'both'}.",
+        )  # fmt: skip
     if goal.width is not None and not goal.width > 0:
-        raise ValueError(f"width must be > 0; got {goal.width}.")
+        raise ArgumentError(Argument("width"), f" must be > 0; got {goal.width}. Try 0.1.")
     if goal.prob_correct is not None:
         if systems < 2:
-            raise ValueError(
-                "prob_correct needs two systems, {name: (mean, icc), other: (mean, icc)} or a "
-                "pilot of two; got one."
-            )
+            raise ArgumentError(
+                Argument("prob_correct"), " needs two systems, ",
+                Argument("source", {"a": (0.6, 0.3), "b": (0.65, 0.3)}),
+                " or a pilot of two; got one.",
+            )  # fmt: skip
         if not 0.5 < goal.prob_correct < 1.0:
-            raise ValueError(
-                f"prob_correct must lie strictly between 0.5 and 1; got {goal.prob_correct}."
-            )
+            rule = f" must lie strictly between 0.5 and 1; got {goal.prob_correct}. Try 0.9."
+            raise ArgumentError(Argument("prob_correct"), rule)
     if not 0.0 <= goal.correlation < 1.0 or (goal.correlation > 0.0 and systems < 2):
-        raise ValueError(
-            "correlation must lie in [0, 1), and needs two systems to be between; got "
-            f"{goal.correlation} for {systems}."
+        raise ArgumentError(
+            Argument("correlation"),
+            " must lie in [0, 1), and be 0 for one system; got "
+            f"{goal.correlation} for {systems} system{'s' * (systems > 1)}.",
         )
     if not 0.0 < goal.ci_prob < 1.0:
         raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {goal.ci_prob}.")

@@ -3,33 +3,21 @@
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bayesatk._tools.progress import track
 from bayesatk.core.contrasts import LEVELS, Known
-from bayesatk.core.states import States
-from bayesatk.data.answers import Answers
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.posterior.analysis import sampled_fallback
 from bayesatk.posterior.answers import answer_draws
-from bayesatk.posterior.categories import category_posterior
-from bayesatk.posterior.category_states import CategoryStates, Judged
 from bayesatk.posterior.draws import correlated_normals
+from bayesatk.posterior.of_result import posterior_of
 from bayesatk.posterior.posterior import Draws, SystemPosterior
-from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.priors import CategoryPrior
-from bayesatk.results.schema import (
-    TARGETS,
-    metric_grid,
-    metric_values,
-    stored_answers,
-    stored_counts,
-    stored_prior,
-)
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
 _FEW = 200  # draws of every question's p, for what draws of means need not: spreads, covariances
@@ -44,9 +32,9 @@ class Part:
     kept: NDArray[np.bool_]
 
     @classmethod
-    def whole(cls, fit: xr.DataTree) -> "Part":
+    def whole(cls, fit: Result) -> "Part":
         """All systems, on all questions."""
-        systems, questions = fit["constant_data"].to_dataset()["trials"].shape
+        systems, questions = fit.trials.shape
         return cls(list(range(systems)), np.ones(questions, bool))
 
 
@@ -83,20 +71,16 @@ class Values:
         return cls(questions, population, flat @ flat.T / flat.shape[1], spread)
 
 
-def on_categories(fit: xr.DataTree) -> bool:
-    """Whether a result is of scored categories."""
-    return isinstance(stored_prior(fit), CategoryPrior)
-
-
-def data_keys(fit: xr.DataTree, part: Part) -> list[bytes]:
+def data_keys(fit: Result, part: Part) -> list[bytes]:
     """Return all that a system's posterior depends on, equal for systems with the same data."""
-    observed, constant = (fit[name].to_dataset() for name in ("observed_data", "constant_data"))
-    arrays = [constant["trials"].values]
-    arrays += [observed[name].values for name in ("successes", "count") if name in observed]
-    arrays += [constant["prior_count"].values] if "prior_count" in constant else []
+    arrays: list[NDArray[Any]] = [
+        fit.trials,
+        fit.counts if fit.on_categories else fit.right_of_all()[0],
+    ]
+    arrays += [] if fit.prior_counts is None else [fit.prior_counts]
     keys = [b"".join(each[one][part.kept].tobytes() for each in arrays) for one in part.systems]
-    if any(metric.family.on_answers for metric in metric_grid(fit)):
-        answers = stored_answers(fit).on_questions(part.kept)
+    if fit.voted and fit.data.answers is not None:
+        answers = fit.data.answers.on_questions(part.kept)
         for row, system in enumerate(part.systems):
             own = answers.system == system
             columns = np.stack([answers.question, answers.correct, answers.count])[:, own]
@@ -109,14 +93,14 @@ class Posteriors:
     """Closed-form posteriors of the systems of a result on some questions, each worked out once."""
 
     def __init__(
-        self, fit: xr.DataTree, rng: np.random.Generator, progress: bool | None = False
+        self, fit: Result, rng: np.random.Generator, progress: bool | None = False
     ) -> None:
         self.progress = progress
         self._fit, self._seed = fit, int(rng.integers(2**63))
         self._found: dict[bytes, SystemPosterior] = {}
         self._known: dict[bytes, tuple[list[Known | None], list[Known | None]]] = {}
         self._few: dict[bytes, Draws] = {}
-        grid = list(metric_grid(fit))
+        grid = list(fit.grid)
         self.marks = [cell for cell, metric in enumerate(grid) if not metric.family.on_answers]
         self.metrics = [grid[cell] for cell in self.marks] or list(parse("pass@1"))
 
@@ -127,7 +111,7 @@ class Posteriors:
         """Return the posterior of the metrics of marks, or of scores."""
         key = self._key(system, kept)
         if key not in self._found:
-            self._found[key] = self._posterior(system, kept)
+            self._found[key] = posterior_of(self._fit, system, self.metrics, kept)
         return self._found[key]
 
     def known(
@@ -157,50 +141,33 @@ class Posteriors:
             raise AssertionError("draws of p were asked for")
         return found.metrics, found.p
 
-    def _posterior(self, system: int, kept: NDArray[np.bool_]) -> SystemPosterior:
-        fit, prior, pooling = self._fit, stored_prior(self._fit), self._fit.attrs["pooling"]
-        if not on_categories(fit):
-            c, n = (counts[system, kept] for counts in stored_counts(fit))
-            return system_posterior(pooling, States.of(c, n), self.metrics, prior)
-        constant = fit["constant_data"].to_dataset()
-        scores = constant["category_score"].values
-        judged = [Judged(one.category_credit, scores) for one in self.metrics]
-        counts = fit["observed_data"].to_dataset()["count"].values[system, kept]
-        before = None
-        if "prior_count" in constant:
-            before = constant["prior_count"].values[system, kept]
-        states = CategoryStates.of(counts, before)
-        return category_posterior(pooling, states, judged, prior, sampled_fallback)[0]
-
 
 def question_values(
-    fit: xr.DataTree, part: Part, posteriors: Posteriors, size: int, rng: np.random.Generator
+    fit: Result, part: Part, posteriors: Posteriors, size: int, rng: np.random.Generator
 ) -> Iterator[Values]:
     """Yield draws of metrics, one system after another.
 
     They are independent between systems, and joint between metrics of marks or of scores.
     """
-    voted = [one for one in metric_grid(fit) if one.family.on_answers]
     for system in track(part.systems, "Comparing", progress=posteriors.progress):
-        if fit.attrs["method"] != "nuts":
-            yield _closed_form(fit, part, posteriors, system, voted, size, rng)
-        elif voted or not _has_p(fit):
+        if not fit.sampled:
+            yield _closed_form(fit, part, posteriors, system, size, rng)
+        elif fit.voted or not _has_p(fit):
             yield _stored_means(fit, part, system, size, rng)
         else:
             yield _sampled_values(fit, part, system, size, rng)
 
 
 def _closed_form(
-    fit: xr.DataTree,
+    fit: Result,
     part: Part,
     posteriors: Posteriors,
     system: int,
-    voted: list[Metric],
     size: int,
     rng: np.random.Generator,
 ) -> Values:
     """Draws with the marginal distributions that are known, and the joint one of a few draws."""
-    posterior, grid = posteriors.of(system, part.kept), list(metric_grid(fit))
+    posterior, grid = posteriors.of(system, part.kept), list(fit.grid)
     drawn, p = posteriors.few(system, part.kept)
     means = np.empty((2, size, len(grid)))
     values: list[Array] = [np.empty(0)] * len(grid)
@@ -213,8 +180,8 @@ def _closed_form(
             means[0, :, cell] = _quantiles_like(known[0][i], order[:, i])
             means[1, :, cell] = _quantiles_like(known[1][i], drawn[:, i, 1], size)
             values[cell] = _latent(fit, grid[cell], p[:_COVARIANCE])
-    if voted:
-        votes = _votes(fit, part, system, voted, size, rng)
+    if fit.voted:
+        votes = _votes(fit, part, system, size, rng)
         for cell, metric in enumerate(grid):
             if metric.family.on_answers:
                 values[cell] = own = votes[metric.label]
@@ -252,28 +219,23 @@ def _bootstrap(values: Array, rng: np.random.Generator) -> Array:
     return np.asarray(np.einsum("dq,dq->d", weight, values) / weight.sum(axis=1))
 
 
-def _latent(fit: xr.DataTree, metric: Metric, p: Array) -> Array:
+def _latent(fit: Result, metric: Metric, p: Array) -> Array:
     """Values of a metric at success, or category, probabilities."""
-    if not on_categories(fit):
-        return metric.latent(p)
-    scores = fit["constant_data"].to_dataset()["category_score"].values
-    return metric.category_credit.latent(p, scores)
+    return metric.category_credit.latent(p, fit.scores) if fit.on_categories else metric.latent(p)
 
 
-def _rate(fit: xr.DataTree, p: Array) -> Array:
+def _rate(fit: Result, p: Array) -> Array:
     """Success probabilities, or mean scores."""
-    if not on_categories(fit):
-        return p
-    return np.asarray(p @ fit["constant_data"].to_dataset()["category_score"].values)
+    return np.asarray(p @ fit.scores) if fit.on_categories else p
 
 
-def _has_p(fit: xr.DataTree) -> bool:
+def _has_p(fit: Result) -> bool:
     """Whether draws of p are stored, or can be drawn given hyperparameters that are."""
-    return bool({"p", "mean_p"} & set(fit["posterior"].data_vars))
+    return bool({"p", "mean_p"} & set(fit.posterior.data_vars))
 
 
 def _stored_means(
-    fit: xr.DataTree, part: Part, system: int, size: int, rng: np.random.Generator
+    fit: Result, part: Part, system: int, size: int, rng: np.random.Generator
 ) -> Values:
     """Draws of means over all questions, all that some sampled results hold."""
     if not part.kept.all():
@@ -281,74 +243,67 @@ def _stored_means(
             "a sampled result without draws of every question's p can be compared only where all "
             "systems tried all questions. Sample it again with keep=['p'], or evaluate it."
         )
-    stored = _stored(fit, system, metric_grid(fit))
+    stored = _stored(fit, system, fit.grid)
     chosen = rng.permutation(stored.shape[1])[:size]
     questions, population = stored[:, chosen]
     return Values(questions, population, np.zeros(2 * questions.shape[1:]), None)
 
 
-def _stored(fit: xr.DataTree, system: int, metrics: Iterable[Metric]) -> Array:
+def _stored(fit: Result, system: int, metrics: Iterable[Metric]) -> Array:
     """Return stored draws of means (target, draws, metrics)."""
-    own = fit["posterior"].to_dataset().isel(system=system).sel(target=list(TARGETS))
+    own = fit.posterior.isel(system=system).sel(target=list(TARGETS))
     columns = [metric_values(own, one).transpose("target", "chain", "draw") for one in metrics]
     return np.stack([each.values.reshape(len(TARGETS), -1) for each in columns], axis=-1)
 
 
 def _sampled_values(
-    fit: xr.DataTree, part: Part, system: int, size: int, rng: np.random.Generator
+    fit: Result, part: Part, system: int, size: int, rng: np.random.Generator
 ) -> Values:
     """Draws from sampled p."""
-    p, grid = _sampled_p(fit, system, rng), metric_grid(fit)
+    p, grid = _sampled_p(fit, system, rng), fit.grid
     chosen = rng.permutation(len(p))[:size]
     p = p[chosen][:, part.kept]
     values = [_latent(fit, one, p) for one in grid]
     population = _stored(fit, system, grid)[1, chosen]
-    if fit.attrs["pooling"] == "none":
+    if fit.pooling == "none":
         population = np.stack([_bootstrap(own, rng) for own in values], axis=-1)
     questions = np.stack([own.mean(axis=1) for own in values], axis=-1)
     return Values.of(questions, population, values, _rate(fit, p))
 
 
-def observed_rates(fit: xr.DataTree, part: Part) -> Array:
+def observed_rates(fit: Result, part: Part) -> Array:
     """Return success rates, or mean scores, (systems, questions)."""
-    if on_categories(fit):
-        counts = fit["observed_data"].to_dataset()["count"].values[part.systems][:, part.kept]
-        scores = fit["constant_data"].to_dataset()["category_score"].values
-        return np.asarray(counts @ scores / counts.sum(axis=2))
-    successes, trials = (each[part.systems][:, part.kept] for each in stored_counts(fit))
+    if fit.on_categories:
+        counts = fit.counts[part.systems][:, part.kept]
+        return np.asarray(counts @ fit.scores / counts.sum(axis=2))
+    successes, trials = (each[part.systems][:, part.kept] for each in fit.right_of_all())
     return np.asarray(successes / trials)
 
 
-def _sampled_p(fit: xr.DataTree, system: int, rng: np.random.Generator) -> Array:
+def _sampled_p(fit: Result, system: int, rng: np.random.Generator) -> Array:
     """All draws of p: as stored, or from the conditional given the sampled hyperparameters."""
     # PyMC, which a sampled result has needed anyway, takes seconds to import.
     from bayesatk.models.category_draws import category_p
     from bayesatk.models.parts import success_p
 
-    own = fit["posterior"].to_dataset().isel(system=system)
+    own = fit.posterior.isel(system=system)
     if "p" in own:
         p = own["p"].transpose("chain", "draw", "question", ...).values
         return np.asarray(p.reshape(-1, *p.shape[2:]))
-    if on_categories(fit):
-        counts = fit["observed_data"].to_dataset()["count"].values[system].astype(float)
-        constant = fit["constant_data"].to_dataset()
-        if "prior_count" in constant:
-            counts = counts + constant["prior_count"].values[system]
-        return category_p(own, counts, rng)
-    successes, trials = (counts[system] for counts in stored_counts(fit))
+    if fit.on_categories:
+        before = 0.0 if fit.prior_counts is None else fit.prior_counts[system]
+        return category_p(own, fit.counts[system] + before, rng)
+    successes, trials = (counts[system] for counts in fit.right_of_all())
     return success_p(own, successes, trials, rng)
 
 
 def _votes(
-    fit: xr.DataTree,
-    part: Part,
-    system: int,
-    voted: list[Metric],
-    size: int,
-    rng: np.random.Generator,
+    fit: Result, part: Part, system: int, size: int, rng: np.random.Generator
 ) -> dict[str, Array]:
     """Draws of plurality votes by metric, (draws, questions)."""
-    answers: Answers = stored_answers(fit).on_questions(part.kept)
-    ks = [one.k for one in voted]
-    draws = answer_draws(answers.of(system), ks, stored_prior(fit, "answer_prior"), size, rng)
-    return {one.label: draws[:, :, i] for i, one in enumerate(voted)}
+    answers = fit.data.answers
+    if answers is None:
+        raise AssertionError("a result of votes has answers")
+    ballots = answers.on_questions(part.kept).of(system)
+    draws = answer_draws(ballots, [one.k for one in fit.voted], fit.answer_prior, size, rng)
+    return {one.label: draws[:, :, i] for i, one in enumerate(fit.voted)}

@@ -10,7 +10,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.results.schema import TARGETS, check_result, metric_values
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
 
@@ -53,7 +54,7 @@ class StoppingRule:
         if self.target not in TARGETS:
             raise ValueError(f"target must be 'questions' or 'population'; got {self.target!r}.")
 
-    def decide(self, compared: xr.DataTree) -> pd.DataFrame:
+    def decide(self, compared: xr.DataTree | Result) -> pd.DataFrame:
         """Apply the rule to a comparison: one row per pair.
 
         A system is called ahead on questions like these only if it is also the likelier to be
@@ -71,13 +72,13 @@ class StoppingRule:
             ``system``, ``other``, ``stop``, and ``reason``: who is ahead, "precise
             enough" or "go on".
         """
-        check_result(compared, "comparison")
-        if one_metric(self.metric) not in parse(str(compared.attrs["metrics"])):
+        read = Result.of(compared, "comparison")
+        if one_metric(self.metric) not in read.metrics:
             raise ValueError(
                 f"compared must have {self.metric}, which the rule is about; it has "
-                f"{compared.attrs['metrics']}. Evaluate it."
+                f"{' '.join(one.label for one in read.metrics)}. Evaluate it."
             )
-        values = metric_values(compared["comparison"].to_dataset(), one_metric(self.metric))
+        values = metric_values(read.group("comparison"), one_metric(self.metric))
         systems = values["system"].values.tolist()
         rows = []
         for first, second in combinations(systems, 2):

@@ -9,13 +9,15 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.progress import track
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.comparison.contest import Contest, joint
+from bayesatk._tools.words import probability_words
+from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.question_values import Part, Posteriors, data_keys
-from bayesatk.metrics.grid import parse
-from bayesatk.results.schema import TARGETS, check_result, metric_grid, metric_values
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
 
@@ -34,7 +36,7 @@ class Findings:
 
 
 def compare(
-    fit: xr.DataTree,
+    fit: xr.DataTree | Result,
     *,
     rope: float = 0.0,
     alpha: float = 0.05,
@@ -114,40 +116,44 @@ def compare(
     >>> float(exact.sel(contrast="prob_greater")) > 0.999
     True
     """
-    check_result(fit)
+    own = Result.of(fit)
     if not rope >= 0.0:
-        raise ValueError(f"rope must be 0 or more (the half-width of no difference); got {rope}.")
+        rule = f" must be 0 or more (the half-width of no difference); got {rope}."
+        raise ArgumentError(Argument("rope"), rule)
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
     generator, seed = resolve_rng(rng)
-    settings = Settings(float(fit.attrs["ci_prob"]), fit.attrs["ci_kind"], float(rope))
-    trials = fit["constant_data"].to_dataset()["trials"].transpose("system", "question").values
+    settings = Settings(own.ci_prob, own.ci_kind, float(rope))
+    trials = own.trials
     if len(trials) < 2:
-        raise ValueError("fit must hold at least two systems to compare; got one.")
+        raise ArgumentError(
+            Argument("fit"), " must hold at least two systems to compare; got one. Name them: ",
+            Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
+        )  # fmt: skip
     tried = trials > 0
     # In an order that their names and columns have no part in; the caller's comes back last.
-    keys = data_keys(fit, Part.whole(fit))
+    keys = data_keys(own, Part.whole(own))
     order = sorted(range(len(keys)), key=keys.__getitem__)
     with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
-        if joint(fit) or tried.all():
+        if own.joint or tried.all():
             shared = np.full((len(trials), len(trials)), trials.shape[1])
             part = Part(order, np.ones(trials.shape[1], bool))
-            whole = Contest.of(fit, part, Posteriors(fit, generator, progress), generator)
+            whole = Contest.of(own, part, Posteriors(own, generator, progress), generator)
             found = Findings(whole.table(settings), whole.ranks(), whole.tiers(alpha))
         else:
             shared = tried.astype(int) @ tried.astype(int).T
-            found = _by_pairs(fit, tried, order, settings, alpha, generator, progress)
-    ranked = trials.shape[1] if joint(fit) else int(tried.all(axis=0).sum())
+            found = _by_pairs(own, tried, order, settings, alpha, generator, progress)
+    ranked = trials.shape[1] if own.joint else int(tried.all(axis=0).sum())
     attrs = {"rope": float(rope), "seed": seed, "ranked_on": ranked}
-    result = fit.copy()
+    result = own.tree.copy()
     found = found.reordered(np.argsort(order))
-    for name, group in _groups(fit, found, shared, {**attrs, "alpha": alpha}).items():
+    for name, group in _groups(own, found, shared, {**attrs, "alpha": alpha}).items():
         result[name] = xr.DataTree(group)
     return result
 
 
 def _by_pairs(
-    fit: xr.DataTree,
+    fit: Result,
     tried: NDArray[np.bool_],
     order: list[int],
     settings: Settings,
@@ -156,7 +162,7 @@ def _by_pairs(
     progress: bool | None,
 ) -> Findings:
     """Compare every pair on its own questions, and rank on those of all; in the order given."""
-    size, cells = len(tried), len(list(metric_grid(fit)))
+    size, cells = len(tried), len(fit.grid)
     posteriors, seed = Posteriors(fit, rng, progress), int(rng.integers(2**63))
     table = np.full((size, size, cells, len(TARGETS), len(CONTRASTS)), np.nan)
     pairs = list(combinations(range(size), 2))
@@ -177,13 +183,13 @@ def _by_pairs(
 
 
 def _groups(
-    fit: xr.DataTree,
+    fit: Result,
     found: Findings,
     shared: NDArray[np.int64],
     attrs: dict[str, object],
 ) -> dict[str, xr.Dataset]:
     """Return the groups ``comparison``, ``ranks`` and ``tiers``."""
-    grid, systems = metric_grid(fit), fit["posterior"].to_dataset()["system"].values
+    grid, systems = fit.grid, fit.posterior["system"].values
     coords = {**grid.coords, "system": systems, "target": list(TARGETS)}
     pairs = {"other": systems, "contrast": list(CONTRASTS)}
     compared = xr.Dataset(
@@ -203,7 +209,7 @@ def _groups(
     }
 
 
-def comparison_table(result: xr.DataTree) -> pd.DataFrame:
+def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate a comparison: one row per pair (the better first), metric and target.
 
     Parameters
@@ -218,14 +224,14 @@ def comparison_table(result: xr.DataTree) -> pd.DataFrame:
         sure, by how much, and whether more questions or more trials would help. ``questions`` is
         the number that both tried; pairs that share none have no row.
     """
-    check_result(result, "comparison")
-    dataset = result["comparison"].to_dataset()
+    read = Result.of(result, "comparison")
+    dataset = read.group("comparison")
     systems = dataset["system"].values.tolist()
     shared = dataset["shared_questions"].values
     rows: list[dict[str, object]] = []
-    ci_prob, asked = float(result.attrs["ci_prob"]), result["constant_data"].sizes["question"]
+    asked = read.trials.shape[1]
     dims = ("system", "other", "target", "contrast")
-    for metric in parse(str(result.attrs["metrics"])):
+    for metric in read.metrics:
         values = metric_values(dataset, metric).transpose(*dims).values
         for i, j in combinations(range(len(systems)), 2):
             if not shared[i, j]:
@@ -241,7 +247,7 @@ def comparison_table(result: xr.DataTree) -> pd.DataFrame:
             where = f" On the {shared[i, j]} of {asked} {many} that both tried." if partly else ""
             for target, own in zip(TARGETS, pair, strict=True):
                 row = {**names, "target": target, **own}
-                sentence = _sentence(row, pair[0]["prob_greater"] > 0.5, ci_prob)
+                sentence = _sentence(row, pair[0]["prob_greater"] > 0.5, read.ci_prob)
                 if target == "population" and own["sd"] > 0:
                     sentence += _remedy(float(min(1.0, (pair[0]["sd"] / own["sd"]) ** 2)))
                 rows.append({**row, "questions": int(shared[i, j]), "sentence": sentence + where})
@@ -263,16 +269,20 @@ _WHERE = {"questions": "on these questions", "population": "on questions like th
 
 def _sentence(row: dict[str, Any], leads: bool, ci_prob: float) -> str:
     """Say who is ahead, by how much and how surely; nobody who does not lead on these questions."""
-    sure = row["prob_greater"]
+    sure, error = row["prob_greater"], row["monte_carlo_error"]
     verdict = (
         "cannot be separated from" if sure < 0.9 or not leads else
         "is ahead of" if sure >= 0.975 else "is probably ahead of"
     )  # fmt: skip
     tie = row["prob_tie"]
-    tied = f", P(tie) {'> 0.999' if tie >= 0.9995 else f'= {tie:.3f}'}" if tie >= 0.0005 else ""
+    tied = f", P(tie) {_equal(probability_words(tie, error))}" if tie >= 0.0005 else ""
     return (
         f"{row['system']} {verdict} {row['other']} in {row['metric']} "
         f"{_WHERE[row['target']]}: {row['mean']:+.3f} "
         f"({100 * ci_prob:g}% interval {row['ci_lower']:+.3f} to {row['ci_upper']:+.3f}), "
-        f"P(better) {'> 0.999' if sure >= 0.9995 else f'= {sure:.3f}'}{tied}."
+        f"P(better) {_equal(probability_words(sure, error))}{tied}."
     )
+
+
+def _equal(words: str) -> str:
+    return words if words[0] in "<>" else f"= {words}"

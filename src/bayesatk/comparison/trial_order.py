@@ -10,10 +10,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.trial_order import RANK_SUM, SWITCHES, OrderLaw, two_sided
-from bayesatk.data import tables
-from bayesatk.data.columns import labels
-from bayesatk.data.encoding import read_rows_of
-from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.answers import AnswerRules
+from bayesatk.data.outcomes import Outcomes, read_trials
 from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 
 Array = NDArray[np.float64]
@@ -117,30 +115,25 @@ def check_trial_order(
 
 def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any, _Sequences]:
     right = [value == 1.0 for value in scale.values()].index(True)
-    if tables.is_table(data):
-        flat = _from_table(data, columns, scale)
-    else:
-        if isinstance(data, xr.DataArray):
-            dims = [dim for dim in ("system", "question", "trial") if dim in data.dims]
-            if set(data.dims) != set(dims) or "trial" not in dims:
-                raise OutcomeError(
-                    "a DataArray of outcomes must have the dims (question, trial) or (system, "
-                    f"question, trial); got {data.dims}. Rename them with .rename(...)."
-                )
-            data = data.transpose(*dims)
-            if "trial" in data.indexes:
-                labels_of = data.indexes["trial"].to_series()
-                data = data.isel(trial=np.argsort(_places(labels_of), kind="stable"))
-            names = data["system"].values.tolist() if "system" in data.coords else None
-            flat = read_rows_of(data.values, scale)
-            if names is not None and "system" in dims:
-                flat = dict(zip(names, flat.values(), strict=True))
-        else:
-            flat = read_rows_of(data, scale)
-    found = {}
-    for name, (question, code) in flat.items():
-        there = code >= 0
-        found[name] = _Sequences(question[there], code[there] == right)
+    data = data.compute() if isinstance(data, xr.DataArray) else data
+    long = read_trials(data, scale, AnswerRules(), columns)
+    if long.counted is not None:
+        raise OutcomeError("the table must hold one outcome per row; it holds counts.")
+    cell, trial, code = long.rows()
+    if long.trial_labels is not None:
+        place = _places(pd.Series(list(long.trial_labels)))
+        order = np.lexsort((place[trial], cell))
+        cell, code = cell[order], code[order]
+    elif (cell[1:] < cell[:-1]).any():  # rows of a table
+        order = np.argsort(cell, kind="stable")
+        cell, code = cell[order], code[order]
+    there = code >= 0
+    system, question = np.divmod(cell[there], len(long.questions))
+    success = code[there] == right
+    found = {
+        name: _Sequences(question[system == index], success[system == index])
+        for index, name in enumerate(long.systems)
+    }
     if all(np.bincount(own.question).max(initial=0) < 2 for own in found.values()):
         raise OutcomeError(
             "data must hold the trials of some question in their order; got none with two. Counts "
@@ -162,29 +155,6 @@ def _places(trials: "pd.Series[Any]") -> Array:
             )
         numbers = pd.to_numeric(times)
     return np.asarray(numbers.to_numpy(float))
-
-
-def _from_table(
-    data: object, columns: dict[str, str], scale: Scores
-) -> dict[Any, tuple[Ints, NDArray[np.int16]]]:
-    table = tables.read_table(data, columns)
-    if "outcome" not in table.roles or "successes" in table.roles:
-        raise OutcomeError("the table must hold one outcome per row; it holds counts, or none.")
-    question, _ = labels(table, "question")
-    system, names = np.zeros(len(question), np.int64), ["system"]
-    if "system" in table.roles:
-        system, names = labels(table, "system")
-    codes = tables.outcome_codes(table, scale)
-    place = np.arange(len(question), dtype=float)
-    tables.check_trials(table, system * (int(question.max(initial=0)) + 1) + question)
-    if "trial" in table.roles:
-        place = _places(pd.Series(list(table.values["trial"])))
-    found = {}
-    for index, name in enumerate(names):
-        mine = np.flatnonzero(system == index)
-        mine = mine[np.lexsort((place[mine], question[mine]))]
-        found[name] = question[mine], codes[mine]
-    return found
 
 
 def _checks(own: _Sequences, alpha: float) -> list[dict[str, object]]:

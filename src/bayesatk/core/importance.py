@@ -24,7 +24,7 @@ _STEPS = 3  # of expectation and maximisation
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
 _FREEDOM = 6.0  # degrees of freedom of kernels
 TRUSTED = 0.7  # largest Pareto k-hat
-_WORTH = 400.0  # points that the posterior must be worth, after which no more are drawn
+_WORTH = 700.0  # points that the posterior must be worth, after which no more are drawn
 _ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
 _AGAIN = 3  # times that the posterior is drawn anew with twice the points
 

@@ -201,7 +201,26 @@ class OneMean:
         least = _FREQUENCIES[0] if aided else _UNAIDED
         most = int(np.clip(_WORK / (1.0 + rows), least, _FREQUENCIES[1]))
         series = invert(self, window, _ENOUGH, most, 2.0 * _LOST + _LEFT_OUT)
-        return replace(series, blur=self.blur + _ROUNDING * float(np.ptp(vector)))
+        blur = self.blur + _ROUNDING * float(np.ptp(vector))
+        return replace(series, blur=blur + self.scatter(series.quantile(_ENDS)))
+
+    def scatter(self, ends: Array) -> float:
+        """Two standard errors of quantiles, from nodes that are weighted points of a posterior.
+
+        The distribution function is a weighted mean over nodes, each taken as normal.
+        """
+        grid = self.whole.nodes.grid
+        apart = np.ones(len(self.whole.nodes), bool) if grid is None else grid[0] < 0
+        if len(apart) == 1 or not apart.any():
+            return 0.0
+        given = self.given
+        place, _ = given.overall
+        spread = np.sqrt(given.variance[:, :1] + (_NARROW * self.sd) ** 2)
+        z = (ends - place[0] - given.offset[:, :1]) / spread
+        own = ndtr(z) - given.weight @ ndtr(z)
+        density = given.weight @ (np.exp(-0.5 * z**2) / spread) / np.sqrt(2.0 * np.pi)
+        square = given.weight[apart] ** 2 @ own[apart] ** 2
+        return float((2.0 * np.sqrt(square) / np.maximum(density, _TINY)).max())
 
     @cached_property
     def blur(self) -> float:

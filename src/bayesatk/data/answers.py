@@ -1,11 +1,12 @@
-"""Answers given in trials: grouped by question, each right or wrong, for votes between them."""
+"""Answers given in trials: compared, grouped by question, each right or wrong, for votes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bayesatk.data.validation import OutcomeError, is_category, is_missing, shown
@@ -13,7 +14,7 @@ from bayesatk.priors import AnswerPrior
 
 Ints = NDArray[np.int64]
 Normalise = Literal["exact", "strip", "casefold"] | Callable[[str], str]
-RIGHT, WRONG, UNKNOWN = 1, 0, -1
+RIGHT, UNKNOWN = 1, -1  # marks; 0 is wrong
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,25 @@ class AnswerRules:
             return text or None
         text = " ".join(text.split())
         return (text.casefold() if self.normalise == "casefold" else text) or None
+
+    def apply_all(self, answers: Sequence[object]) -> list[str | None]:
+        """Return the texts by which answers are compared; each distinct text is normalised once."""
+        plain = {one for one in answers if type(one) is str}
+        known = {one: self.apply(one) for one in plain}
+        return [known[one] if type(one) is str else self.apply(one) for one in answers]
+
+    def right_answers(self, value: object, where: str) -> set[str]:
+        """Return the texts of the right answers that a reference holds: one, or several."""
+        several = isinstance(value, list | tuple | set | frozenset | np.ndarray)
+        among: Any = value if several else [value]
+        found = {self.apply(one) for one in among}
+        if None in found or not found:
+            raise OutcomeError(
+                f"every question must have a reference, its right answer; {where} has "
+                f"{shown(value)}. Give it, or mark the trials right or wrong in place of "
+                "references."
+            )
+        return {one for one in found if one is not None}
 
     def describe(self) -> str:
         """Return the rules as a note for the data card."""
@@ -194,7 +214,7 @@ class Answers:
         agreement = float((most[seen] / total[seen]).mean()) if seen.any() else float("nan")
         spread = f"{distinct.min()}/{np.median(distinct):g}/{distinct.max()}"
         return (
-            f"  answers: {spread} distinct per question (min/median/max), mean agreement "
+            f"answers: {spread} distinct per question (min/median/max), mean agreement "
             f"{agreement:.3f}, {int(self.unanswered.sum())} trials unanswered"
         )
 
@@ -237,3 +257,84 @@ def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
         np.concatenate([ballots.correct, more]),
         ballots.nobody,
     )
+
+
+def group(
+    cell: Ints,
+    mark: Ints,
+    answer: Sequence[str | None],
+    rules: AnswerRules,
+    shape: tuple[int, int],
+    questions: Sequence[Any],
+) -> tuple[Answers, tuple[str, ...]]:
+    """Count the distinct answers of each system and question.
+
+    Parameters
+    ----------
+    cell, mark : ndarray of int, shape (trials,)
+        System times the number of questions plus question; right, wrong or unknown.
+    answer : sequence of str or None
+        Normalised.
+    rules : AnswerRules
+    shape : (int, int)
+        Systems and questions.
+    questions : sequence
+        Labels, for messages.
+
+    Returns
+    -------
+    answers : Answers
+        Entries in the order in which they first appear.
+    notes : tuple of str
+    """
+    codes = {text: code for code, text in enumerate(dict.fromkeys(answer)) if text is not None}
+    texts = dict(zip(codes.values(), codes, strict=True))
+    label = np.array([-1 if one is None else codes[one] for one in answer], np.int64)
+    empty = label < 0
+    if (empty & (mark == RIGHT)).any():
+        row = int(np.argmax(empty & (mark == RIGHT)))
+        raise OutcomeError(
+            "a trial without an answer cannot be right; question "
+            f"{shown(questions[cell[row] % shape[1]])} has one (row {row}). Give its answer, or "
+            "mark it wrong."
+        )
+    silent = np.bincount(cell[empty & (mark != UNKNOWN)], minlength=shape[0] * shape[1])
+    voted = ~empty & (mark != UNKNOWN)
+    cell, label, width = cell[voted], label[voted], len(answer) + 1
+    distinct, keys = pd.factorize(cell % shape[1] * width + label)
+    correct, changed = _decide(distinct, mark[voted], rules, [
+        (questions[key // width], texts[key % width]) for key in keys.tolist()
+    ])  # fmt: skip
+    if rules.merge_correct:
+        label = np.where(correct, width - 1, label)
+        texts[width - 1] = "right answers"
+    entry, keys = pd.factorize((cell * width + label) * 2 + correct)
+    at = keys // 2 // width
+    answers = Answers(
+        at // shape[1], at % shape[1], [texts[key] for key in (keys // 2 % width).tolist()],
+        np.bincount(entry, minlength=len(keys)), keys % 2 == 1, silent.reshape(shape), rules,
+    )  # fmt: skip
+    told = f"{changed} marks overruled by the majority of equal answers (plurality only)"
+    return answers, (rules.describe(), *[told][: changed > 0])
+
+
+def _decide(
+    distinct: Ints, mark: Ints, rules: AnswerRules, names: list[tuple[Any, str]]
+) -> tuple[NDArray[np.bool_], int]:
+    """Return one mark for all equal answers to a question, by trial, and how many it changes."""
+    right = np.bincount(distinct, weights=mark, minlength=len(names))
+    total = np.bincount(distinct, minlength=len(names))
+    mixed = np.flatnonzero((right > 0) & (right < total))
+    if len(mixed) and rules.conflict == "error":
+        at = int(mixed[0])
+        question, label = names[at]
+        more = f" and {len(mixed) - 1} more" * (len(mixed) > 1)
+        raise OutcomeError(
+            f"equal answers to a question must have equal marks; {shown(label)} to question "
+            f"{shown(question)} is marked right {int(right[at])} and wrong "
+            f"{int(total[at] - right[at])} times{more}. Correct the marks, compare answers "
+            "otherwise (normalise=), or let most marks decide: "
+            "AnswerRules(conflict='majority')."
+        )
+    decided = 2.0 * right > total
+    return decided[distinct], int(np.minimum(right, total - right).sum())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.prior_trials import read_prior_trials
 from bayesatk.data.validation import OutcomeError
@@ -68,7 +69,8 @@ def read_asked(
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     if not 0.0 < ci_prob < 1.0:
-        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
+        rule = f" must lie strictly between 0 and 1; got {ci_prob}. Try 0.95."
+        raise ArgumentError(Argument("ci_prob"), rule)
     if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
         raise ValueError(
             f"keep must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
@@ -78,8 +80,9 @@ def read_asked(
         scored = [one.label for one in requested if one.family.category is not None]
         if scored:
             raise OutcomeError(
-                f"success turns scores into right and wrong, and {', '.join(scored)} would no "
-                "longer be about scores. Evaluate metrics of scores without success=."
+                Argument("success"),
+                f" turns scores into right and wrong, and {', '.join(scored)} would no longer be "
+                "about scores. Evaluate metrics of scores without it.",
             )
         outcomes = outcomes.with_success(success)
     on_categories = check_judged(requested, outcomes.binary, pooling, prior_trials is not None)

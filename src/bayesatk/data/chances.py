@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
+
 Array = NDArray[np.float64]
 _SLACK = 1e-9  # of n: how far from a whole number accuracy times n may be
 
@@ -36,17 +38,20 @@ def success_probabilities(n: int | None, p: object) -> Array:
                 raise ValueError("n must be given with a single probability p; got None.")
             values = np.full(n, float(values))
     if values.ndim != 1 or not len(values):
-        raise ValueError(
-            f"p must be a number, a mapping or a non-empty vector; got shape {values.shape}."
+        raise ArgumentError(
+            Argument("p"),
+            f" must be a number, a mapping or a non-empty vector; got shape {values.shape}.",
         )
     bad = ~((values >= 0.0) & (values <= 1.0))
     if bad.any():
         where = int(np.argmax(bad))
-        raise ValueError(
-            f"p must hold probabilities between 0 and 1; got {values[where]} at position {where}."
+        raise ArgumentError(
+            Argument("p"),
+            f" must hold probabilities between 0 and 1; got {values[where]} at position {where}.",
         )
     if n is not None and len(values) != n:
-        raise ValueError(f"p must have n={n} probabilities, one per example; got {len(values)}.")
+        rule = f" must have n={n} probabilities, one per example; got {len(values)}."
+        raise ArgumentError(Argument("p"), rule)
     return values
 
 
@@ -95,7 +100,8 @@ def _whole(name: str, value: object) -> int:
 def check_times(t: float) -> float:
     """Return t as a float, at least 1."""
     if isinstance(t, bool) or not isinstance(t, int | float | np.number) or not t >= 1.0:
-        raise ValueError(f"t must be a number of at least 1 (configurations tried); got {t!r}.")
+        rule = f" must be a number of at least 1 (configurations tried); got {t!r}."
+        raise ArgumentError(Argument("t"), rule)
     try:
         times = float(t)
     except OverflowError:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, is_missing, label_fault, shown
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -42,7 +44,7 @@ class Columns:
     roles : mapping
         Name of the column with each role.
     values : mapping
-        Its values, by role: a list, or a numeric array.
+        Its values, by role: a list, a numeric array, or labels coded by pandas.
     word : str
         What a row is called in messages ("row", "line").
     numbers : sequence of int, optional
@@ -61,6 +63,16 @@ class Columns:
     def place(self, row: int) -> str:
         """Return where a row is, for a message."""
         return f"{self.word} {self.number(row)}"
+
+    def value(self, role: str, row: int) -> Any:
+        """Return a value as Python writes it."""
+        values = self.values[role]
+        return values[row].item() if isinstance(values, np.ndarray) else values[row]
+
+    def listed(self, role: str) -> list[Any]:
+        """Return the values of a column as Python writes them."""
+        values = self.values[role]
+        return list(values) if isinstance(values, list | tuple) else list(values.tolist())
 
 
 def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,9 +108,9 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
             seen = f"several could be it: {matches}" if matches else "none has a usual name"
             raise OutcomeError(
                 f"the table must have one {role} column; {seen} among {shown(list(names), 400)}. "
-                f"Name it: bayesatk.tally(data, columns={{{role!r}: ...}}); if two share a name, "
-                "rename one."
-            )
+                "Name it: ", Argument("columns", {role: ...}, "tally"),
+                "; if two share a name, rename one.",
+            )  # fmt: skip
     twice = [name for name in found.values() if list(names).count(name) > 1]
     if twice:
         raise OutcomeError(
@@ -153,6 +165,15 @@ def _check_told(names: Sequence[Any], columns: object) -> None:
 def labels(table: Columns, role: str) -> tuple[NDArray[np.int64], list[Any]]:
     """Codes and labels of an id column, in order of first appearance; nulls are refused."""
     values, name = table.values[role], table.roles[role]
+    if isinstance(values, np.ndarray):  # whole numbers
+        codes, distinct = pd.factorize(values)
+        return np.asarray(codes, np.int64), distinct.tolist()
+    if isinstance(values, pd.Categorical):
+        codes, seen = pd.factorize(values.codes)
+        texts = values.categories[seen].tolist() if seen.min(initial=0) >= 0 else []
+        if texts and all(type(text) is str and text.strip() for text in texts):
+            return np.asarray(codes, np.int64), texts
+        values = values.tolist()  # some label is faulty: find its row
     types = set(map(type, values))
     if not types <= {str, int} or not all(
         value.strip() for value in set(values) if isinstance(value, str)
@@ -165,9 +186,8 @@ def labels(table: Columns, role: str) -> tuple[NDArray[np.int64], list[Any]]:
         )
     if role == "trial" and len(types) > 1:
         values = [_trial_text(value) for value in values]
-    codes: dict[Any, int] = {}
-    coded = (codes.setdefault(value, len(codes)) for value in values)
-    return np.fromiter(coded, np.int64, count=len(values)), list(codes)
+    place = {label: code for code, label in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(place.__getitem__, values), np.int64, len(values)), list(place)
 
 
 def _check_ids(table: Columns, role: str) -> None:

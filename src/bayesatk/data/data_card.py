@@ -1,14 +1,67 @@
 """The data card: what was read, in a form that a person checks at a glance."""
 
+from dataclasses import dataclass
+from html import escape
+
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.answers import Answers
 
+_COLUMNS = ("trials min/median/max", "missing", "mean score")
+
+
+@dataclass(frozen=True)
+class _Card:
+    """What a card says: a title, a row per system, and lines of text.
+
+    Parameters
+    ----------
+    title : str
+    rows : list of (str, str, str, str)
+        Name of the system, and the cells of its columns.
+    remarks : dict of int to str
+        A line below a row, by its number.
+    lines : list of str
+    """
+
+    title: str
+    rows: list[tuple[str, str, str, str]]
+    remarks: dict[int, str]
+    lines: list[str]
+
 
 def data_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> str:
     """Return what is there, what is missing and what was assumed, in lines of text."""
+    card = _card(dataset, answers, notes)
+    width = max([6, *(len(name) for name, *_ in card.rows)])
+    lines = [card.title, f"  {'system':<{width}}  {'  '.join(_COLUMNS)}"]
+    for row, (name, *cells) in enumerate(card.rows):
+        aligned = (f"{cell:>{len(head)}}" for cell, head in zip(cells, _COLUMNS, strict=True))
+        lines.append(f"  {name:<{width}}  {'  '.join(aligned)}")
+        if row in card.remarks:
+            lines.append(f"  {'':<{width}}  {card.remarks[row]}")
+    return "\n".join(lines + [f"  {line}" for line in card.lines])
+
+
+def html_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> str:
+    """Return the data card as a fragment of HTML, for notebooks; all text is escaped."""
+    card = _card(dataset, answers, notes)
+    head = "".join(f"<th>{name}</th>" for name in ("system", *_COLUMNS))
+    body = ""
+    for row, cells in enumerate(card.rows):
+        body += f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        if row in card.remarks:
+            body += f"<tr><td></td><td colspan='3'>{escape(card.remarks[row])}</td></tr>"
+    lines = "".join(f"<li>{escape(line)}</li>" for line in card.lines)
+    return (
+        f"<div><p>{escape(card.title)}</p><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{f'<ul>{lines}</ul>' * bool(lines)}</div>"
+    )
+
+
+def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> _Card:
     trials, missing = dataset["count"].sum("category").values, dataset["missing"].values
     scores, names = dataset["score"].values, dataset["system"].values.tolist()
     scale = ", ".join(
@@ -16,25 +69,27 @@ def data_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ..
         for label, score in zip(dataset["category"].values, scores, strict=True)
     )
     systems, questions = trials.shape
-    lines = [
+    title = (
         f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
         f"{int(trials.sum()):,} trials (scores: {scale})"
-    ]
-    width = max([6, *(len(str(system)) for system in names)])
-    lines.append(f"  {'system':<{width}}  trials min/median/max  missing  mean score")
+    )
     total = (dataset["count"].values * scores).sum(axis=-1)
-    for row, system in enumerate(names):
-        spread = f"{trials[row].min()}/{np.median(trials[row]):g}/{trials[row].max()}"
-        runs = trials[row].sum()
+    rows, remarks = [], {}
+    for row, (name, own, gaps) in enumerate(zip(names, trials, missing, strict=True)):
+        runs = own.sum()
         mean = f"{total[row].sum() / runs:.4f}" if runs else "-"
-        lines.append(f"  {system!s:<{width}}  {spread:>21}  {missing[row].sum():>7}  {mean:>10}")
-        if missing[row].any() and dataset.attrs["missing_policy"] == "ignore":
-            lines.append(
-                f"  {'':<{width}}  {_bounds(total[row], trials[row], missing[row], scores)}"
-            )
-    if answers is not None:
-        lines.append(answers.card())
-    return "\n".join(lines + [f"  assumed: {note}" for note in notes])
+        spread = f"{own.min()}/{np.median(own):g}/{own.max()}"
+        rows.append((str(name), spread, str(gaps.sum()), mean))
+        if gaps.any() and dataset.attrs["missing_policy"] == "ignore":
+            remarks[row] = _bounds(total[row], own, gaps, scores)
+    lines = [] if answers is None else [answers.card()]
+    known = [
+        f"{name} ({len(np.unique(values))} values)"
+        for name, values in dataset.coords.items()
+        if values.dims == ("question",) and name != "question"
+    ]
+    lines += [f"questions have: {', '.join(known)}"] if known else []
+    return _Card(title, rows, remarks, lines + [f"assumed: {note}" for note in notes])
 
 
 def _bounds(

@@ -1,5 +1,6 @@
 """Success counts, counts Datasets and DataArrays: data that may bring their own labels."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,14 +8,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.data.encoding import (
-    CODE_INVALID,
-    CODE_MISSING,
-    Table,
-    encode,
-    read_nested,
-    refuse,
-)
+from bayesatk.data.arrays import read_nested
+from bayesatk.data.long_form import CODE_INVALID, CODE_MISSING, LongForm, code_type, encode, refuse
 from bayesatk.data.validation import (
     OutcomeError,
     Scores,
@@ -26,10 +21,15 @@ from bayesatk.data.validation import (
 )
 
 _DIMS = ("system", "question", "trial")
+# Names that counts and results give to something of their own.
+_OWN = frozenset(
+    {*_DIMS, "category", "count", "missing", "score", "trials", "successes", "category_score",
+     "prior_count", "answer", "unanswered", "chain", "draw", "target", "k"}
+)  # fmt: skip
 Labels = dict[str, list[Any]]
 
 
-def read_successes(data: object, trials: object) -> Table:
+def read_successes(data: object, trials: object) -> LongForm:
     """Read success counts and trials, (question,) or (system, question)."""
     data, labels = _unlabel(data, "successes")
     trials, others = _unlabel(trials, "trials")
@@ -61,9 +61,9 @@ def read_successes(data: object, trials: object) -> Table:
             f"trials at position {where}. Is the order (successes, trials)?"
         )
     hits, runs = np.atleast_2d(hits), np.atleast_2d(runs)
-    table = Table.from_counts(np.stack([runs - hits, hits], axis=-1), np.zeros(hits.shape, int))
+    long = LongForm.of_counts(np.stack([runs - hits, hits], axis=-1), np.zeros(hits.shape, int))
     labels = labels or others
-    return table.labelled(labels.get("system"), labels.get("question"))
+    return long.labelled(labels.get("system"), labels.get("question"))
 
 
 def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
@@ -98,7 +98,23 @@ def _labels(values: xr.DataArray | xr.Dataset) -> Labels:
     return found
 
 
-def read_data_array(data: xr.DataArray, scale: Scores) -> Table:
+def _question_columns(values: xr.DataArray | xr.Dataset) -> dict[str, NDArray[Any]]:
+    """Return the other coordinates of the questions: their group, weight, covariates.
+
+    Those that are neither numbers nor text cannot be saved with a result, and are left out.
+    """
+    found = {}
+    for name, coordinate in values.coords.items():
+        if coordinate.dims != ("question",) or str(name) in _OWN:
+            continue
+        own = coordinate.values
+        text = own.dtype.kind in "OT" and all(isinstance(one, str) for one in own)
+        if text or own.dtype.kind in "biufUM":
+            found[str(name)] = own
+    return found
+
+
+def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
     """Read outcomes with the dims (question, trial) or (system, question, trial)."""
     extra = set(data.dims) - set(_DIMS)
     if extra or not {"question", "trial"} <= set(data.dims):
@@ -106,20 +122,25 @@ def read_data_array(data: xr.DataArray, scale: Scores) -> Table:
             "a DataArray of outcomes must have the dims (question, trial) or (system, question, "
             f"trial); got {data.dims}. Rename them with .rename(...)."
         )
-    if "trial" in data.indexes:
-        as_coordinate(data.indexes["trial"].tolist(), "trials")
+    trial = data.indexes["trial"].tolist() if "trial" in data.indexes else None
+    as_coordinate(trial or [], "trials")
     ordered = data.transpose(*(dim for dim in _DIMS if dim in data.dims))
     labels = _labels(data)
-    table = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
-    return table.labelled(labels.get("system"), labels.get("question"))
+    long = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
+    long = long.labelled(labels.get("system"), labels.get("question"))
+    return replace(long, trial_labels=trial, columns=_question_columns(data))
 
 
-def _lazily(data: xr.DataArray, scale: Scores) -> Table:
+def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
     """Count a dask array block by block: outcomes are never in memory all at once."""
     if 0 in data.shape:
         return read_nested(np.empty(data.shape), scale)
     codes = xr.apply_ufunc(
-        encode, data, kwargs={"scores": scale}, dask="parallelized", output_dtypes=[np.int16]
+        encode,
+        data,
+        kwargs={"scores": scale},
+        dask="parallelized",
+        output_dtypes=[code_type(scale)],
     )
     slots = [CODE_INVALID, CODE_MISSING, *range(len(scale))]
     counts = xr.Dataset({str(slot): (codes == slot).sum("trial") for slot in slots}).compute()
@@ -133,10 +154,10 @@ def _lazily(data: xr.DataArray, scale: Scores) -> Table:
         names = [dim for dim in _DIMS[:2] if dim in data.dims]
         place = ", ".join(f"{dim} {first[dim]}" for dim in names) + f", trial {wrong}"
         raise refuse(row.values.tolist()[wrong], place, scale)
-    return Table.from_counts(np.stack(known, axis=-1), missing)
+    return LongForm.of_counts(np.stack(known, axis=-1), missing)
 
 
-def read_counts(data: xr.Dataset) -> tuple[Table, Scores]:
+def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:
     """Read a counts Dataset and the scores of its categories."""
     if "count" not in data or "score" not in data.variables:
         raise OutcomeError(
@@ -163,8 +184,8 @@ def read_counts(data: xr.Dataset) -> tuple[Table, Scores]:
             f"count must hold at least one system and question; got shape {checked.shape}."
         )
     labels = _labels(data)
-    table = Table.from_counts(checked, gaps)
-    return table.labelled(labels.get("system"), labels.get("question")), scale
+    long = replace(LongForm.of_counts(checked, gaps), columns=_question_columns(data))
+    return long.labelled(labels.get("system"), labels.get("question")), scale
 
 
 def _oriented(values: xr.DataArray, name: str, dims: tuple[str, ...]) -> Any:

@@ -10,19 +10,19 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.data import encoding, labelled, tables
-from bayesatk.data.answer_arrays import read_answers
+from bayesatk._tools.messages import Argument
+from bayesatk.data import labelled, tables
 from bayesatk.data.answers import AnswerRules, Answers, check_rules
-from bayesatk.data.data_card import data_card
+from bayesatk.data.arrays import read_answers, read_nested
+from bayesatk.data.data_card import data_card, html_card
+from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
 from bayesatk.data.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
-
-MissingPolicy = Literal["error", "ignore", "wrong"]
 
 BINARY: Scores = {0: 0.0, 1: 1.0}
 
@@ -35,7 +35,7 @@ class Outcomes:
     ----------
     dataset : xarray.Dataset
         ``count(system, question, category)`` and ``missing(system, question)``, int64, with the
-        coordinate ``score(category)``.
+        coordinate ``score(category)``, and further coordinates of questions that the data brought.
     notes : tuple of str
         What was assumed on the way in; shown on the data card and kept in results.
     answers : Answers, optional
@@ -99,8 +99,9 @@ class Outcomes:
         if not self.binary:
             raise OutcomeError(
                 "data must have two categories, scored 0 and 1, for a metric of successes; got "
-                f"scores {scores.tolist()}. Say which succeed, as in success='score >= 0.5' or "
-                "bayesatk.tally(data).with_success('score >= 0.5')."
+                f"scores {scores.tolist()}. Say which succeed, as in ",
+                Argument("success", "score >= 0.5"),
+                " or bayesatk.tally(data).with_success('score >= 0.5').",
             )
         correct = self.dataset["count"].isel(category=int(np.argmax(scores)), drop=True)
         return correct.rename("successes")
@@ -149,6 +150,9 @@ class Outcomes:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return html_card(self.dataset, self.answers, self.notes)
+
 
 def tally(
     data: object,
@@ -170,8 +174,9 @@ def tally(
     data : array_like, mapping, table, xarray object or Outcomes
         One of: an array (question, trial) or (system, question, trial); a list of rows of unequal
         length; a mapping {system: array or rows}; a vector of success counts with `trials`, or
-        the tuple ``(successes, trials)``; a long table (pandas, polars, pyarrow) with a row per
-        trial; a DataArray with dimensions from (system, question, trial); a counts Dataset.
+        the tuple ``(successes, trials)``; a long table (pandas, polars, pyarrow; lazy ones too)
+        with a row per trial; a DataArray with dimensions from (system, question, trial); a counts
+        Dataset.
     trials : int or array_like of int, optional
         Trials per question; then `data` holds success counts.
     systems, questions : sequence, optional
@@ -215,34 +220,37 @@ def tally(
     ([[3, 3]], [[5, 4]])
     """
     scale = check_options(scores, missing)
+    labels: dict[str, Any] = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
-        table = read_answers(data, answers, reference, rules, scale, systems, questions)
-        return finish(table, scale, missing)
+        long = read_answers(data, answers, reference, rules, scale, **labels)
+        return finish(long.count(scale), scale, missing)
     _refuse_given("data without answers=", reference=reference)
-    labels = {"systems": systems, "questions": questions}
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
         _refuse_given("data that are counts already", scores=scores, columns=columns)
         return _from_counts(data, missing, **labels)
-    note: tuple[str, ...] = ()
-    if trials is None and isinstance(data, tuple) and len(data) == 2:
-        (data, trials), note = data, ("the pair was read as (successes, trials)",)
-    if trials is not None:
+    pair = trials is None and isinstance(data, tuple) and len(data) == 2
+    if pair or trials is not None:
         _refuse_given("success counts", scores=scores, columns=columns)
-        table = labelled.read_successes(data, trials)
-        return finish(replace(table, notes=note), scale, missing, **labels)
+        long = labelled.read_successes(*(data if pair else (data, trials)))  # type: ignore[misc]
+        notes = ("the pair was read as (successes, trials)",) if pair else ()
+        long = replace(long, notes=notes)
+    else:
+        long = read_trials(data, scale, rules, columns)
+    return finish(long.labelled(**labels).count(scale), scale, missing)
+
+
+def read_trials(
+    data: object, scores: Scores, rules: AnswerRules, columns: Mapping[str, str] | None
+) -> LongForm:
+    """Return the long form of an array, rows, a mapping, a table or a DataArray."""
     if tables.is_table(data):
-        return finish(
-            tables.count_rows(tables.read_table(data, columns or {}), scale, rules),
-            scale, missing, **labels,
-        )  # fmt: skip
+        return tables.read_rows(tables.read_table(data, columns or {}), scores, rules)
     _refuse_given("data without columns", columns=columns)
     if isinstance(data, xr.DataArray):
-        table = labelled.read_data_array(data, scale)
-    else:
-        table = encoding.read_nested(data, scale)
-    return finish(table, scale, missing, **labels)
+        return labelled.read_data_array(data, scores)
+    return read_nested(data, scores)
 
 
 def check_options(scores: object, missing: object) -> Scores:
@@ -289,80 +297,45 @@ def _from_counts(
     """Take counts whose missing policy is applied already, or apply it."""
     if isinstance(data, Outcomes) and (systems, questions, missing) == (None, None, "error"):
         return data
-    dataset, notes = (data.dataset, data.notes) if isinstance(data, Outcomes) else (data, ())
-    table, scale = labelled.read_counts(dataset)
-    answers = data.answers if isinstance(data, Outcomes) else None
-    table = replace(table, notes=notes, answers=answers)
+    answers, notes = (data.answers, data.notes) if isinstance(data, Outcomes) else (None, ())
+    dataset = data.dataset if isinstance(data, Outcomes) else data
+    long, scale = labelled.read_counts(dataset)
+    counts = long.labelled(systems, questions).count(scale)
+    counts = replace(counts, notes=notes, answers=answers)
     applied = dataset.attrs.get("missing_policy")
     if applied in (None, "error"):
-        return finish(table, scale, missing, systems, questions)
+        return finish(counts, scale, missing)
     check_options(None, applied)
     if missing not in ("error", applied):
         raise OutcomeError(
             f"missing must be left out or {applied!r}, the policy by which these counts were made; "
             f"got {missing!r}. Use the outcomes themselves for another policy."
         )
-    return _canonical(table.labelled(systems, questions), scale, applied)
+    return finish(counts, scale, applied, applied=True)
 
 
 def finish(
-    table: encoding.Table,
-    scale: Scores,
-    missing: MissingPolicy,
-    systems: object = None,
-    questions: object = None,
+    counts: Counts, scale: Scores, missing: MissingPolicy, applied: bool = False
 ) -> Outcomes:
-    """Label the counts, apply the missing policy and build the canonical Dataset."""
-    table = table.labelled(systems, questions)
-    for labels, name in ((table.systems, "systems"), (table.questions, "questions")):
-        as_coordinate(labels, name)
-    absent = (table.count.sum(axis=-1) == 0) & (table.missing == 0)
-    gaps = table.missing + absent
-    if not gaps.any():
-        return _canonical(table, scale, missing)
-    lacking, unrun = int(table.missing.sum()), int(absent.sum())
-    first = tuple(int(i) for i in np.argwhere(absent if missing == "wrong" else gaps)[:1].ravel())
-    if missing == "error" or (missing == "wrong" and unrun):
-        where = f"system {table.systems[first[0]]!r}, question {table.questions[first[1]]!r}"
-        what = "has no trials" if absent[first] else f"has {table.missing[first]} missing outcomes"
-        remedy = (
-            "Say what they mean: bayesatk.tally(data, missing='ignore') leaves them out, "
-            "bayesatk.tally(data, missing='wrong') counts them as the lowest score."
-            if missing == "error"
-            else "Nobody knows how many trials to count as wrong. Use bayesatk.tally(data, "
-            "missing='ignore'), or give the missing outcomes as None."
-        )
-        raise OutcomeError(
-            f"missing: {where} {what} ({lacking} missing outcomes and {unrun} questions never run "
-            f"in all). {remedy}"
-        )
-    count, answers = table.count.copy(), table.answers
-    if missing == "wrong":
-        count[..., int(np.argmin(list(scale.values())))] += table.missing
-        answers = answers.with_unanswered(table.missing) if answers else None
-    note = (
-        f"missing={missing!r}: {lacking} outcomes missing, {unrun} (system, question) cells never "
-        "run"
-    )
-    noted = replace(table, count=count, notes=(*table.notes, note), answers=answers)
-    return _canonical(noted, scale, missing)
-
-
-def _canonical(table: encoding.Table, scale: Scores, policy: str) -> Outcomes:
-    """Build the canonical Dataset."""
-    if not table.count.any():
+    """Build the canonical Dataset, by a missing policy that may have been applied already."""
+    labels = {
+        "system": as_coordinate(counts.systems, "systems"),
+        "question": as_coordinate(counts.questions, "questions"),
+    }
+    counts = counts if applied else counts.with_missing(missing, scale)
+    if not counts.count.any():
         raise OutcomeError("data must hold at least one outcome; got no trials at all.")
     dataset = xr.Dataset(
         {
-            "count": (("system", "question", "category"), table.count),
-            "missing": (("system", "question"), table.missing),
+            "count": (("system", "question", "category"), counts.count),
+            "missing": (("system", "question"), counts.missing),
         },
         coords={
-            "system": as_coordinate(table.systems, "systems"),
-            "question": as_coordinate(table.questions, "questions"),
+            **labels,
+            **{name: ("question", values) for name, values in counts.columns.items()},
             "category": [str(label) for label in scale],
             "score": ("category", list(scale.values())),
         },
-        attrs={"missing_policy": policy},
+        attrs={"missing_policy": missing},
     )
-    return Outcomes(dataset, table.notes, table.answers)
+    return Outcomes(dataset, counts.notes, counts.answers)

@@ -1,5 +1,6 @@
-"""Long tables (pandas, polars, pyarrow through narwhals): one row per trial, read into counts."""
+"""Tables with a row per trial or question: of pandas, or of any library that narwhals knows."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,18 +8,30 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayesatk.data.answer_groups import Given, as_codes, as_marks, group, right_answers
+from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import ROLES, Columns, find_columns, labels
-from bayesatk.data.count_tables import count_successes
-from bayesatk.data.encoding import CODE_INVALID, Codes, Table, cells, encode, objects, refuse
-from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.data.long_form import (
+    Codes,
+    Ints,
+    LongForm,
+    Trials,
+    codes_of,
+    encode,
+    first_invalid,
+    refuse,
+)
+from bayesatk.data.validation import OutcomeError, Scores, check_counts, check_trials, shown
 
 _MOST_CELLS = 100_000_000  # systems times questions: 1.6 GB of counts
+_WHOLE = re.compile(r"\s*\d{1,18}(\.0*)?\s*", re.ASCII)
+
+# Kinds of NumPy's numbers that stay arrays, by role: outcomes may be fractions and true/false.
+_ARRAYS = {"outcome": "biuf", "answer": "", "reference": ""}
 
 
 def is_table(data: object) -> bool:
-    """Whether this is an eager table, of pandas or of another library that narwhals knows."""
+    """Whether this is a table, of pandas or of another library that narwhals knows."""
     if isinstance(data, pd.DataFrame):
         return True
     if isinstance(data, np.ndarray | Sequence | Mapping):
@@ -26,44 +39,43 @@ def is_table(data: object) -> bool:
     import narwhals as nw  # for other tables only: it takes long to import
 
     try:
-        return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
+        return isinstance(nw.from_native(data, pass_through=True), nw.DataFrame | nw.LazyFrame)
     except nw.exceptions.NarwhalsError:  # a table, though a malformed one: read_table says why
         return True
 
 
 def read_table(data: object, columns: Mapping[str, str]) -> Columns:
-    """Pick the columns that matter from a long table with one row per trial."""
+    """Pick the columns that matter from a long table; of a lazy one, only they are computed."""
+    return _from_pandas(data, columns) if isinstance(data, pd.DataFrame) else _from_other(
+        data, columns
+    )  # fmt: skip
+
+
+def _roles(names: list[Any], columns: Mapping[str, str], array: str) -> dict[str, Any]:
+    """Assign the roles; a table without any usual name may be an array in disguise."""
     try:
-        return _read_table(data, columns)
+        return find_columns(names, columns)
     except OutcomeError as error:
-        if columns or not _is_wide(data):
+        usual = {name for known in ROLES.values() for name in known}
+        if columns or any(isinstance(name, str) and name.lower() in usual for name in names):
             raise
-        array = "data.to_numpy()" if hasattr(data, "to_numpy") else "data.to_pandas().to_numpy()"
         raise OutcomeError(
             f"{error} If its rows are questions and its columns trials, use "
             f"bayesatk.tally({array})."
         ) from None
 
 
-def _is_wide(data: Any) -> bool:
-    """Whether no column has a name that is usual for any role."""
-    names = data.columns if hasattr(data, "to_numpy") else data.column_names
-    usual = {name for names in ROLES.values() for name in names}
-    return not any(isinstance(name, str) and name.lower() in usual for name in names)
-
-
-def _read_table(data: object, columns: Mapping[str, str]) -> Columns:
-    if isinstance(data, pd.DataFrame):
-        return _from_pandas(data, columns)
+def _from_other(data: object, columns: Mapping[str, str]) -> Columns:
     import narwhals as nw
 
     try:
-        frame: Any = nw.from_native(data, eager_only=True)
-        roles = find_columns(frame.columns, columns)
-        values = {role: _values(frame[name]) for role, name in roles.items()}
-        for role, column in values.items():
-            if role != "outcome" and isinstance(column, np.ndarray):
-                values[role] = column.tolist()  # labels are plain Python values
+        frame: Any = nw.from_native(data)
+        lazy = isinstance(frame, nw.LazyFrame)
+        first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
+        roles = _roles(frame.collect_schema().names(), columns, f"data{first}.to_numpy()")
+        if lazy:
+            frame = frame.select(list(roles.values())).collect()
+        values = {role: _values(frame[name], role) for role, name in roles.items()}
     except OutcomeError:
         raise
     except Exception as error:  # every library refuses a malformed table in its own way
@@ -77,7 +89,7 @@ def _read_table(data: object, columns: Mapping[str, str]) -> Columns:
 def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
     """Pick the columns by position: names need not be text, nor does narwhals allow others."""
     names = list(data.columns)
-    roles = find_columns(names, columns)
+    roles = _roles(names, columns, "data.to_numpy()")
     for level in data.index.names:
         lost = [
             role
@@ -92,110 +104,159 @@ def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
     values: dict[str, Any] = {}
     for role, name in roles.items():
         series = data.iloc[:, names.index(name)]
-        plain = role == "outcome" and isinstance(series.dtype, np.dtype)
-        numeric = plain and series.dtype.kind in "biuf"
-        values[role] = series.to_numpy() if numeric else series.tolist()
+        kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else "O"
+        if kind in _ARRAYS.get(role, "iu"):
+            values[role] = series.to_numpy()
+        elif isinstance(series.dtype, pd.StringDtype) and role in ("system", "question", "trial"):
+            codes, texts = series.factorize()
+            values[role] = pd.Categorical.from_codes(codes, pd.Index(texts))
+        else:
+            values[role] = series.tolist()
     return Columns(roles, values)
 
 
-def _values(series: Any) -> Any:
+def _values(series: Any, role: str) -> Any:
     """Return a numeric column without gaps as an array, any other as a list."""
     if series.dtype.is_numeric() and not series.is_null().any():
         try:
             array = series.to_numpy()
         except Exception:  # integers of 128 bits have no numpy type
             return series.to_list()
-        if array.dtype.kind in "biuf":
+        if array.dtype.kind in _ARRAYS.get(role, "iu"):
             return array
     return series.to_list()
 
 
-def count_rows(table: Columns, scores: Scores, rules: AnswerRules) -> Table:
-    """Count the outcomes of a long table by system and question."""
-    if "successes" in table.roles:
-        return count_successes(table, scores)
-    rows = len(table.values["question"])
-    if rows == 0:
-        raise OutcomeError("a table of outcomes must have rows; got none.")
+def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
+    """Return the trials of a long table, or the counts of one whose rows are questions."""
     question, questions = labels(table, "question")
+    if not len(question):
+        raise OutcomeError("a table of outcomes must have rows; got none.")
+    system, systems = np.zeros(len(question), np.int64), ["system"]
     if "system" in table.roles:
         system, systems = labels(table, "system")
-    else:
-        system, systems = np.zeros(rows, np.int64), ["system"]
     if len(systems) * len(questions) > _MOST_CELLS:
         raise OutcomeError(
             f"the table has {len(systems)} systems and {len(questions)} questions, which makes "
             f"more than {_MOST_CELLS} cells. Check that column {table.roles.get('system')!r} names "
             "systems, or split the table."
         )
-    cell, shape = system * len(questions) + question, (len(systems), len(questions))
-    notes = [*check_trials(table, cell)]
-    codes, answers = np.zeros(0, np.int16), None
-    if "outcome" in table.roles:
-        codes = outcome_codes(table, scores)
-    if "answer" in table.roles:
-        given = Given(
-            system, question, list(table.values["answer"]), as_marks(codes, scores),
-            _references(table, question, questions, rules),
-        )  # fmt: skip
-        answers, marks, remarks = group(given, rules, shape, questions)
-        codes, notes = (codes if len(codes) else as_codes(marks, scores)), [*notes, *remarks]
-    count, missing = cells(cell, codes, shape, len(scores))
+    cell = system * len(questions) + question
     used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
-    return Table(count, missing, systems, questions, (used, *notes), answers)
+    if "successes" in table.roles:
+        counted = _count_successes(table, cell, (len(systems), len(questions)), scores)
+        return LongForm(systems, questions, counted=counted, notes=(used,))
+    notes = used, *_check_repeated(table, cell)
+    answer = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
+    if "outcome" in table.roles:
+        codes = _outcomes(table, scores)
+    else:
+        right = _references(table, question, questions, rules)
+        codes = codes_of(answer or [], question, right, scores)
+    return LongForm(
+        systems, questions, (Trials(codes, cell),), trial_labels=table.values.get("trial"),
+        answer=answer, rules=rules, notes=notes,
+    )  # fmt: skip
 
 
 def _references(
-    table: Columns, question: NDArray[np.int64], questions: list[Any], rules: AnswerRules
-) -> list[set[str]] | None:
-    """Right answers by question; every row of a question must name the same."""
-    if "reference" not in table.roles:
-        return None
-    found: list[set[str] | None] = [None] * len(questions)
+    table: Columns, question: Ints, questions: list[Any], rules: AnswerRules
+) -> list[set[str]]:
+    """Return the right answers by question; every row of a question must name the same."""
+    found: list[set[str]] = [set() for _ in questions]
     for row, (asked, value) in enumerate(
         zip(question.tolist(), table.values["reference"], strict=True)
     ):
-        among = right_answers(value, rules, table.place(row))
-        if found[asked] is None:
+        among = rules.right_answers(value, table.place(row))
+        if not found[asked]:
             found[asked] = among
         elif found[asked] != among:
             raise OutcomeError(
                 f"every row of a question must have the same reference; {table.place(row)} has "
                 f"{shown(value)} for question {shown(questions[asked])}, an earlier one had "
-                f"{shown(sorted(found[asked] or set()))}. Do the labels identify the question?"
+                f"{shown(sorted(found[asked]))}. Do the labels identify the question?"
             )
-    return [among or set() for among in found]
+    return found
 
 
-def check_trials(table: Columns, cell: NDArray[Any]) -> tuple[str, ...]:
-    """Refuse a (system, question, trial) that occurs twice."""
+def _repeated(key: NDArray[Any]) -> tuple[int, int] | None:
+    """Return the first row whose key has occurred before, behind the row where it did."""
+    repeated = pd.Series(key).duplicated().to_numpy()
+    second = int(repeated.argmax())
+    return (int((key == key[second]).argmax()), second) if repeated[second] else None
+
+
+def _check_repeated(table: Columns, cell: Ints) -> tuple[str, ...]:
+    """Refuse a (system, question, trial) that occurs twice; say what no trial column means."""
     if "trial" not in table.roles:
         return ("no trial column: the rows of one (system, question) are its trials",)
     trial, names = labels(table, "trial")
-    key = pd.Series(cell * len(names) + trial)
-    if key.duplicated().any():
-        second = int(key.duplicated().to_numpy().argmax())
-        first = int((key == key[second]).to_numpy().argmax())
+    twice = _repeated(cell * len(names) + trial)
+    if twice is not None:
+        first, second = map(table.number, twice)
         who = ", ".join(
-            f"{role} {shown(table.values[role][second])}"
+            f"{role} {shown(table.value(role, twice[1]))}"
             for role in table.roles
             if role != "outcome"
         )
         raise OutcomeError(
-            f"each (system, question, trial) must occur once; {table.word}s {table.number(first)} "
-            f"and {table.number(second)} both hold {who}. Remove the repetition, or number the "
-            "trials."
+            f"each (system, question, trial) must occur once; {table.word}s {first} and {second} "
+            f"both hold {who}. Remove the repetition, or number the trials."
         )
     return ()
 
 
-def outcome_codes(table: Columns, scores: Scores) -> Codes:
-    """Return the code of every row's outcome, or refuse the first that has none."""
+def _outcomes(table: Columns, scores: Scores) -> Codes:
+    """Return the code of every row's outcome, or refuse the first that has no score."""
     values = table.values["outcome"]
-    codes = encode(values if isinstance(values, np.ndarray) else objects(values), scores)
-    if (codes == CODE_INVALID).any():
-        row = int(np.argmax(codes == CODE_INVALID))
-        value = values[row].item() if isinstance(values, np.ndarray) else values[row]
-        place = f"{table.place(row)} of column {table.roles['outcome']!r}"
-        raise refuse(value, place, scores)
+    codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
+    wrong = first_invalid(codes)
+    if wrong is not None:
+        place = f"{table.place(wrong[0])} of column {table.roles['outcome']!r}"
+        raise refuse(table.value("outcome", wrong[0]), place, scores)
     return codes
+
+
+def _count_successes(table: Columns, cell: Ints, shape: tuple[int, int], scores: Scores) -> Ints:
+    """Return counts by slot, of rows that are questions with trials and successes."""
+    if sorted(scores.values()) != [0.0, 1.0]:
+        raise OutcomeError(
+            "scores must be left out for counts of successes, which have two outcomes; got "
+            f"{shown(dict(scores))}. Leave them out."
+        )
+    twice = _repeated(cell)
+    if twice is not None:
+        raise OutcomeError(
+            f"each (system, question) must have one row of counts; {table.place(twice[0])} "
+            f"and {table.place(twice[1])} are both of question "
+            f"{shown(table.value('question', twice[1]))}. Add them up, or name their systems."
+        )
+    trials, successes = (_whole(table, role) for role in ("trials", "successes"))
+    check_trials(trials, f"column {table.roles['trials']!r}")
+    if (successes > trials).any():
+        row = int(np.argmax(successes > trials))
+        raise OutcomeError(
+            f"successes must not exceed trials; {table.place(row)} has {successes[row]} of "
+            f"{trials[row]}. Are the columns the right ones?"
+        )
+    slots = np.zeros((shape[0] * shape[1], 3), np.int64)
+    right = int(np.argmax(list(scores.values())))
+    slots[cell, 1 + right], slots[cell, 2 - right] = successes, trials - successes
+    return slots.reshape(*shape, 3)
+
+
+def _whole(table: Columns, role: str) -> Ints:
+    """Return whole numbers, which text tables hold as text."""
+    values: Any = table.values[role]
+    kinds = set() if isinstance(values, np.ndarray) else set(map(type, values))
+    if kinds & {bool, str}:
+        for row, value in enumerate(values):
+            text = isinstance(value, str) and _WHOLE.fullmatch(value)
+            if isinstance(value, bool) or not (text or bool in kinds):
+                raise OutcomeError(
+                    f"column {table.roles[role]!r} must hold whole numbers >= 0; "
+                    f"{table.place(row)} has {shown(value)}. Correct it, or name another column: ",
+                    Argument("columns", {role: ...}, "tally"), ".",
+                )  # fmt: skip
+        values = [int(value.split(".")[0]) for value in values]
+    return check_counts(values, f"column {table.roles[role]!r}")

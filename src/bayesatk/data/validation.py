@@ -6,7 +6,7 @@ Every check takes any object whatever and either returns it in one known form or
 
 import math
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError, Message
+
 Scores = Mapping[Any, float]
 
 # Totals stay below this, so that no sum of counts leaves int64.
@@ -24,11 +26,11 @@ _MOST_TRIALS = 10**9  # of one question: beyond, sums of counts would lose digit
 _LARGEST = 1e100  # score; squares and products of larger ones overflow
 
 
-class OutcomeError(ValueError):
+class OutcomeError(ArgumentError):
     """Outcomes that cannot be read as given; the message says where, why, and what to do."""
 
 
-class OutcomeWarning(UserWarning):
+class OutcomeWarning(Message, UserWarning):
     """Outcomes that can be read, but look as if they did not mean what they say."""
 
 
@@ -75,9 +77,9 @@ def check_scores(scores: object) -> Scores:
     """Return the score mapping, or say what is wrong with it."""
     if not isinstance(scores, Mapping) or len(scores) < 2:
         raise OutcomeError(
-            "scores must map at least two outcomes to numbers, as in {'I': 0, 'C': 1}; got "
-            f"{shown(scores)}."
-        )
+            Argument("scores"), " must map at least two outcomes to numbers, as in ",
+            Argument("scores", {"I": 0, "C": 1}), f"; got {shown(scores)}.",
+        )  # fmt: skip
     names: dict[str, object] = {}
     for label, score in scores.items():
         if not is_category(label) or is_missing(label):
@@ -170,13 +172,15 @@ def check_trials(trials: NDArray[np.int64], name: str) -> None:
 def refuse_masked(values: object, name: str) -> None:
     """Refuse a masked array: what lies under the mask would be read as data."""
     if isinstance(values, np.ma.MaskedArray):
-        remedy = (
-            "Use .astype(float).filled(np.nan) on it, and say what is missing then means: "
-            "bayesatk.tally(data, missing='ignore')."
-            if name == "data"
-            else "Use .compressed() on it, and on what goes with it, to leave questions out."
-        )
-        raise OutcomeError(f"{name} must be a plain array; got a masked array. {remedy}")
+        rule = f"{name} must be a plain array; got a masked array. "
+        if name != "data":
+            raise OutcomeError(
+                f"{rule}Use .compressed() on it, and on what goes with it, to leave questions out."
+            )
+        raise OutcomeError(
+            f"{rule}Use .astype(float).filled(np.nan) on it, and say what is missing then means: ",
+            Argument("missing", "ignore", "tally"), ".",
+        )  # fmt: skip
 
 
 def check_labels(labels: object, name: str, number: int) -> list[Any]:
@@ -217,8 +221,10 @@ def _is_whole(label: object) -> bool:
     return isinstance(label, int | np.integer) and not isinstance(label, bool | np.timedelta64)
 
 
-def as_coordinate(labels: list[Any], name: str) -> pd.Index:
+def as_coordinate(labels: Sequence[Any], name: str) -> pd.Index:
     """Return labels as an index of one type: all integers or all text, without repetition."""
+    if isinstance(labels, range):
+        return pd.Index(np.arange(labels.start, labels.stop, labels.step))
     plain = set(map(type, labels)) <= {int}  # the common case, a million times over
     for label in () if plain else labels:
         fault = label_fault(label)
@@ -230,7 +236,8 @@ def as_coordinate(labels: list[Any], name: str) -> pd.Index:
     if plain or all(map(_is_whole, labels)):
         low, high = int(min(labels, default=0)), int(max(labels, default=0))
         fits = (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
-        index: pd.Index = pd.Index(labels if fits else list(map(str, labels)))
+        kind = np.int64 if high < 2**63 else np.uint64
+        index: pd.Index = pd.Index(np.array(labels, kind) if fits else list(map(str, labels)))
     else:
         index = pd.Index([str(label) for label in labels])
     if index.has_duplicates:

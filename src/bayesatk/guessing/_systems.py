@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.beta_binomial import beta_binomial_pmf
@@ -11,9 +10,10 @@ from bayesatk.core.states import States
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.priors import CrossedPrior, HyperPrior, Prior
-from bayesatk.results.schema import TARGETS, stored_counts, stored_prior
+from bayesatk.posterior.of_result import posterior_of
+from bayesatk.priors import CrossedPrior, HyperPrior
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
 
 _DRAWS = 4000
 
@@ -24,32 +24,25 @@ class System:
 
     successes: NDArray[np.int64]
     trials: NDArray[np.int64]
-    fit: xr.DataTree
+    fit: Result
     index: int
-    prior: Prior
 
     @classmethod
-    def of(cls, fit: xr.DataTree, index: int) -> "System":
+    def of(cls, fit: Result, index: int) -> "System":
         """Return one system of a result of right and wrong."""
-        successes, trials = stored_counts(fit)
-        prior = stored_prior(fit)
-        if isinstance(prior, CrossedPrior):
+        successes, trials = fit.right_of_all()
+        if isinstance(fit.prior, CrossedPrior):
             raise ValueError(
                 "fit must have Beta difficulties to be compared with guessing; it was sampled with "
                 "form='crossed'. Evaluate the same data."
             )
-        return cls(successes[index], trials[index], fit, index, prior)
-
-    def _drawn(self, name: str) -> xr.DataArray:
-        posterior = self.fit["posterior"].to_dataset()
-        return posterior[name].isel(system=self.index)
+        return cls(successes[index], trials[index], fit, index)
 
     def prob_exceeds(self, value: float, rng: np.random.Generator) -> tuple[Array, Array]:
         """Posterior probability that the mean exceeds a value, by target, with its error."""
-        if self.fit.attrs["method"] == "nuts":
+        if self.fit.sampled:
             return self._share_above(value)
-        states = States.of(self.successes, self.trials)
-        posterior = system_posterior(self.fit.attrs["pooling"], states, parse("bayes"), self.prior)
+        posterior = posterior_of(self.fit, self.index, parse("bayes"))
         found, error = np.zeros(2), np.zeros(2)
         for target, (exact, *_) in enumerate(posterior.distributions()):
             if exact is not None:
@@ -62,14 +55,14 @@ class System:
 
     def _share_above(self, value: float) -> tuple[Array, Array]:
         """Share of the sampled means above a value."""
-        held = self.fit["posterior"].data_vars
+        held = self.fit.posterior.data_vars
         name = next((name for name in ("bayes", "pass_at_k") if name in held), None)
         if name is None:
             raise ValueError(
                 "a sampled result must hold the metric 'bayes' for the random baseline; it has "
                 f"{sorted(map(str, held))}. Sample it again with 'bayes' among them."
             )
-        draws = self._drawn(name)
+        draws = self.fit.posterior[name].isel(system=self.index)
         if "k" in draws.dims:
             draws = draws.sel(k=1)
         above = (draws > value).astype(float).transpose("target", "chain", "draw")
@@ -87,16 +80,15 @@ class System:
 
     def new_runs(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Posterior predictive number correct of a new run, as many trials of each question."""
-        if isinstance(self.prior, HyperPrior):
-            mean, icc = self._hyperparameter("mean_p"), self._hyperparameter("icc")
+        fit, prior = self.fit, self.fit.prior
+        if isinstance(prior, HyperPrior):
+            mean, icc = (fit.hyper(name, self.index) for name in ("mean_p", "icc"))
             total = (1.0 - icc) / icc
             alpha, beta = mean * total, (1.0 - mean) * total
-        elif self.fit.attrs["pooling"] == "complete":
-            return rng.binomial(int(self.trials.sum()), self._hyperparameter("mean_p"))
+        elif fit.pooling == "complete":
+            return rng.binomial(int(self.trials.sum()), fit.hyper("mean_p", self.index))
         else:
-            sizes = self.fit["posterior"].sizes
-            size = sizes["chain"] * sizes["draw"]
-            alpha, beta = np.full(size, self.prior.alpha), np.full(size, self.prior.beta)
+            alpha, beta = np.full(fit.size, prior.alpha), np.full(fit.size, prior.beta)
         runs = np.zeros(len(alpha), np.int64)
         states = States.of(self.successes, self.trials)
         for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
@@ -111,9 +103,6 @@ class System:
                 drawn = rng.multinomial(int(count), pmf / pmf.sum(axis=1, keepdims=True))
                 runs += drawn @ np.arange(n + 1)
         return runs
-
-    def _hyperparameter(self, name: str) -> Array:
-        return np.asarray(self._drawn(name).transpose("chain", "draw").values.ravel())
 
 
 def _standard_error(shares: Array) -> Array:

@@ -16,14 +16,8 @@ from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
 from bayesatk.guessing.selection import skill_if_selected
 from bayesatk.metrics.credit import Array
 from bayesatk.results.citations import YAUNEY
-from bayesatk.results.schema import (
-    SCHEMA_VERSION,
-    STATISTICS,
-    TARGETS,
-    build,
-    check_result,
-    stored_counts,
-)
+from bayesatk.results.result import Result
+from bayesatk.results.schema import SCHEMA_VERSION, STATISTICS, TARGETS, build
 
 _CHAINS = 4
 _DIMS = {
@@ -34,7 +28,7 @@ _DIMS = {
 
 
 def random_baseline(
-    fit: xr.DataTree,
+    fit: xr.DataTree | Result,
     p: object,
     t: float = 10,
     *,
@@ -104,12 +98,12 @@ def random_baseline(
     >>> round(float(group["expected_best"][0]), 4), round(float(group["p_value"][0]), 6)
     (0.4501, 0.000376)
     """
-    check_result(fit)
+    own = Result.of(fit)
     generator, seed = resolve_rng(rng)
-    chance = _per_question(fit, p)
+    chance = _per_question(own, p)
     columns = [
-        _one_system(System.of(fit, i), chance, t, correlation, alpha, generator)
-        for i in range(fit["observed_data"].sizes["system"])
+        _one_system(System.of(own, i), chance, t, correlation, alpha, generator)
+        for i in range(len(own.systems))
     ]
     group = xr.Dataset(
         {
@@ -117,7 +111,7 @@ def random_baseline(
             for name in columns[0]
         },
         coords={
-            "system": fit["observed_data"].to_dataset()["system"].values,
+            "system": own.group("observed_data")["system"].values,
             "target": list(TARGETS),
             "statistic": list(STATISTICS),
         },
@@ -126,14 +120,14 @@ def random_baseline(
             "seed": seed, "citation": YAUNEY,
         },
     )  # fmt: skip
-    result = fit.copy()
+    result = own.tree.copy()
     result["random_baseline"] = xr.DataTree(group)
     return result
 
 
-def _per_question(fit: xr.DataTree, p: object) -> Array:
+def _per_question(fit: Result, p: object) -> Array:
     """Chance of guessing each question, in the order of the result."""
-    labels = fit["observed_data"].to_dataset()["question"].values
+    labels = fit.group("observed_data")["question"].values
     if isinstance(p, xr.DataArray) and "question" in p.coords:
         absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
         if absent:
@@ -142,7 +136,7 @@ def _per_question(fit: xr.DataTree, p: object) -> Array:
             )
         p = p.sel(question=labels).values
     if isinstance(p, Mapping):
-        _, trials = stored_counts(fit)
+        _, trials = fit.right_of_all()
         if (trials != trials[:, :1]).any():
             raise ValueError(
                 "p must be one probability per question, not {labels: questions}, when trials "
@@ -165,8 +159,7 @@ def _one_system(
     correct, marks = int(system.successes.sum()), len(every)
     exceeds, exceeds_error = system.prob_exceeds(best.mean() / marks, rng)
     beats, ties, beats_error = system.prob_beats(best, rng)
-    kind: Any = system.fit.attrs["ci_kind"]
-    prob = float(system.fit.attrs["ci_prob"])
+    prob, kind = system.fit.ci_prob, system.fit.ci_kind
     statistics = np.full(len(STATISTICS), np.nan)
     statistics[1:5] = skill_if_selected(correct, marks, t, ci_prob=prob, ci_kind=kind)
     level = {"alpha": alpha, "correlation": correlation}
@@ -187,7 +180,7 @@ def _one_system(
     }
 
 
-def baseline_table(result: xr.DataTree) -> pd.DataFrame:
+def baseline_table(result: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the random baseline of a result: one row per system.
 
     Parameters
@@ -201,8 +194,7 @@ def baseline_table(result: xr.DataTree) -> pd.DataFrame:
         Observed accuracy, expected best of the guessers, p-value, posterior probabilities, and the
         accuracy that is left when the system is itself the best of t.
     """
-    check_result(result, "random_baseline")
-    group = result["random_baseline"].to_dataset()
+    group = Result.of(result, "random_baseline").group("random_baseline")
     scalars = [name for name in group.data_vars if group[name].dims == ("system",)]
     frame = group[scalars].to_dataframe()
     for target in TARGETS:

@@ -87,10 +87,7 @@ def convert(
 
 
 def _columns(table: Columns, reasons: Sequence[str]) -> dict[str, list[Any]]:
-    found = {
-        role: list(values.tolist() if hasattr(values, "tolist") else values)
-        for role, values in table.values.items()
-    }
+    found = {role: table.listed(role) for role in table.values}
     return found | ({"reason": list(reasons)} if any(reasons) else {})
 
 

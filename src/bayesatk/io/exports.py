@@ -12,19 +12,21 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.words import probability_words
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
-from bayesatk.metrics.grid import parse
 from bayesatk.results.citations import citations
-from bayesatk.results.schema import TARGETS, check_result, metric_values, notes
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import category_table, table
 from bayesatk.verification.verify import Verification
 
 TABLES_SCHEMA = "bayesatk-tables/1"
+Exportable = xr.DataTree | Result | Verification | pd.DataFrame
 _ENDINGS = (".json", ".csv", ".tex")
 
 
-def tables_of(result: xr.DataTree | Verification | pd.DataFrame) -> dict[str, pd.DataFrame]:
+def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     """Return every table that a result holds, by name.
 
     Parameters
@@ -51,25 +53,25 @@ def tables_of(result: xr.DataTree | Verification | pd.DataFrame) -> dict[str, pd
         return {"table": result}
     if isinstance(result, Verification):
         return {"verification": result.table}
-    tree = check_result(result)
-    found = {"results": table(tree)}
-    if "reach_probability" in tree["posterior"]:
-        found["categories"] = category_table(tree)
-    if "comparison" in tree.children:
-        found["comparison"] = comparison_table(tree)
-        if tree["ranks"].attrs["ranked_on"]:
-            found["ranks"] = _by_system(tree, "ranks")
-            found["tiers"] = _by_system(tree, "tiers")
-    if "random_baseline" in tree.children:
-        found["baseline"] = baseline_table(tree)
+    own = Result.of(result)
+    found = {"results": pd.DataFrame(table(own))}
+    if "reach_probability" in own.posterior:
+        found["categories"] = category_table(own)
+    if own.has("comparison"):
+        found["comparison"] = comparison_table(own)
+        if own.group("ranks").attrs["ranked_on"]:
+            found["ranks"] = _by_system(own, "ranks")
+            found["tiers"] = _by_system(own, "tiers")
+    if own.has("random_baseline"):
+        found["baseline"] = baseline_table(own)
     return found
 
 
-def _by_system(tree: xr.DataTree, group: str) -> pd.DataFrame:
+def _by_system(result: Result, group: str) -> pd.DataFrame:
     """Tabulate ranks or tiers: one row per system, metric and target."""
-    dataset = tree[group].to_dataset()
+    dataset = result.group(group)
     rows: list[dict[str, Any]] = []
-    for metric in parse(str(tree.attrs["metrics"])):
+    for metric in result.metrics:
         values = metric_values(dataset, metric)
         for system in values["system"].values.tolist():
             for target in TARGETS:
@@ -112,17 +114,18 @@ def provenance(result: object = None) -> dict[str, Any]:
     ('1', 'partial', 64)
     """
     found: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
-    if not isinstance(result, xr.DataTree):
+    if not isinstance(result, xr.DataTree | Result):
         return found
-    attrs = check_result(result).attrs
+    own = Result.of(result)
+    attrs = own.tree.attrs
     for name in ("metrics", "method", "pooling", "seed", "missing_policy", "created_at"):
         found[name] = attrs.get(name)
     for name in ("prior", "assumptions", "versions", "input_files"):
-        found[name] = json.loads(str(attrs.get(name, "null")))
+        found[name] = own.described(name, None)
     found["input_sha256"] = attrs.get("input_sha256")
     for name in ("ci_prob", "ci_kind"):
         found[name] = attrs.get(name)
-    return {**found, "notes": notes(result), "citations": citations(result)}
+    return {**found, "notes": own.notes, "citations": citations(own)}
 
 
 def _command() -> str | None:
@@ -131,7 +134,7 @@ def _command() -> str | None:
     return shlex.join([name, *sys.argv[1:]]) if name == "bayesatk" else None
 
 
-def as_json(result: xr.DataTree | Verification | pd.DataFrame) -> dict[str, Any]:
+def as_json(result: Exportable) -> dict[str, Any]:
     """Return all tables of a result with their provenance, as JSON keeps them.
 
     NaN becomes null, infinity the text "inf" or "-inf".
@@ -160,7 +163,7 @@ def _cell(value: Any) -> Any:
 
 
 def export(
-    result: xr.DataTree | Verification | pd.DataFrame,
+    result: Exportable,
     path: str | Path,
     *,
     table: str | None = None,
@@ -236,12 +239,16 @@ def presentable(frame: pd.DataFrame) -> pd.DataFrame:
     {'mean': '0.512', 'interval': '[0.400, 0.610]'}
     """
     columns: dict[str, list[str]] = {}
+    error = frame.get("monte_carlo_error")
     for name in frame.columns:
         stem = str(name).removesuffix("_lower")
         if str(name).endswith("_lower") and f"{stem}_upper" in frame:
             ends = zip(frame[name], frame[f"{stem}_upper"], strict=True)
             label = "interval" if stem == "ci" else f"{stem} interval".replace("_", " ")
             columns[label] = [f"[{_rounded(low)}, {_rounded(high)}]" for low, high in ends]
+        elif str(name).startswith("prob_") and error is not None:
+            pairs = zip(frame[name], error, strict=True)
+            columns[str(name).replace("_", " ")] = [probability_words(*each) for each in pairs]
         elif not str(name).endswith("_upper") and name not in _LEFT_OUT:
             columns[str(name).replace("_", " ")] = [_rounded(value) for value in frame[name]]
     kept = {name: cells for name, cells in columns.items() if any(cells)}

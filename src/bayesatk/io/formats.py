@@ -3,6 +3,7 @@
 from itertools import islice
 from typing import Any, BinaryIO
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.sources import Opener, Source
@@ -29,9 +30,9 @@ def detect(source: Source, opener: Opener, told: str | None) -> str:
     if suffix not in _SUFFIXES:
         raise OutcomeError(
             f"the file type must be one of {', '.join(_SUFFIXES)}; got {suffix!r}. Say what it is "
-            f"with format=, one of {', '.join((*TABLES, *LOGS))}; or convert it, or pass the data "
-            "itself to bayesatk.tally."
-        )
+            "with ", Argument("format", ...), f", one of {', '.join((*TABLES, *LOGS))}; or convert "
+            "it, or pass the data itself to bayesatk.tally.",
+        )  # fmt: skip
     found = _SUFFIXES[suffix]
     if found not in ("json", "jsonl"):
         return found

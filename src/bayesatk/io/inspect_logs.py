@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import decoded, members, parse
@@ -77,9 +78,9 @@ class _Log:
         self.task, self.model = str(spec.get("task", "")), str(spec.get("model", ""))
         if self.system is None and not self.model:
             raise OutcomeError(
-                "the log must name its model; 'eval' has none. Name the system yourself: "
-                "load({'name': 'file.eval'})."
-            )
+                "the log must name its model; 'eval' has none. Name the system yourself: ",
+                Argument("source", {"name": "file.eval"}, "load"), ".",
+            )  # fmt: skip
         self.head = _mapping(head, "the log")
         self.expected = _expected(spec)
         self.rows.open(self.name)
@@ -123,9 +124,9 @@ class _Log:
             )
         if wanted is None and len(self.scorers) > 1:
             raise OutcomeError(
-                f"one scorer must be chosen; the log has {names}. Choose: "
-                f"scorer={next(iter(self.scorers))!r}."
-            )
+                f"one scorer must be chosen; the log has {names}. Choose: ",
+                Argument("scorer", next(iter(self.scorers))), ".",
+            )  # fmt: skip
         if self.scorers:
             self.rows.marked_by(f"Inspect's scorer {wanted or next(iter(self.scorers))!r}")
         for kind, number in self.limits.items():

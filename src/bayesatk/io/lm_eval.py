@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, parse
 from bayesatk.io.rows import Rows, Trial, digest
@@ -75,9 +76,9 @@ class _Chosen:
         if self.filter is None and len(self.filters) > 1:
             raise OutcomeError(
                 f"one filter must be chosen; {where} has {shown(own)}, earlier rows "
-                f"{shown(self.filters[0])}: each document comes once for every filter. Choose: "
-                f"filter={shown(self.filters[0])}."
-            )
+                f"{shown(self.filters[0])}: each document comes once for every filter. Choose: ",
+                Argument("filter", self.filters[0]), ".",
+            )  # fmt: skip
         if self.filter is not None and own != self.filter:
             return _OTHER
         self._refuse_repeats(record, where)
@@ -101,8 +102,9 @@ class _Chosen:
             if any(not marker.endswith(f"filter {shown(name)}") for marker in others):
                 raise OutcomeError(
                     f"files must be of one filter; this is of {shown(name)}, others are marked by "
-                    f"{others[0]}. Choose: filter={name[:80]!r}, or read the files one by one."
-                )
+                    f"{others[0]}. Choose: ", Argument("filter", name[:80]),
+                    ", or read the files one by one.",
+                )  # fmt: skip
             self.rows.marked_by(used)
         if self.filter is not None and self.metric is not None:
             self.rows.marked_by(f"lm-eval's metric {shown(self.metric)}, filter {self.filter!r}")
@@ -114,8 +116,9 @@ class _Chosen:
             if len(names) != 1:
                 told, first = shown(", ".join(names), 200), names[0] if names else "exact_match"
                 raise OutcomeError(
-                    f"one metric must be chosen; {where} has {told}. Choose: scorer={shown(first)}."
-                )
+                    f"one metric must be chosen; {where} has {told}. Choose: ",
+                    Argument("scorer", first), ".",
+                )  # fmt: skip
             self.metric = names[0]
         elif self.metric not in names:
             raise OutcomeError(
@@ -163,9 +166,9 @@ def _model(path: Path, time: str | None, rows: Rows) -> str:
     if len(names) > 1:
         raise OutcomeError(
             f"the folder must hold runs of one model, or results_{time or 'TIME'}.json of this "
-            f"one; it has results of {', '.join(sorted(names))}. Name the systems: load({{'name': "
-            "'samples_....jsonl'}})."
-        )
+            f"one; it has results of {', '.join(sorted(names))}. Name the systems: ",
+            Argument("source", {"name": "samples_....jsonl"}, "load"), ".",
+        )  # fmt: skip
     if names:
         return names.pop()
     rows.note(f"system {folder.name!r} is named by the folder of {path.name}")

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data import outcomes
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.columns import Columns
-from bayesatk.data.outcomes import MissingPolicy, Outcomes, tally
-from bayesatk.data.tables import count_rows
+from bayesatk.data.long_form import MissingPolicy
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, is_missing
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options
 from bayesatk.io.rows import LogOptions, QuestionKey
-from bayesatk.io.run_checks import CORRECT_INCORRECT, count
+from bayesatk.io.run_checks import CORRECT_INCORRECT, note_uneven, to_long
 from bayesatk.io.sources import is_source
 
 
@@ -116,15 +118,19 @@ def load(
     try:
         if found.are_logs:
             if answer_rules is not None and not answers:
-                raise OutcomeError("answer_rules must be left out unless answers=True; got both.")
+                raise OutcomeError(
+                    "answer_rules must be left out unless ", Argument("answers", True), " is given."
+                )
             rows = read_logs(found, options, columns)
-            table, scale = count(rows, scores, missing, rules)
+            long, scale = to_long(rows, scores, missing, rules)
         else:
             read = read_tables(found, options, columns or {}, scale)
             if scores is None and _is_correct_incorrect(read):
                 scale = CORRECT_INCORRECT
-            table = count_rows(read, scale, rules)
-        done = outcomes.finish(table, scale, missing, **labels)
+            long = read_rows(read, scale, rules)
+        counts = long.labelled(**labels).count(scale)
+        counts = note_uneven(counts) if found.are_logs else counts
+        done = outcomes.finish(counts, scale, missing)
     except OutcomeError as error:
         raise in_file(found, error) from None
     return replace(done, sources=tuple((one.name, one.sha256) for one in found.sources))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
 from bayesatk.data.columns import Columns, find_columns
 from bayesatk.data.validation import OutcomeError, Scores, shown
@@ -38,7 +39,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
                 "columns, or read the files one by one."
             )
     values: dict[str, list[Any]] = {
-        role: [value for own in read for value in _listed(own.values[role])] for role in roles
+        role: [value for own in read for value in own.listed(role)] for role in roles
     }
     return Columns(roles, values, read[0].word, _Places(found, read))
 
@@ -56,18 +57,14 @@ def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Col
     if source.system is None and sum(one.path.stem == name for one in found) > 1:
         raise OutcomeError(
             f"files that name their systems must have distinct names; two are called {name!r}. "
-            f"Name the systems: load({{'a': {source.name!r}, ...}})."
-        )
+            "Name the systems: ", Argument("source", {"a": source.name, "b": ...}, "load"), ".",
+        )  # fmt: skip
     rows = len(table.values["question"])
     return replace(
         table,
         roles={"system": f"({source.system or 'name of the file'})", **table.roles},
         values={"system": [name] * rows, **table.values},
     )
-
-
-def _listed(values: Any) -> list[Any]:
-    return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 class _Places(Sequence[Any]):

@@ -1,11 +1,11 @@
 """Which reader reads a file, and what every error says: the file it is about."""
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io import code_results, inspect_logs, lm_eval, tau_bench
@@ -101,29 +101,25 @@ def refuse_options(options: LogOptions, what: str) -> None:
         )
 
 
-class _Named(OutcomeError):
-    """An error that names its file."""
-
-
 def _named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
     """Call a reader; an error names the file."""
     try:
         return read(*args)
     except UnicodeDecodeError as error:
-        raise _Named(
-            f"{source.name}: the file must be UTF-8 text; {error}. Save it as UTF-8."
+        raise OutcomeError(
+            File(source.name), f"the file must be UTF-8 text; {error}. Save it as UTF-8."
         ) from None
     except OutcomeError as error:
-        raise _Named(f"{source.name}: {error}") from None
+        raise OutcomeError(File(source.name), *error.args) from None
 
 
 def in_file(found: Found, error: OutcomeError) -> OutcomeError:
     """Return the error with the name of the file, where there is one and it is not said."""
-    message = _ADVICE.sub(r"\1", str(error))
-    if isinstance(error, _Named) or len(found.sources) != 1:
-        return OutcomeError(message)
-    return OutcomeError(f"{found.sources[0].name}: {message}")
-
-
-# A file is read by `load`, which takes the option itself.
-_ADVICE = re.compile(r"\bbayesatk\.tally\(data, (\w+=(?:\{.*?\}|'\w*'|\.\.\.))\)")
+    # A file is read by `load`, which takes the arguments of `tally` itself.
+    parts = [
+        replace(one, function="") if isinstance(one, Argument) and one.function == "tally" else one
+        for one in error.args
+    ]
+    if isinstance(error.args[0], File) or len(found.sources) != 1:
+        return OutcomeError(*parts)
+    return OutcomeError(File(found.sources[0].name), *parts)

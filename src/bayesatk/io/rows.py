@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import (
     OutcomeError,
     is_missing,
@@ -125,8 +126,8 @@ class Rows:
         if not isinstance(trial.system, str) or not trial.system:
             raise OutcomeError(
                 f"every trial must have the name of its system; got {shown(trial.system)}. Name "
-                "it: load({'name': 'file'})."
-            )
+                "it: ", Argument("source", {"name": "file"}, "load"), ".",
+            )  # fmt: skip
         for value, what in ((trial.question, "id of a question"), (trial.trial, "name of a trial")):
             if not isinstance(value, str | int) or isinstance(value, bool):
                 raise OutcomeError(

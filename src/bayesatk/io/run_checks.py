@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import Columns
-from bayesatk.data.encoding import Table
-from bayesatk.data.outcomes import BINARY, MissingPolicy
-from bayesatk.data.tables import count_rows
+from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
+from bayesatk.data.outcomes import BINARY
+from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
     OutcomeError,
     OutcomeWarning,
@@ -65,16 +66,15 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     return _LogColumns({role: role for role in values}, values, source=rows)
 
 
-def count(
+def to_long(
     rows: Rows, scores: Mapping[Any, float] | None, missing: MissingPolicy, rules: AnswerRules
-) -> tuple[Table, Scores]:
-    """Return the counts of all logs, and the scores of their outcomes."""
+) -> tuple[LongForm, Scores]:
+    """Return the trials of all logs in the long form, and the scores of their outcomes."""
     scale = check_scores(scores) if scores is not None else _usual_scores(rows)
     columns = to_columns(rows, scale)
     _check_missing(rows, missing)
-    table = count_rows(columns, scale, rules)
-    notes = (*rows.notes, *table.notes[1:], *_uneven(table))
-    return replace(table, notes=notes), scale
+    long = read_rows(columns, scale, rules)
+    return replace(long, notes=(*rows.notes, *long.notes[1:])), scale
 
 
 def _question_labels(rows: Rows) -> list[Any]:
@@ -90,9 +90,10 @@ def _question_labels(rows: Rows) -> list[Any]:
             raise OutcomeError(
                 f"an id must stand for one question with one right answer; {rows.place(seen)} and "
                 f"{rows.place(row)} differ in what was asked or in the target. To tell questions "
-                "by content use question_key='content'; if they are one question in other words, "
-                "question_key='unchecked'."
-            )
+                "by content use ", Argument("question_key", "content"),
+                "; if they are one question in other words, ",
+                Argument("question_key", "unchecked"), ".",
+            )  # fmt: skip
     if several and key != "content":
         _check_labels(rows)
     if tasks != [""]:
@@ -115,8 +116,8 @@ def _check_labels(rows: Rows) -> None:
             raise OutcomeError(
                 f"TASK/ID must name one question; {rows.place(row)} and "
                 f"{rows.place(first[_label(one, True)])} are both {_label(one, True)!r}. Read the "
-                "tasks one by one, or use question_key='content'."
-            )
+                "tasks one by one, or use ", Argument("question_key", "content"), ".",
+            )  # fmt: skip
 
 
 def _label(one: Trial, several: bool) -> str:
@@ -166,9 +167,10 @@ def _check_twice(rows: Rows, earlier: int, row: int) -> None:
         raise OutcomeError(
             f"a system must be evaluated once; {shown(rows.trials[row].system)} has "
             f"{rows.place(earlier)} and again {rows.place(row)}. If each log holds further trials, "
-            "use same_system='trials'; if they are different systems, name them: "
-            "load({'a': 'first.log', 'b': 'second.log'})."
-        )
+            "use ", Argument("same_system", "trials"),
+            "; if they are different systems, name them: ",
+            Argument("source", {"a": "first.log", "b": "second.log"}, "load"), ".",
+        )  # fmt: skip
 
 
 def _note_marks(rows: Rows) -> None:
@@ -201,9 +203,8 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
         return
     text = f"{many} and are marked wrong (first: {rows.place(empty[0])}); were the calls failed?"
     rows.note(f"CHECK: {text}")
-    warnings.warn(
-        f"{text} empty_output='missing' reads them as missing.", OutcomeWarning, stacklevel=5
-    )
+    told = (f"{text} ", Argument("empty_output", "missing"), " reads them as missing.")
+    warnings.warn(OutcomeWarning(*told), stacklevel=5)
 
 
 def _usual_scores(rows: Rows) -> Scores:
@@ -220,19 +221,19 @@ def _usual_scores(rows: Rows) -> Scores:
         raise OutcomeError(
             f"marks must be on one scale; {rows.place(seen[texts[0]])} has {shown(texts[0])}, "
             f"{rows.place(seen[other])} has {shown(other)}. Evaluate the logs one by one, or score "
-            "every mark: scores={'I': 0, 'C': 1, ...}."
-        )
+            "every mark: ", Argument("scores", {"I": 0, "C": 1, other: ...}), ".",
+        )  # fmt: skip
     if set(texts) <= set(CORRECT_INCORRECT):
         rows.note("C is right, I is wrong")
         return CORRECT_INCORRECT
     unknown = next(mark for mark in texts if mark not in CORRECT_INCORRECT)
     example = {"C": 1, "P": 0.5, "I": 0, "N": 0}
-    told = shown({mark[:20]: example.get(mark, "...") for mark in sorted(texts)}, 200)
+    told = {mark[:20]: example.get(mark, ...) for mark in sorted(texts)[:10]}
     raise OutcomeError(
         f"marks other than C and I must be given scores; got {shown(unknown)} at "
-        f"{rows.place(seen[unknown])}. For instance scores={told} (partial credit P, no answer N: "
-        "what they are worth is yours to say)."
-    )
+        f"{rows.place(seen[unknown])}. For instance ", Argument("scores", told),
+        " (partial credit P, no answer N: what they are worth is yours to say).",
+    )  # fmt: skip
 
 
 def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
@@ -245,22 +246,23 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
     if missing == "error":
         raise OutcomeError(
             f"missing: {len(gaps)} of {len(rows.trials)} trials have no outcome ({told}); the "
-            f"first is {rows.place(gaps[0])}. Say what they mean: missing='ignore' leaves them "
-            "out, missing='wrong' counts them as the lowest score."
-        )
+            f"first is {rows.place(gaps[0])}. Say what they mean: ",
+            Argument("missing", "ignore"), " leaves them out, ", Argument("missing", "wrong"),
+            " counts them as the lowest score.",
+        )  # fmt: skip
     rows.note(f"without outcome: {told}")
 
 
-def _uneven(table: Table) -> list[str]:
+def note_uneven(counts: Counts) -> Counts:
     """Say where single trials stand beside repeated ones: a run that was broken off, perhaps."""
-    trials = table.count.sum(-1) + table.missing
+    trials = counts.count.sum(-1) + counts.missing
     found = []
-    for system, own in zip(table.systems, trials, strict=True):
+    for system, own in zip(counts.systems, trials, strict=True):
         single = int((own == 1).sum())
         if single and own.max() > 1:
-            first = table.questions[int(np.argmax(own == 1))]
+            first = counts.questions[int(np.argmax(own == 1))]
             found.append(
                 f"CHECK: {single} of {len(own)} questions of {shown(system)} have a single trial, "
                 f"others up to {own.max()} (first: {shown(first)}); was the run broken off?"
             )
-    return found
+    return replace(counts, notes=(*counts.notes, *found))

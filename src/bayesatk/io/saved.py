@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesatk.results.result import Result
 from bayesatk.results.schema import check_result
 
 
-def save(result: xr.DataTree, path: str | Path) -> Path:
+def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     """Write a result to ``.nc`` (netCDF4 through h5netcdf) or ``.zarr``.
 
     Parameters
@@ -40,7 +41,7 @@ def save(result: xr.DataTree, path: str | Path) -> Path:
     True
     """
     path = Path(path)
-    tree = check_result(result).map_over_datasets(_writable)
+    tree = Result.of(result).tree.map_over_datasets(_writable)
     if path.suffix not in (".nc", ".zarr"):
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
     beside = path.with_name(f".{path.stem}-unfinished{path.suffix}")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaln
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import Credit, check_k
@@ -83,11 +84,11 @@ class Metric:
     def category_credit(self) -> CategoryCredit:
         """The credit on categories, or an error that says what the metric needs."""
         if self.family.category is None:
-            raise ValueError(
+            raise ArgumentError(
                 f"{self.label} judges right and wrong, and the data have categories with other "
-                "scores. Say which of them succeed, as in success='score >= 0.5'; metrics of "
-                "scores are 'bayes' and 'max@k'."
-            )
+                "scores. Say which of them succeed, as in ", Argument("success", "score >= 0.5"),
+                "; metrics of scores are 'bayes' and 'max@k'.",
+            )  # fmt: skip
         return self.family.category(self.k)
 
     @property

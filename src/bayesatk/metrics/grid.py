@@ -5,11 +5,13 @@ A `MetricGrid` is the rectangle (variables x k x tau) of what was asked.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.families import FAMILIES as FAMILIES
 from bayesatk.metrics.families import Family as Family
 from bayesatk.metrics.families import Metric as Metric
@@ -17,10 +19,13 @@ from bayesatk.metrics.families import Metric as Metric
 Array = NDArray[np.float64]
 _MOST_K, _MOST_VOTES = 20_000, 1000
 
+# Other names of the mean score; also with the number of trials, which does not change it: avg@16.
+_MEAN = ("bayes", "avg", "mean", "average", "accuracy")
+
 _HELP = (
     "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
-    "'bayes' (mean score: avg@n and Bayes@N), 'max@4' (best score of k), 'plurality@5' (majority "
-    "vote on answers); several ks or taus are separated by commas."
+    "'bayes' (mean score; also 'mean', 'avg@n', 'accuracy'), 'max@4' (best score of k), "
+    "'plurality@5' (majority vote on answers); several ks or taus are separated by commas."
 )
 
 MetricSpec = str | Metric | Iterable[str | Metric]
@@ -33,7 +38,8 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     ----------
     metrics : str, Metric, or iterable of them
         ``"pass@1,4"`` is pass@1 and pass@4; ``"g-pass@8:0.25,0.5"`` has two taus; blanks separate
-        metrics inside one string.
+        metrics inside one string. ``"pass_at_4"`` is pass@4; the mean score ``"bayes"`` is also
+        ``"mean"``, ``"avg"``, ``"avg@16"`` and ``"accuracy"``.
 
     Returns
     -------
@@ -49,6 +55,8 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     --------
     >>> [metric.label for metric in parse("pass@1,4 bayes")]
     ['pass@1', 'pass@4', 'bayes']
+    >>> [metric.label for metric in parse(["pass_at_4", "pass_hat_2", "accuracy", "avg@16"])]
+    ['pass@4', 'pass^2', 'bayes']
     """
     items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     found: dict[Metric, None] = {}
@@ -90,11 +98,12 @@ def check_judged(
             )
     voted = [one.label for one in metrics if one.family.on_answers]
     if voted and pooling != "none":
-        raise ValueError(
-            f"pooling must be 'none' for {', '.join(voted)}; got {pooling!r}. Answers differ from "
-            "question to question, so there is nothing to pool: pass pooling='none', and ask for "
-            "other metrics on their own where they should be pooled."
-        )
+        raise ArgumentError(
+            Argument("pooling"),
+            f" must be 'none' for {', '.join(voted)}; got {pooling!r}. Answers differ from "
+            "question to question, so there is nothing to pool: pass ", Argument("pooling", "none"),
+            ", and ask for other metrics on their own where they should be pooled.",
+        )  # fmt: skip
     other = [one.label for one in metrics if one.family.category is None]
     if prior_trials and other:
         raise ValueError(
@@ -114,18 +123,41 @@ def _parse_text(text: str) -> Iterator[Metric]:
         raise TypeError(f"metrics must be strings or Metric objects; got {text!r}. {_HELP}")
     for word in text.split():
         lowered = word.lower()
-        if lowered in ("bayes", "avg"):
+        name, sign, rest = lowered.partition("@")
+        if name in _MEAN and (not sign or rest == "n" or rest.isdecimal()):
             yield FAMILIES["bayes"].at(1)
             continue
+        for variable, symbol in _spelled_out().items():
+            if lowered.startswith(variable) and lowered[len(variable) :][:1].isdecimal():
+                lowered = symbol + lowered[len(variable) :]
         position = max(lowered.find("@"), lowered.find("^")) + 1
         family = FAMILIES.get(lowered[:position])
         if family is None:
             raise ValueError(
-                f"metrics: {word!r} is not a known metric. {_HELP} One of your own is known after "
-                "bayesatk.register(family)."
+                f"metrics: {word!r} is not a known metric.{_suggestion(lowered)} {_HELP} One of "
+                "your own is known after bayesatk.register(family)."
             )
         ks, _, taus = lowered[position:].partition(":")
         yield from _members(family, word, ks, taus)
+
+
+def _spelled_out() -> dict[str, str]:
+    """Return the symbols of metrics by their variables without the k: pass_at_ is pass@."""
+    return {one.variable.removesuffix("k"): symbol for symbol, one in FAMILIES.items() if one.has_k}
+
+
+def _suggestion(word: str) -> str:
+    """Return a question for the metric that was perhaps meant; nothing if none is near."""
+    name = word.rstrip("0123456789,.:")
+    ks = word[len(name) :].lstrip(",.:") or "1"
+    symbols = [symbol for symbol, one in FAMILIES.items() if one.has_k]
+    name = name if name[-1:] in ("@", "^", "_") else f"{name}@"
+    near = get_close_matches(name, [*symbols, *_MEAN, *_spelled_out()], 1, 0.6)
+    if not near:
+        return ""
+    symbol = _spelled_out().get(near[0], near[0])
+    meant = symbol if symbol in _MEAN else symbol + ks
+    return f" Did you mean {meant!r}?"
 
 
 def register(family: Family) -> Family:

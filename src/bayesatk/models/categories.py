@@ -9,6 +9,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import possible
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.builders import Form
@@ -201,10 +202,11 @@ def answer_entries(outcomes: Outcomes, prior: AnswerPrior) -> Mapping[str, Any]:
         ``label`` of every entry.
     """
     if outcomes.answers is None:
-        raise ValueError(
-            "data must have answers; got outcomes without. Use bayesatk.tally(data, answers=...), "
-            "or name the column of a table: bayesatk.tally(data, columns={'answer': ...})."
-        )
+        raise ArgumentError(
+            "data must have answers; got outcomes without. Use ",
+            Argument("answers", ..., "tally"), ", or name the column of a table: ",
+            Argument("columns", {"answer": ...}, "tally"), ".",
+        )  # fmt: skip
     cells, counts, correct, nobody, labels = [], [], [], [], []
     questions = outcomes.trials.shape[1]
     for system in range(len(outcomes.systems)):

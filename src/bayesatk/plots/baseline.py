@@ -24,13 +24,13 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import probability_text, shortened
 from bayesatk.plots.request import chosen_systems
-from bayesatk.results.schema import check_result, stored_counts
+from bayesatk.results.result import Result
 
 _TAIL = 1e-4  # probability left out on either side
 
 
 def plot_baseline(
-    result: xr.DataTree, p: object, system: Any = None, *, backend: str | None = None
+    result: xr.DataTree | Result, p: object, system: Any = None, *, backend: str | None = None
 ) -> Any:
     """Plot how accurate the best of t random guessers is, and how accurate systems were.
 
@@ -67,11 +67,11 @@ def plot_baseline(
     0.8333
     """
     name = backend_name(backend)
-    check_result(result, "random_baseline")
-    group = result["random_baseline"].to_dataset()
+    own = Result.of(result, "random_baseline")
+    group = own.group("random_baseline")
     best = group["system"].values.tolist()[int(np.argmax(group["observed_accuracy"].values))]
-    chosen = chosen_systems(result, [best if system is None else system])[0]
-    law, marks, alike = _law(result, p, chosen)
+    chosen = chosen_systems(own, [best if system is None else system])[0]
+    law, marks, alike = _law(own, p, chosen)
     observed = group["observed_accuracy"].sel(system=alike)
     observed = observed.isel(system=np.argsort(-observed.values, kind="stable"))
     alike = observed["system"].values.tolist()
@@ -107,21 +107,18 @@ def plot_baseline(
     )  # fmt: skip
 
 
-def _law(
-    result: xr.DataTree, p: object, system: Any
-) -> tuple[LargestPoissonBinomial, int, list[Any]]:
+def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial, int, list[Any]]:
     """Return the best count's distribution, out of how many, and the systems it holds for."""
-    group, observed = result["random_baseline"].to_dataset(), result["observed_data"].to_dataset()
-    labels = observed["system"].values.tolist()
+    group, labels = result.group("random_baseline"), result.systems
     index = labels.index(system)
-    _, trials = stored_counts(result)
+    _, trials = result.right_of_all()
     alike = [one for one, row in zip(labels, trials, strict=True) if (row == trials[index]).all()]
     marks = int(trials[index].sum())
     if isinstance(p, LargestPoissonBinomial):
         law = p
     else:
         if isinstance(p, xr.DataArray) and "question" in p.coords:
-            p = p.sel(question=observed["question"].values).values
+            p = p.sel(question=result.group("observed_data")["question"].values).values
         chance = np.repeat(success_probabilities(trials.shape[1], p), trials[index])
         guessers = MaxOrderStatisticPoissonBinomial(marks, chance)
         law = guessers.at(float(group.attrs["t"]), correlation=float(group.attrs["correlation"]))

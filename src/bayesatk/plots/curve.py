@@ -26,8 +26,8 @@ from bayesatk.plots.canvas import (
 from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
 from bayesatk.plots.request import chosen_curve, chosen_targets
 from bayesatk.results.ranges import ranges_beyond
-from bayesatk.results.schema import TARGETS, check_result
-from bayesatk.results.tables import statistics_of
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
 
 _PER_PANEL = 4  # curves with bands that can be told apart
 _ENDS = ("lower", "upper")
@@ -35,7 +35,7 @@ _CLOSE = 0.3  # of tick labels, in powers of two
 
 
 def plot_curve(
-    result: xr.DataTree,
+    result: xr.DataTree | Result,
     metric: str = "pass@",
     target: str | None = None,
     *,
@@ -49,6 +49,7 @@ def plot_curve(
         From `bayesatk.evaluate` or `bayesatk.sample`.
     metric : str
         Which curve: ``"pass@"``, ``"pass^"``, ``"maj@"``, ...; ``"g-pass@:0.5"`` names a tau.
+        ``"pass@4"`` is the same curve as ``"pass@"``.
     target : {"questions", "population"}, optional
         One panel instead of two.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
@@ -85,11 +86,10 @@ def plot_curve(
     [0.0, 1.0, 2.0]
     """
     name = backend_name(backend)
-    check_result(result)
-    metrics, targets = chosen_curve(result, metric), chosen_targets(target)
-    curves = _curves(result, metrics, targets)
-    systems = curves["system"].values.tolist()
-    own = result["posterior"].to_dataset()["system"].values.tolist()
+    read = Result.of(result)
+    metrics, targets = chosen_curve(read, metric), chosen_targets(target)
+    curves = _curves(read, metrics, targets)
+    systems, own = curves["system"].values.tolist(), read.systems
     groups = curves.sizes["group"]
     names = shortened(systems)
     width = 0.6 + 3.8 * len(targets) + legend_width(names)
@@ -106,7 +106,7 @@ def plot_curve(
     set_panels(plot, titles=titles, ylim=_limits(curves), xticks=_ticks([one.k for one in metrics]))
     label_axes(plot, "k (trials judged, log scale)", estimand(metrics[0], over_k=True))
     add_legend(plot, "system", dict(zip(systems, names, strict=True)), "system")
-    return finish(plot, _headline(metrics[0]), *_details(result, curves))
+    return finish(plot, _headline(metrics[0]), *_details(read, curves))
 
 
 def _as_ranked(styles: list[Any], own: list[Any], ranked: list[Any]) -> list[Any]:
@@ -115,16 +115,15 @@ def _as_ranked(styles: list[Any], own: list[Any], ranked: list[Any]) -> list[Any
     return [by_system[each] for each in ranked]
 
 
-def _curves(result: xr.DataTree, metrics: list[Metric], targets: list[str]) -> xr.Dataset:
+def _curves(result: Result, metrics: list[Metric], targets: list[str]) -> xr.Dataset:
     """Mean, band and estimate over log2(k), dims (group, target, system, k), best system first."""
     family, tau = metrics[0].family, metrics[0].tau
     pick: dict[str, Any] = {"target": targets} | ({} if tau is None else {"tau": tau})
-    statistics = statistics_of(result)[family.variable].sel(pick)
-    draws = result["posterior"].to_dataset()[family.variable].sel(pick)
+    statistics = result.statistics[family.variable].sel(pick)
+    draws = result.posterior[family.variable].sel(pick)
     draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample", "k")
-    probability = float(result.attrs["ci_prob"])
     ends = np.array(
-        [[simultaneous_band(each, probability) for each in row] for row in draws.values]
+        [[simultaneous_band(each, result.ci_prob) for each in row] for row in draws.values]
     )  # (target, system, end, k)
     mean = statistics.sel(statistic="mean", drop=True).transpose("target", "system", "k")
     values = {
@@ -146,16 +145,14 @@ def _curves(result: xr.DataTree, metrics: list[Metric], targets: list[str]) -> x
     )
 
 
-def _ranges(
-    result: xr.DataTree, metrics: list[Metric], like: xr.DataArray
-) -> dict[str, xr.DataArray]:
+def _ranges(result: Result, metrics: list[Metric], like: xr.DataArray) -> dict[str, xr.DataArray]:
     """Family-free ranges from the last k within the trials on; nothing if no k is beyond them."""
     ends = ranges_beyond(result, metrics, within=1)
     if np.isnan(ends).all():
         return {}
     found = xr.DataArray(
         ends, dims=("system", "k", "target", "end"),
-        coords={"system": result["posterior"]["system"].values, "k": [one.k for one in metrics]}
+        coords={"system": result.systems, "k": [one.k for one in metrics]}
         | {"target": list(TARGETS)},
     ).sel(target=like["target"].values)  # fmt: skip
     found = found.transpose("end", *like.dims)
@@ -225,9 +222,9 @@ def _headline(metric: Metric) -> str:
     return f"{estimand(metric, over_k=True).split(' (')[0]} against k"
 
 
-def _details(result: xr.DataTree, curves: xr.Dataset) -> list[str]:
+def _details(result: Result, curves: xr.Dataset) -> list[str]:
     """Caption: what lines, bands and markers are."""
-    probability = f"{100 * float(result.attrs['ci_prob']):g}%"
+    probability = f"{100 * result.ci_prob:g}%"
     found = [
         f"Line: posterior mean. Band: holds the whole curve with probability {probability} "
         "(simultaneous over k, equal tails)."

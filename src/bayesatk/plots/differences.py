@@ -19,13 +19,14 @@ from bayesatk.plots.labels import (
     shortened,
 )
 from bayesatk.plots.request import chosen_metrics, chosen_targets
-from bayesatk.results.schema import check_result, metric_values
+from bayesatk.results.result import Result
+from bayesatk.results.schema import metric_values
 
 _MOST_PAIRS = 6  # systems whose every pair is shown
 
 
 def plot_difference(
-    compared: xr.DataTree,
+    compared: xr.DataTree | Result,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -71,18 +72,19 @@ def plot_difference(
     [[0.3333, 0.0]]
     """
     name = backend_name(backend)
-    check_result(compared, "comparison")
-    metrics, (chosen,) = chosen_metrics(compared, metric), chosen_targets(target or "")
-    rows = _difference_rows(compared, metrics, chosen)
+    read = Result.of(compared, "comparison")
+    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "")
+    rows = _difference_rows(read, metrics, chosen)
     pairs = rows.sizes["pair"]
     height = xr.DataArray(np.arange(pairs), dims="pair", coords={"pair": rows["pair"]})
     plot = open_rows(rows, name, "pair", len(metrics), 0.5, {"color": (["metric"], COLORS[:1])})
-    rope = float(compared["comparison"].attrs["rope"])
+    rope = float(read.group("comparison").attrs["rope"])
     low, high = _difference_limits(rows, rope)
     draw_rows(plot, rows, height, name)
     plot.map(
         _probability, "probability", data=rows["prob_greater"].to_dataset(name="value"), y=height,
-        ignore_aes={"color"}, x=high, backend=name, size=9 if name == "matplotlib" else 12,
+        error=rows["monte_carlo_error"], ignore_aes={"color"}, x=high, backend=name,
+        size=9 if name == "matplotlib" else 12,
     )  # fmt: skip
     _reference(plot, rope)
     set_panels(
@@ -91,7 +93,7 @@ def plot_difference(
         yticks=(np.arange(pairs).tolist(), rows["label"].values.tolist()),
     )  # fmt: skip
     label_axes(plot, [f"difference in {estimand(one)}" for one in metrics], None)
-    kind = interval_name(float(compared.attrs["ci_prob"]), str(compared.attrs["ci_kind"]))
+    kind = interval_name(read.ci_prob, read.ci_kind)
     shaded = f" Shaded: practical equivalence, within {rope:g}." if rope > 0 else ""
     return finish(
         plot, f"Differences on {TARGET_NAMES[chosen]}",
@@ -100,9 +102,9 @@ def plot_difference(
     )  # fmt: skip
 
 
-def _difference_rows(compared: xr.DataTree, metrics: list[Metric], target: str) -> xr.Dataset:
+def _difference_rows(compared: Result, metrics: list[Metric], target: str) -> xr.Dataset:
     """Contrasts of the pairs to show, dims (metric, pair), the largest difference last."""
-    dataset = compared["comparison"].to_dataset()
+    dataset = compared.group("comparison")
     values = xr.concat(
         [
             metric_values(dataset, one).sel(target=target).drop_vars(["k", "tau"], errors="ignore")
@@ -120,7 +122,7 @@ def _difference_rows(compared: xr.DataTree, metrics: list[Metric], target: str) 
     pairs.sort(key=lambda pair: first[pair])
     i, j = (xr.DataArray(list(each), dims="pair") for each in zip(*pairs, strict=True))
     found = values.isel(system=i, other=j).drop_vars(["system", "other"])
-    wanted = ("mean", "ci_lower", "ci_upper", "prob_greater")
+    wanted = ("mean", "ci_lower", "ci_upper", "prob_greater", "monte_carlo_error")
     rows = xr.Dataset({each: found.sel(contrast=each, drop=True) for each in wanted})
     systems = shortened(dataset["system"].values.tolist(), 22)
     labels = [f"{systems[a]} − {systems[b]}" for a, b in pairs]  # noqa: RUF001
@@ -135,10 +137,10 @@ def _difference_limits(rows: xr.Dataset, rope: float) -> tuple[float, float]:
 
 
 def _probability(
-    da: xr.DataArray, target: Any, y: xr.DataArray, backend: str, **kwargs: Any
+    da: xr.DataArray, target: Any, y: xr.DataArray, error: xr.DataArray, backend: str, **kwargs: Any
 ) -> Any:
     """Write P(better) to the right of the intervals."""
-    text = markup(f"P {probability_text(float(da))}", backend)
+    text = markup(f"P {probability_text(float(da), float(error))}", backend)
     return az.visuals.annotate_xy(
         da, target, text=text, y=float(y), color=DARK, horizontal_align="left", **kwargs
     )

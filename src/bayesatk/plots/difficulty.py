@@ -22,13 +22,15 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import shortened
 from bayesatk.plots.request import chosen_systems
-from bayesatk.results.schema import check_result, stored_counts
+from bayesatk.results.result import Result
 
 _CDF_DRAWS = 1000
 _GRID = np.linspace(0.0, 1.0, 201)
 
 
-def plot_difficulty(result: xr.DataTree, system: Any = None, *, backend: str | None = None) -> Any:
+def plot_difficulty(
+    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
+) -> Any:
     """Plot the fitted distribution of success probabilities over questions.
 
     Parameters
@@ -68,10 +70,10 @@ def plot_difficulty(result: xr.DataTree, system: Any = None, *, backend: str | N
     [0.0, 0.25, 0.5, 1.0, 1.0]
     """
     name = backend_name(backend)
-    check_result(result)
-    _check_partial(result)
-    systems = chosen_systems(result, system)
-    fitted, observed = _fitted(result, systems), _observed(result, systems)
+    own = Result.of(result)
+    _check_partial(own)
+    systems = chosen_systems(own, system)
+    fitted, observed = _fitted(own, systems), _observed(own, systems)
     plot = open_systems(fitted, name, len(systems))
     band = fitted["ends"].to_dataset(name="value")
     plot.map(az.visuals.fill_between_y, "band", data=band, color=COLORS[0], alpha=0.25)
@@ -83,7 +85,7 @@ def plot_difficulty(result: xr.DataTree, system: Any = None, *, backend: str | N
     )  # fmt: skip
     set_panels(plot, titles=shortened(systems), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     label_axes(plot, "success probability p", "share of questions with p or less")
-    probability = f"{100 * float(result.attrs['ci_prob']):g}%"
+    probability = f"{100 * own.ci_prob:g}%"
     return finish(
         plot, "Difficulty of questions like these",
         f"Line: posterior median of the cdf. Band: {probability} equal-tailed interval at each p. "
@@ -91,31 +93,25 @@ def plot_difficulty(result: xr.DataTree, system: Any = None, *, backend: str | N
     )  # fmt: skip
 
 
-def _check_partial(result: xr.DataTree) -> None:
-    posterior = result["posterior"].to_dataset()
-    pooling = result.attrs["pooling"]
-    if pooling != "partial" or "icc" not in posterior or "category" in posterior["mean_p"].dims:
-        what = (
-            f"pooling={pooling!r}"
-            if pooling != "partial"
-            else f"form={result.attrs.get('model_form')!r}"
-        )
+def _check_partial(result: Result) -> None:
+    pooling = result.pooling
+    if pooling != "partial" or "icc" not in result.posterior or result.on_categories:
+        what = f"pooling={pooling!r}" if pooling != "partial" else f"form={result.form!r}"
         raise ValueError(
             "result must have a Beta distribution of difficulties over questions; got "
             f"{what}. Pass pooling='partial' and outcomes of right and wrong."
         )
 
 
-def _fitted(result: xr.DataTree, systems: list[Any]) -> xr.Dataset:
+def _fitted(result: Result, systems: list[Any]) -> xr.Dataset:
     """Band and median of the cdf over a grid of p, by system."""
-    posterior = result["posterior"].to_dataset()[["mean_p", "icc"]].sel(system=systems)
+    posterior = result.posterior[["mean_p", "icc"]].sel(system=systems)
     draws = posterior.stack(sample=("chain", "draw"))
     every = max(1, draws.sizes["sample"] // _CDF_DRAWS)
     draws = draws.isel(sample=slice(None, None, every)).transpose("system", "sample")
-    probability = float(result.attrs["ci_prob"])
     found = np.stack(
         [
-            beta_cdf_band(mean, icc, _GRID, probability)
+            beta_cdf_band(mean, icc, _GRID, result.ci_prob)
             for mean, icc in zip(draws["mean_p"].values, draws["icc"].values, strict=True)
         ]
     )
@@ -131,7 +127,7 @@ def _fitted(result: xr.DataTree, systems: list[Any]) -> xr.Dataset:
     )
 
 
-def _observed(result: xr.DataTree, systems: list[Any]) -> xr.DataArray:
+def _observed(result: Result, systems: list[Any]) -> xr.DataArray:
     """Distribution function of the observed rates, (plot_axis, system, step)."""
     found = []
     for table in (_rates(result, one) for one in systems):
@@ -146,9 +142,9 @@ def _observed(result: xr.DataTree, systems: list[Any]) -> xr.DataArray:
     return xr.DataArray(values, dims=("plot_axis", "system", "step"), coords=coords)
 
 
-def _rates(result: xr.DataTree, system: Any) -> NDArray[np.float64]:
-    labels = result["posterior"].to_dataset()["system"].values.tolist()
-    successes, trials = (counts[labels.index(system)] for counts in stored_counts(result))
+def _rates(result: Result, system: Any) -> NDArray[np.float64]:
+    index = result.systems.index(system)
+    successes, trials = (counts[index] for counts in result.right_of_all())
     tried = trials > 0
     return np.asarray(successes[tried] / trials[tried])
 

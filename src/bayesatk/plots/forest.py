@@ -27,15 +27,15 @@ from bayesatk.plots.labels import (
     shortened,
 )
 from bayesatk.plots.request import chosen_metrics
-from bayesatk.results.schema import TARGETS, check_result, metric_values
-from bayesatk.results.tables import statistics_of
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 _WRAP = 3
 _HALF = [0.25, 0.75]
 
 
 def plot_systems(
-    result: xr.DataTree, metric: MetricSpec | None = None, *, backend: str | None = None
+    result: xr.DataTree | Result, metric: MetricSpec | None = None, *, backend: str | None = None
 ) -> Any:
     """Plot every system's metrics for both targets, best system on top.
 
@@ -60,7 +60,7 @@ def plot_systems(
 
     Notes
     -----
-    Thin lines are the result's interval, thick ones the central half of the distribution: exact
+    Thin lines are the result's interval, pale bars the central half of the distribution: exact
     for a closed form, of the draws for a sampled result. Systems are in the order of their means of
     the first metric on these questions.
 
@@ -76,10 +76,10 @@ def plot_systems(
     0.625
     """
     name = backend_name(backend)
-    check_result(result)
-    metrics = chosen_metrics(result, metric)
+    own = Result.of(result)
+    metrics = chosen_metrics(own, metric)
     rows = xr.concat(
-        [_forest_rows(result, one) for one in metrics],
+        [_forest_rows(own, one) for one in metrics],
         dim=xr.DataArray([one.label for one in metrics], dims="metric", name="metric"),
     )
     order = np.argsort(rows["mean"].isel(metric=0).sel(target="questions").values, kind="stable")
@@ -102,22 +102,22 @@ def plot_systems(
     )  # fmt: skip
     label_axes(plot, [estimand(one) for one in metrics], None)
     add_legend(plot, "target", TARGET_NAMES, "target")
-    kind = interval_name(float(result.attrs["ci_prob"]), str(result.attrs["ci_kind"]))
+    kind = interval_name(own.ci_prob, own.ci_kind)
     return finish(
-        plot, "Systems", f"Marker: posterior mean. Thin line: {kind}. Thick line: central 50%."
+        plot, "Systems", f"Marker: posterior mean. Thin line: {kind}. Pale bar: central 50%."
     )
 
 
-def _forest_rows(result: xr.DataTree, metric: Metric) -> xr.Dataset:
+def _forest_rows(result: Result, metric: Metric) -> xr.Dataset:
     """Mean, interval and central half of one metric, dims (system, target)."""
-    statistics = metric_values(statistics_of(result), metric)
+    statistics = metric_values(result.statistics, metric)
     statistics = statistics.drop_vars(["k", "tau"], errors="ignore")
-    if "closed_form_quantiles" in result.children:
-        quantiles = result["closed_form_quantiles"].to_dataset()
-        half = metric_values(quantiles, metric).sel(quantile=_HALF, method="nearest")
+    if result.has("closed_form_quantiles"):
+        half = metric_values(result.group("closed_form_quantiles"), metric).sel(
+            quantile=_HALF, method="nearest"
+        )
     else:
-        draws = metric_values(result["posterior"].to_dataset(), metric)
-        half = draws.quantile(_HALF, dim=("chain", "draw"))
+        half = result.draws(metric).quantile(_HALF, dim=("chain", "draw"))
     half = half.drop_vars(["k", "tau"], errors="ignore")
     found = {
         each: statistics.sel(statistic=each, drop=True) for each in ("mean", "ci_lower", "ci_upper")
@@ -142,18 +142,24 @@ def open_rows(
 
 
 def draw_rows(plot: Any, rows: xr.Dataset, y: xr.DataArray, backend: str) -> None:
-    """Draw thin intervals, thick halves and means at the height of each row."""
+    """Draw thin intervals, pale thick halves and means at the height of each row."""
     for label, ends, width in (
         ("interval", ("ci_lower", "ci_upper"), 1.3),
-        ("half", ("half_0", "half_1"), 4.0),
+        ("half", ("half_0", "half_1"), 7.0),
     ):
         if ends[0] in rows:
             data = xr.concat([rows[end] for end in ends], dim="end").to_dataset(name="value")
-            style = {"linestyle", "marker"} if label == "half" else {"marker"}
-            plot.map(_line_at, label, data=data, y=y, ignore_aes=style & plot.aes_set, width=width)
+            ignored, alpha, ends_at = {"marker"}, 1.0, {}
+            if label == "half":  # pale and behind the mean: one bar, however short
+                ignored, alpha = {"linestyle", "marker"}, 0.4
+                ends_at = {"solid_capstyle": "butt"} if backend == "matplotlib" else {}
+            plot.map(
+                _line_at, label, data=data, y=y, ignore_aes=ignored & plot.aes_set, width=width,
+                alpha=alpha, **ends_at,
+            )  # fmt: skip
     plot.map(
         _point_at, "mean", data=rows["mean"].to_dataset(name="value"), y=y,
-        ignore_aes={"linestyle"} & plot.aes_set, size=marker_size(backend, 45.0), width=1.2,
+        ignore_aes={"linestyle"} & plot.aes_set, size=marker_size(backend, 32.0), width=0.5,
     )  # fmt: skip
 
 
@@ -164,7 +170,6 @@ def _line_at(da: xr.DataArray, target: Any, y: xr.DataArray, **kwargs: Any) -> A
 def _point_at(
     da: xr.DataArray, target: Any, y: xr.DataArray, color: str = COLORS[0], **kwargs: Any
 ) -> Any:
-    """Draw a mean with a white edge, to be seen on the thick line."""
     return az.visuals.scatter_x(
-        np.atleast_1d(da.values), target, y=float(y), facecolor=color, edgecolor="#ffffff", **kwargs
+        np.atleast_1d(da.values), target, y=float(y), facecolor=color, edgecolor=color, **kwargs
     )

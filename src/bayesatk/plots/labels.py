@@ -4,9 +4,10 @@ import html
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from bayesatk._tools.words import probability_words
 from bayesatk.metrics.grid import Metric
+from bayesatk.results.schema import TARGET_NAMES as TARGET_NAMES
 
-TARGET_NAMES = {"questions": "these questions", "population": "questions like these"}
 _UNITS = {
     "pass_at_k": "probability",
     "pass_hat_k": "probability",
@@ -50,17 +51,20 @@ def interval_name(probability: float, kind: str) -> str:
     return f"{100 * probability:g}% {words[kind]} interval"
 
 
-def probability_text(value: float) -> str:
-    """Write a probability with three decimals, never as a false 0 or 1.
+def probability_text(value: float, error: float = 0.0) -> str:
+    """Write that a quantity has a probability, with the digits that its error leaves.
 
     Examples
     --------
     >>> [probability_text(p) for p in (0.99996, 0.25, 0.0)]
     ['> 0.999', '= 0.250', '< 0.001']
+    >>> probability_text(0.6243, 0.008)
+    '≈ 0.62'
     """
-    if value >= 0.9995:
-        return "> 0.999"
-    return "< 0.001" if value < 0.0005 else f"= {value:.3f}"
+    words = probability_words(value, error)
+    if "±" in words:
+        return f"≈ {words.partition(' ')[0]}"
+    return words if words[0] in "<>" else f"= {words}"
 
 
 def shortened(labels: Iterable[object], width: int = _LONGEST) -> list[str]:

@@ -10,7 +10,8 @@ from bayesatk.metrics.grid import MetricSpec
 from bayesatk.plots.canvas import backend_name, finish, label_axes, open_figure, set_panels
 from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
 from bayesatk.plots.request import chosen_metrics, chosen_targets
-from bayesatk.results.schema import check_result, metric_values
+from bayesatk.results.result import Result
+from bayesatk.results.schema import metric_values
 
 _NIGHT = np.array([8.0, 48.0, 107.0])  # one blue: what is darker is likelier, in grey as well
 _WHITE_INK = 0.655  # where white on the cell begins to contrast more than black
@@ -18,7 +19,7 @@ _DRAWN = 0.005  # below this a cell stays white
 
 
 def plot_ranks(
-    compared: xr.DataTree,
+    compared: xr.DataTree | Result,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -63,15 +64,15 @@ def plot_ranks(
     '1.00'
     """
     name = backend_name(backend)
-    check_result(compared, "ranks")
-    if not compared["ranks"].attrs["ranked_on"]:
+    read = Result.of(compared, "ranks")
+    if not read.group("ranks").attrs["ranked_on"]:
         raise ValueError(
             "compared must rank its systems, and no question was tried by all of them. Compare "
             "fewer systems."
         )
-    metrics, (chosen,) = chosen_metrics(compared, metric), chosen_targets(target or "")
+    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "")
     metrics = metrics if metric is not None else metrics[:1]
-    table = _rank_table(compared, metrics, chosen)
+    table = _rank_table(read, metrics, chosen)
     size = table.sizes["system"]
     side = max(0.42 * size, 2.2)
     wide, high = min(len(metrics), 2), -(-len(metrics) // 2)
@@ -101,9 +102,9 @@ def plot_ranks(
     )
 
 
-def _rank_table(compared: xr.DataTree, metrics: list[Any], target: str) -> xr.DataArray:
+def _rank_table(compared: Result, metrics: list[Any], target: str) -> xr.DataArray:
     """Probabilities (metric, system, rank), the best mean rank first."""
-    dataset = compared["ranks"].to_dataset()
+    dataset = compared.group("ranks")
     found = [
         metric_values(dataset, one)
         .sel(target=target, drop=True)

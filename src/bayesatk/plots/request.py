@@ -3,20 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-import xarray as xr
-
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
-from bayesatk.results.schema import TARGETS, metric_grid
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
 
 _MOST_PANELS = 24
 
 
-def chosen_metrics(result: xr.DataTree, metric: MetricSpec | None) -> list[Metric]:
+def chosen_metrics(result: Result, metric: MetricSpec | None) -> list[Metric]:
     """Return the metrics to show: those given, or all that the result was asked for."""
-    asked = parse(str(result.attrs["metrics"]))
+    asked = result.metrics
     if metric is None:
         return list(asked)
-    held = {one.label for one in metric_grid(result)}
+    held = {one.label for one in result.grid}
     wanted = list(parse(metric))
     absent = [one.label for one in wanted if one.label not in held]
     if absent:
@@ -27,18 +26,20 @@ def chosen_metrics(result: xr.DataTree, metric: MetricSpec | None) -> list[Metri
     return list(wanted)
 
 
-def chosen_curve(result: xr.DataTree, metric: str) -> list[Metric]:
+def chosen_curve(result: Result, metric: str) -> list[Metric]:
     """Return the members of a family at every k of the result.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    result : Result
     metric : str
-        As in ``"pass@"``; ``"g-pass@:0.5"`` names a tau.
+        As in ``"pass@"``; ``"g-pass@:0.5"`` names a tau. A k, as in ``"pass@4"``, has no part in
+        which curve it is.
     """
-    grid = metric_grid(result)
-    asked = " ".join(one.label for one in parse(str(result.attrs["metrics"])))
-    symbol, _, tau = str(metric).strip().lower().partition(":")
+    grid = result.grid
+    asked = " ".join(one.label for one in result.metrics)
+    named, _, tau = str(metric).strip().lower().partition(":")
+    symbol = named.rstrip("0123456789,")
     family = FAMILIES.get(symbol)
     remedy = f"Ask for more, as in evaluate(..., '{symbol}1,2,4,8')."
     if family is None or not family.has_k:
@@ -75,9 +76,9 @@ def chosen_targets(target: str | None) -> list[str]:
     return [target]
 
 
-def chosen_systems(result: xr.DataTree, system: Any) -> list[Any]:
+def chosen_systems(result: Result, system: Any) -> list[Any]:
     """Return the systems to show: those given, or all; a panel is drawn for each."""
-    labels: list[Any] = result["posterior"].to_dataset()["system"].values.tolist()
+    labels = result.systems
     if system is None:
         wanted = labels
     else:

@@ -7,7 +7,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.states import States
 from bayesatk.metrics.grid import parse
 from bayesatk.plots.canvas import (
     COLORS,
@@ -23,14 +22,16 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import shortened
 from bayesatk.plots.request import chosen_systems
-from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.results.schema import check_result, stored_counts, stored_prior
+from bayesatk.posterior.of_result import posterior_of
+from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 _SMALLEST, _LARGEST = 14.0, 400.0  # areas of markers, square points
 
 
-def plot_shrinkage(result: xr.DataTree, system: Any = None, *, backend: str | None = None) -> Any:
+def plot_shrinkage(
+    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
+) -> Any:
     """Plot the posterior mean of every question's success probability against its raw rate.
 
     Parameters
@@ -71,9 +72,9 @@ def plot_shrinkage(result: xr.DataTree, system: Any = None, *, backend: str | No
     [[0.0, 0.25], [0.5, 0.5], [1.0, 0.75]]
     """
     name = backend_name(backend)
-    check_result(result)
-    systems = chosen_systems(result, system)
-    tables = [_states(result, one) for one in systems]
+    own = Result.of(result)
+    systems = chosen_systems(own, system)
+    tables = [_states(own, one) for one in systems]
     most = max(int(table[:, 2].max()) for table in tables)
     classes = int(np.log2(most)) + 1
     points = _by_size(tables, systems, classes)
@@ -99,17 +100,16 @@ def plot_shrinkage(result: xr.DataTree, system: Any = None, *, backend: str | No
     label_axes(plot, "raw success rate (share of trials)", "posterior mean of p (probability)")
     largest = f" Marker area grows with the questions in it (1 to {most})." if most > 1 else ""
     return finish(
-        plot, f"Questions under pooling={result.attrs['pooling']!r}",
+        plot, f"Questions under pooling={own.pooling!r}",
         f"Dashed: no change. Dotted: mean raw rate.{largest}",
     )  # fmt: skip
 
 
-def _states(result: xr.DataTree, system: Any) -> Array:
+def _states(result: Result, system: Any) -> Array:
     """Raw rate, posterior mean of p, questions and trials of each distinct (successes, trials)."""
-    labels = result["posterior"].to_dataset()["system"].values.tolist()
-    index = labels.index(system)
-    successes, trials = (counts[index] for counts in stored_counts(result))
-    mean = _question_means(result, index, successes, trials)
+    index = result.systems.index(system)
+    successes, trials = (counts[index] for counts in result.right_of_all())
+    mean = _question_means(result, index)
     tried = trials > 0
     pairs = np.stack([successes, trials], axis=1)[tried]
     distinct, which, count = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
@@ -117,19 +117,14 @@ def _states(result: xr.DataTree, system: Any) -> Array:
     return np.column_stack([distinct[:, 0] / distinct[:, 1], total / count, count, distinct[:, 1]])
 
 
-def _question_means(
-    result: xr.DataTree, index: int, successes: NDArray[np.int64], trials: NDArray[np.int64]
-) -> Array:
+def _question_means(result: Result, index: int) -> Array:
     """Posterior mean of every question's p: exact if the result is a closed form."""
-    if "closed_form" in result.children:
-        closed = result["closed_form"].to_dataset()
+    if result.has("closed_form"):
+        closed = result.group("closed_form")
         if "p" in closed:
             return np.asarray(closed["p"].sel(statistic="mean").isel(system=index).values)
-        prior: Any = stored_prior(result)
-        pooling: Any = result.attrs["pooling"]
-        states = States.of(successes, trials)
-        return system_posterior(pooling, states, parse("bayes"), prior).question_p()[0]
-    draws = result["posterior"].to_dataset()
+        return posterior_of(result, index, parse("bayes")).question_p()[0]
+    draws = result.posterior
     if "p" not in draws:
         raise ValueError(
             "result must hold draws of every question's p; a sampled one has them if asked. Pass "

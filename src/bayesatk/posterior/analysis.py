@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.categorical import category_finite
 from bayesatk.core.dirichlet import DirichletHyper
 from bayesatk.core.laws import finite
@@ -24,7 +25,6 @@ from bayesatk.posterior.prior_effect import (
     category_sensitivity,
     family_note,
     outside_note,
-    pooling_note,
     prior_sensitivity,
     proxy_note,
 )
@@ -84,6 +84,8 @@ class Analysis:
     estimate : ndarray, shape (metrics,)
         Unbiased finite-law values; NaN where k exceeds the trials of some question.
     remarks : list of str
+    sampled : bool
+        Whether the hyperparameters had to be sampled, and are not integrated.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Analysis:
         metrics = list(request.grid)
         self._metrics = [metrics[i] for i in request.judged]
         self.remarks: list[str] = []
+        self.sampled = False
         self.estimate = np.full(len(metrics), np.nan)
         parts: list[tuple[list[int], SystemPosterior]] = []
         if request.on_categories:
@@ -114,7 +117,6 @@ class Analysis:
         self._sensitive = partial(
             prior_sensitivity, request.pooling, states, self._metrics, prior, posterior
         )
-        self._note = partial(pooling_note, request.pooling, self._name, states)
         asked = [one for one in request.requested if not one.family.on_answers]
         self.remarks += family_note(self._name, posterior.families, asked, int(states.trials.min()))
         return request.judged, posterior
@@ -134,6 +136,7 @@ class Analysis:
             request.pooling, states, judged + reach, prior, sampled_fallback
         )
         if warning is not None:
+            self.sampled = True
             self.remarks.append(f"{self._name}: {warning}.")
         self._sensitive = partial(
             category_sensitivity, request.pooling, states, judged, prior, sampled_fallback
@@ -146,12 +149,12 @@ class Analysis:
     ) -> tuple[list[int], SystemPosterior]:
         request, answers = self._request, outcomes.answers
         if answers is None:
-            raise ValueError(
-                "plurality@k is a vote between answers, and the data have none. Use "
-                "bayesatk.tally(data, answers=...), or name the column of a table: "
-                "bayesatk.tally(data, columns={'answer': ...}). The strict majority of right marks "
-                "is 'maj@k'."
-            )
+            raise ArgumentError(
+                "plurality@k is a vote between answers, and the data have none. Use ",
+                Argument("answers", ..., "tally"), ", or name the column of a table: ",
+                Argument("columns", {"answer": ...}, "tally"),
+                ". The strict majority of right marks is 'maj@k'.",
+            )  # fmt: skip
         metrics = list(request.grid)
         ks = [metrics[i].k for i in request.voted]
         ballots = answers.of(index)
@@ -177,9 +180,6 @@ class Analysis:
             return
         own = statistics[request.judged]
         statistics[request.judged, :, -1] = self._sensitive(own)
-        if not request.on_categories:
-            asked = [one for one in request.requested if not one.family.on_answers]
-            self.remarks.extend(self._note(asked, request.grid, statistics))
 
 
 def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosterior:

@@ -162,7 +162,7 @@ def evaluate(
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
         draws=draws, keep=keep,
     )  # fmt: skip
-    outcomes, remarks = request.outcomes, list(request.notes)
+    outcomes, remarks, sampled = request.outcomes, list(request.notes), False
     rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
     for index, stream in enumerate(track(streams, "Evaluating", progress=progress)):
@@ -177,6 +177,7 @@ def evaluate(
         samples.append(drawn)
         posteriors.append(posterior)
         remarks.extend(analysis.remarks)
+        sampled = sampled or analysis.sampled
         if drawn.p is not None:
             question_p.append(posterior.question_p())
 
@@ -213,7 +214,7 @@ def evaluate(
         **({} if difficulty is None else {"difficulty": difficulty}),
         **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }
-    return build(groups, _attributes(outcomes, request, seed, remarks))
+    return build(groups, _attributes(outcomes, request, seed, remarks, sampled))
 
 
 def _monte_carlo(
@@ -235,7 +236,7 @@ def _monte_carlo(
 
 
 def _attributes(
-    outcomes: Outcomes, request: Request, seed: str, remarks: Sequence[str]
+    outcomes: Outcomes, request: Request, seed: str, remarks: Sequence[str], sampled: bool
 ) -> dict[str, Any]:
     """Return the provenance of a closed form."""
     more: dict[str, str | float] = {}
@@ -243,7 +244,6 @@ def _attributes(
         more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
     method = _METHODS[request.pooling]
     if request.on_categories and request.pooling == "partial":
-        sampled = any("sampled by NUTS" in remark for remark in remarks)
         method = "importance sampling" + ", hyperparameters by nuts" * sampled
     return root_attributes(
         method=method,

@@ -5,8 +5,8 @@ distributions where they exist, and a function that draws.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache, partial
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,46 +42,16 @@ def system_posterior(
     pooling: Pooling, states: States, metrics: Sequence[Metric], prior: Prior
 ) -> SystemPosterior:
     """Return the closed-form posterior of one system; metrics that coincide are done once."""
-    return _remembered(_Case(pooling, states, tuple(metrics), prior))
-
-
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """A posterior to work out, equal to another of the same content."""
-
-    pooling: Pooling
-    states: States
-    metrics: tuple[Metric, ...]
-    prior: Prior
-
-    @cached_property
-    def _content(self) -> tuple[object, ...]:
-        own = self.states
-        arrays = (own.successes, own.trials, own.count, own.which)
-        bytes_of = tuple(np.ascontiguousarray(each).tobytes() for each in arrays)
-        return (self.pooling, self.metrics, self.prior, bytes_of)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Case) and self._content == other._content
-
-    def __hash__(self) -> int:
-        return hash(self._content)
-
-
-@lru_cache(maxsize=64)
-def _remembered(case: _Case) -> SystemPosterior:
-    """Return the posterior; comparing systems asks for what evaluating them has worked out."""
-    states, metrics = case.states, case.metrics
     first: dict[Credit, int] = {}
     for metric in metrics:
         first.setdefault(Credit.of(metric.credit.values), len(first))
     index = np.array([first[Credit.of(metric.credit.values)] for metric in metrics])
     distinct = [metrics[int(np.argmax(index == i))] for i in range(len(first))]
-    if isinstance(case.prior, HyperPrior):
-        posterior = partial_pooling(states, distinct, case.prior)
+    if isinstance(prior, HyperPrior):
+        posterior = partial_pooling(states, distinct, prior)
     else:
-        build = _complete if case.pooling == "complete" else _none
-        posterior = build(states, distinct, case.prior)
+        build = _complete if pooling == "complete" else _none
+        posterior = build(states, distinct, prior)
     return _repeat(posterior, index)
 
 

@@ -1,4 +1,4 @@
-"""How much of an answer is prior: beyond the observed trials, and through the kind of pooling."""
+"""How much of an answer is prior: beyond the observed trials, and beside the estimate."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.laws import finite
-from bayesatk.core.moments import posterior_moments
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import maj_at
 from bayesatk.metrics.grid import Metric, MetricGrid
@@ -88,45 +87,10 @@ def proxy_note(
     ]
 
 
-def pooling_note(
-    pooling: Pooling,
-    system: object,
-    states: States,
-    requested: Sequence[Metric],
-    grid: MetricGrid,
-    statistics: NDArray[np.float64],
-) -> list[str]:
-    """Say so when independent flat priors would have given a different answer.
-
-    Returns
-    -------
-    list of str
-        One sentence, for the requested metric with the largest difference, when that exceeds both
-        sds; otherwise nothing.
-    """
-    if pooling != "partial":
-        return []
-    c, n, share = states.successes, states.trials, states.count / states.questions
-    moments = posterior_moments([one.credit for one in requested], c + 1.0, n - c + 1.0)
-    flat = share @ moments.mean
-    flat_sd = np.sqrt(share @ moments.variance / states.questions)
-    position = {one: i for i, one in enumerate(grid)}
-    own = statistics[[position[one] for one in requested], 0]
-    mean, sd = own[:, 1], own[:, 2]
-    excess = np.abs(flat - mean) / np.maximum(np.maximum(sd, flat_sd), 1e-300)
-    worst = int(np.argmax(excess))
-    if excess[worst] <= 1.0:
-        return []
-    return [
-        f"{system}: an independent flat prior per question would put {requested[worst].label} of "
-        f"these questions at {flat[worst]:.3f} ± {flat_sd[worst]:.3f}, {excess[worst]:.1f} sds "
-        f"from the pooled {mean[worst]:.3f} ± {sd[worst]:.3f}: with few trials and many questions "
-        "its bias outgrows its sd."
-    ]
-
-
 _WHY = {
-    "none": "the prior of each question weighs on all alike. Trust the estimate, or pool",
+    "none": "an independent prior per question pulls every question the same way, so with few "
+    "trials and many questions its bias outgrows the sd. Trust the estimate, or use partial "
+    "pooling",
     "partial": "their difficulties are not Beta-distributed; see bayesatk.criticise",
     "complete": "one success probability for all questions does not fit them. Pool partially",
 }

@@ -10,7 +10,7 @@ from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.partial_pooling import Pooled
 from bayesatk.priors import HyperPrior
-from bayesatk.results.schema import check_result, stored_counts, stored_prior
+from bayesatk.results.result import Result
 
 _CEILING = "inflated"  # the family with an atom at 0
 _COLUMNS = (
@@ -20,7 +20,7 @@ _COLUMNS = (
 _CERTAIN = 0.0005  # probabilities that are 0 in a sentence
 
 
-def tail_exponent(fit: xr.DataTree, *, ci_prob: float | None = None) -> pd.DataFrame:
+def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) -> pd.DataFrame:
     """Power law of ``1 - pass@k`` for large k, on questions like these, or its ceiling.
 
     Where the density of success probabilities near 0 is like ``p^(a - 1)``, the failures left after
@@ -74,19 +74,19 @@ def tail_exponent(fit: xr.DataTree, *, ci_prob: float | None = None) -> pd.DataF
     >>> float(row["prob_ceiling"]), bool(row["exponent_lower"] > 2)
     (0.0, True)
     """
-    prior = stored_prior(check_result(fit))
+    own = Result.of(fit)
+    prior = own.prior
     if not isinstance(prior, HyperPrior):
         raise ValueError(
             "fit must be of right and wrong with pooling='partial', which alone has a difficulty "
-            f"distribution of a known family; got pooling={fit.attrs['pooling']!r} with a "
+            f"distribution of a known family; got pooling={own.pooling!r} with a "
             f"{type(prior).__name__}. Evaluate with pooling='partial'."
         )
-    level = float(fit.attrs["ci_prob"]) if ci_prob is None else ci_prob
+    level = own.ci_prob if ci_prob is None else ci_prob
     if not 0.0 < level < 1.0:
         raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
-    systems = fit["constant_data"].to_dataset()["system"].values
     rows = []
-    for system, c, n in zip(systems, *stored_counts(fit), strict=True):
+    for system, c, n in zip(own.systems, *own.right_of_all(), strict=True):
         found = _tail(Pooled.of(States.of(c, n), (), prior), level)
         numbers = dict(zip(_COLUMNS, found.tolist(), strict=True))
         rows.append({"system": system, **numbers, "sentence": _sentence(system, numbers, level)})

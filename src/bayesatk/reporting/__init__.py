@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.installed import need_matplotlib
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import presentable, provenance, tables_of
-from bayesatk.metrics.grid import parse
 from bayesatk.reporting.claims import claims
 from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
 from bayesatk.results.citations import cite
-from bayesatk.results.schema import check_result, notes
+from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 
 _MOST_QUESTIONS = 500
@@ -33,7 +33,7 @@ _HEADINGS = {
 
 
 def report(
-    result: xr.DataTree,
+    result: xr.DataTree | Result,
     path: str | Path,
     *,
     data: Outcomes | None = None,
@@ -88,7 +88,8 @@ def report(
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {path.name!r}.")
-    tree = check_result(result)
+    need_matplotlib("a report")
+    own = Result.of(result)
     environment = Environment(
         loader=PackageLoader("bayesatk", "reporting/templates"),
         autoescape=True,
@@ -102,20 +103,20 @@ def report(
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        claims=claims(tree, verification),
-        tables=_tables(tree, verification),
-        pictures=pictures(tree, verification, guess),
+        claims=claims(own, verification),
+        tables=_tables(own, verification),
+        pictures=pictures(own, verification, guess),
         card=data.card() if data is not None else None,
-        questions=_questions(tree),
-        methods=_methods(tree),
-        provenance=_provenance(tree),
-        bibtex=cite(tree),
+        questions=_questions(own),
+        methods=_methods(own),
+        provenance=_provenance(own),
+        bibtex=cite(own),
     )
     path.write_text(page, encoding="utf-8")
     return path
 
 
-def _tables(result: xr.DataTree, verification: Verification | None) -> list[dict[str, Any]]:
+def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:
     """Return headings with tables as rows of text."""
     found = tables_of(result) | (tables_of(verification) if verification is not None else {})
     return [{"title": _HEADINGS[name], **_text(presentable(each))} for name, each in found.items()]
@@ -130,10 +131,10 @@ def _text(frame: pd.DataFrame) -> dict[str, Any]:
     return {"columns": [str(name) for name in frame.columns], "rows": rows}
 
 
-def _questions(result: xr.DataTree) -> dict[str, Any]:
+def _questions(result: Result) -> dict[str, Any]:
     """Return successes of trials (or trials alone) by question and system, hardest first."""
-    observed = result["observed_data"].to_dataset()
-    trials = result["constant_data"].to_dataset()["trials"].transpose("question", "system")
+    observed = result.group("observed_data")
+    trials = result.group("constant_data")["trials"].transpose("question", "system")
     cells = trials.astype(str)
     order = slice(None)
     if "successes" in observed:
@@ -152,24 +153,23 @@ def _questions(result: xr.DataTree) -> dict[str, Any]:
     return {"columns": ["question", *systems], "rows": rows, "all": trials.sizes["question"]}
 
 
-def _methods(result: xr.DataTree) -> dict[str, Any]:
+def _methods(result: Result) -> dict[str, Any]:
     """Return what was computed, in words and formulas."""
     families = {}
-    for metric in parse(str(result.attrs["metrics"])):
+    for metric in result.metrics:
         symbol = metric.family.symbol + "k" * metric.family.has_k
         families[symbol] = METRICS.get(metric.family.variable, ("a metric of your own", ""))
-    exact = result.attrs["method"] != "nuts"
     return {
         "metrics": families,
-        "pooling": POOLINGS[str(result.attrs["pooling"])],
+        "pooling": POOLINGS[result.pooling],
         "targets": TARGETS,
-        "prior": json.dumps(json.loads(str(result.attrs["prior"]))),
-        "exact": exact,
-        "notes": notes(result),
+        "prior": json.dumps(result.described("prior")),
+        "exact": not result.sampled,
+        "notes": result.notes,
     }
 
 
-def _provenance(result: xr.DataTree) -> list[tuple[str, str]]:
+def _provenance(result: Result) -> list[tuple[str, str]]:
     """Return name and text of everything that says where the numbers come from."""
     found = provenance(result)
     rows = []

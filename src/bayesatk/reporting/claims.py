@@ -3,13 +3,10 @@
 from typing import Any
 
 import pandas as pd
-import xarray as xr
 
 from bayesatk.comparison.systems import comparison_table
-from bayesatk.metrics.grid import parse
 from bayesatk.posterior.tail import tail_exponent
-from bayesatk.priors import HyperPrior
-from bayesatk.results.schema import stored_prior
+from bayesatk.results.result import Result
 from bayesatk.results.tables import table
 from bayesatk.verification.verify import Verification
 
@@ -18,23 +15,23 @@ _SURE = 0.95  # and from which they are taken for granted
 _MOST = 12  # sentences about pairs of systems; the table has them all
 
 
-def claims(result: xr.DataTree, verification: Verification | None) -> list[str]:
+def claims(result: Result, verification: Verification | None) -> list[str]:
     """Return what can be claimed, sentence by sentence."""
     found = _levels(result) + _beyond(result) + _ceilings(result)
-    if "comparison" in result.children:
+    if result.has("comparison"):
         found += _differences(result)
-    if "random_baseline" in result.children:
+    if result.has("random_baseline"):
         found += _baselines(result)
     if verification is not None:
         found.append(_verdict(verification))
     return found
 
 
-def _levels(result: xr.DataTree) -> list[str]:
+def _levels(result: Result) -> list[str]:
     """Say how good every system is in the first metric, and how sure that is."""
     frame = table(result)
     first = frame["metric"].iloc[0]
-    percent = f"{100 * float(result.attrs['ci_prob']):g}%"
+    percent = f"{100 * result.ci_prob:g}%"
     found = []
     for system, own in frame[frame["metric"] == first].groupby("system", sort=False):
         row = own.set_index("target")
@@ -49,14 +46,14 @@ def _levels(result: xr.DataTree) -> list[str]:
     return found
 
 
-def _beyond(result: xr.DataTree) -> list[str]:
+def _beyond(result: Result) -> list[str]:
     """Say what the counts alone allow at the largest k beyond the trials."""
     frame = table(result)
     if "range_lower" not in frame:
         return []
-    percent = f"{100 * float(result.attrs['ci_prob']):g}%"
+    percent = f"{100 * result.ci_prob:g}%"
     rows = frame[(frame["target"] == "population") & frame["range_lower"].notna()]
-    largest = {one.label: one.k for one in parse(str(result.attrs["metrics"]))}
+    largest = {one.label: one.k for one in result.metrics}
     found = []
     for system, own in rows.groupby("system", sort=False):
         row = own.iloc[int(own["metric"].map(largest).argmax())]
@@ -70,10 +67,9 @@ def _beyond(result: xr.DataTree) -> list[str]:
     return found
 
 
-def _ceilings(result: xr.DataTree) -> list[str]:
+def _ceilings(result: Result) -> list[str]:
     """Say which share of questions is never solved, where some may be."""
-    prior = stored_prior(result)
-    if not isinstance(prior, HyperPrior) or "inflated" not in prior.family_prior:
+    if "inflated" not in result.families:
         return []
     found = []
     for row in tail_exponent(result).to_dict("records"):
@@ -104,7 +100,7 @@ def _limits(row: "pd.Series[Any]") -> str:
     )
 
 
-def _differences(result: xr.DataTree) -> list[str]:
+def _differences(result: Result) -> list[str]:
     frame = comparison_table(result)
     if frame.empty:
         return ["No two systems tried the same question: nothing can be compared."]
@@ -117,14 +113,15 @@ def _differences(result: xr.DataTree) -> list[str]:
     return found
 
 
-def _baselines(result: xr.DataTree) -> list[str]:
+def _baselines(result: Result) -> list[str]:
     from bayesatk.guessing.baseline import baseline_table
 
     found = []
+    t = result.group("random_baseline").attrs["t"]
     for row in baseline_table(result).to_dict("records"):
         beats = "beats" if row["p_value"] <= 0.05 else "does not clearly beat"
         found.append(
-            f"{_name(row['system'])} {beats} the best of {result['random_baseline'].attrs['t']:g} "
+            f"{_name(row['system'])} {beats} the best of {t:g} "
             f"random guessers: accuracy {row['observed_accuracy']:.3f} against an expected "
             f"{row['expected_best']:.3f} (p-value {row['p_value']:.2g})."
         )

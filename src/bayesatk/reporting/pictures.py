@@ -5,14 +5,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from bayesatk.metrics.grid import parse
+from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 
 _INK = re.compile(r"#([0-6][0-9a-f])\1\1\b", re.IGNORECASE)  # black and dark grey
@@ -33,14 +31,8 @@ class Picture:
     paper: bool
 
 
-def pictures(
-    result: xr.DataTree, verification: Verification | None, guess: object
-) -> list[Picture]:
+def pictures(result: Result, verification: Verification | None, guess: object) -> list[Picture]:
     """Draw every plot that the result has the numbers for."""
-    if find_spec("matplotlib") is None:
-        raise ImportError(
-            "a report needs matplotlib for its plots. Install it: pip install matplotlib."
-        )
     return [
         Picture(title, caption, _svg(plot), title.startswith("Ranks"))
         for title, caption, plot in _plots(result, verification, guess)
@@ -50,12 +42,10 @@ def pictures(
 _Plot = tuple[str, str, Callable[[], Any]]
 
 
-def _plots(
-    result: xr.DataTree, verification: Verification | None, guess: object
-) -> Iterator[_Plot]:
+def _plots(result: Result, verification: Verification | None, guess: object) -> Iterator[_Plot]:
     from bayesatk import plots
 
-    first = str(result.attrs["metrics"]).split()[0]
+    first = result.metrics[0].label
     for symbol in _curves(result):
         yield (
             f"{symbol}k against k",
@@ -63,15 +53,15 @@ def _plots(
             partial(plots.plot_curve, result, symbol),
         )
     yield "Systems", "Posterior mean and intervals.", lambda: plots.plot_systems(result)
-    if "comparison" in result.children and _shared(result):
-        systems = result["posterior"].sizes["system"]
+    if result.has("comparison") and _shared(result):
+        systems = len(result.systems)
         title = f"Differences in {first} on questions like these"
         yield title, "The first minus the second.", lambda: plots.plot_difference(result, first)
-        if systems > 2 and result["ranks"].attrs["ranked_on"]:
+        if systems > 2 and result.group("ranks").attrs["ranked_on"]:
             title = f"Ranks in {first} on questions like these"
             yield title, "Probability of every rank.", lambda: plots.plot_ranks(result, first)
     yield from _of_questions(result)
-    if "random_baseline" in result.children and guess is not None:
+    if result.has("random_baseline") and guess is not None:
         caption = "How accurate the best of the guessers is, and how accurate the systems were."
         yield "Random baseline", caption, lambda: plots.plot_baseline(result, guess)
     if verification is not None:
@@ -79,21 +69,20 @@ def _plots(
         yield "Verification", caption, lambda: plots.plot_verification(verification)
 
 
-def _of_questions(result: xr.DataTree) -> Iterator[_Plot]:
+def _of_questions(result: Result) -> Iterator[_Plot]:
     """Yield the plots of single questions, which need right and wrong."""
     from bayesatk import plots
 
-    if "successes" not in result["observed_data"].to_dataset():
+    if result.on_categories:
         return
-    systems = result["posterior"].to_dataset()["system"].values.tolist()[:_MANY]
-    sampled = result.attrs["method"] == "nuts"
-    if not sampled or "p" in result["posterior"].to_dataset():
+    systems = result.systems[:_MANY]
+    if not result.sampled or "p" in result.posterior:
         yield (
             "What pooling does to single questions",
             "Posterior mean of every question's success probability against its raw rate.",
             lambda: plots.plot_shrinkage(result, systems),
         )
-    if result.attrs["pooling"] == "partial" and "icc" in result["posterior"]:
+    if result.pooling == "partial" and "icc" in result.posterior:
         yield (
             "How difficult the questions are",
             "Distribution of success probabilities over questions, with its uncertainty; steps: "
@@ -102,16 +91,16 @@ def _of_questions(result: xr.DataTree) -> Iterator[_Plot]:
         )
 
 
-def _shared(result: xr.DataTree) -> bool:
+def _shared(result: Result) -> bool:
     """Whether any two systems tried the same question."""
-    shared = result["comparison"].to_dataset()["shared_questions"].values
+    shared = result.group("comparison")["shared_questions"].values
     return bool((np.triu(shared, 1) > 0).any())
 
 
-def _curves(result: xr.DataTree) -> list[str]:
+def _curves(result: Result) -> list[str]:
     """Return the families that the result has at several ks, and no tau."""
     ks: dict[str, set[int]] = {}
-    for metric in parse(str(result.attrs["metrics"])):
+    for metric in result.metrics:
         if metric.family.has_k and metric.tau is None:
             ks.setdefault(metric.family.symbol, set()).add(metric.k)
     return [symbol for symbol, found in ks.items() if len(found) > 1]

@@ -1,10 +1,11 @@
 """What to cite: BibTeX of the methods that a result used."""
 
-import json
 from importlib.metadata import version
 from typing import Any
 
 import xarray as xr
+
+from bayesatk.results.result import Result
 
 RUBIN = "Rubin 1981, Annals of Statistics 9(1), 130-134 (Bayesian bootstrap)"
 HOFFMAN = "Hoffman and Gelman 2014, JMLR 15, 1593-1623 (NUTS)"
@@ -94,7 +95,7 @@ _ENTRIES = {
 }  # fmt: skip
 
 
-def citations(result: xr.DataTree | None = None) -> list[str]:
+def citations(result: xr.DataTree | Result | None = None) -> list[str]:
     """Return what to cite, as short references: of a result, or of the whole library.
 
     Parameters
@@ -110,19 +111,20 @@ def citations(result: xr.DataTree | None = None) -> list[str]:
     """
     if result is None:
         return [*_ENTRIES, _SELF]
-    found: list[Any] = json.loads(str(result.attrs.get("citations", "[]")))
-    if result.attrs.get("pooling") == "partial":
+    own = Result.of(result, None)
+    found: list[Any] = list(own.described("citations"))
+    if own.pooling == "partial":
         found.append(GELMAN)
-    if "comparison" in result.children:
+    if own.has("comparison"):
         found.append(RUBIN)
-    if "random_baseline" in result.children:
+    if own.has("random_baseline"):
         found.append(YAUNEY)
-    if result.attrs.get("method") == "nuts":
+    if own.sampled:
         found += [HOFFMAN, _PYMC]
     return list(dict.fromkeys([*found, _ARVIZ, _SELF]))
 
 
-def cite(result: xr.DataTree | None = None) -> str:
+def cite(result: xr.DataTree | Result | None = None) -> str:
     """Return BibTeX of the methods that a result used, or of all.
 
     Parameters

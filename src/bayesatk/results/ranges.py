@@ -4,23 +4,22 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.moment_range import metric_ranges
 from bayesatk.core.states import States
 from bayesatk.metrics.families import Metric
-from bayesatk.results.schema import stored_counts
+from bayesatk.results.result import Result
 
 
 def ranges_beyond(
-    result: xr.DataTree, metrics: Sequence[Metric], within: int = 0
+    result: Result, metrics: Sequence[Metric], within: int = 0
 ) -> NDArray[np.float64]:
     """Return the family-free range of every metric whose k exceeds the trials of some question.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    result : Result
     metrics : sequence of Metric
         With `within`, by ascending k.
     within : int
@@ -32,10 +31,9 @@ def ranges_beyond(
         At the confidence ``ci_prob`` of the result; NaN where k is within the trials, and for
         metrics that judge scores or answers.
     """
-    if "successes" not in result["observed_data"].to_dataset():
-        systems = result["posterior"].sizes["system"]
-        return np.full((systems, len(metrics), 2, 2), np.nan)
-    counts = [States.of(c, n) for c, n in zip(*stored_counts(result), strict=True)]
+    if result.on_categories:
+        return np.full((len(result.systems), len(metrics), 2, 2), np.nan)
+    counts = [States.of(c, n) for c, n in zip(*result.right_of_all(), strict=True)]
     found = np.full((len(counts), len(metrics), 2, 2), np.nan)
     for own, states in zip(found, counts, strict=True):
         fewest = states.trials[states.trials > 0].min(initial=np.iinfo(np.int64).max)
@@ -45,7 +43,7 @@ def ranges_beyond(
         if beyond:
             beyond = [*range(max(beyond[0] - within, 0), beyond[0]), *beyond]
             asked = tuple(metrics[i] for i in beyond)
-            own[beyond] = _ranges(_key(states), asked, float(result.attrs["ci_prob"]))
+            own[beyond] = _ranges(_key(states), asked, result.ci_prob)
     return found
 
 

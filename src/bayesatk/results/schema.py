@@ -17,13 +17,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, MetricGrid
-from bayesatk.prior_choice import prior_from
 
 SCHEMA_VERSION = 1
 TARGETS = ("questions", "population")
+TARGET_NAMES = {"questions": "these questions", "population": "questions like these"}
 STATISTICS = (
     "estimate",
     "mean",
@@ -162,19 +161,31 @@ def build(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.Data
     return tree
 
 
-def check_result(result: object, group: str = "posterior") -> xr.DataTree:
-    """Return the tree if it is a bayesatk result with this group, or say what is wrong."""
+def check_result(result: object, group: str | None = "posterior") -> xr.DataTree:
+    """Return the tree if it is a bayesatk result (with this group), or say what is wrong."""
     if not isinstance(result, xr.DataTree) or "schema_version" not in result.attrs:
         raise TypeError(
             "result must be a DataTree made by bayesatk.evaluate or bayesatk.sample; got "
             f"{type(result).__name__}. Read a saved one with bayesatk.load_result."
         )
-    if group not in result.children:
+    if group is not None and group not in result.children:
+        maker, what = _MAKERS.get(group, _MAKERS["posterior"])
         raise ValueError(
-            f"result must have the group {group!r}; it has {sorted(result.children)}. Closed-form "
-            "statistics come from bayesatk.evaluate, draws from either function."
+            f"result must have the group {group!r}, {what}; it has {sorted(result.children)}. "
+            f"Use the result of {maker}."
         )
     return result
+
+
+_COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
+_MAKERS = {
+    "comparison": _COMPARED,
+    "ranks": _COMPARED,
+    "tiers": _COMPARED,
+    "random_baseline": ("bayesatk.random_baseline(fit, p)", "a random baseline"),
+    "closed_form": ("bayesatk.evaluate(data, metrics)", "exact statistics"),
+    "posterior": ("bayesatk.evaluate(data, metrics), or of bayesatk.sample", "posterior draws"),
+}
 
 
 def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:
@@ -214,48 +225,9 @@ def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:
     return tree
 
 
-def metric_grid(result: xr.DataTree) -> MetricGrid:
-    """Return the grid of metrics that a result holds."""
-    return MetricGrid.of(str(result.attrs["metrics"]))
-
-
 def metric_values(variables: xr.Dataset, metric: Metric) -> xr.DataArray:
     """Return the variable of a metric at its own k and tau."""
     values = variables[metric.family.variable]
     if metric.family.has_k:
         values = values.sel(k=metric.k)
     return values if metric.tau is None else values.sel(tau=metric.tau)
-
-
-def stored_prior(result: xr.DataTree, name: str = "prior") -> Any:
-    """Return the prior, or the ``answer_prior``, that a result was made with."""
-    return prior_from(json.loads(result.attrs[name]))
-
-
-def stored_answers(result: xr.DataTree) -> Answers:
-    """Return the answers of a result of votes."""
-    observed = result["observed_data"].to_dataset()
-    constant = result["constant_data"].to_dataset()
-    columns = [observed[f"answer_{name}"].values for name in ("system", "question", "count")]
-    return Answers(
-        columns[0], columns[1], observed["answer"].values.tolist(), columns[2],
-        observed["answer_correct"].values.astype(bool), constant["unanswered"].values,
-        AnswerRules(unanswered=constant["unanswered"].attrs["rule"]),
-    )  # fmt: skip
-
-
-def stored_counts(result: xr.DataTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the successes and trials of a result, each (system, question)."""
-    observed = result["observed_data"].to_dataset()
-    if "successes" not in observed:
-        raise ValueError(
-            "the result must be of right and wrong; it is of scored categories. Evaluate the data "
-            "with success='score >= ...' for this, or use its posterior draws."
-        )
-    successes = observed["successes"]
-    return successes.values, result["constant_data"].to_dataset()["trials"].values
-
-
-def notes(result: xr.DataTree) -> list[str]:
-    """Return what a reader of the numbers should know, in sentences."""
-    return [str(note) for note in json.loads(str(result.attrs.get("notes", "[]")))]

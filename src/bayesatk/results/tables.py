@@ -1,17 +1,16 @@
 """Results as tables: a row per system, metric and target, or per category."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk.metrics.grid import parse
 from bayesatk.results.ranges import ranges_beyond
-from bayesatk.results.schema import TARGETS, check_result, metric_grid, metric_values
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.table_view import ResultTable
 
 
-def table(result: xr.DataTree) -> pd.DataFrame:
+def table(result: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate a result: one row per system, target and metric that was asked for.
 
     Parameters
@@ -22,7 +21,8 @@ def table(result: xr.DataTree) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``system``, ``metric``, ``target``, ``estimate`` (unbiased finite law; NaN where
+        Shown with both targets side by side and what each column means. Columns ``system``,
+        ``metric``, ``target``, ``estimate`` (unbiased finite law; NaN where
         k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, and
         for closed forms ``variance_trial`` and ``variance_question``. Where a k exceeds the trials
         of some question, ``range_lower`` and ``range_upper`` hold the family-free range of
@@ -37,21 +37,18 @@ def table(result: xr.DataTree) -> pd.DataFrame:
     >>> rows.iloc[0, 2:].astype(float).round(4).tolist()
     [0.95, 0.8393]
     """
-    tree = check_result(result)
-    if "system" not in tree["posterior"].dims:
+    own = Result.of(result)
+    if "system" not in own.posterior.dims:
         raise ValueError(
             "result must have its dimension of systems to be tabulated; bayesatk.one_system takes "
             "it away. Tabulate the whole result."
         )
-    statistics = statistics_of(tree)
-    systems = tree["posterior"].to_dataset()["system"].values
-    metrics = parse(str(tree.attrs["metrics"]))
-    ranges = ranges_beyond(tree, metrics)
+    ranges = ranges_beyond(own, own.metrics)
     rows = []
-    for system, own in zip(systems, ranges, strict=True):
-        for metric, ends in zip(metrics, own, strict=True):
-            values = metric_values(statistics, metric).sel(system=system)
-            for target, (lower, upper) in zip(TARGETS, ends.tolist(), strict=True):
+    for system, by_metric in zip(own.systems, ranges, strict=True):
+        for metric, bounds in zip(own.metrics, by_metric, strict=True):
+            values = metric_values(own.statistics, metric).sel(system=system)
+            for target, (lower, upper) in zip(TARGETS, bounds.tolist(), strict=True):
                 cells = values.sel(target=target)
                 numbers = {
                     str(name): float(cells.sel(statistic=name))
@@ -60,10 +57,12 @@ def table(result: xr.DataTree) -> pd.DataFrame:
                 if not np.isnan(ranges).all():
                     numbers |= {"range_lower": lower, "range_upper": upper}
                 rows.append({"system": system, "metric": metric.label, "target": target, **numbers})
-    return pd.DataFrame(rows)
+    found = ResultTable(rows)
+    found.attrs["ci_prob"] = own.ci_prob
+    return found
 
 
-def category_table(result: xr.DataTree) -> pd.DataFrame:
+def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the probability that a trial reaches each category's score, or a better one.
 
     Parameters
@@ -86,9 +85,9 @@ def category_table(result: xr.DataTree) -> pd.DataFrame:
     >>> rows[["category", "mean"]].round(4).values.tolist()  # (1 + 1)/7, (1 + 1 + 2 + 1)/7
     [['a', 0.2857], ['b', 0.7143], ['c', 1.0]]
     """
-    tree = check_result(result)
-    statistics = statistics_of(tree, ["reach_probability"])
-    scores = tree["constant_data"].to_dataset().get("category_score")
+    own = Result.of(result)
+    statistics = own.statistics
+    scores = own.group("constant_data").get("category_score")
     if scores is None:
         raise ValueError(
             "result must be of scored categories; it is of right and wrong. There pass@1 is the "
@@ -111,22 +110,3 @@ def category_table(result: xr.DataTree) -> pd.DataFrame:
                     numbers = {one: float(cells.sel(statistic=one)) for one in certain}
                 rows.append(row | numbers)
     return pd.DataFrame(rows)
-
-
-def statistics_of(tree: xr.DataTree, more: Sequence[str] = ()) -> xr.Dataset:
-    """Return exact statistics if the result has them, else those of its draws."""
-    if "closed_form" in tree.children:
-        return tree["closed_form"].to_dataset()
-    tail = 0.5 * (1.0 - float(tree.attrs["ci_prob"]))
-    draws = tree["posterior"].to_dataset()
-    names = [*(family.variable for family in metric_grid(tree).families), *more]
-    draws = draws[[name for name in names if name in draws]]
-    sample = ("chain", "draw")
-    ends = draws.quantile([tail, 1.0 - tail], dim=sample)
-    parts = {
-        "mean": draws.mean(sample),
-        "sd": draws.std(sample, ddof=1),
-        "ci_lower": ends.isel(quantile=0, drop=True),
-        "ci_upper": ends.isel(quantile=1, drop=True),
-    }
-    return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))

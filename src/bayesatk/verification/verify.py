@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtr, ndtri
 
-from bayesatk.results.schema import check_result
+from bayesatk.results.result import Result
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Verdict = Literal["agree", "disagree", "inconclusive"]
@@ -68,7 +68,9 @@ class Verification:
         return self.summary()
 
 
-def verify(exact: xr.DataTree, sampled: xr.DataTree, *, family_error: float = 0.01) -> Verification:
+def verify(
+    exact: xr.DataTree | Result, sampled: xr.DataTree | Result, *, family_error: float = 0.01
+) -> Verification:
     """Hold a closed-form result against draws of the same quantities.
 
     For every variable, k, tau, system and target: the difference of means and of sds in Monte
@@ -108,14 +110,15 @@ def verify(exact: xr.DataTree, sampled: xr.DataTree, *, family_error: float = 0.
     """
     if not 0.0 < family_error < 1.0:
         raise ValueError(f"family_error must lie strictly between 0 and 1; got {family_error}.")
-    check_result(exact, "closed_form")
-    _check_same_question(exact, sampled)
-    quantities = list(_quantities(exact, sampled))
+    ours = Result.of(exact, "closed_form")
+    theirs = sampled if isinstance(sampled, Result) else Result(sampled)
+    _check_same_question(ours, theirs)
+    quantities = list(_quantities(ours, theirs))
     if not quantities:
         raise ValueError(
             "exact and sampled must share at least one variable; got "
-            f"{sorted(exact['closed_form'].data_vars)} and "
-            f"{sorted(_draws(sampled).data_vars, key=str)}. Evaluate and sample the same metrics."
+            f"{sorted(ours.group('closed_form').data_vars, key=str)} and "
+            f"{sorted(_draws(theirs).data_vars, key=str)}. Evaluate and sample the same metrics."
         )
     # Mean, sd, and the distribution at every point.
     level = family_error / sum(2 + len(one.probabilities) for one in quantities)
@@ -136,9 +139,12 @@ class _Quantity:
     sd_draws: float = np.inf
 
 
-def _check_same_question(exact: xr.DataTree, sampled: xr.DataTree) -> None:
+def _check_same_question(exact: Result, sampled: Result) -> None:
     for name in ("pooling", "prior", "answer_prior"):
-        ours, theirs = exact.attrs.get(name), sampled.attrs.get(name, exact.attrs.get(name))
+        if name not in sampled.tree.attrs:
+            continue
+        ours = getattr(exact, name) if name in exact.tree.attrs else None
+        theirs = getattr(sampled, name)
         if ours != theirs:
             raise ValueError(
                 f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "
@@ -147,8 +153,7 @@ def _check_same_question(exact: xr.DataTree, sampled: xr.DataTree) -> None:
     names = {"successes": "observed_data", "count": "observed_data"}
     names |= {"answer_count": "observed_data", "prior_count": "constant_data"}
     for name, group in names.items():
-        trees = [tree for tree in (exact, sampled) if group in tree.children]
-        found = [tree[group].to_dataset().get(name) for tree in trees]
+        found = [one.group(group).get(name) for one in (exact, sampled) if one.has(group)]
         if len(found) < 2 or all(one is None for one in found):
             continue
         if found[0] is None or found[1] is None or not np.array_equal(found[0], found[1]):
@@ -157,9 +162,9 @@ def _check_same_question(exact: xr.DataTree, sampled: xr.DataTree) -> None:
             )
 
 
-def _quantities(exact: xr.DataTree, sampled: xr.DataTree) -> Iterator[_Quantity]:
+def _quantities(exact: Result, sampled: Result) -> Iterator[_Quantity]:
     """Yield every scalar quantity that both results hold."""
-    closed, posterior = exact["closed_form"].to_dataset(), _draws(sampled)
+    closed, posterior = exact.group("closed_form"), _draws(sampled)
     bootstrap = closed.attrs.get("bootstrap_draws", 0)
     for name, statistics in closed.data_vars.items():
         if name not in posterior or "statistic" not in statistics.dims:
@@ -204,28 +209,26 @@ def _simulated_votes(closed: xr.Dataset, posterior: xr.Dataset) -> Iterator[_Qua
         )
 
 
-def _draws(sampled: xr.DataTree) -> xr.Dataset:
+def _draws(sampled: Result) -> xr.Dataset:
     """Return the draws of a posterior, or of a prior where that is what was sampled."""
-    group = "posterior" if "posterior" in sampled.children else "prior"
-    return sampled[group].to_dataset()
+    return sampled.group("posterior" if sampled.has("posterior") else "prior")
 
 
 def _distribution(
-    exact: xr.DataTree, name: str, where: dict[str, Any], draws: int
+    exact: Result, name: str, where: dict[str, Any], draws: int
 ) -> tuple[Array, Array]:
     """Points, and the exact probability of a value at most as large.
 
     Quantiles of a continuous quantity; every count of a discrete one that is neither too rare nor
     too common for its share of the draws to be nearly normal.
     """
-    if "closed_form_cdf" in exact.children and name in exact["closed_form_cdf"]:
-        cdf = exact["closed_form_cdf"].to_dataset()[name]
+    if exact.has("closed_form_cdf") and name in exact.group("closed_form_cdf"):
+        cdf = exact.group("closed_form_cdf")[name]
         tested = np.minimum(cdf.values, 1.0 - cdf.values) * draws >= _EXPECTED
         return cdf["count"].values[tested].astype(float), cdf.values[tested]
-    levels = exact.children.get("closed_form_quantiles")
-    if levels is None or name not in levels:
+    if not exact.has("closed_form_quantiles") or name not in exact.group("closed_form_quantiles"):
         return np.zeros(0), np.zeros(0)
-    values = levels.to_dataset()[name].sel(where).sel(quantile=list(LEVELS)).values
+    values = exact.group("closed_form_quantiles")[name].sel(where).sel(quantile=list(LEVELS)).values
     if not np.isfinite(values).all():
         return np.zeros(0), np.zeros(0)
     return values, np.array(LEVELS)

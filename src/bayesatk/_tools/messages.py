@@ -1,0 +1,87 @@
+"""Messages about arguments, to be written in the words of whoever asked."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that a message speaks of.
+
+    A message made of text and of these can be written for whoever asked: with the arguments of
+    Python, or with the options of the command line.
+
+    Parameters
+    ----------
+    name : str
+    value : optional
+        To pass, where the message proposes one; ``...`` stands for what the reader knows.
+    function : {"tally", "load"}, optional
+        Which function of the library takes it, where the reader may have called another.
+
+    Examples
+    --------
+    >>> str(Argument("width")), str(Argument("missing", "ignore"))
+    ('width', "missing='ignore'")
+    >>> str(Argument("scores", {"C": 1.0, "P": ...}, "tally"))
+    "bayesatk.tally(data, scores={'C': 1, 'P': ...})"
+    """
+
+    name: str
+    value: object = None
+    function: Literal["", "tally", "load"] = ""
+
+    def __str__(self) -> str:
+        written = self.name if self.value is None else f"{self.name}={source_of(self.value)}"
+        if self.function == "load":
+            return f"bayesatk.load({source_of(self.value)})"
+        return f"bayesatk.tally(data, {written})" if self.function else written
+
+
+@dataclass(frozen=True)
+class File:
+    """The file that a message is about, in front of it."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: "
+
+
+def source_of(value: object) -> str:
+    """Return a value as Python writes it, short; ``...`` for an ellipsis."""
+    if value is ...:
+        return "..."
+    if isinstance(value, Mapping):
+        pairs = [f"{source_of(name)}: {source_of(each)}" for name, each in value.items()]
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, float):
+        return f"{value:g}"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+class Message(Exception):
+    """A message made of text and arguments, in the order given."""
+
+    def __init__(self, *parts: str | Argument | File) -> None:
+        super().__init__(*parts)
+
+    def __str__(self) -> str:
+        return self.written(str)
+
+    def written(self, write: Callable[[Argument], str]) -> str:
+        """Return the message with every argument written by a function."""
+        return "".join(write(one) if isinstance(one, Argument) else str(one) for one in self.args)
+
+
+class ArgumentError(Message, ValueError):
+    """An argument that cannot be what it is; the message says the rule, the value and a remedy.
+
+    Examples
+    --------
+    >>> error = ArgumentError(Argument("width"), " must be > 0; got -1.")
+    >>> str(error), error.written(lambda one: f"--{one.name}")
+    ('width must be > 0; got -1.', '--width must be > 0; got -1.')
+    """

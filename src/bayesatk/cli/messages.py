@@ -1,0 +1,88 @@
+"""Messages of the library in the words of the command line: its arguments as options."""
+
+import inspect
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bayesatk._tools.messages import Argument, Message, source_of
+
+# What the library calls the data or a result is a file here.
+_FILES = ("data", "fit", "source")
+# Parameters of the commands that are not called what the argument is.
+_PARAMETERS = {
+    "columns": "column",
+    "metrics": "metric",
+    "n": "questions",
+    "p": "guess",
+    "scores": "score",
+    "t": "configurations",
+}
+
+
+def options_of(command: Callable[..., Any]) -> dict[str, str]:
+    """Return the options of a command by the names of its parameters."""
+    found = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        told = getattr(parameter.annotation, "__metadata__", ())
+        # Within Annotated, Typer holds the first flag as what it calls the default.
+        flags = [
+            flag
+            for one in told
+            for flag in (getattr(one, "default", None), *(getattr(one, "param_decls", None) or ()))
+        ]
+        long = [flag for flag in flags if isinstance(flag, str) and flag.startswith("--")]
+        found[name] = long[0] if long else f"--{name.replace('_', '-')}"
+    return found
+
+
+def as_options(message: object, offered: Mapping[str, str]) -> str:
+    """Write a message with its arguments as options, on one line.
+
+    Parameters
+    ----------
+    message : Exception or Warning
+    offered : mapping
+        Options of the command by the names of its parameters. An argument that is none of them
+        stays as Python writes it.
+
+    Examples
+    --------
+    >>> error = Message("Choose ", Argument("scorer", "match"), " or change ", Argument("width"))
+    >>> as_options(error, {"scorer": "--scorer"})
+    'Choose --scorer match or change width'
+    """
+    if isinstance(message, Message):
+        text = message.written(lambda one: _written(one, offered))
+    else:
+        text = str(message)
+    return " ".join(text.split())
+
+
+def _written(argument: Argument, offered: Mapping[str, str]) -> str:
+    name, value = argument.name, argument.value
+    if argument.function == "load" and isinstance(value, Mapping):
+        files = {str(label): "FILE" if file is ... else str(file) for label, file in value.items()}
+        return " ".join(f"{label}={shlex.quote(file)}" for label, file in files.items())
+    if name in _FILES and value is None:
+        return "FILE"
+    if name == "source" and "difficulty" in offered and isinstance(value, Mapping):
+        pairs = ((label, ",".join(map(source_of, pair))) for label, pair in value.items())
+        return " ".join(f"{offered['difficulty']} {label}={pair}" for label, pair in pairs)
+    option = offered.get(_PARAMETERS.get(name, name))
+    if option is None:
+        return str(argument)
+    if value is None or value is True or (value is ... and name == "answers"):
+        return option
+    if isinstance(value, Mapping):
+        return " ".join(
+            f"{option} {shlex.quote(str(each))}={_value(own, name)}" for each, own in value.items()
+        )
+    return f"{option} {_value(value, name)}"
+
+
+def _value(value: object, name: str) -> str:
+    """Write a value for a shell; what the reader knows, in capitals."""
+    if value is ...:
+        return {"columns": "NAME", "scores": "SCORE"}.get(name, name.upper())
+    return shlex.quote(value if isinstance(value, str) else source_of(value))

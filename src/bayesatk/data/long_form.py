@@ -1,0 +1,337 @@
+"""The long form: what every input becomes before it is counted, once, into the canonical counts.
+
+A long form is a list of trials: system, question, trial, outcome and, where votes are of interest,
+answer. Readers (`arrays`, `labelled`, `tables`, and `bayesatk.io` for files) make it. Outcomes are
+small integer codes, positions among the scored outcomes; system and question of a trial are
+positions too, and in an array its place says them, so that 10^8 trials cost a byte each.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from types import NoneType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk._tools.messages import Argument
+from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
+from bayesatk.data.validation import (
+    OutcomeError,
+    Scores,
+    check_labels,
+    is_category,
+    is_missing,
+    shown,
+)
+
+MissingPolicy = Literal["error", "ignore", "wrong"]
+Codes = NDArray[np.signedinteger[Any]]
+Ints = NDArray[np.int64]
+
+CODE_MISSING = -1
+CODE_INVALID = -2
+
+_BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
+PLAIN = frozenset({int, bool, str, float, NoneType})  # types of single values, never of rows
+_HASHED = frozenset({int, bool, str})  # looked up without a check: none of these can be missing
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Trials with their outcomes: those of an array, or the rows of a table.
+
+    Parameters
+    ----------
+    code : ndarray of int
+        Outcome of each trial: position among the scored ones, or `CODE_MISSING`. An array with
+        dims (system, question, trial), or one value per row.
+    cell : ndarray of int, shape (rows,), optional
+        System times the number of questions plus question, for rows.
+    first : int
+        Position of the first system.
+    """
+
+    code: Codes
+    cell: Ints | None = None
+    first: int = 0
+
+    def add_to(self, slots: Ints) -> None:
+        """Add the trials to counts (system, question, slot); slot 0 is of missing outcomes."""
+        own = slots[self.first :]
+        if self.cell is not None:
+            counts = np.bincount(self.cell * slots.shape[-1] + self.code + 1)
+            own.reshape(-1)[: len(counts)] += counts
+            return
+        for code, into in zip(self.code, own, strict=False):
+            step = max(1, _BLOCK // code.shape[1])
+            for start in range(0, len(code), step):
+                block = code[start : start + step]
+                for slot in range(into.shape[1]):
+                    found = (block == slot - 1).sum(axis=1, dtype=np.int32)
+                    into[start : start + step, slot] += found
+
+    def rows(self, questions: int) -> tuple[Ints, Ints, Codes]:
+        """Return cell, position of the trial, and outcome of every trial."""
+        offset = self.first * questions
+        if self.cell is not None:
+            return self.cell + offset, np.arange(len(self.code)), self.code
+        cells, trials = math.prod(self.code.shape[:2]), self.code.shape[2]
+        cell = np.repeat(np.arange(offset, offset + cells), trials)
+        return cell, np.tile(np.arange(trials), cells), self.code.ravel()
+
+
+@dataclass(frozen=True)
+class LongForm:
+    """Trials of systems and questions, or their counts where the input has no more.
+
+    Parameters
+    ----------
+    systems, questions : sequence
+        Labels, by position.
+    trials : tuple of Trials
+    counted : ndarray of int, shape (system, question, slot), optional
+        Counts of an input that holds no trials; slot 0 is of missing outcomes.
+    trial_labels : sequence, optional
+        By row, or by position in an array.
+    answer : list of str or None, optional
+        Normalised answer of every trial, None where there is none.
+    rules : AnswerRules
+        How the answers were normalised, and how they are grouped.
+    notes : tuple of str
+        What was assumed.
+    columns : mapping of str to ndarray, shape (question,)
+        What is known of the questions: their group, weight, covariates.
+    """
+
+    systems: Sequence[Any]
+    questions: Sequence[Any]
+    trials: tuple[Trials, ...] = ()
+    counted: Ints | None = None
+    trial_labels: Sequence[Any] | None = None
+    answer: list[str | None] | None = None
+    rules: AnswerRules = field(default_factory=AnswerRules)
+    notes: tuple[str, ...] = ()
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of_trials(cls, trials: Sequence[Trials], systems: int, questions: int) -> "LongForm":
+        """Return trials under default labels."""
+        return cls(default_systems(systems), range(questions), tuple(trials))
+
+    @classmethod
+    def of_counts(cls, count: NDArray[Any], missing: NDArray[Any]) -> "LongForm":
+        """Return counts (system, question, category) under default labels."""
+        counted = np.concatenate([missing[..., None], count], axis=-1).astype(np.int64)
+        return cls(default_systems(len(count)), range(count.shape[1]), counted=counted)
+
+    def labelled(self, systems: object, questions: object) -> "LongForm":
+        """Replace the labels, checking their number."""
+        changed: dict[str, Any] = {}
+        if systems is not None:
+            changed["systems"] = check_labels(systems, "systems", len(self.systems))
+        if questions is not None:
+            changed["questions"] = check_labels(questions, "questions", len(self.questions))
+        return replace(self, **changed)
+
+    def rows(self) -> tuple[Ints, Ints, Codes]:
+        """Return cell, position of the trial, and outcome of every trial."""
+        columns = zip(*(own.rows(len(self.questions)) for own in self.trials), strict=True)
+        cell, trial, code = (np.concatenate(column) for column in columns)
+        return cell, trial, code
+
+    def count(self, scores: Scores) -> "Counts":
+        """Count the trials by system, question and outcome; and the answers, if there are any."""
+        shape = len(self.systems), len(self.questions)
+        slots = self.counted
+        if slots is None:
+            slots = np.zeros((*shape, len(scores) + 1), np.int64)
+            for own in self.trials:
+                own.add_to(slots)
+        answers, notes = None, self.notes
+        if self.answer is not None:
+            cell, _, code = self.rows()
+            answers, remarks = group(
+                cell, marks_of(code, scores), self.answer, self.rules, shape, self.questions
+            )
+            notes = (*notes, *remarks)
+        count = np.ascontiguousarray(slots[..., 1:])
+        missing = slots[..., 0].copy()
+        return Counts(
+            self.systems, self.questions, count, missing, answers, notes, self.columns
+        )  # fmt: skip
+
+
+def default_systems(number: int) -> Sequence[Any]:
+    """Return labels for systems that have none."""
+    return ["system"] if number == 1 else range(number)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts with their labels, before missing outcomes are refused, left out or counted.
+
+    Parameters
+    ----------
+    systems, questions : sequence
+    count : ndarray of int, shape (system, question, category)
+    missing : ndarray of int, shape (system, question)
+    answers : Answers, optional
+    notes : tuple of str
+    columns : mapping of str to ndarray, shape (question,)
+    """
+
+    systems: Sequence[Any]
+    questions: Sequence[Any]
+    count: Ints
+    missing: Ints
+    answers: Answers | None = None
+    notes: tuple[str, ...] = ()
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def with_missing(self, missing: MissingPolicy, scores: Scores) -> "Counts":
+        """Refuse missing outcomes, leave them out, or count them as the lowest score."""
+        absent = (self.count.sum(axis=-1) == 0) & (self.missing == 0)
+        gaps = self.missing + absent
+        if not gaps.any():
+            return self
+        lacking, unrun = int(self.missing.sum()), int(absent.sum())
+        if missing == "error" or (missing == "wrong" and unrun):
+            first = tuple(np.argwhere(absent if missing == "wrong" else gaps)[0].tolist())
+            what = (
+                "has no trials" if absent[first] else f"has {self.missing[first]} missing outcomes"
+            )
+            ignored, wrong = (Argument("missing", each, "tally") for each in ("ignore", "wrong"))
+            remedy = (
+                ("Say what they mean: ", ignored, " leaves them out, ", wrong,
+                 " counts them as the lowest score.")
+                if missing == "error"
+                else ("Nobody knows how many trials to count as wrong. Use ", ignored,
+                      ", or give the missing outcomes as None.")
+            )  # fmt: skip
+            raise OutcomeError(
+                f"missing: system {self.systems[first[0]]!r}, question "
+                f"{self.questions[first[1]]!r} {what} ({lacking} missing outcomes and {unrun} "
+                "questions never run in all). ", *remedy,
+            )  # fmt: skip
+        note = f"missing={missing!r}: {lacking} outcomes missing, "
+        note += f"{unrun} (system, question) cells never run"
+        count, answers = self.count.copy(), self.answers
+        if missing == "wrong":
+            count[..., int(np.argmin(list(scores.values())))] += self.missing
+            answers = answers.with_unanswered(self.missing) if answers else None
+        return replace(self, count=count, answers=answers, notes=(*self.notes, note))
+
+
+def code_type(scores: Scores) -> np.dtype[Any]:
+    """Return the smallest type that holds all codes: a byte, up to 126 outcomes."""
+    return np.min_scalar_type(-len(scores) - 2)
+
+
+def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
+    """Return the position of every value among the scored outcomes; negative for the others.
+
+    Examples
+    --------
+    >>> encode([0, 1, None, "1", True], {0: 0.0, 1: 1.0}).tolist()
+    [0, 1, -1, -2, 1]
+    """
+    kind = code_type(scores)
+    if isinstance(values, list):
+        return _encode_objects(values, scores, kind)
+    if values.dtype.kind in "OT":
+        return _encode_objects(values.ravel().tolist(), scores, kind).reshape(values.shape)
+    if values.dtype.kind not in "biufU":  # dates, durations, bytes, complex numbers, records
+        return np.full(values.shape, CODE_INVALID, kind)
+    codes = np.empty(values.shape, kind)
+    _encode_array(values, codes, scores)
+    return codes
+
+
+def _encode_array(values: NDArray[Any], codes: Codes, scores: Scores) -> None:
+    """Write the codes of an array of numbers or text, block by block."""
+    if values.size > _BLOCK and values.ndim > 1:
+        step = max(1, len(values) * _BLOCK // values.size)
+        for start in range(0, len(values), step):
+            at = slice(start, start + step) if len(values) > 1 else 0
+            _encode_array(values[at], codes[at], scores)
+        return
+    kind = values.dtype.kind
+    place = np.zeros(values.shape, codes.dtype)  # arithmetic is faster than writing through a mask
+    if kind == "f":
+        np.multiply(np.isnan(values), CODE_MISSING - CODE_INVALID, out=place, casting="unsafe")
+    for code, label in enumerate(scores):
+        if isinstance(label, str) == (kind == "U"):
+            try:
+                same = np.asarray(values == label, dtype=bool)
+            except OverflowError:  # an integer that no float reaches
+                continue
+            np.maximum(place, same * codes.dtype.type(code - CODE_INVALID), out=place)
+    np.add(place, codes.dtype.type(CODE_INVALID), out=codes)
+
+
+def _encode_objects(values: list[Any], scores: Scores, kind: Any) -> Codes:
+    known = dict(zip(scores, range(len(scores)), strict=True))
+    if set(map(type, values)) <= _HASHED:
+        return np.fromiter(map(known.get, values, repeat(CODE_INVALID)), kind, len(values))
+    found = (
+        known.get(value, CODE_INVALID) if type(value) in _HASHED else _encode_one(value, known)
+        for value in values
+    )
+    return np.fromiter(found, kind, len(values))
+
+
+def _encode_one(value: Any, known: Mapping[Any, int]) -> int:
+    if is_missing(value):
+        return CODE_MISSING
+    if not is_category(value):  # 1+0j and a duration of 1 equal 1, and are not outcomes
+        return CODE_INVALID
+    try:
+        return known.get(value, CODE_INVALID)
+    except TypeError:  # a signalling NaN has no hash
+        return CODE_INVALID
+
+
+def first_invalid(codes: Codes) -> tuple[int, ...] | None:
+    """Return the position of the first outcome without a score, if there is one."""
+    if not codes.size or codes.min() != CODE_INVALID:
+        return None
+    return tuple(int(i) for i in np.unravel_index(np.argmin(codes), codes.shape))
+
+
+def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
+    """Return the error for an outcome that no score covers."""
+    allowed = ", ".join(shown(label) for label in scores)
+    remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
+    if is_category(value) and value not in (math.inf, -math.inf):
+        every = Argument("scores", {**scores, value: ...}, "tally")
+        remedy = ("Score every outcome that may occur: ", every, ".")
+    return OutcomeError(
+        f"outcome {shown(value)} at {where} is not one of {allowed}. ", *remedy,
+        " Write an unknown or failed one as None, and use ",
+        Argument("missing", "ignore", "tally"), ".",
+    )  # fmt: skip
+
+
+def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:
+    """Return right, wrong or unknown for outcome codes."""
+    if set(scores.values()) != {0.0, 1.0}:
+        raise OutcomeError(
+            "answers need outcomes that are right or wrong, scored 1 and 0; got scores "
+            f"{shown(dict(scores))}. Map the outcomes to 0 and 1, or leave the answers out."
+        )
+    marks = np.array([*map(int, scores.values()), UNKNOWN])  # a missing code is -1: the last
+    return np.asarray(marks[codes])
+
+
+def codes_of(
+    answer: Sequence[str | None], question: Ints, references: Sequence[set[str]], scores: Scores
+) -> NDArray[np.int8]:
+    """Return outcome codes by the references of the questions."""
+    marks_of(np.zeros(0, np.int8), scores)
+    among = (references[q] for q in question.tolist())
+    right = np.fromiter((one in own for one, own in zip(answer, among, strict=True)), np.int8)
+    order = list(scores.values())
+    return np.array([order.index(0.0), order.index(1.0)], np.int8)[right]

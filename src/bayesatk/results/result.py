@@ -1,0 +1,290 @@
+"""A result tree read back: its data, metrics, prior, method and draws as fields.
+
+A DataTree keeps text and numbers only, so that netCDF can hold it. This is the one place where that
+text is read: whoever uses a result asks a `Result`.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.data.answers import AnswerRules, Answers
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.metrics.grid import Metric, MetricGrid, parse
+from bayesatk.prior_choice import prior_from
+from bayesatk.priors import AnswerPrior, CategoryPrior, HyperPrior
+from bayesatk.results.schema import TARGETS, check_result, metric_values
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a result of `bayesatk.evaluate` or `bayesatk.sample` says, each part read once.
+
+    Every function that takes a result takes the tree, or this. Nothing is read before it is asked
+    for, so a tree that holds only some parts (a random baseline, one system) can be read as well.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1,2", pooling="none", rng=1)
+    >>> own = Result.of(fit)
+    >>> own.systems, [metric.label for metric in own.metrics], own.prior
+    (['a', 'b'], ['pass@1', 'pass@2'], BetaPrior(alpha=1.0, beta=1.0))
+    >>> own.data.successes.values.tolist()
+    [[1], [2]]
+    """
+
+    tree: xr.DataTree
+
+    @classmethod
+    def of(cls, result: "xr.DataTree | Result", group: str | None = "posterior") -> "Result":
+        """Read a result that has this group (if any is named), or say what is wrong with it."""
+        if isinstance(result, Result):
+            check_result(result.tree, group)
+            return result
+        return cls(check_result(result, group))
+
+    # How it was made
+
+    @cached_property
+    def method(self) -> str:
+        """How the posterior was found: "conjugate", "quadrature", "nuts", ..."""
+        return self._text("method")
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the posterior is known by draws of a sampler."""
+        return self.method == "nuts"
+
+    @cached_property
+    def pooling(self) -> Any:
+        """How questions share information: "none", "partial" or "complete"."""
+        return self._text("pooling")
+
+    @cached_property
+    def form(self) -> str:
+        """Form of the sampled model; "closed" for a closed form."""
+        return self._text("model_form", "closed")
+
+    @property
+    def joint(self) -> bool:
+        """Whether the draws of the systems are joint: the model was crossed."""
+        return self.form == "crossed"
+
+    @cached_property
+    def families(self) -> dict[str, float]:
+        """Families of the difficulty distribution with their prior probabilities."""
+        return self.prior.family_prior if isinstance(self.prior, HyperPrior) else {}
+
+    @cached_property
+    def difficulty(self) -> xr.Dataset | None:
+        """Draws of what the families have besides ``mean_p`` and ``icc``, where they have more."""
+        return self.group("difficulty") if self.has("difficulty") else None
+
+    @cached_property
+    def prior(self) -> Any:
+        """Prior of the success, or category, probabilities."""
+        return prior_from(self.described("prior", {}))
+
+    @cached_property
+    def answer_prior(self) -> AnswerPrior:
+        """Prior of the answers to a question; of a result of votes between answers."""
+        found: AnswerPrior = prior_from(self.described("answer_prior", {}))
+        return found
+
+    @cached_property
+    def ci_prob(self) -> float:
+        """Probability of the interval."""
+        return float(self.tree.attrs["ci_prob"])
+
+    @cached_property
+    def ci_kind(self) -> Any:
+        """Kind of the interval: "eti" or "hdi"."""
+        return self._text("ci_kind")
+
+    @property
+    def tails(self) -> tuple[float, float]:
+        """Probabilities below the ends of an equal-tailed interval."""
+        tail = 0.5 * (1.0 - self.ci_prob)
+        return tail, 1.0 - tail
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What a reader of the numbers should know, in sentences."""
+        return [str(note) for note in self.described("notes", [])]
+
+    # What was asked, of what
+
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics that were asked for."""
+        return parse(self._text("metrics"))
+
+    @cached_property
+    def grid(self) -> MetricGrid:
+        """The metrics that the variables hold: of every family, every k and tau."""
+        return MetricGrid.of(self.metrics)
+
+    @cached_property
+    def voted(self) -> list[Metric]:
+        """The metrics of the grid that are votes between answers."""
+        return [metric for metric in self.grid if metric.family.on_answers]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Labels of the targets."""
+        return TARGETS
+
+    @cached_property
+    def systems(self) -> list[Any]:
+        """System labels."""
+        labels: list[Any] = self.group("observed_data")["system"].values.tolist()
+        return labels
+
+    @cached_property
+    def data(self) -> Outcomes:
+        """The data that were evaluated; right and wrong are the categories "1" and "0"."""
+        observed, constant = self.group("observed_data"), self.group("constant_data")
+        scores: Any = [0.0, 1.0]
+        if "count" in observed:
+            count, scores = observed["count"].values, constant["category_score"].values
+            categories = observed["category"].values.tolist()
+        else:
+            right = observed["successes"].values
+            count = np.stack([constant["trials"].values - right, right], axis=-1)
+            categories = ["0", "1"]
+        dims = ("system", "question")
+        dataset = xr.Dataset(
+            {"count": ((*dims, "category"), count), "missing": (dims, constant["missing"].values)},
+            {
+                "system": observed["system"].values, "question": observed["question"].values,
+                "category": categories, "score": ("category", scores),
+            },
+            {"missing_policy": self._text("missing_policy", "error")},
+        )  # fmt: skip
+        answers = _answers(observed, constant) if "answer_count" in observed else None
+        sources = tuple((str(name), str(digest)) for name, digest in self.described("input_files"))
+        return Outcomes(dataset, tuple(self.described("assumptions")), answers, sources)
+
+    @cached_property
+    def on_categories(self) -> bool:
+        """Whether metrics judge scored categories, and not right and wrong."""
+        return isinstance(self.prior, CategoryPrior)
+
+    @cached_property
+    def scores(self) -> Array:
+        """Scores of the categories."""
+        return np.asarray(self.data.dataset["score"].values)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """Counts (system, question, category)."""
+        return np.asarray(self.data.dataset["count"].values)
+
+    @cached_property
+    def trials(self) -> Ints:
+        """Trials (system, question)."""
+        return np.asarray(self.group("constant_data")["trials"].values)
+
+    @cached_property
+    def prior_counts(self) -> Array | None:
+        """Discounted prior trials (system, question, category), where there are any."""
+        constant = self.group("constant_data")
+        return constant["prior_count"].values if "prior_count" in constant else None
+
+    def right_of_all(self) -> tuple[Ints, Ints]:
+        """Return successes and trials, each (system, question), or refuse scored categories."""
+        observed = self.group("observed_data")
+        if "successes" not in observed:
+            raise ValueError(
+                "the result must be of right and wrong; it is of scored categories. Evaluate the "
+                "data with success='score >= ...' for this, or use its posterior draws."
+            )
+        return observed["successes"].values, self.trials
+
+    # Its numbers
+
+    def has(self, group: str) -> bool:
+        """Whether the tree has a group."""
+        return group in self.tree.children
+
+    def group(self, name: str) -> xr.Dataset:
+        """Return a group."""
+        return self.tree[name].to_dataset()
+
+    @cached_property
+    def posterior(self) -> xr.Dataset:
+        """The draws."""
+        return self.group("posterior")
+
+    @property
+    def size(self) -> int:
+        """Number of draws."""
+        return int(self.posterior.sizes["chain"] * self.posterior.sizes["draw"])
+
+    def draws(self, metric: Metric) -> xr.DataArray:
+        """Return the draws of a metric."""
+        return metric_values(self.posterior, metric)
+
+    def hyper(self, name: str, system: int) -> Array:
+        """Return the draws of a hyperparameter of one system, as one vector."""
+        own = self.posterior[name].isel(system=system)
+        return np.asarray(own.transpose("chain", "draw").values.ravel())
+
+    @cached_property
+    def statistics(self) -> xr.Dataset:
+        """Exact statistics of all variables if the result has them, else those of its draws."""
+        if self.has("closed_form"):
+            return self.group("closed_form")
+        names = {family.variable for family in self.grid.families} | {"reach_probability"}
+        draws = self.posterior[[name for name in self.posterior.data_vars if name in names]]
+        sample = ("chain", "draw")
+        ends = draws.quantile(list(self.tails), dim=sample)
+        parts = {
+            "mean": draws.mean(sample),
+            "sd": draws.std(sample, ddof=1),
+            "ci_lower": ends.isel(quantile=0, drop=True),
+            "ci_upper": ends.isel(quantile=1, drop=True),
+        }
+        return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
+
+    def described(self, name: str, absent: Any = ()) -> Any:
+        """Return what a root attribute describes in JSON."""
+        text = self.tree.attrs.get(name)
+        return absent if text is None else json.loads(str(text))
+
+    def _text(self, name: str, absent: str = "") -> str:
+        return str(self.tree.attrs.get(name, absent))
+
+
+def _answers(observed: xr.Dataset, constant: xr.Dataset) -> Answers:
+    columns = [observed[f"answer_{name}"].values for name in ("system", "question", "count")]
+    return Answers(
+        columns[0], columns[1], observed["answer"].values.tolist(), columns[2],
+        observed["answer_correct"].values.astype(bool), constant["unanswered"].values,
+        AnswerRules(unanswered=constant["unanswered"].attrs["rule"]),
+    )  # fmt: skip
+
+
+def notes(result: xr.DataTree | Result) -> list[str]:
+    """Return what a reader of the numbers should know, in sentences.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`.
+    """
+    return Result.of(result).notes

@@ -1,0 +1,331 @@
+"""Every accepted form gives the same counts, and missing outcomes mean what was said."""
+
+import decimal
+import json
+import random
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import xarray as xr
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import bayesatk as bk
+from bayesatk.data.validation import as_coordinate
+from tests.data.intake import (
+    ARRAY,
+    COUNTS,
+    CUBE,
+    FRAME,
+    FUZZ,
+    LABELS,
+    QUESTIONS,
+    RECORDS,
+    SYSTEMS,
+    counts,
+    only_outcome_errors,
+    refused,
+    written,
+)
+
+FORMS = {
+    "array": lambda _: bk.tally(CUBE, **LABELS),
+    "bool": lambda _: bk.tally(CUBE.astype(bool), **LABELS),
+    "uint8": lambda _: bk.tally(CUBE.astype("u1"), **LABELS),
+    "float32": lambda _: bk.tally(CUBE.astype("f4"), **LABELS),
+    "object": lambda _: bk.tally(CUBE.astype(object), **LABELS),
+    "fortran": lambda _: bk.tally(np.asfortranarray(CUBE), **LABELS),
+    "list": lambda _: bk.tally(CUBE.tolist(), **LABELS),
+    "list of arrays": lambda _: bk.tally(list(CUBE), **LABELS),
+    "numpy scalars": lambda _: bk.tally([[list(r) for r in s] for s in CUBE], **LABELS),
+    "mapping": lambda _: bk.tally(dict(zip(SYSTEMS, CUBE, strict=True)), questions=QUESTIONS),
+    "mapping of rows": lambda _: bk.tally(
+        {"a": CUBE[0].tolist(), "b": tuple(map(tuple, CUBE[1]))}, questions=QUESTIONS
+    ),
+    "trials=": lambda _: bk.tally(CUBE.sum(-1), trials=3, **LABELS),
+    "tuple": lambda _: bk.tally((CUBE.sum(-1), [[3, 3], [3, 3]]), **LABELS),
+    "pandas": lambda _: bk.tally(FRAME),
+    "pandas nullable": lambda _: bk.tally(FRAME.convert_dtypes()),
+    "pandas text": lambda _: bk.tally(FRAME.astype({"system": "string", "question": "string"})),
+    "pandas arrow": lambda _: bk.tally(FRAME.convert_dtypes(dtype_backend="pyarrow")),
+    "pandas category": lambda _: bk.tally(FRAME.astype("category")),
+    "pandas bool": lambda _: bk.tally(FRAME.astype({"outcome": bool})),
+    "pandas index": lambda _: bk.tally(FRAME.set_index(pd.Index([7] * len(FRAME)))),
+    "decimal": lambda _: bk.tally(FRAME.assign(outcome=FRAME["outcome"].map(decimal.Decimal))),
+    "polars": lambda _: bk.tally(pl.DataFrame(RECORDS)),
+    "polars lazy": lambda _: bk.tally(pl.LazyFrame(RECORDS)),
+    "pyarrow": lambda _: bk.tally(pa.Table.from_pylist(RECORDS)),
+    "usual names": lambda _: bk.tally(
+        FRAME.set_axis(["Model", "task_id", "epoch", "correct"], axis=1)
+    ),
+    "columns": lambda _: bk.tally(
+        FRAME.set_axis(list("smtu"), axis=1),
+        columns={"system": "s", "question": "m", "trial": "t", "outcome": "u"},
+    ),
+    "csv": lambda d: bk.load(written(d, ".csv", FRAME.to_csv(index=False))),
+    "csv str path": lambda d: bk.load(str(written(d, ".csv", FRAME.to_csv(index=False)))),
+    "csv bom crlf": lambda d: bk.load(
+        written(d, ".csv", FRAME.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig"))
+    ),
+    "csv true/false": lambda d: bk.load(
+        written(d, ".csv", FRAME.astype({"outcome": bool}).to_csv(index=False))
+    ),
+    "csv with index": lambda d: bk.load(written(d, ".csv", FRAME.to_csv())),
+    "tsv": lambda d: bk.load(written(d, ".tsv", FRAME.to_csv(index=False, sep="\t"))),
+    "jsonl": lambda d: bk.load(written(d, ".jsonl", "\n".join(map(json.dumps, RECORDS)))),
+    "json": lambda d: bk.load(written(d, ".json", json.dumps(RECORDS))),
+    "parquet": lambda d: bk.load(written(d, ".parquet", FRAME.to_parquet(index=False))),
+    "parquet arrow": lambda d: bk.load(
+        written(d, ".parquet", FRAME.convert_dtypes(dtype_backend="pyarrow").to_parquet())
+    ),
+    "xarray": lambda _: bk.tally(ARRAY),
+    "xarray dims": lambda _: bk.tally(ARRAY.transpose("trial", "question", "system")),
+    "xarray no coords": lambda _: bk.tally(ARRAY.drop_vars(["system", "question"]), **LABELS),
+    "counts": lambda _: bk.tally(bk.tally(FRAME).dataset),
+    "counts dims": lambda _: bk.tally(bk.tally(FRAME).dataset.transpose(...)),
+    "outcomes": lambda _: bk.tally(bk.tally(FRAME)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+def test_every_form_gives_the_same_counts(form, tmp_path):
+    data = form(tmp_path)
+    assert counts(data) == COUNTS
+    assert not data.dataset["missing"].values.any()
+    assert data.dataset["score"].values.tolist() == [0, 1]
+    assert "2 systems x 2 questions, 12 trials" in data.card()
+
+
+def test_ragged_rows_agree_with_the_table_and_the_counts():
+    rows = [[0, 1, 1], [1], [0, 0]]
+    records = [(q, value) for q, row in enumerate(rows) for value in row]
+    table = bk.tally(pd.DataFrame(records, columns=["question", "outcome"]))
+    assert counts(bk.tally(rows)) == counts(bk.tally([np.array(row) for row in rows]))
+    assert counts(bk.tally(rows)) == counts(table) == counts(bk.tally(([2, 1, 0], [3, 1, 2])))
+
+
+def test_inputs_are_left_as_they_were():
+    frozen, frame = np.array([[0.0, np.nan]]), FRAME.astype({"outcome": object})
+    frame.loc[0, "outcome"] = None
+    before, dataset = frame.copy(deep=True), bk.tally(FRAME).dataset
+    frozen.setflags(write=False)
+    bk.tally(frozen, missing="wrong")
+    bk.tally(frame, missing="wrong")
+    bk.tally(dataset).dataset["count"][:] = 0
+    pd.testing.assert_frame_equal(frame, before)
+    assert dataset.identical(bk.tally(FRAME).dataset)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kept"),
+    [
+        ([2**64 - 1, 2**64 - 2], [2**64 - 1, 2**64 - 2]),
+        ([2**53, 2**53 + 1], [2**53, 2**53 + 1]),
+        (["007", "7"], ["007", "7"]),
+        (["é", "e\u0301"], ["é", "e\u0301"]),
+        (["NA", "null"], ["NA", "null"]),
+    ],
+)
+def test_labels_are_kept_as_they_are(labels, kept, tmp_path):
+    frame = pl.DataFrame({"question": labels, "outcome": [0, 1]}, strict=False)
+    assert bk.tally(frame).dataset["question"].values.tolist() == kept
+    loaded = bk.load(written(tmp_path, ".csv", frame.write_csv()))
+    assert loaded.dataset["question"].values.tolist() == [str(label) for label in labels]
+
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from([0, 1, None])),
+    min_size=1,
+    max_size=20,
+)
+
+NAMES = ["system", "question", "outcome"]
+
+
+@FUZZ
+@given(ROWS, st.randoms(use_true_random=False), st.sampled_from(["ignore", "wrong"]))
+@example([("a", "x", 1), ("b", "y", 0)], random.Random(0), "ignore")
+def test_order_of_rows_changes_no_count_and_totals_are_kept(rows, shuffle, policy):
+    assume(any(value is not None for _, _, value in rows))
+    tally = Counter()
+    for system, question, value in rows:
+        tally[system, question, 0 if value is None and policy == "wrong" else value] += 1
+    shuffled = shuffle.sample(rows, len(rows))
+    run = {system for system, _, _ in rows}, {question for _, question, _ in rows}
+    if policy == "wrong" and len({row[:2] for row in rows}) < len(run[0]) * len(run[1]):
+        return  # what a question that was never run means has its own test
+    for some in (rows, shuffled):
+        data = bk.tally(pl.DataFrame(some, schema=NAMES, orient="row"), missing=policy)
+        for (system, question), (wrong, right) in counts(data).items():
+            assert wrong == tally[system, question, 0]
+            assert right == tally[system, question, 1]
+        gaps = sum(value is None for _, _, value in rows)
+        assert data.dataset["missing"].sum() == gaps
+        assert data.trials.sum() == len(rows) - gaps * (policy == "ignore")
+
+
+@FUZZ
+@given(ROWS, st.sampled_from(["csv", "tsv", "jsonl", "json", "parquet"]))
+def test_files_hold_what_the_table_holds(tmp_path, rows, kind):
+    assume(any(value is not None for _, _, value in rows))
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(NAMES[:2], pl.String) | {"outcome": pl.Int8},
+                         orient="row")  # fmt: skip
+    path = tmp_path / f"runs.{kind}"
+    if kind in ("csv", "tsv"):
+        frame.write_csv(path, separator="," if kind == "csv" else "\t")
+    elif kind == "parquet":
+        frame.write_parquet(path)
+    else:
+        (frame.write_ndjson if kind == "jsonl" else frame.write_json)(path)
+    loaded, table = bk.load(path, missing="ignore"), bk.tally(frame, missing="ignore")
+    assert counts(loaded) == counts(table)
+    assert loaded.dataset["missing"].identical(table.dataset["missing"])
+
+
+@FUZZ
+@given(hnp.arrays(np.int64, hnp.array_shapes(min_dims=2, max_dims=3), elements=st.integers(0, 1)))
+def test_counts_agree_with_sums(values):
+    data = bk.tally(values)
+    assert data.successes.values.tolist() == np.atleast_2d(values.sum(-1)).tolist()
+    assert (data.trials == values.shape[-1]).all()
+    assert counts(bk.tally(values.sum(-1), trials=values.shape[-1])) == counts(data)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA, np.float32("nan")])
+def test_missing_policies(gap):
+    rows = [[1, gap, gap], [0, 1, 1]]
+    refused(
+        lambda: bk.tally(rows), "question 0", "2 missing", "missing='ignore'", "missing='wrong'"
+    )
+    ignored, wrong = bk.tally(rows, missing="ignore"), bk.tally(rows, missing="wrong")
+    assert list(counts(ignored).values()) == [(0, 1), (1, 2)]
+    assert list(counts(wrong).values()) == [(2, 1), (1, 2)]
+    for policy, data in {"ignore": ignored, "wrong": wrong}.items():
+        assert data.dataset["missing"].values.tolist() == [[2, 0]]
+        assert data.dataset.attrs["missing_policy"] == policy
+        assert f"missing='{policy}'" in data.card()
+    assert "at worst 0.5000, at best 0.8333" in ignored.card()
+
+
+def test_wrong_counts_the_lowest_score_wherever_it_stands():
+    data = bk.tally([["C", None, "P"]], scores={"C": 1, "I": -1, "P": 0.5}, missing="wrong")
+    assert data.dataset["count"].values.tolist() == [[[1, 1, 1]]]
+
+
+NEVER_RUN = pd.DataFrame({"system": list("aab"), "question": list("xyx"), "outcome": [0, 0, 1]})
+
+
+def test_a_question_never_run_is_refused_or_left_out_as_told():
+    refused(lambda: bk.tally(NEVER_RUN), "system 'b'", "question 'y'", "missing='ignore'")
+    data = bk.tally(NEVER_RUN, missing="ignore")
+    assert counts(data)["b", "y"] == (0, 0)
+    assert "1 (system, question) cells never run" in data.card()
+
+
+def test_a_question_never_run_is_no_advantage_under_wrong():
+    try:
+        data = bk.tally(NEVER_RUN, missing="wrong")
+    except bk.OutcomeError:
+        return  # how many trials to count as wrong is not known
+    wrong, right = counts(data)["b", "y"]
+    assert (wrong > 0, right) == (True, 0)
+
+
+def test_a_system_without_outcomes_has_no_mean_score():
+    card = bk.tally({"a": [[1, 0]], "b": [[None, None]]}, missing="ignore").card()
+    (line,) = [line for line in card.splitlines() if line.strip().startswith("b ")]
+    assert "0.0000" not in line
+
+
+def test_the_remedy_for_questions_without_trials_works_for_counts():
+    refused(lambda: bk.tally([0, 1], trials=[0, 2]), "question 0", "missing='ignore'")
+    assert list(counts(bk.tally([0, 1], trials=[0, 2], missing="ignore")).values())[1] == (1, 1)
+
+
+def test_labelled_counts_keep_their_labels_or_are_refused():
+    right = pd.Series([3, 1], index=["x", "y"]), pd.Series([4, 5], index=["y", "x"])
+    swapped = xr.DataArray(
+        [[3, 1, 1], [2, 2, 2]], dims=("question", "system"), coords={"system": list("abc")}
+    )
+    for successes, trials, expected in ((*right, {"x": 5, "y": 4}), (swapped, 5, None)):
+        data = only_outcome_errors(lambda s=successes, t=trials: bk.tally(s, trials=t))
+        if data is not None and expected:
+            assert data.trials.to_series().droplevel("system").to_dict() == expected
+        elif data is not None:
+            assert data.systems == ["a", "b", "c"]
+
+
+def test_a_pair_of_rows_is_said_to_be_successes_and_trials():
+    assert "trials" in "".join(bk.tally(([0, 1, 1], [1, 1, 1])).notes)
+
+
+def never(_values):
+    raise AssertionError("a column that does not matter was computed")
+
+
+def test_of_a_lazy_table_only_what_matters_is_computed():
+    frame = pl.LazyFrame(RECORDS).with_columns(z=pl.col("outcome").map_batches(never, pl.Int64))
+    assert counts(bk.tally(frame)) == COUNTS
+    refused(lambda: bk.tally(frame.drop("question")), "question", "columns=")
+
+
+def test_rows_of_unequal_length_may_be_arrays():
+    rows = [[0, 1, 1], [1], [0, 0]]
+    expected = counts(bk.tally(rows))
+    ragged = np.empty(3, object)
+    ragged[:] = rows
+    for same in (ragged, [np.array(row) for row in rows], [np.array(row, "f4") for row in rows]):
+        assert counts(bk.tally(same)) == expected
+    refused(lambda: bk.tally([np.array([0, 1]), np.array([1, 7])]), "outcome 7", "question 1")
+
+
+def test_large_arrays_are_counted_block_by_block():
+    rng = np.random.default_rng(1)
+    cube = rng.integers(0, 3, (2, 700, 301)).astype(float)
+    cube[1, 650, 300] = np.nan
+    scores = {0: 0.0, 1: 0.5, 2: 1.0}
+    expected = np.stack([(cube == label).sum(-1) for label in scores], axis=-1)
+    for same in (cube, np.asfortranarray(cube), cube.astype("f4"), cube.astype(object)):
+        found = bk.tally(same, scores=scores, missing="ignore").dataset
+        assert (found["count"].values == expected).all()
+        assert np.argwhere(found["missing"].values).tolist() == [[1, 650]]
+    cube[1, 699, 7] = 3.0
+    refused(lambda: bk.tally(cube, scores=scores), "outcome 3.0 at system 1, question 699, trial 7")
+
+
+def test_column_names_need_not_be_text():
+    frame = FRAME.set_axis([0, 1, 2, 3], axis=1)
+    names = {"system": 0, "question": 1, "trial": 2, "outcome": 3}
+    assert counts(bk.tally(frame, columns=names)) == COUNTS
+    assert counts(bk.tally(FRAME.assign(**{"z": 1}).rename(columns={"z": 5}))) == COUNTS
+
+
+def test_wide_integers_are_read():
+    frame = pl.DataFrame(RECORDS).cast({"outcome": pl.Int128})
+    assert counts(bk.tally(frame)) == COUNTS
+
+
+def test_the_label_of_a_selected_system_is_kept():
+    assert bk.tally(ARRAY.sel(system="b")).systems == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([np.timedelta64(1, "s"), np.timedelta64(2, "s")], "U"),
+        ([np.int64(3), 4], "i"),
+        ([2**63, 5], "u"),
+        ([2**64, 5], "U"),
+        ([-1, 2**63], "U"),
+        ([10**30, 1], "U"),
+    ],
+)
+def test_labels_are_integers_while_they_fit(labels, expected) -> None:
+    index = as_coordinate(labels, "questions")
+    assert index.to_numpy(str if expected == "U" else None).dtype.kind == expected
+    assert len(index) == 2

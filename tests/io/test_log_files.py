@@ -1,0 +1,344 @@
+"""Traps that any format has: files, folders, copies, failed calls, options without effect."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import bayesatk as bk
+from tests.io.logs import (
+    CODE,
+    INSPECT,
+    LOGS,
+    POINTER,
+    QUIET,
+    as_document,
+    edited,
+    entries,
+    genuine_rows,
+    load_quietly,
+    only,
+    refused,
+    said_or_refused,
+    samples_file,
+    tau_run,
+    totals,
+    written_json,
+    zipped,
+)
+
+pytestmark = QUIET
+
+
+@pytest.mark.parametrize("label", [None, "", "  ", "\t\n", float("nan")])
+def test_a_question_without_an_id_is_refused(tmp_path, label):
+    def change(record):
+        if record["id"] == "divide":
+            record["id"] = label
+
+    refused(lambda: bk.load(edited(tmp_path / "log.eval", change)), r"^log\.eval", "id", "Give")
+    refused(lambda: bk.load(as_document(tmp_path / "log.json", change)), r"^log\.json", "id")
+    rows = genuine_rows()
+    rows[1]["doc_id"] = label
+    path = samples_file(tmp_path / "m", rows)
+    refused(lambda: bk.load(path), "id of its question|text or a whole number")
+
+
+@pytest.mark.parametrize("suffix", [".eval", ".json", ".jsonl", ".csv", ".tsv", ".parquet"])
+def test_a_git_lfs_pointer_is_named(tmp_path, suffix):
+    path = tmp_path / f"log{suffix}"
+    path.write_text(POINTER)
+    refused(lambda: bk.load(path), rf"log\{suffix}", "Git LFS", "git lfs pull")
+    refused(lambda: bk.load({"a": path}), "Git LFS")
+
+
+@pytest.mark.parametrize("name", ["b.eval", "b.json", "samples_b.jsonl"])
+def test_a_git_lfs_pointer_in_a_folder_is_named(tmp_path, name):
+    (tmp_path / "a.eval").write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
+    (tmp_path / name).write_text(POINTER)
+    refused(lambda: bk.load(tmp_path), name, "Git LFS")
+
+
+def test_a_broken_link_in_a_folder_is_not_passed_over(tmp_path):
+    """git-annex keeps files as links; without their contents they lead nowhere."""
+    (tmp_path / "a.eval").write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
+    (tmp_path / "b.eval").symlink_to(tmp_path / "annex" / "b.eval")
+    with pytest.raises((bk.OutcomeError, FileNotFoundError), match=r"b\.eval"):
+        bk.load(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", [".eval", ".json", ".jsonl", ".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("content", [b"", b"\x00", b"\x00" * 4096, b"\n\n", b"\xff\xfe\x00"])
+def test_an_empty_file_is_refused(tmp_path, suffix, content):
+    path = tmp_path / f"log{suffix}"
+    path.write_bytes(content)
+    refused(lambda: bk.load(path), rf"^log\{suffix}")
+
+
+def silent_inspect(folder):
+    """The genuine log, and 150 epochs more of which the calls failed."""
+    genuine = entries(INSPECT / "arithmetic_a.eval")
+    (failed, *_) = (json.loads(text) for name, text in genuine if name.startswith("samples/"))
+    failed["scores"]["match"] = {"value": "I", "answer": ""}
+    failed["output"] |= {"completion": "", "choices": []}
+    more = [
+        (f"samples/more_epoch_{n}.json", json.dumps(failed | {"epoch": n, "uuid": str(n)}))
+        for n in range(100, 250)
+    ]
+    return zipped(folder / "log.eval", genuine + more), [161, 13, 0], [11, 13, 150], 174
+
+
+def silent_lm_eval(folder):
+    row = genuine_rows()[0]
+    empty = {"resps": [[""]], "filtered_resps": [""], "filter": "none", "exact_match": 0.0}
+    rows = [row | {"doc_id": 1000 + i, "filter": "none"} for i in range(10)]
+    rows += [row | empty | {"doc_id": i} for i in range(150)]
+    return samples_file(folder / "m", rows), [150, 10, 0], [0, 10, 150], 160
+
+
+def silent_behind_a_filter(folder):
+    """A regular expression makes "[invalid]" of a response that is empty."""
+    row = genuine_rows()[0]
+    empty = {"resps": [[""]], "filtered_resps": ["[invalid]"], "exact_match": 0.0}
+    rows = [row | {"doc_id": 1000 + i} for i in range(10)]
+    rows += [row | empty | {"doc_id": i} for i in range(150)]
+    return samples_file(folder / "m", rows), [150, 10, 0], [0, 10, 150], 160
+
+
+def silent_human_eval(folder):
+    rows = [{"task_id": "t/0", "completion": "x", "result": "passed", "passed": True}] * 10
+    rows += [{"task_id": "t/0", "completion": " \n", "result": "failed", "passed": False}] * 150
+    path = folder / "x.jsonl_results.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path, [150, 10, 0], [0, 10, 150], 160
+
+
+def silent_evalplus(folder):
+    right = {"task_id": "t", "solution": "x", "base_status": "pass", "plus_status": None}
+    wrong = right | {"solution": "", "base_status": "fail"}
+    path = folder / "x_eval_results.json"
+    path.write_text(json.dumps({"date": "", "eval": {"t": [right] * 10 + [wrong] * 150}}))
+    return path, [150, 10, 0], [0, 10, 150], 160
+
+
+def silent_tau(folder):
+    failed = {"error": "RateLimitError", "traceback": "..."}
+    rows = [tau_run(0, trial, 1.0) for trial in range(10)]
+    rows += [tau_run(0, t, 0.0) | {"info": failed, "traj": []} for t in range(10, 160)]
+    return written_json(folder / "x.json", rows), [150, 10, 0], [0, 10, 150], 160
+
+
+SILENT = [
+    silent_inspect, silent_lm_eval, silent_behind_a_filter, silent_human_eval, silent_evalplus,
+    silent_tau,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", SILENT)
+def test_150_empty_answers_marked_wrong_are_told(tmp_path, build):
+    path, marked, as_missing, total = build(tmp_path)
+    with pytest.warns(bk.OutcomeWarning, match=f"150 of {total} .*empty_output='missing'"):
+        data = bk.load(path)
+    assert totals(data) == marked
+    assert f"CHECK: 150 of {total} trials have an empty output" in data.card()
+    data = bk.load(path, empty_output="missing", missing="ignore")
+    assert totals(data) == as_missing
+    assert "150 empty output" in data.card()
+    refused(lambda: bk.load(path, empty_output="missing"), "150", "empty output", "missing=")
+    wrong = bk.load(path, empty_output="missing", missing="wrong")
+    assert totals(wrong)[:2] == marked[:2]
+
+
+def test_a_copied_log_is_refused(tmp_path):
+    path = tmp_path / "copy.eval"
+    path.write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
+    for source in (
+        [INSPECT / "arithmetic_a.eval", path],
+        {"a": INSPECT / "arithmetic_a.eval", "b": path},
+        [path, path],
+    ):
+        refused(lambda source=source: bk.load(source), "given once", "byte", "Leave one out")
+        refused(lambda source=source: bk.load(source, same_system="trials"), "given once")
+
+
+def test_a_folder_stands_for_the_logs_in_it(tmp_path):
+    for name in ("arithmetic_a.eval", "arithmetic_b.eval"):
+        (tmp_path / "deeper").mkdir(exist_ok=True)
+        (tmp_path / "deeper" / name).write_bytes((INSPECT / name).read_bytes())
+    (tmp_path / "notes.txt").write_text("nothing")
+    (tmp_path / "logs.json").write_text("{}")
+    (tmp_path / "settings.json").write_text('{"a": 1}')
+    data = bk.load(tmp_path)
+    assert data.systems == ["mockllm/alpha", "mockllm/beta"]
+    assert totals(data) == [23, 25, 0]
+    assert totals(bk.load(str(tmp_path))) == [23, 25, 0]
+    assert totals(bk.load({"both": tmp_path}, same_system="trials")) == [23, 25, 0]
+
+
+def test_several_tasks_in_one_folder(tmp_path):
+    """Two tasks with the same ids: their questions are told apart by task."""
+    for name in ("arithmetic_a.eval", "two_scorers.eval"):
+        (tmp_path / name).write_bytes((INSPECT / name).read_bytes())
+    refused(lambda: bk.load(tmp_path), "scorer")
+    edited(
+        tmp_path / "two_scorers.eval",
+        lambda record: record["scores"].pop("graded") and as_match(record),
+        lambda record: record["eval"].update(model="mockllm/alpha"),
+        source="two_scorers.eval",
+    )
+    found = only(load_quietly(tmp_path))
+    assert len(found) == 12
+    assert found["arithmetic/divide"] == (3, 1, 0)
+    assert sum(found["two_scorers/divide"]) == 4
+
+
+def as_match(record):
+    value = record["scores"].pop("numeric")["value"]
+    record["scores"]["match"] = {"value": "C" if value else "I"}
+
+
+def test_folders_without_logs(tmp_path):
+    refused(lambda: bk.load(tmp_path), tmp_path.name, "must hold logs", "0 other files")
+    (tmp_path / "table.csv").write_text("question,passed\na,1\n")
+    (tmp_path / "x.json").write_text("[]")
+    refused(lambda: bk.load(tmp_path), "2 other files", "one by one")
+
+
+def test_results_of_code_benchmarks_in_a_folder_are_not_passed_over(tmp_path):
+    """A folder stands for the logs in it, and these are logs too."""
+    (tmp_path / "a.eval").write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
+    for name in ("evalplus_base_eval_results.json", "humaneval.jsonl_results.jsonl"):
+        (tmp_path / name).write_bytes((CODE / name).read_bytes())
+    said_or_refused(lambda: bk.load(tmp_path, missing="ignore"), "evalplus_base", "humaneval")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    for source in (tmp_path / "no.eval", [tmp_path / "no.eval"], {"a": [tmp_path / "no.eval"]}):
+        with pytest.raises(FileNotFoundError, match=r"no\.eval"):
+            bk.load(source)
+
+
+@pytest.mark.parametrize("suffix", [".pkl", ".txt", "", ".eval.gz", ".zip"])
+def test_files_of_another_kind_are_refused(tmp_path, suffix):
+    path = tmp_path / f"log{suffix}"
+    path.write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
+    refused(lambda: bk.load(path), "file type", "format=")
+    assert totals(bk.load(path, format="inspect")) == [11, 13, 0]
+
+
+def test_nothing_is_unpickled(tmp_path):
+    bomb = b"cos\nmkdir\n(V" + str(tmp_path / "made").encode() + b"\ntR."
+    for suffix in (".eval", ".json", ".jsonl", ".csv", ".parquet", ".pkl"):
+        path = tmp_path / f"log{suffix}"
+        path.write_bytes(bomb)
+        refused(lambda path=path: bk.load(path))
+    path = zipped(tmp_path / "log.eval", [("header.json", bomb), ("data.pkl", bomb)])
+    refused(lambda: bk.load(path))
+    assert not (tmp_path / "made").exists()
+
+
+def test_systems_by_mapping_and_relabelled():
+    logs = [INSPECT / "arithmetic_a.eval", INSPECT / "arithmetic_b.eval"]
+    data = bk.load({"first": logs[0], "second": [logs[1]]})
+    assert data.systems == ["first", "second"]
+    data = bk.load(logs, systems=["x", "y"], questions=list("abcdef"))
+    assert data.systems == ["x", "y"]
+    assert data.dataset["question"].values.tolist() == list("abcdef")
+    refused(lambda: bk.load(logs, systems=["x"]), "2 systems")
+    refused(lambda: bk.load(logs, systems=["x", "x"]), "distinct")
+    refused(lambda: bk.load({1: logs[0]}), "named by text")
+    refused(lambda: bk.load({"one": logs}), "evaluated once")
+
+
+def test_an_order_of_files_is_the_order_of_systems():
+    logs = [INSPECT / "arithmetic_b.eval", INSPECT / "arithmetic_a.eval"]
+    assert bk.load(logs).systems == ["mockllm/beta", "mockllm/alpha"]
+    assert bk.load(logs).successes.sum("question").values.tolist() == [12, 13]
+
+
+WITHOUT_EFFECT = [
+    ("inspect/arithmetic_a.eval", {"filter": "none"}),
+    ("inspect/arithmetic_a.eval", {"columns": {"question": "id"}}),
+    ("inspect/arithmetic_a.eval", {"answer_rules": bk.AnswerRules(conflict="majority")}),
+    ("code/humaneval.jsonl_results.jsonl", {"scorer": "passed"}),
+    ("code/humaneval.jsonl_results.jsonl", {"answers": True}),
+    ("code/humaneval.jsonl_results.jsonl", {"question_key": "content"}),
+    ("code/humaneval.jsonl_results.jsonl", {"question_key": "unchecked"}),
+    ("code/evalplus_base_eval_results.json", {"filter": "none"}),
+    ("code/evalplus_base_eval_results.json", {"answers": True}),
+    ("code/evalplus_base_eval_results.json", {"question_key": "content"}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), WITHOUT_EFFECT, ids=str)
+def test_options_without_effect_are_refused(name, options):
+    (option,) = options
+    refused(lambda: bk.load(LOGS / name, **options), option, "[Ll]eave|left out|answers=True")
+
+
+@pytest.mark.parametrize("options", [
+    {"question_key": "name"}, {"same_system": True}, {"empty_output": None}, {"answers": "yes"},
+    {"format": "eval"}, {"missing": "drop"}, {"scores": {"C": 1}}, {"answer_rules": "strip"},
+    {"format": ["inspect"]}, {"question_key": ["id"]},
+    {"scorer": 1}, {"scorer": ""}, {"scorer": ["match"]},
+], ids=str)  # fmt: skip
+def test_options_that_are_none_are_refused(options):
+    (option,) = options
+    refused(lambda: bk.load(INSPECT / "arithmetic_a.eval", **options), option)
+
+
+def test_a_told_format_that_is_not_the_files(tmp_path):
+    for told in ("csv", "jsonl", "json", "parquet", "lm-eval", "evalplus", "human-eval",
+                 "tau-bench", "tau2-bench"):  # fmt: skip
+        path = INSPECT / "arithmetic_a.eval"
+        refused(lambda path=path, told=told: bk.load(path, format=told), r"^arithmetic_a\.eval")
+    path = CODE / "humaneval.jsonl_results.jsonl"
+    for told in ("inspect", "lm-eval", "evalplus", "tau-bench", "tau2-bench", "json"):
+        refused(lambda path=path, told=told: bk.load(path, format=told), r"^humaneval")
+
+
+def test_other_encodings(tmp_path):
+    text = (INSPECT / "arithmetic_a.json").read_text()
+    path = tmp_path / "log.json"
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert totals(bk.load(path)) == [11, 13, 0]
+    path.write_bytes(text.encode("utf-16"))
+    refused(lambda: bk.load(path), r"^log\.json", "(?i)utf-8")
+    rows = "\r\n".join(json.dumps(row) for row in genuine_rows())
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (folder / "samples_sums_gen.jsonl").write_bytes(rows.encode("utf-8-sig"))
+    assert totals(bk.load(folder / "samples_sums_gen.jsonl")) == [3, 2, 0]
+
+
+def test_a_path_that_is_none(tmp_path):
+    for source in ("", "\x00", "a" * 5000, tmp_path / ("b" * 300)):
+        with pytest.raises((bk.OutcomeError, FileNotFoundError)):
+            bk.load(source)
+
+
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    path = tmp_path / "log.eval"
+    path.write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
+    whole = Path.open
+
+    def denied(self, *args, **options):
+        if self.name == "log.eval":
+            raise PermissionError(13, "Permission denied", str(self))
+        return whole(self, *args, **options)
+
+    monkeypatch.setattr(Path, "open", denied)
+    refused(lambda: bk.load(path), r"log\.eval", "[Pp]ermission")
+
+
+def test_the_loader_leaves_no_files_open_and_nothing_behind(tmp_path):
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    path = tmp_path / "log.eval"
+    path.write_bytes((INSPECT / "arithmetic_a.eval").read_bytes()[:20000])
+    refused(lambda: bk.load(path))
+    bk.load(INSPECT / "arithmetic_a.eval")
+    refused(lambda: bk.load(written_json(tmp_path / "x.json", {"samples": [1]})))
+    if before:
+        assert len(os.listdir("/proc/self/fd")) <= len(before) + 1
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["log.eval", "x.json"]
