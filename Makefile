@@ -1,4 +1,5 @@
-.PHONY: demo test test-statistical test-all test-fast test-lowest lint docs docs-check bench wheel clean
+.PHONY: demo test test-statistical test-all test-fast test-lean test-lowest lint docs docs-check \
+	bench wheel release clean
 
 # Each kind of work has an environment of its own, so that none leans on what another installed.
 PYTEST := .venv/bin/python -m pytest -n 2 --dist worksteal --durations=15
@@ -12,7 +13,8 @@ demo:  ## evaluate and verify a published data set, from a bare machine
 test:  ## the tests, with sampling, but for the longest statistical ones
 	@.ci/environment test
 	@.ci/browser
-	$(PYTEST) -m "not statistical" --cov --cov-report=term:skip-covered
+	$(PYTEST) --lean only --cov --cov-report=
+	$(PYTEST) --lean skip -m "not statistical" --cov --cov-append --cov-report=term:skip-covered
 
 test-statistical:  ## the longest statistical tests, which make test leaves out
 	@.ci/environment test
@@ -23,6 +25,10 @@ test-all: test test-statistical  ## every test
 test-fast:  ## without the sampling and statistical tests
 	@.ci/environment test
 	$(PYTEST) -m "not slow and not statistical"
+
+test-lean:  ## closed forms, readers, results and tables, with PyMC, matplotlib and others hidden
+	@.ci/environment test
+	$(PYTEST) --lean only
 
 test-lowest:  ## the fast tests with the lowest supported versions of the dependencies
 	@.ci/lowest
@@ -49,5 +55,8 @@ bench:  ## ratios against peers and floors, in one run
 wheel:  ## build it, install it in an empty environment, run the quick start of the README
 	@.ci/wheel
 
+release:  ## from a tag: the source and wheel files to publish, checked
+	@.ci/release
+
 clean:
-	rm -rf .venv .venv-bench .venv-docs .venv-lint .venv-lowest .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-docs .venv-lint .venv-lowest .venv-release .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache

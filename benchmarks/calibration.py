@@ -20,8 +20,9 @@ import bayesatk as bk
 
 RESULTS = Path(__file__).parent / "results" / "calibration"
 SCORES = (0.0, 0.5, 1.0)
+BETA = {"difficulty": "beta"}
 VOTES = {"pooling": "none", "prior": bk.AnswerPrior(choices=4)}
-MODERATE = bk.HyperPrior((2.0, 2.0), (2.0, 6.0))
+MODERATE = bk.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,11 @@ class Run:
 
 CLOSED = [
     Run("none", "pooling none", (6, 3), "pass@1,4 maj@3", 10_000, {"pooling": "none"}),
-    Run("partial", "pooling partial", (6, 3), "pass@1,4 maj@3", 10_000),
+    Run("partial", "pooling partial", (6, 3), "pass@1,4 maj@3", 10_000, BETA),
+    *(
+        Run(name, f"partial, {name}", (8, 4), "pass@2,8", 1_000, {"difficulty": name})
+        for name in ("inflated", "mixture", "averaged")
+    ),
     Run("complete", "pooling complete", (6, 3), "pass@1,4 maj@3", 10_000, {"pooling": "complete"}),
     Run(
         "categories-none", "three categories, none", (6, 3), "bayes max@3", 10_000,
@@ -56,12 +61,17 @@ CLOSED = [
 ]  # fmt: skip
 SAMPLED = [
     Run("pymc-none", "pooling none", (6, 3), "pass@2", 200, {"pooling": "none"}),
-    Run("pymc-marginal", "partial, marginal", (6, 3), "pass@2", 200, {"form": "marginal"}),
+    Run("pymc-marginal", "partial, marginal", (6, 3), "pass@2", 200, {"form": "marginal", **BETA}),
     Run(
         "pymc-full", "partial, full; icc ~ Beta(2, 6)", (12, 8), "pass@2", 200,
         {"form": "full", "prior": MODERATE},
     ),
-    Run("pymc-inflated", "partial, inflated", (8, 4), "pass@2", 200, {"form": "inflated"}),
+    *(
+        Run(
+            f"pymc-{name}", f"partial, {name}", (8, 4), "pass@2,8", 200, {"difficulty": name}
+        )
+        for name in ("inflated", "mixture", "averaged")
+    ),
     Run("pymc-complete", "pooling complete", (6, 3), "pass@2", 200, {"pooling": "complete"}),
     Run("pymc-crossed", "crossed, two systems", (6, 4), "pass@1,3", 200, {"form": "crossed"}),
     Run(
@@ -98,10 +108,11 @@ was stopped.
 |---|---|---|---|---|---|---|---|
 """
 TAIL = """
-Sizes are questions x trials. The PyMC models are compiled once each. The full form, with a latent p
-per question, is calibrated where difficulties are moderate; with the uniform prior and five
-questions it is called wrong (p = 0.0005 for the icc at 100 replications): NUTS does not reach an
-icc near 0 or 1 through the funnel of the latent p. That is why the marginal form is the default.
+Sizes are questions x trials. Of *averaged* families one is drawn first for every data set. The PyMC
+models are compiled once each. The full form, with a latent p per question, is calibrated where
+difficulties are moderate; with the uniform prior and five questions it is called wrong (p = 0.0005
+for the icc at 100 replications): NUTS does not reach an icc near 0 or 1 through the funnel of the
+latent p. That is why the marginal form is the default.
 
 Votes between answers need to know how many answers there are (`AnswerPrior(choices=4)`): otherwise
 which answers can come is part of the posterior, not of a prior that data could be drawn from.

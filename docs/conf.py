@@ -1,5 +1,6 @@
 """Sphinx configuration."""
 
+import os
 import shutil
 from importlib.metadata import version as package_version
 from pathlib import Path
@@ -16,6 +17,7 @@ version = release = package_version("bayesatk")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "myst_nb",
     "numpydoc",
@@ -25,9 +27,27 @@ nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 numpydoc_show_class_members = False
+default_role = "py:obj"  # `bayesatk.evaluate` in a docstring is a link
 autosummary_generate = True
+# Links to other projects' pages need their inventories from the network; a build that is not
+# asked for them neither waits nor warns, and shows the same names without links.
+intersphinx_mapping = {
+    name: (url, None)
+    for name, url in {
+        "python": "https://docs.python.org/3/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "scipy": "https://docs.scipy.org/doc/scipy/",
+        "pandas": "https://pandas.pydata.org/docs/",
+        "xarray": "https://docs.xarray.dev/en/stable/",
+        "arviz": "https://python.arviz.org/en/stable/",
+        "pymc": "https://www.pymc.io/projects/docs/en/stable/",
+    }.items()
+    if os.environ.get("BAYESATK_LINKS")
+}
 exclude_patterns = ["_build"]
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
+html_extra_path = ["llms.txt"]
 html_css_files = ["output.css"]
 html_title = "bayesatk"

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import settings
 
 import bayesatk as bk
+from tests.lean import Lean
 
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.load_profile("default")
@@ -15,6 +16,19 @@ collect_ignore_glob = ["logs/*.py"]  # they make the genuine logs, with tools of
 # wrong about a right formula this seldom. The planted errors are far outside it.
 FALSE_ALARM = 1e-4
 METRICS = "pass@1,4 pass^4 maj@3 g-pass@4:0.5 mg-pass@4 auc@4 bayes"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--lean", choices=("only", "skip"),
+        help="only tests that need no PyMC, plots or command line, with these hidden; or the rest",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    choice = config.getoption("lean")
+    if choice is not None:
+        config.pluginmanager.register(Lean(choice))
 
 
 @pytest.fixture(scope="session")

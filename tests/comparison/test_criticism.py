@@ -70,9 +70,9 @@ def test_criticism_needs_a_difficulty_distribution() -> None:
 def test_the_inflated_model_mends_what_was_flagged() -> None:
     """Beyond the trials, where the Beta has no room for impossible questions, it matters most."""
     p = _shapes("impossible")
-    fit = _fit(p, metrics="pass@64", keep=["log_likelihood"])
+    fit = _fit(p, metrics="pass@64", keep=["log_likelihood"], difficulty="beta")
     sampled = bk.sample(
-        (fit["observed_data"]["successes"].values, TRIALS), "pass@64", form="inflated", rng=2,
+        (fit["observed_data"]["successes"].values, TRIALS), "pass@64", difficulty="inflated", rng=2,
         draws=500, progressbar=False, keep=["p", "log_likelihood"],
     )  # fmt: skip
     truth = float((1.0 - (1.0 - p) ** 64).mean())
@@ -80,9 +80,9 @@ def test_the_inflated_model_mends_what_was_flagged() -> None:
     assert row["ci_lower"] > truth + 0.05
     drawn = sampled["posterior"]["pass_at_k"].sel(target="questions", k=64)
     assert float(drawn.mean()) == pytest.approx(truth, abs=0.02)
-    shares = sampled["posterior"]["inflation"].mean(("chain", "draw")).isel(system=0)
-    assert float(shares.sel(component="never")) == pytest.approx(0.15, abs=0.06)
-    assert float(shares.sel(component="always")) < 0.04
+    shares = sampled["difficulty"].to_dataset().mean(("chain", "draw")).isel(system=0)
+    assert float(shares["never"]) == pytest.approx(0.15, abs=0.06)
+    assert float(shares["always"]) < 0.04
     compared = az.compare({"beta": fit, "inflated": sampled}, round_to="none")
     assert compared.index[0] == "inflated"
     assert compared.loc["beta", "elpd_diff"] < -3 * compared.loc["beta", "dse"]

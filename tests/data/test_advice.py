@@ -68,15 +68,16 @@ DOORS = {
     "tally": bk.tally,
     "evaluate": lambda data: bk.evaluate(data, "bayes", pooling="none", draws=2, rng=1),
     "sample": lambda data: bk.sample(data, "bayes"),
-    "build_beta_binomial": bk.models.build_beta_binomial,
-    "build_dirichlet_multinomial": bk.models.build_dirichlet_multinomial,
-    "build_crossed": bk.models.build_crossed,
+    "build_beta_binomial": lambda data: bk.models.build_beta_binomial(data),
+    "build_dirichlet_multinomial": lambda data: bk.models.build_dirichlet_multinomial(data),
+    "build_crossed": lambda data: bk.models.build_crossed(data),
     "prior_trials": lambda data: bk.evaluate(
         [[0, 1], [1, 1]], "bayes", prior_trials=data, pooling="none", draws=2, rng=1
     ),
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("data", "advice", "filled"), ADVISED.values(), ids=ADVISED.keys())
 def test_advice_works_as_written(data, advice, filled) -> None:
     for name, door in DOORS.items():
@@ -106,6 +107,7 @@ def test_what_cannot_be_scored_is_to_be_written_otherwise(value) -> None:
         bk.tally([[1, value]])
 
 
+@pytest.mark.full
 def test_success_is_said_by_every_function() -> None:
     data = bk.tally([["a", "b"], ["c", "a"]], scores={"a": 0, "b": 0.5, "c": 1})
     with pytest.raises(bk.OutcomeError, match=re.escape("bayesatk.tally(data).with_success('sco")):
@@ -113,6 +115,7 @@ def test_success_is_said_by_every_function() -> None:
     bk.models.build_beta_binomial(bk.tally(data).with_success("score >= 0.5"))
 
 
+@pytest.mark.full
 def test_votes_need_answers() -> None:
     data, answers = [[0, 1, 1]], [["4", "5", "5"]]
     advice = "bayesatk.tally(data, answers=...)"

@@ -7,7 +7,11 @@ from scipy.stats import beta, binom
 
 import bayesatk as bk
 from bayesatk.core.intervals import interval
+from bayesatk.guessing._systems import System
 from bayesatk.guessing.selection import selected_skill
+from bayesatk.models.parts import success_p
+from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.results.result import Result
 
 SHORT = {"draws": 800, "tune": 800, "progressbar": False}
 
@@ -150,8 +154,25 @@ def test_a_wrong_distribution_of_guessers_is_caught(wrong) -> None:
     assert bk.verify(exact, sampled).verdict == "disagree"
 
 
+@pytest.mark.full
 def test_simulated_guessers_need_whole_numbers() -> None:
     with pytest.raises(ValueError, match="whole number"):
         bk.models.build_random_guessers(4, 0.5, t=2.5)
     with pytest.raises(ValueError, match="ci_prob"):
         bk.guessing.random_baseline_distribution(4, 0.5, ci_prob=1.0)
+
+
+def test_new_runs_of_every_family_are_those_of_redrawn_questions() -> None:
+    """Mean and variance of the number correct, against draws of every question's p."""
+    counts, trials = np.array([0, 0, 0, 0, 5, 6, 4, 3, 6, 1]), np.array([6] * 9 + [1])
+    data = bk.tally((counts, trials))
+    fit = bk.evaluate(data, "bayes", difficulty="averaged", draws=8000, rng=1)
+    difficulty = difficulty_draws(fit, 0)
+    assert difficulty is not None
+    assert difficulty.never.any()
+    rng = np.random.default_rng(2)
+    runs = System.of(Result.of(fit), 0).new_runs(rng)
+    p = success_p(difficulty, counts, trials, rng)
+    redrawn = rng.binomial(trials, p).sum(axis=1)
+    assert abs(runs.mean() - redrawn.mean()) < 5 * redrawn.std() * np.sqrt(2 / 8000)
+    assert runs.std() == pytest.approx(redrawn.std(), rel=5 * np.sqrt(1 / 8000))

@@ -19,11 +19,12 @@ SHORT = {"draws": 500, "tune": 500, "progressbar": False}
     [("partial", "marginal"), ("partial", "full"), ("none", "full"), ("complete", "full")],
 )
 def test_sampling_agrees_with_the_closed_form(ragged, pooling, form) -> None:
-    fit = bk.evaluate(ragged, METRICS, pooling=pooling, rng=1)
+    beta = {"difficulty": "beta"} if pooling == "partial" else {}
+    fit = bk.evaluate(ragged, METRICS, pooling=pooling, rng=1, **beta)
     options = {"target_accept": 0.95} if form == "full" and pooling == "partial" else None
     sampled = bk.sample(
         ragged, METRICS, pooling=pooling, form=form, rng=3, draws=2000, tune=1500,
-        progressbar=False, sample_kwargs=options,
+        progressbar=False, sample_kwargs=options, **beta,
     )  # fmt: skip
     found = bk.verify(fit, sampled, family_error=FALSE_ALARM)
     assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
@@ -141,11 +142,11 @@ def test_population_of_a_logit_normal() -> None:
 @pytest.mark.slow
 def test_a_compiled_model_takes_new_data_of_any_length() -> None:
     rng = np.random.default_rng(8)
-    compiled = bk.models.compile_beta_binomial([[1, 0, 1], [0, 0, 1]])
+    compiled = bk.models.compile_beta_binomial([[1, 0, 1], [0, 0, 1]], difficulty="beta")
     for questions, trials in ((40, 6), (3, 2)):
         data = bk.tally((rng.binomial(trials, rng.beta(0.8, 1.2, questions)), trials))
         sampled = compiled.sample(data, "pass@2", rng=5, draws=2000, tune=1000)
-        fit = bk.evaluate(data, "pass@2", rng=1)
+        fit = bk.evaluate(data, "pass@2", difficulty="beta", rng=1)
         assert bk.verify(fit, sampled, family_error=FALSE_ALARM).verdict == "agree"
         again = compiled.sample(data, "pass@2", rng=5, draws=2000, tune=1000)
         xr.testing.assert_equal(again["posterior"].to_dataset(), sampled["posterior"].to_dataset())

@@ -1,8 +1,5 @@
 """What is drawn is what results hold; labels name it; nothing from outside is parsed or leaks."""
 
-import importlib.util
-import runpy
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -15,7 +12,8 @@ matplotlib.use("agg")
 from matplotlib import pyplot  # noqa: E402
 
 from bayesatk import plots  # noqa: E402
-from bayesatk.plots.bands import beta_cdf_band, simultaneous_band  # noqa: E402
+from bayesatk.core.difficulty import Difficulty  # noqa: E402
+from bayesatk.plots.bands import cdf_band, simultaneous_band  # noqa: E402
 from bayesatk.plots.canvas import backend_name  # noqa: E402
 from bayesatk.plots.labels import markup, shortened  # noqa: E402
 
@@ -151,7 +149,8 @@ def test_band_refuses(draws, probability, says):
 
 
 def test_cdf_band_at_the_ends_and_at_extreme_hyperparameters():
-    ends = beta_cdf_band([0.5, 1e-12, 0.5], [0.5, 0.999999, 1e-12], [0.0, 0.4, 0.6, 1.0], 0.9)
+    shapes = Difficulty.of_beta([0.5, 1e-12, 0.5], [0.5, 0.999999, 1e-12])
+    ends = cdf_band(shapes, [0.0, 0.4, 0.6, 1.0], 0.9)
     assert np.isfinite(ends).all()
     np.testing.assert_allclose(np.array(ends)[:, -1], 1.0)
 
@@ -400,7 +399,7 @@ def test_difficulty_draws_the_cdf_and_the_rates(data, fit):
     draws = fit["posterior"].to_dataset().sel(system="b")
     mean, icc = (draws[n].stack(s=("chain", "draw")).values[::4] for n in ("mean_p", "icc"))
     np.testing.assert_array_equal(
-        line.get_ydata(), beta_cdf_band(mean, icc, line.get_xdata(), 0.95)[1]
+        line.get_ydata(), cdf_band(Difficulty.of_beta(mean, icc), line.get_xdata(), 0.95)[1]
     )
     assert plot.get_viz("figure").axes[0].get_ylabel() == "share of questions with p or less"
 
@@ -508,12 +507,6 @@ def test_backend_is_known_or_named(fit, monkeypatch):
     )
     with pytest.raises(ImportError, match="pip install matplotlib"):
         backend_name("matplotlib")
-
-
-def test_import_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="pip install matplotlib"):
-        runpy.run_path(plots.__file__)
 
 
 # --- backends ---

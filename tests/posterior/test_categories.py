@@ -437,6 +437,7 @@ def test_where_importance_sampling_fails_the_sampler_takes_over() -> None:
     assert float(drawn.mean()) == pytest.approx(exact, abs=0.2 * float(drawn.std()))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("scores", [{0: 2.0, 1: 2.0}, {0: 0.3, 1: 0.3, 2: 0.3}])
 def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
@@ -457,6 +458,7 @@ def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
     bk.save(fit, tmp_path / "fit.nc")
 
 
+@pytest.mark.full
 def test_equal_scores_are_sampled() -> None:
     data = bk.tally([[0, 1], [1, 1]], scores={0: 2.0, 1: 2.0})
     options = {"draws": 20, "tune": 20, "chains": 2, "progressbar": False, "rng": 1}

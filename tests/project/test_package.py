@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import reduce
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -156,3 +157,58 @@ def test_datasets_add_up() -> None:
         text = inspect.getdoc(getattr(datasets, name)) or ""
         assert "Source" in text or "source" in text
         assert "icence" in text
+
+
+TWINS = [
+    ("evaluate", "sample"),
+    ("guessing.random_baseline_distribution", "models.sample_random_baseline"),
+    ("verify", "plots.plot_verification"), ("calibrate", "plots.plot_calibration"),
+    ("compare", "plots.plot_difference"), ("compare", "plots.plot_ranks"),
+    ("evaluate", "plots.plot_curve"), ("criticise", "plots.plot_difficulty"),
+    ("models.build_crossed", "models.compile_crossed"),
+]  # fmt: skip
+
+
+def _public(name: str) -> object:
+    return reduce(getattr, name.split("."), bk)
+
+
+@pytest.mark.parametrize(("one", "other"), TWINS)
+def test_twins_and_plots_name_each_other(one: str, other: str) -> None:
+    assert f"bayesatk.{other}" in (inspect.getdoc(_public(one)) or "")
+    assert f"bayesatk.{one} : " in (inspect.getdoc(_public(other)) or "")
+
+
+def test_see_also_names_what_exists() -> None:
+    for place, name in NAMES:
+        text = inspect.getdoc(getattr(place, name)) or ""
+        for found in re.findall(r"^bayesatk\.([\w.]+)(?:, | : )", text, re.MULTILINE):
+            assert inspect.getdoc(_public(found)), f"{name}: See Also {found}"
+
+
+def test_the_reference_lists_every_public_name_once() -> None:
+    text = (ROOT / "docs/api.md").read_text()
+    listed: list[str] = []
+    for block in re.findall(r"```\{eval-rst\}\n(.*?)```", text, re.DOTALL):
+        place = re.findall(r"currentmodule:: (\S+)", block)[0]
+        listed += [f"{place}.{name}" for name in re.findall(r"^   (\w+)$", block, re.MULTILINE)]
+    public = [f"{place.__name__}.{name}" for place, name in NAMES if name not in ROOMS]
+    assert sorted(listed) == sorted(public)
+
+
+def test_citation_version_and_changelog_agree() -> None:
+    assert f"\nversion: {bk.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {bk.__version__} (" in (ROOT / "docs/changelog.md").read_text()
+
+
+@pytest.mark.parametrize("page", ["AGENTS.md", "docs/llms.txt", "docs/releasing.md"])
+def test_pages_for_assistants_and_maintainers_point_at_what_is_there(page: str) -> None:
+    text = (ROOT / page).read_text()
+    links = [ROOT / "docs" / link for link in re.findall(r"\]\(([\w./]+\.md)", text)]
+    links += [ROOT / name for name in re.findall(r"\b(?:docs|src)/[\w./]+\w", text)]
+    assert links
+    for link in links:
+        assert link.exists(), f"{page}: {link}"
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"`?\bmake ([a-z-]+)(?=`|  )", text):
+        assert f"\n{target}:" in makefile, f"{page}: make {target}"

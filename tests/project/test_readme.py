@@ -11,7 +11,9 @@ README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("page", "outputs"), [("README.md", 7), ("docs/categories.md", 7)])
+@pytest.mark.parametrize(
+    ("page", "outputs"), [("README.md", 7), ("AGENTS.md", 1), ("docs/categories.md", 7)]
+)
 def test_code_blocks_run_and_print_what_is_shown(page, outputs, tmp_path, monkeypatch) -> None:
     text = (README.parent / page).read_text()
     blocks = re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL)

@@ -1,7 +1,6 @@
 """Published analyses, from NUTS and from the quadrature."""
 
 import numpy as np
-import pymc as pm
 import pytest
 from scipy.special import expit
 
@@ -34,6 +33,8 @@ def test_rat_tumours_under_the_books_prior() -> None:
 @pytest.mark.slow
 def test_surgical_mortality_under_the_logit_normal() -> None:
     """The BUGS example's posterior means: mu -2.554, population .073, hospitals A .053, H .123."""
+    import pymc as pm
+
     model = bk.models.build_logit_normal(bk.datasets.surgical(), mu_sd=100.0, sigma_sd=1000.0)
     with model:  # the published prior: precision ~ Gamma(.001, .001), in place of a flat sigma
         sigma = model["sigma"]

@@ -236,7 +236,7 @@ def test_without_matplotlib_nothing_is_computed(monkeypatch, tmp_path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("question,outcome\na,1\nb,0\n")
     evaluated: list[object] = []
-    monkeypatch.setattr("bayesatk._tools.installed.find_spec", lambda name: None)
+    monkeypatch.setattr("bayesatk._tools.packages.find_spec", lambda name: None)
     monkeypatch.setattr("bayesatk.posterior.evaluate.evaluate", evaluated.append)
     done = CliRunner().invoke(app, ["report", str(path), "-o", str(tmp_path / "r.html")])
     assert done.exit_code == 2

@@ -30,7 +30,7 @@ def test_closed_forms_are_calibrated(pooling) -> None:
 
 @pytest.mark.slow
 def test_other_priors_are_calibrated() -> None:
-    prior = bk.HyperPrior((3.0, 1.5), (1.0, 4.0))
+    prior = bk.HyperPrior((3.0, 1.5), (1.0, 4.0), families="beta")
     found = bk.calibrate(4, 2, "pass^2", prior=prior, replications=250, seed=4, **QUIET)
     assert found.verdict == "calibrated", found.table.to_string()
     assert (found.table["detectable_bias"] < 0.3).all()
@@ -39,7 +39,7 @@ def test_other_priors_are_calibrated() -> None:
 @pytest.mark.slow
 @pytest.mark.statistical  # make test has the votes for the calibration of a PyMC model
 def test_pymc_is_calibrated() -> None:
-    found = bk.calibrate(5, 4, "pass@2", replications=150, seed=5, **NUTS)
+    found = bk.calibrate(5, 4, "pass@2", difficulty="beta", replications=150, seed=5, **NUTS)
     assert found.verdict == "calibrated", found.table.to_string()
 
 

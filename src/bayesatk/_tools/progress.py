@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
+from importlib.util import find_spec
 from operator import length_hint
 from time import monotonic
 from typing import Any
@@ -67,9 +68,9 @@ def track[Item](
 
 
 def _watched() -> bool:
-    """Whether a person sees standard error: on a terminal, or in a notebook."""
+    """Whether a person sees standard error: on a terminal, or in a notebook; with rich to draw."""
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
-    return on_terminal or "ipykernel" in sys.modules
+    return (on_terminal or "ipykernel" in sys.modules) and find_spec("rich") is not None
 
 
 def _bar(description: str, total: int | None) -> Any:

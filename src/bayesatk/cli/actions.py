@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from bayesatk._tools.installed import need_matplotlib
+from bayesatk._tools.packages import REPORT, SAMPLING, require
 from bayesatk.cli.options import Pooling, pairs, print_json, write
 from bayesatk.cli.terminal import (
     print_published_baseline,
@@ -90,9 +90,16 @@ def check_plan(files: list[str] | None, difficulty: list[str] | None, **_: Any) 
         pairs(difficulty, "--difficulty")
 
 
-def check_report(files: list[str] | None, **_: Any) -> None:
-    """Refuse a report that could not be drawn, before anything is computed."""
-    need_matplotlib("a report")
+def check_report(files: list[str] | None, with_pymc: bool, **_: Any) -> None:
+    """Refuse a page that cannot be made, before anything is computed."""
+    require(*REPORT)
+    if with_pymc:
+        require(*SAMPLING)
+
+
+def check_verify(files: list[str] | None, **_: Any) -> None:
+    """Refuse to sample without a sampler, before anything is computed."""
+    require(*SAMPLING)
 
 
 def published_baseline(

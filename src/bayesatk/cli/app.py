@@ -12,6 +12,7 @@ from bayesatk.cli.actions import (
     check_baseline,
     check_plan,
     check_report,
+    check_verify,
     convert_logs,
     deliver,
     hold_against_sampler,
@@ -102,7 +103,7 @@ def evaluate(
 
 
 @app.command(epilog="Example: bayesatk verify runs.csv -m pass@1,4 --seed 1")
-@reads_data()
+@reads_data(check=check_verify)
 def verify(
     data: Any,
     metric: Metrics,

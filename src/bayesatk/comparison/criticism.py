@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.family_choice import family_row
-from bayesatk.results.predictive import replicated_counts
+from bayesatk.core.difficulty import Difficulty
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
@@ -102,13 +103,18 @@ def criticise(
         probability of those of this fit among all, equally probable beforehand (``expected``), and
         the sentence names what the data prefer, and the answer asked for that would change most.
 
+    See Also
+    --------
+    bayesatk.plots.plot_difficulty : the fitted distribution of difficulty, and the questions.
+    bayesatk.sample : other models of difficulty.
+
     Notes
     -----
     Posterior predictive p-values are conservative: the same data have chosen the hyperparameters.
     Families are flagged below ``alpha / 4``: where one of them holds, the probability that it falls
-    that low is at most about ``alpha / 2``.
-    What is flagged deserves a model with room for it: ``bayesatk.sample(data, metrics,
-    form="inflated")`` adds questions that are impossible and questions that are certain.
+    that low is at most about ``alpha / 2``. What is flagged under ``difficulty="beta"`` deserves
+    families with room for it: ``difficulty="averaged"`` weighs the Beta against a share of
+    questions that are impossible or certain, and against two Betas.
 
     Examples
     --------
@@ -134,7 +140,10 @@ def criticise(
     rows = []
     for system, (c, n) in enumerate(zip(successes, trials, strict=True)):
         ran = n > 0
-        drawn = _replicated(posterior.isel(system=system), n[ran], generator)
+        difficulty = difficulty_draws(own.tree, system)
+        if difficulty is None:  # one probability for all
+            difficulty = _one_for_all(posterior["mean_p"].isel(system=system))
+        drawn = _replicated(difficulty, n[ran], generator)
         for check, replicates in zip(_CHECKS, drawn, strict=True):
             row = _row(check, float(check.statistic(c[ran], n[ran])), replicates, alpha)
             rows.append({"system": posterior["system"].values[system], **row})
@@ -144,19 +153,24 @@ def criticise(
     return pd.DataFrame(rows)
 
 
-def _replicated(own: xr.Dataset, trials: NDArray[np.int64], rng: np.random.Generator) -> Array:
+def _one_for_all(mean: xr.DataArray) -> Difficulty:
+    """Return distributions in which all questions have the same success probability."""
+    flat = mean.transpose("chain", "draw").values.ravel()
+    return Difficulty.of_beta(flat, np.zeros(len(flat)))
+
+
+def _replicated(
+    difficulty: Difficulty, trials: NDArray[np.int64], rng: np.random.Generator
+) -> Array:
     """Every statistic of replicated counts; shape (checks, draws)."""
-    mean = own["mean_p"].transpose("chain", "draw").values.ravel()
-    icc = own["icc"].transpose("chain", "draw").values.ravel() if "icc" in own else None
-    chosen = np.linspace(0, len(mean) - 1, min(_DRAWS, len(mean))).astype(int)
+    size = len(difficulty)
+    chosen = np.linspace(0, size - 1, min(_DRAWS, size)).astype(int)
     found: Array = np.empty((len(_CHECKS), len(chosen)))
     width = max(1, _CELLS // len(trials))
     for start in range(0, len(chosen), width):
-        part = chosen[start : start + width]
-        spread = None if icc is None else icc[part, None]
-        counts = replicated_counts(mean[part, None], spread, trials, rng)
+        counts = difficulty.among(chosen[start : start + width]).draw_counts(trials, rng)
         for row, check in zip(found, _CHECKS, strict=True):
-            row[start : start + len(part)] = check.statistic(counts, trials)
+            row[start : start + len(counts)] = check.statistic(counts, trials)
     return found
 
 

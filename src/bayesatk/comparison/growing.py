@@ -70,6 +70,10 @@ def simulate_stopping(
     -------
     StoppingStudy
 
+    See Also
+    --------
+    bayesatk.plan : numbers fixed before any trial.
+
     Examples
     --------
     >>> rule = StoppingRule("pass@1", prob=0.95)

@@ -1,8 +1,8 @@
 """Which model of the questions is better: exact leave-one-out and exact evidence."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -16,8 +16,11 @@ from bayesatk.posterior.category_states import CategoryStates
 from bayesatk.priors import CrossedPrior, DirichletHyperPrior, HyperPrior, Prior
 from bayesatk.results.result import Result
 
+if TYPE_CHECKING:
+    import arviz as az
 
-def exact_loo(fit: xr.DataTree | Result) -> az.ELPDDataLOO:
+
+def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
     """Exact leave-one-question-out expected log predictive density.
 
     The log probability of every question's count given all the other questions of the same system,
@@ -34,6 +37,11 @@ def exact_loo(fit: xr.DataTree | Result) -> az.ELPDDataLOO:
     arviz.ELPDDataLOO
         Takes part in ``az.compare({"partial": exact_loo(a), "none": exact_loo(b)},
         round_to="none")``; ``elpd_i`` has the dimensions ``system, question``.
+
+    See Also
+    --------
+    bayesatk.compare_models : does this for every pooling.
+    arviz.loo : the approximation from draws, for models without an exact one.
 
     Notes
     -----
@@ -87,7 +95,9 @@ def _category_predictions(fit: Result) -> _Predictions:
     return found
 
 
-def _loo(fit: Result, predictions: _Predictions) -> az.ELPDDataLOO:
+def _loo(fit: Result, predictions: _Predictions) -> "az.ELPDDataLOO":
+    import arviz as az  # evidence and Bayes factors do without
+
     trials = fit.group("constant_data")["trials"]
     left_out = [found.left_out[which] for which, found in predictions]
     fitted = [found.fitted[which] for which, found in predictions]
@@ -158,6 +168,10 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     xarray.DataArray
         By ``system``; not a number under an improper prior. Independent systems add.
 
+    See Also
+    --------
+    bayesatk.exact_loo : predictive accuracy, which depends less on the prior.
+
     Examples
     --------
     >>> import bayesatk
@@ -193,6 +207,11 @@ def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
     ------
     ValueError
         If there are fewer than two results, or they are of different data.
+
+    See Also
+    --------
+    bayesatk.exact_loo : one model at a time.
+    bayesatk.log_evidence : the marginal likelihood of the data.
 
     Notes
     -----

@@ -112,6 +112,11 @@ def plan(
         If there is not exactly one goal, it cannot be, or the source has no difficulty
         distribution.
 
+    See Also
+    --------
+    bayesatk.simulate_stopping : what looking at the data while they come costs and saves.
+    bayesatk.StoppingRule : when to stop.
+
     Notes
     -----
     Preposterior analysis in closed form: expected posterior variances over the Beta-binomial counts

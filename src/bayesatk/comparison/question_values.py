@@ -16,6 +16,7 @@ from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.of_result import posterior_of
 from bayesatk.posterior.posterior import Draws, SystemPosterior
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
@@ -294,7 +295,10 @@ def _sampled_p(fit: Result, system: int, rng: np.random.Generator) -> Array:
         before = 0.0 if fit.prior_counts is None else fit.prior_counts[system]
         return category_p(own, fit.counts[system] + before, rng)
     successes, trials = (counts[system] for counts in fit.right_of_all())
-    return success_p(own, successes, trials, rng)
+    difficulty = difficulty_draws(fit.tree, system)
+    if difficulty is None:  # one probability for all
+        return np.repeat(fit.hyper("mean_p", system)[:, None], len(trials), axis=1)
+    return success_p(difficulty, successes, trials, rng)
 
 
 def _votes(

@@ -81,6 +81,12 @@ def compare(
     ValueError
         If there are fewer than two systems, or a sampled result lacks the draws that it takes.
 
+    See Also
+    --------
+    bayesatk.comparison_table : the differences in words and numbers.
+    bayesatk.plots.plot_difference : their distributions.
+    bayesatk.plots.plot_ranks : the probabilities of ranks.
+
     Notes
     -----
     *These questions*: given the data, systems are independent; differences, ratios and ranks are
@@ -223,6 +229,10 @@ def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
         Columns ``system``, ``other``, ``metric``, ``target``, the contrasts, and ``sentence``: how
         sure, by how much, and whether more questions or more trials would help. ``questions`` is
         the number that both tried; pairs that share none have no row.
+
+    See Also
+    --------
+    bayesatk.compare : computes what the table shows.
     """
     read = Result.of(result, "comparison")
     dataset = read.group("comparison")

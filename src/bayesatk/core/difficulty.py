@@ -111,15 +111,38 @@ class Difficulty:
         return Nodes(self.alpha[part], self.beta[part], share, atoms, weight)
 
     def _saddle_point(self, part: slice, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+        return np.asarray(logsumexp(self.among(part)._log_parts(c, n), axis=-1))
+
+    def _log_parts(self, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+        """Log probability of counts and of each Beta or atom; (draws, states, components + 2)."""
         counts = np.stack([c, n - c], axis=-1)
-        mean, icc = self.mean[part, None, :, None], self.icc[part, None, :]
+        mean, icc = self.mean[:, None, :, None], self.icc[:, None, :]
         both = np.concatenate([mean, 1.0 - mean], axis=-1)
         ratio = icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
-        logs = log_counts(counts[:, None, :], both, ratio) + np.log(self.share[part, None, :])
-        atoms = self.never[part, None] * (c == 0) + self.always[part, None] * (c == n)
-        with np.errstate(divide="ignore"):
-            logs = np.append(logs, np.log(atoms)[..., None], axis=-1)
-        return np.asarray(logsumexp(logs, axis=-1))
+        with np.errstate(divide="ignore", under="ignore"):
+            logs = log_counts(counts[:, None, :], both, ratio) + np.log(self.share[:, None, :])
+            atoms = [self.never[:, None] * (c == 0), self.always[:, None] * (c == n)]
+            return np.concatenate([logs, np.log(np.stack(atoms, axis=-1))], axis=-1)
+
+    def parts_given(self, successes: int, trials: int) -> Array:
+        """Probability that a question with these counts is of each Beta, or of an atom.
+
+        Returns
+        -------
+        ndarray, shape (draws, components + 2)
+            The last two are of questions never and always solved.
+
+        Examples
+        --------
+        >>> third = np.array([1 / 3])
+        >>> one = Difficulty(third[:, None], third[:, None] * 1.5, third[:, None], third, third)
+        >>> one.parts_given(0, 1).round(12).tolist()  # half of the uniform's questions, and p = 0
+        [[0.333333333333, 0.666666666667, 0.0]]
+        """
+        logs = self._log_parts(np.array([successes]), np.array([trials]))[:, 0]
+        with np.errstate(under="ignore"):
+            weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
     def cdf(self, p: ArrayLike) -> Array:
         """Probability of a success probability at most p; shape (draws, points)."""
@@ -132,6 +155,8 @@ class Difficulty:
 
     def draw_p(self, questions: int, rng: np.random.Generator) -> Array:
         """Success probabilities of new questions; shape (draws, questions)."""
+        if self.share.shape[1] == 1 and not (self.never.any() or self.always.any()):
+            return rng.beta(self.alpha, self.beta, (len(self), questions))
         shares = np.concatenate([self.share, self.never[:, None]], axis=1).cumsum(axis=1)
         shares /= np.maximum(shares[:, -1:] + self.always[:, None], _LEAST)
         u = rng.random((len(self), questions))
@@ -140,3 +165,12 @@ class Difficulty:
         row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
         p = rng.beta(self.alpha[row, part], self.beta[row, part])
         return np.asarray(np.where(which < size, p, (which > size).astype(float)))
+
+    def draw_counts(self, trials: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Successes of new questions, each with so many trials; shape (draws, questions)."""
+        found = np.empty((len(self), len(trials)), np.int64)
+        step = max(1, _BLOCK // max(1, len(trials)))
+        for start in range(0, len(self), step):
+            part = slice(start, start + step)
+            found[part] = rng.binomial(trials, self.among(part).draw_p(len(trials), rng))
+        return found

@@ -6,8 +6,8 @@ hyperparameters, by importance sampling.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ from bayesatk.priors import FAMILIES, HyperPrior
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _LEAST = 64  # nodes that stand for a family, however improbable
+_ROUGH = 0.05  # of the most probable family's probability, below which few points will do
 _FARTHEST = 600.0  # logits, within double precision
 
 
@@ -164,21 +165,52 @@ class _Mixture:
 _SHAPES: dict[str, Callable[[HyperPrior], _Shape]] = {"inflated": _Inflated, "mixture": _Mixture}
 
 
-def family_posterior(name: str, states: States, prior: HyperPrior) -> FamilyPosterior:
+def family_posterior(
+    name: str, states: States, prior: HyperPrior, negligible: float = -np.inf
+) -> FamilyPosterior:
     """Integrate the hyperparameters of one family.
+
+    Comparing systems asks again for what evaluating them has integrated: the last few are kept.
+
+    Parameters
+    ----------
+    name : str
+    states : States
+    prior : HyperPrior
+    negligible : float
+        Log evidence below which the family hardly counts and a rough answer will do.
 
     Raises
     ------
     ValueError
         If the posterior is improper.
     """
+    own = states.successes, states.trials, states.count
+    content = b"".join(np.ascontiguousarray(one).tobytes() for one in own)
+    return _integrated(_Asked(name, prior.of_family(name), negligible, content, states))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is integrated, equal to another of the same content."""
+
+    name: str
+    prior: HyperPrior
+    negligible: float
+    content: bytes
+    states: States = field(compare=False)
+
+
+@lru_cache(maxsize=128)
+def _integrated(asked: _Asked) -> FamilyPosterior:
+    name, states, prior = asked.name, asked.states, asked.prior
     if name == FAMILIES[0]:
         return _of_beta(states, prior)
     shape = _SHAPES[name](prior)
+    likelihood = partial(_log_likelihood, shape, states)
     found = importance_posterior(
-        shape.from_uniform, shape.log_prior, partial(_log_likelihood, shape, states), shape.size
+        shape.from_uniform, shape.log_prior, likelihood, shape.size, asked.negligible
     )
-
     nodes = replace(shape.nodes(found.points), weight=found.weight)
     error = 1.0 / np.sqrt(found.worth)
 
@@ -223,6 +255,17 @@ def _log_likelihood(shape: _Shape, states: States, theta: Array) -> Array:
         logs = shape.nodes(theta[part]).log_likelihood(states.successes, failures)
         found[part] = logs @ states.count
     return found
+
+
+def family_posteriors(states: States, prior: HyperPrior) -> list[FamilyPosterior]:
+    """Integrate the hyperparameters of every family, roughly of those that hardly count."""
+    every: list[FamilyPosterior] = []
+    best = -np.inf
+    for name, probability in prior.family_prior.items():
+        rough = best - np.log(probability) + np.log(_ROUGH)
+        every.append(family_posterior(name, states, prior, rough))
+        best = max(best, every[-1].log_evidence + np.log(probability))
+    return every
 
 
 def family_probabilities(

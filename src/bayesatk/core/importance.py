@@ -24,8 +24,9 @@ _STEPS = 3  # of expectation and maximisation
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
 _FREEDOM = 6.0  # degrees of freedom of kernels
 TRUSTED = 0.7  # largest Pareto k-hat
-_WORTH = 700.0  # points that the posterior must be worth, after which no more are drawn
+_WORTH = 500.0  # points that the posterior must be worth, after which no more are drawn
 _ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
+_MARGIN = 1.0  # of a log evidence that is not yet known well
 _AGAIN = 3  # times that the posterior is drawn anew with twice the points
 
 
@@ -61,6 +62,7 @@ def importance_posterior(
     log_prior: Callable[[Array], Array],
     log_likelihood: Callable[[Array], Array],
     size: int,
+    negligible: float = -np.inf,
 ) -> Importance:
     """Weighted points of a posterior of unconstrained parameters.
 
@@ -72,6 +74,8 @@ def importance_posterior(
         Of points (points, parameters); the prior normalised.
     size : int
         Number of parameters.
+    negligible : float
+        Log evidence below which few points will do.
 
     Returns
     -------
@@ -106,7 +110,8 @@ def importance_posterior(
         found = _weighted(points, logs)
         if best is None or found.worth > best.worth:
             best = found
-        if found.k_hat < TRUSTED and found.worth > _WORTH:
+        trusted = found.k_hat < TRUSTED and found.worth > _WORTH
+        if trusted or found.log_evidence + _MARGIN < negligible:
             break
     assert best is not None
     return best
@@ -168,27 +173,30 @@ class _Kernels:
         They start as equal ones around points drawn by their weights. The scale of each keeps a
         small part of the overall one, so that none collapses.
         """
-        size = points.shape[1]
-        gap = points - weight @ points
-        overall = (weight[:, None] * gap).T @ gap + 1e-10 * np.eye(size)
-        vectors = np.linalg.eigh(overall)[1]
-        order = np.argsort(points @ vectors[:, -1])
-        place = np.cumsum(weight[order])
-        chosen = order[np.searchsorted(place, (np.arange(_KERNELS) + 0.5) / _KERNELS * place[-1])]
+        size, place = points.shape[1], np.cumsum(weight)
+        # As many points as a round has, equally weighted, say as much as all of them.
+        steps = (np.arange(_ROUND) + 0.5) / _ROUND * place[-1]
+        points = points[np.searchsorted(place, steps)]
+        centre = points.mean(axis=0)
+        overall = np.cov(points.T, ddof=0).reshape(size, size) + 1e-10 * np.eye(size)
+        order = np.argsort((points - centre) @ np.linalg.eigh(overall)[1][:, -1])
+        chosen = order[((np.arange(_KERNELS) + 0.5) / _KERNELS * _ROUND).astype(int)]
         width = (4.0 / ((size + 2.0) * _KERNELS)) ** (1.0 / (size + 4.0))
         root = np.tile(width * np.linalg.cholesky(overall), (_KERNELS, 1, 1))
         found = cls(np.full(_KERNELS, 1.0 / _KERNELS), points[chosen], root)
+        products = (points[:, :, None] * points[:, None, :]).reshape(_ROUND, -1)
         for _ in range(_STEPS):
             logs = found._log_kernels(points)
-            part = weight[:, None] * np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-            share = part.sum(axis=0)
-            inverse = 1.0 / np.maximum(share, 1e-12)
-            centre = inverse[:, None] * (part.T @ points)
-            square = np.einsum("nk,ni,nj->kij", part, points, points, optimize=True)
-            own = inverse[:, None, None] * square - centre[:, :, None] * centre[:, None, :]
-            few = _FEWEST / (_FEWEST + len(points) * share)[:, None, None]
+            part = np.exp(logs - logs.max(axis=1, keepdims=True))
+            part /= part.sum(axis=1, keepdims=True)
+            total = part.sum(axis=0)
+            inverse = 1.0 / np.maximum(total, 1e-9)
+            middle = inverse[:, None] * (part.T @ points)
+            own = (inverse[:, None] * (part.T @ products)).reshape(-1, size, size)
+            own -= middle[:, :, None] * middle[:, None, :]
+            few = _FEWEST / (_FEWEST + total)[:, None, None]
             root = np.linalg.cholesky((1.0 - few) * own + (few * width**2 + 1e-4) * overall)
-            found = cls((share + 1e-3) / (share + 1e-3).sum(), centre, root)
+            found = cls((total + 1.0) / (total + 1.0).sum(), middle, root)
         return found
 
     def draw(self, number: int) -> Array:
@@ -203,7 +211,10 @@ class _Kernels:
 
     def log_density(self, points: Array) -> Array:
         """Log density of the mixture."""
-        return np.asarray(logsumexp(self._log_kernels(points), axis=1))
+        logs = self._log_kernels(points)
+        top = logs.max(axis=1)
+        logs -= top[:, None]
+        return np.asarray(top + np.log(np.exp(logs, out=logs).sum(axis=1)))
 
     def _log_kernels(self, points: Array) -> Array:
         """Log density of every kernel, times its share; shape (points, kernels)."""

@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, logsumexp, xlog1py, xlogy
 
 from bayesatk.core.dirichlet_multinomial import log_counts
-from bayesatk.core.families import FamilyPosterior, family_posterior, family_probabilities
+from bayesatk.core.families import (
+    FamilyPosterior,
+    family_posterior,
+    family_posteriors,
+    family_probabilities,
+)
 from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.importance import TRUSTED, pareto_shape
 from bayesatk.core.states import States
@@ -92,7 +97,7 @@ def partial(states: States, prior: HyperPrior) -> Predictive:
     >>> len(found.left_out), bool((found.left_out < found.fitted).all())
     (3, True)
     """
-    every = [family_posterior(name, states, prior) for name in prior.family_prior]
+    every = family_posteriors(states, prior)
     share, _, log_evidence = family_probabilities(every, prior)
     inverse, fitted, unsure = (
         np.stack(each)
@@ -113,7 +118,7 @@ def partial(states: States, prior: HyperPrior) -> Predictive:
 
 def partial_evidence(states: States, prior: HyperPrior) -> float:
     """Log evidence under partial pooling, difficulty families averaged."""
-    every = [family_posterior(name, states, prior) for name in prior.family_prior]
+    every = family_posteriors(states, prior)
     return family_probabilities(every, prior)[2]
 
 

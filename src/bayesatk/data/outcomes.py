@@ -213,6 +213,10 @@ def tally(
         ``missing="error"``, a repeated (system, question, trial), nothing at all, or dimensions
         that do not fit; the message names the first offending cell. It is a ValueError.
 
+    See Also
+    --------
+    bayesatk.load : reads files and logs.
+
     Examples
     --------
     >>> data = tally([[0, 1, 1, 0, 1], [1, 1, 0, 1]])

@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.beta_binomial import beta_binomial_pmf
+from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.states import States
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.of_result import posterior_of
-from bayesatk.priors import CrossedPrior, HyperPrior
+from bayesatk.priors import CrossedPrior
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
@@ -81,28 +83,38 @@ class System:
     def new_runs(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Posterior predictive number correct of a new run, as many trials of each question."""
         fit, prior = self.fit, self.fit.prior
-        if isinstance(prior, HyperPrior):
-            mean, icc = (fit.hyper(name, self.index) for name in ("mean_p", "icc"))
-            total = (1.0 - icc) / icc
-            alpha, beta = mean * total, (1.0 - mean) * total
-        elif fit.pooling == "complete":
+        if fit.pooling == "complete":
             return rng.binomial(int(self.trials.sum()), fit.hyper("mean_p", self.index))
-        else:
-            alpha, beta = np.full(fit.size, prior.alpha), np.full(fit.size, prior.beta)
-        runs = np.zeros(len(alpha), np.int64)
+        difficulty = difficulty_draws(fit.tree, self.index)
+        if difficulty is None:  # a fixed prior of every question
+            total = prior.alpha + prior.beta
+            ends = (prior.alpha / total, 1.0 / (total + 1.0))
+            difficulty = Difficulty.of_beta(*(np.full(fit.size, one) for one in ends))
         states = States.of(self.successes, self.trials)
+        runs = np.zeros(len(difficulty), np.int64)
         for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
-            a, b = alpha + c, beta + (n - c)
-            if n == 1:
-                runs += rng.binomial(int(count), a / (a + b))
-            elif count <= n:
-                p = rng.beta(a[:, None], b[:, None], (len(a), int(count)))
-                runs += rng.binomial(n, p).sum(axis=1)
-            else:  # how many of these questions have 0, 1, ... right
-                pmf = np.maximum(beta_binomial_pmf(int(n), a, b), 0.0)
-                drawn = rng.multinomial(int(count), pmf / pmf.sum(axis=1, keepdims=True))
-                runs += drawn @ np.arange(n + 1)
+            split = rng.multinomial(int(count), difficulty.parts_given(c, n))
+            runs += n * split[:, -1]
+            for j in range(split.shape[1] - 2):
+                own = difficulty.alpha[:, j] + c, difficulty.beta[:, j] + (n - c)
+                runs += _new_successes(split[:, j], int(n), *own, rng)
         return runs
+
+
+def _new_successes(
+    count: NDArray[np.int64], n: int, a: Array, b: Array, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Successes of so many questions with p ~ Beta(a, b) together, n trials of each."""
+    if n == 1:
+        return rng.binomial(count, a / (a + b))
+    most = int(count.max())
+    if most <= n:
+        p = rng.beta(a[:, None], b[:, None], (len(a), most))
+        return np.asarray((rng.binomial(n, p) * (np.arange(most) < count[:, None])).sum(axis=1))
+    # how many of these questions have 0, 1, ... right
+    pmf = np.maximum(beta_binomial_pmf(n, a, b), 0.0)
+    drawn = rng.multinomial(count, pmf / pmf.sum(axis=1, keepdims=True))
+    return np.asarray(drawn @ np.arange(n + 1))
 
 
 def _standard_error(shares: Array) -> Array:

@@ -87,6 +87,11 @@ def load(
     FileNotFoundError
         If there is no such file.
 
+    See Also
+    --------
+    bayesatk.tally : arrays and tables in memory.
+    bayesatk.convert : turns logs into one long table.
+
     Notes
     -----
     Logs are read in place, one sample at a time: memory grows with the number of trials (about a

@@ -32,6 +32,11 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
         If the path ends in something else, or the result holds what cannot be written; the old file
         is then as it was.
 
+    See Also
+    --------
+    bayesatk.load_result : reads it back.
+    bayesatk.export : tables for other programs.
+
     Examples
     --------
     >>> import bayesatk, tempfile, pathlib
@@ -111,6 +116,10 @@ def load_result(path: str | Path) -> xr.DataTree:
     Returns
     -------
     xarray.DataTree
+
+    See Also
+    --------
+    bayesatk.save : writes it.
     """
     path = Path(path)
     if not path.exists():

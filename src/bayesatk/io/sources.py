@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
 from bayesatk.data.validation import OutcomeError, shown
 
 _LONG = 40_000_000  # bytes that take seconds to read: worth a progress bar
@@ -150,16 +147,13 @@ class Opener:
     """Opens files, and shows how far they have been read where that takes seconds."""
 
     def __init__(self, found: Sequence[Source], shown: bool) -> None:
-        self._shown = shown and sum(one.path.stat().st_size for one in found) > _LONG
-        self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn(),
-            console=Console(stderr=True), transient=True,
-        )  # fmt: skip
+        long = shown and sum(one.path.stat().st_size for one in found) > _LONG
+        self._progress = _progress() if long else None
 
     @contextmanager
     def open(self, source: Source) -> Iterator[BinaryIO]:
         """Open a file to read bytes."""
-        if not self._shown:
+        if self._progress is None:
             with source.path.open("rb") as plain:
                 yield plain
             return
@@ -168,3 +162,14 @@ class Opener:
             self._progress.open(source.path, "rb", description=f"Reading {source.name}") as file,
         ):
             yield file
+
+
+def _progress() -> Any:
+    """Return a bar that counts bytes; one bar serves all files in turn."""
+    from rich.console import Console  # only where a bar is shown
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip

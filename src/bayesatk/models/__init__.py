@@ -6,4 +6,8 @@ their computations. PyMC is imported with the first name that is used.
 
 import lazy_loader
 
+from bayesatk._tools.packages import SAMPLING, require
+
+require(*SAMPLING)
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,5 +1,6 @@
 """PyMC models with named coordinates, for the user to take, change and sample."""
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -8,11 +9,11 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.models.families import Shape, add_hyperparameters
 from bayesatk.prior_choice import resolve_prior
-from bayesatk.priors import INFLATION, BetaPrior, HyperPrior, Pooling, Prior
+from bayesatk.priors import FAMILIES, BetaPrior, HyperPrior, Pooling, Prior
 
-Form = Literal["full", "marginal", "inflated", "crossed"]
-COMPONENTS = ("never", "always", "between")
+Form = Literal["full", "marginal", "crossed"]
 _STATES = ("state_successes", "state_trials", "state_count", "state_system")
 
 
@@ -21,7 +22,8 @@ def build_beta_binomial(
     pooling: Pooling = "partial",
     *,
     prior: Prior | None = None,
-    form: Form = "full",
+    difficulty: str = "beta",
+    form: Form | None = None,
 ) -> pm.Model:
     """Beta-binomial model of successes, one difficulty distribution per system.
 
@@ -32,20 +34,29 @@ def build_beta_binomial(
     pooling : {"partial", "none", "complete"}
         ``p ~ Beta(mean_p, icc)`` with both sampled; a fixed Beta prior per question; or one p.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
-        Default: uniform.
-    form : {"full", "marginal", "inflated"}
+        Default: uniform. A model is of one difficulty family, whatever families the prior averages.
+    difficulty : {"beta", "inflated", "mixture"}
+        Family of the difficulty distribution, for partial pooling: see `bayesatk.HyperPrior`.
+    form : {"full", "marginal"}, optional
         ``full`` has the latent ``p(system, question)`` and an observed Binomial, so prior and
         posterior predictive sampling work. ``marginal`` (partial only) integrates p out over
-        distinct counts: its cost does not depend on the number of questions. ``inflated`` is the
-        same with shares of questions that are never solved and always solved beside the Beta, for
-        data that `bayesatk.criticise` finds too extreme for it: ``inflation ~ Dirichlet(1, 1, 8)``.
+        distinct counts: its cost does not depend on the number of questions. Default: full for the
+        Beta, which alone has it.
 
     Returns
     -------
     pymc.Model
-        Variables ``p``, and ``mean_p(system)``, ``icc(system)`` and ``inflation(system,
-        component)`` where they exist; coordinates ``system`` and ``question``; observed
+        Variables ``p``, ``mean_p(system)`` and ``icc(system)`` where they exist; inflated
+        ``beta_mean(system)``, ``beta_icc(system)``, ``never(system)`` and, of the others,
+        ``always_of_rest(system)``; mixture ``part_mean(system, part)``, ``part_icc(system, part)``,
+        in no order, and ``first_share(system)``. Coordinates ``system`` and ``question``; observed
         ``successes``.
+
+    See Also
+    --------
+    bayesatk.evaluate : the exact posterior of this model.
+    bayesatk.sample : samples this model and returns metrics.
+    bayesatk.models.compile_beta_binomial : compiles it once for many data sets.
 
     Examples
     --------
@@ -55,19 +66,14 @@ def build_beta_binomial(
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = resolve_prior(pooling, prior)
-    if form not in ("full", "marginal", "inflated"):
-        raise ValueError(f"form must be 'full', 'marginal' or 'inflated'; got {form!r}.")
-    if form != "full" and pooling != "partial":
-        raise ValueError(
-            f"form={form!r} needs pooling='partial'; got pooling={pooling!r}, which has no "
-            "hyperparameters to keep. Use form='full'."
-        )
+    form = _checked_form(pooling, difficulty, form)
     with pm.Model(coords=coordinates(outcomes)) as model:
         if isinstance(prior, HyperPrior):
-            alpha, beta = _difficulty(prior)
-            if form != "full":
-                _marginal_likelihood(outcomes, alpha, beta, form == "inflated")
+            shape = add_hyperparameters(prior.of_family(difficulty), difficulty)
+            if form == "marginal":
+                _marginal_likelihood(outcomes, shape)
             else:
+                ((alpha, beta, _),) = shape.betas
                 p = pm.Beta("p", alpha[:, None], beta[:, None], dims=("system", "question"))
                 observe(outcomes, p)
         elif pooling == "complete":
@@ -78,6 +84,61 @@ def build_beta_binomial(
             p = pm.Beta("p", prior.alpha, prior.beta, dims=("system", "question"))
             observe(outcomes, p)
     return model
+
+
+def _checked_form(pooling: Pooling, difficulty: str, form: Form | None) -> Form:
+    """Return the form asked for, or the default of the family, where the model has it."""
+    if difficulty not in FAMILIES:
+        raise ValueError(f"difficulty must be one of {', '.join(FAMILIES)}; got {difficulty!r}.")
+    if form not in (None, "full", "marginal"):
+        raise ValueError(f"form must be 'full' or 'marginal'; got {form!r}.")
+    if pooling != "partial" and (form == "marginal" or difficulty != "beta"):
+        what = f"difficulty={difficulty!r}" if difficulty != "beta" else f"form={form!r}"
+        raise ValueError(
+            f"{what} needs pooling='partial'; got pooling={pooling!r}, which has no "
+            "hyperparameters to keep. Leave it out."
+        )
+    if form == "full" and difficulty != "beta":
+        raise ValueError(
+            f"form='full' needs difficulty='beta'; got {difficulty!r}, whose success probabilities "
+            "are integrated out. Use form='marginal'."
+        )
+    return form or ("full" if difficulty == "beta" else "marginal")
+
+
+def build_families(
+    outcomes: Outcomes, pooling: Pooling, prior: Prior, form: Form
+) -> dict[str, pm.Model]:
+    """Return the model of every difficulty family of the prior, or the only one there is."""
+    if not isinstance(prior, HyperPrior):
+        return {"": build_beta_binomial(outcomes, pooling, prior=prior, form=form)}
+    return {
+        name: build_beta_binomial(outcomes, pooling, prior=prior, difficulty=name, form=form)
+        for name in prior.family_prior
+    }
+
+
+def one_latent_family[Kind](prior: Kind, form: str, by_default: bool) -> Kind:
+    """Return the prior of a model that samples every p: of the Beta alone, where that is asked for.
+
+    Parameters
+    ----------
+    prior : any
+        Of a model of this form.
+    form : str
+    by_default : bool
+        Whether neither prior nor families were asked for.
+    """
+    if form != "full" or not isinstance(prior, HyperPrior):
+        return prior
+    if by_default:
+        return replace(prior, families="beta")
+    if set(prior.family_prior) != {"beta"}:
+        raise ValueError(
+            "form='full' samples every success probability, which the Beta alone allows; got "
+            f"families {', '.join(prior.family_prior)}. Pass difficulty='beta', or leave out form."
+        )
+    return prior
 
 
 def coordinates(outcomes: Outcomes) -> dict[str, list[object]]:
@@ -93,20 +154,6 @@ def observe(outcomes: Outcomes, p: pt.TensorVariable) -> None:
     trials = pm.Data("trials", data["trials"], dims=dims)
     observed = pm.Data("successes_data", data["successes_data"], dims=dims)
     pm.Binomial("successes", n=trials, p=p, observed=observed, dims=dims)
-
-
-def _difficulty(prior: HyperPrior) -> tuple[pt.TensorVariable, pt.TensorVariable]:
-    """Hyperparameters ``mean_p`` and ``icc``, and the Beta parameters they stand for."""
-    mean = pm.Beta("mean_p", *prior.mean, dims="system")
-    if prior.proper:
-        icc = pm.Beta("icc", *prior.icc, dims="system")
-    else:
-        icc = pm.Uniform("icc", 0.0, 1.0, dims="system")
-        a, b = prior.icc
-        improper = (a - 1.0) * pt.log(icc) + (b - 1.0) * pt.log1p(-icc)
-        pm.Potential("improper_icc_prior", improper.sum())
-    concentration = (1.0 - icc) / icc
-    return mean * concentration, (1.0 - mean) * concentration
 
 
 def model_data(outcomes: Outcomes, form: Form) -> dict[str, NDArray[np.generic]]:
@@ -126,25 +173,11 @@ def model_data(outcomes: Outcomes, form: Form) -> dict[str, NDArray[np.generic]]
     return {**floats, "state_system": joined["state_system"]}
 
 
-def _marginal_likelihood(
-    outcomes: Outcomes, alpha: pt.TensorVariable, beta: pt.TensorVariable, inflated: bool
-) -> None:
-    """Add the Beta-binomial log-likelihood of each system's distinct counts."""
+def _marginal_likelihood(outcomes: Outcomes, shape: Shape) -> None:
+    """Add the log-likelihood of each system's distinct counts."""
     data = model_data(outcomes, "marginal")
     c, n, count, system = (pm.Data(name, data[name]) for name in _STATES)
-    a, b = alpha[system], beta[system]
-    log_ratio = (
-        pt.gammaln(a + c) - pt.gammaln(a)
-        + pt.gammaln(b + n - c) - pt.gammaln(b)
-        - pt.gammaln(a + b + n) + pt.gammaln(a + b)
-    )  # fmt: skip
-    if inflated:
-        pm.modelcontext(None).add_coord("component", COMPONENTS)
-        share = pm.Dirichlet("inflation", np.array(INFLATION), dims=("system", "component"))
-        never, always, between = (share[:, i][system] for i in range(3))
-        certain = never * pt.eq(c, 0) + always * pt.eq(c, n)
-        log_ratio = pt.log(certain + between * pt.exp(log_ratio))
-    pm.Potential("log_likelihood", (count * log_ratio).sum())
+    pm.Potential("log_likelihood", count * shape.log_states(c, n, system))
 
 
 __all__ = ["BetaPrior", "HyperPrior", "build_beta_binomial"]

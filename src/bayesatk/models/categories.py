@@ -51,6 +51,12 @@ def build_dirichlet_multinomial(
         Variables ``p``, and ``mean_p(system, category)`` and ``icc(system)`` where they exist;
         coordinates ``system``, ``question``, ``category``; observed ``count``.
 
+    See Also
+    --------
+    bayesatk.evaluate : the exact posterior of this model.
+    bayesatk.sample : samples this model and returns metrics.
+    bayesatk.models.compile_dirichlet_multinomial : compiles it once for many data sets.
+
     Examples
     --------
     >>> data = tally([[0, 1, 2], [2, 2, 1]], scores={0: 0.0, 1: 0.5, 2: 1.0})
@@ -171,6 +177,10 @@ def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
     pymc.Model
         ``rate(entry)``, and ``answer_p(entry)``, the probability of every answer; entries are the
         rows of `answer_entries`.
+
+    See Also
+    --------
+    bayesatk.evaluate : the exact posterior of this model.
 
     Examples
     --------

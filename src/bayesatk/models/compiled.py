@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import nutpie
@@ -11,12 +12,36 @@ import xarray as xr
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.models.builders import Form, build_beta_binomial, model_data
+from bayesatk.models.builders import Form, build_families, model_data, one_latent_family
 from bayesatk.models.categories import build_dirichlet_multinomial, category_data
+from bayesatk.models.evidence import Bridge
 from bayesatk.models.logit_normal import build_crossed
 from bayesatk.models.sampling import Settings, default_form, result
-from bayesatk.prior_choice import resolve_category_prior, resolve_crossed_prior, resolve_prior
-from bayesatk.priors import CategoryPrior, CrossedPrior, ModelPrior, Pooling, Prior
+from bayesatk.prior_choice import (
+    resolve_category_prior,
+    resolve_crossed_prior,
+    resolve_prior,
+    with_families,
+)
+from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
+
+
+@dataclass(frozen=True)
+class Program:
+    """A model, and what nutpie made of it."""
+
+    model: pm.Model
+    compiled: Any
+
+    @classmethod
+    def of(cls, model: pm.Model) -> "Program":
+        """Compile a model."""
+        return cls(model, nutpie.compile_pymc_model(model))
+
+    @cached_property
+    def bridge(self) -> Bridge:
+        """Its evidence, for the data that the model holds."""
+        return Bridge(self.model)
 
 
 @dataclass(frozen=True)
@@ -30,6 +55,8 @@ class CompiledModel:
     systems, questions, categories : int
         Of the data it was compiled with. New data need as many systems and categories and, where p
         is sampled (``form="full"`` or ``"crossed"``), as many questions.
+    programs : dict
+        Of each difficulty family, or the only one.
     """
 
     pooling: Pooling
@@ -38,22 +65,22 @@ class CompiledModel:
     systems: int
     questions: int
     categories: int
-    program: Any
+    programs: dict[str, Program]
 
     @classmethod
     def of(
         cls,
-        model: pm.Model,
+        models: Mapping[str, pm.Model],
         outcomes: Outcomes,
         pooling: Pooling,
         prior: ModelPrior,
         form: Form,
     ) -> "CompiledModel":
-        """Compile a model of these data."""
+        """Compile the models of these data."""
         sizes = outcomes.dataset.sizes
         return cls(
             pooling, prior, form, sizes["system"], sizes["question"], sizes["category"],
-            nutpie.compile_pymc_model(model),
+            {name: Program.of(model) for name, model in models.items()},
         )  # fmt: skip
 
     def sample(
@@ -88,15 +115,20 @@ class CompiledModel:
         self._check(outcomes)
         requested = parse(metrics)
         generator, seed = resolve_rng(rng)
-        trace = nutpie.sample(
-            self.program.with_data(**self._data(outcomes)),
-            draws=draws, tune=tune, chains=chains, seed=int(generator.integers(2**31)),
-            progress_bar=progressbar, save_warmup=False,
-            **{"cores": min(chains, 2), **(sample_kwargs or {})},
-        )  # fmt: skip
+        values, traces = self._data(outcomes), {}
+        for name, program in self.programs.items():
+            traces[name] = nutpie.sample(
+                program.compiled.with_data(**values),
+                draws=draws, tune=tune, chains=chains, seed=int(generator.integers(2**31)),
+                progress_bar=progressbar, save_warmup=False,
+                **{"cores": min(chains, 2), **(sample_kwargs or {})},
+            )  # fmt: skip
+            if len(self.programs) > 1:  # whose evidence is of these data
+                pm.set_data(values, model=program.model)
         options = {"draws": draws, "tune": tune, "sampler": "nutpie"}
         settings = Settings(self.pooling, self.prior, self.form, ci_prob, keep, seed, options)
-        return result(outcomes, requested, trace, settings, generator)
+        bridges = {name: program.bridge for name, program in self.programs.items()}
+        return result(outcomes, requested, traces, settings, generator, bridges=bridges)
 
     def _data(self, outcomes: Outcomes) -> dict[str, Any]:
         if isinstance(self.prior, CategoryPrior):
@@ -127,18 +159,19 @@ def compile_beta_binomial(
     pooling: Pooling = "partial",
     *,
     prior: Prior | None = None,
+    difficulty: Families = None,
     form: Form | None = None,
 ) -> CompiledModel:
     """Compile a Beta-binomial model once, to sample many data sets.
 
-    Compiling takes seconds, sampling the marginal model about a tenth of one: simulation studies
-    and reruns of a benchmark should compile once.
+    Compiling takes seconds for each difficulty family, sampling a marginal model less than one:
+    simulation studies and reruns of a benchmark should compile once.
 
     Parameters
     ----------
     data : Outcomes or anything `bayesatk.tally` accepts
         Sets the number of systems (and, for ``form="full"``, of questions).
-    pooling, prior, form
+    pooling, prior, difficulty, form
         As in `bayesatk.sample`.
 
     Returns
@@ -146,16 +179,25 @@ def compile_beta_binomial(
     CompiledModel
         Its ``sample(data, metrics)`` is `bayesatk.sample` for data of this shape.
 
+    See Also
+    --------
+    bayesatk.models.build_beta_binomial : the model that is compiled.
+    bayesatk.sample : one data set.
+
     Examples
     --------
     >>> model = compile_beta_binomial([[1, 0], [1, 1]])  # doctest: +SKIP
     >>> fits = [model.sample(runs, "pass@2") for runs in simulated]  # doctest: +SKIP
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
-    prior = resolve_prior(pooling, prior)
     form = form or default_form(pooling)
-    model = build_beta_binomial(outcomes, pooling, prior=prior, form=form)
-    return CompiledModel.of(model, outcomes, pooling, prior, form)
+    by_default = prior is None and difficulty is None
+    resolved = resolve_prior(pooling, prior)
+    if difficulty is not None:
+        resolved = with_families(resolved, difficulty)
+    resolved = one_latent_family(resolved, form, by_default)
+    models = build_families(outcomes, pooling, resolved, form)
+    return CompiledModel.of(models, outcomes, pooling, resolved, form)
 
 
 def compile_dirichlet_multinomial(
@@ -178,6 +220,11 @@ def compile_dirichlet_multinomial(
     -------
     CompiledModel
 
+    See Also
+    --------
+    bayesatk.models.build_dirichlet_multinomial : the model that is compiled.
+    bayesatk.sample : one data set.
+
     Examples
     --------
     >>> model = compile_dirichlet_multinomial(data)  # doctest: +SKIP
@@ -187,7 +234,7 @@ def compile_dirichlet_multinomial(
     prior = resolve_category_prior(pooling, prior)
     form = form or default_form(pooling)
     model = build_dirichlet_multinomial(outcomes, pooling, prior=prior, form=form)
-    return CompiledModel.of(model, outcomes, pooling, prior, form)
+    return CompiledModel.of({"": model}, outcomes, pooling, prior, form)
 
 
 def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> CompiledModel:
@@ -203,6 +250,11 @@ def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> Compi
     -------
     CompiledModel
 
+    See Also
+    --------
+    bayesatk.models.build_crossed : the model that is compiled.
+    bayesatk.sample : one data set.
+
     Examples
     --------
     >>> model = compile_crossed(data)  # doctest: +SKIP
@@ -210,4 +262,4 @@ def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> Compi
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = resolve_crossed_prior(prior)
     model = build_crossed(outcomes, prior=prior)
-    return CompiledModel.of(model, outcomes, "partial", prior, "crossed")
+    return CompiledModel.of({"": model}, outcomes, "partial", prior, "crossed")

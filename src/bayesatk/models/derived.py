@@ -13,7 +13,10 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from bayesatk.core.difficulty import Difficulty
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
+from bayesatk.models.traces import traced_difficulty
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.schema import TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
@@ -31,10 +34,10 @@ def metrics_from_draws(
     Parameters
     ----------
     tree : xarray.DataTree
-        Group ``posterior`` with ``p(chain, draw, [system,] question)``. Where present, ``mean_p``
-        and ``icc`` (Beta difficulties, with ``inflation`` beside them or not) or ``mu`` and
-        ``sigma`` (logit-normal ones) define the population; otherwise the questions are
-        bootstrapped.
+        Group ``posterior`` with ``p(chain, draw, [system,] question)``. Where present, the group
+        ``difficulty`` of a result, or the hyperparameters of a model of this library (``mean_p``
+        and ``icc``, those of another family, or ``mu`` and ``sigma``), define the population;
+        otherwise the questions are bootstrapped.
     metrics : str, Metric, or iterable of them
         As in `bayesatk.evaluate`.
     rng : Generator, int or None
@@ -46,6 +49,11 @@ def metrics_from_draws(
         A copy with the metric variables, dims ``(chain, draw, system, [k], [tau], target)``, in
         ``posterior``.
 
+    See Also
+    --------
+    bayesatk.sample : samples the library's own models.
+    bayesatk.verify : compares with a closed form.
+
     Examples
     --------
     >>> p = xr.DataArray(np.full((2, 3, 1), 0.5), dims=("chain", "draw", "question"))
@@ -55,6 +63,7 @@ def metrics_from_draws(
     0.75
     """
     posterior = tree["posterior"].to_dataset()
+    stored = "difficulty" in tree.children
     if "p" not in posterior:
         raise ValueError(
             f"tree must have draws of 'p' in its posterior; got {list(posterior.data_vars)}. "
@@ -71,7 +80,10 @@ def metrics_from_draws(
     by_system = []
     for system in range(sizes[1]):
         own = flat[:, system]
-        population = difficulty_mean(posterior, system)
+        difficulty = (
+            difficulty_draws(tree, system) if stored else traced_difficulty(posterior, system)
+        )
+        population = difficulty_mean(posterior, system, difficulty)
         by_system.append(
             draw_metrics(grid, partial(_columns, own), sizes[2], population, generator)
         )
@@ -143,8 +155,19 @@ def _chunks(question_draws: QuestionDraws, questions: int) -> Iterator[tuple[sli
         yield part, question_draws(part)
 
 
-def difficulty_mean(posterior: xr.Dataset, system: int) -> PopulationMean | None:
-    """Return the expected metric of a new question in each draw, where the model defines it."""
+def difficulty_mean(
+    posterior: xr.Dataset, system: int, difficulty: Difficulty | None
+) -> PopulationMean | None:
+    """Return the expected metric of a new question in each draw, where the model defines it.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Draws of the hyperparameters of other models.
+    system : int
+    difficulty : Difficulty, optional
+        Of all draws, where that is how difficult questions are.
+    """
 
     def draws(name: str) -> Array:
         variable = posterior[name]
@@ -152,19 +175,8 @@ def difficulty_mean(posterior: xr.Dataset, system: int) -> PopulationMean | None
             variable = variable.isel(system=system)
         return np.asarray(variable.transpose("chain", "draw").values.ravel())
 
-    if {"mean_p", "icc"} <= set(posterior):
-        mean, icc = draws("mean_p"), draws("icc")
-        concentration = (1.0 - icc) / icc
-        alpha, beta = mean * concentration, (1.0 - mean) * concentration
-        if "inflation" not in posterior:
-            return lambda metric: metric.predictive(alpha, beta)
-        shares = posterior["inflation"].isel(system=system).transpose("component", "chain", "draw")
-        never, always, between = shares.values.reshape(3, -1)
-        return lambda metric: (
-            never * metric.latent(0.0)
-            + always * metric.latent(1.0)
-            + between * metric.predictive(alpha, beta)
-        )
+    if difficulty is not None:
+        return partial(expected_metric, difficulty)
     if {"mu", "sigma"} <= set(posterior):
         z = np.linspace(-8.5, 8.5, 171)
         weight = np.exp(-0.5 * z**2)
@@ -174,3 +186,15 @@ def difficulty_mean(posterior: xr.Dataset, system: int) -> PopulationMean | None
         shared = draws("mean_p")
         return lambda metric: metric.latent(shared)
     return None
+
+
+def expected_metric(difficulty: Difficulty, metric: Metric) -> Array:
+    """Return the expected metric of a new question in each draw: of the Betas and of the atoms."""
+    alpha, beta = difficulty.alpha, difficulty.beta
+    ends = metric.latent(np.array([0.0, 1.0]))
+    total = difficulty.never * ends[0] + difficulty.always * ends[1]
+    for j in range(alpha.shape[1]):
+        own = difficulty.share[:, j] > 0.0
+        value = metric.predictive(alpha[own, j], beta[own, j])
+        total[own] += difficulty.share[own, j] * value
+    return np.asarray(total)

@@ -28,6 +28,11 @@ def build_random_guessers(n: int, p: object, t: int = 10) -> pm.Model:
         Variables ``guess(configuration, question)``, ``correct(configuration)``,
         ``best_correct`` and ``best_accuracy``.
 
+    See Also
+    --------
+    bayesatk.models.sample_random_baseline : samples it.
+    bayesatk.guessing.MaxOrderStatisticPoissonBinomial : the exact distribution.
+
     Examples
     --------
     >>> model = build_random_guessers(4, 0.5, t=3)
@@ -65,6 +70,11 @@ def sample_random_baseline(
     xarray.DataTree
         Group ``prior`` with ``best_correct`` and ``best_accuracy`` (chain, draw): the variables of
         `bayesatk.guessing.random_baseline_distribution`, for `bayesatk.verify`.
+
+    See Also
+    --------
+    bayesatk.guessing.random_baseline_distribution : the exact counterpart.
+    bayesatk.verify : compares the two.
 
     Examples
     --------

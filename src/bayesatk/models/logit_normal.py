@@ -35,6 +35,11 @@ def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.
         Variables ``mu(system)``, ``sigma(system)`` and ``p(system, question)``; observed
         ``successes``.
 
+    See Also
+    --------
+    bayesatk.models.metrics_from_draws : metrics of its draws.
+    bayesatk.models.build_beta_binomial : Beta difficulties, with an exact posterior.
+
     Examples
     --------
     >>> model = build_logit_normal([[1, 0], [1, 1]])
@@ -80,6 +85,12 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
     ------
     ValueError
         If there is one system only.
+
+    See Also
+    --------
+    bayesatk.sample : samples this model with ``form="crossed"``.
+    bayesatk.models.compile_crossed : compiles it once for many data sets.
+    bayesatk.plan : takes the correlation that it estimates.
 
     Examples
     --------

@@ -7,11 +7,10 @@ from functools import partial
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import betaln
 
+from bayesatk.core.difficulty import Difficulty
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, MetricGrid
-from bayesatk.models.builders import COMPONENTS
 from bayesatk.models.categories import answer_entries
 from bayesatk.models.category_draws import answer_draws, category_draws, judged_credits
 from bayesatk.models.derived import difficulty_mean, draw_metrics
@@ -34,22 +33,22 @@ _DIMS = ("chain", "draw", "system")
 
 def success_part(
     outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, keep_p: bool,
-    rng: np.random.Generator,
+    rng: np.random.Generator, difficulties: Sequence[Difficulty] | None = None,
 ) -> Part:  # fmt: skip
-    """Metrics of successes, hyperparameters, and p when kept."""
+    """Metrics of successes, hyperparameters other than difficulties, and p when kept."""
     index = [i for i, metric in enumerate(grid) if not metric.family.on_answers]
     metrics = [metric for metric in grid if not metric.family.on_answers]
-    values, p = _metric_draws(outcomes, metrics, posterior, keep_p, rng)
+    values, p = _metric_draws(outcomes, metrics, posterior, keep_p, rng, difficulties)
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+    names = ("mu", "sigma") if difficulties else ("mean_p", "mu", "sigma")
     extra: Variables = {
         name: (_DIMS, posterior[name].transpose(*_DIMS).values)
-        for name in ("mean_p", "icc", "mu", "sigma")
+        for name in names
         if name in posterior
     }
-    for name, last in (("inflation", "component"), ("correlation", "other")):
-        if name in posterior:
-            dims = (*_DIMS, last)
-            extra[name] = (dims, posterior[name].transpose(*dims).values)
+    if "correlation" in posterior:
+        dims = (*_DIMS, "other")
+        extra["correlation"] = (dims, posterior["correlation"].transpose(*dims).values)
     if p is not None:
         extra["p"] = ((*_DIMS, "question"), p.reshape(*shape, *p.shape[1:]))
     return Part(values.reshape(*shape, *values.shape[1:]), index, extra)
@@ -104,22 +103,25 @@ def _metric_draws(
     posterior: xr.Dataset,
     keep_p: bool,
     rng: np.random.Generator,
+    difficulties: Sequence[Difficulty] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Metrics (draws, system, metrics, target), and p (draws, system, question) when kept."""
     questions = outcomes.dataset.sizes["question"]
     values, kept = [], []
     for system in range(len(outcomes.systems)):
+        difficulty = difficulties[system] if difficulties else None
         if "p" in posterior:
             own = posterior["p"].isel(system=system).transpose("chain", "draw", "question")
             question_draws = partial(_stored, own.values.reshape(-1, questions))
         else:
+            assert difficulty is not None  # whose models alone leave p out
             counts = (outcomes.successes.values[system], outcomes.trials.values[system])
-            question_draws = partial(_conditional, posterior.isel(system=system), *counts, rng)
+            question_draws = partial(_conditional, difficulty, *counts, rng)
         if keep_p:
             all_p = question_draws(slice(None))
             kept.append(all_p)
             question_draws = partial(_stored, all_p)
-        population = difficulty_mean(posterior, system)
+        population = difficulty_mean(posterior, system, difficulty)
         values.append(draw_metrics(metrics, question_draws, questions, population, rng))
     return np.stack(values, axis=1), np.stack(kept, axis=1) if kept else None
 
@@ -129,40 +131,40 @@ def _stored(values: NDArray[np.float64], part: slice) -> NDArray[np.float64]:
 
 
 def _conditional(
-    own: xr.Dataset,
+    difficulty: Difficulty,
     successes: NDArray[np.int64],
     trials: NDArray[np.int64],
     rng: np.random.Generator,
     part: slice,
 ) -> NDArray[np.float64]:
-    return success_p(own, successes[part], trials[part], rng)
+    return success_p(difficulty, successes[part], trials[part], rng)
 
 
 def success_p(
-    own: xr.Dataset,
+    difficulty: Difficulty,
     successes: NDArray[np.int64],
     trials: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Draws of p (draws, questions) given one system's sampled hyperparameters, by conjugacy.
+    """Draws of p (draws, questions) given the difficulty distribution in each, by conjugacy.
 
-    One p for all without ``icc``; else Beta, or certain where the model is inflated.
+    A question belongs to each Beta and atom with the probability that its counts give it; within a
+    Beta its p is Beta again, and an atom is certain.
     """
-    hyper = own[[name for name in ("mean_p", "icc") if name in own]].transpose("chain", "draw")
-    mean = hyper["mean_p"].values.ravel()[:, None]
-    if "icc" not in hyper:
-        return np.repeat(mean, len(trials), axis=1)
-    icc = hyper["icc"].values.ravel()[:, None]
-    concentration = (1.0 - icc) / icc
-    alpha, beta = mean * concentration, (1.0 - mean) * concentration
-    c, n = successes, trials
-    p = np.asarray(rng.beta(alpha + c, beta + (n - c)))
-    if "inflation" not in own:
-        return p
-    shares = own["inflation"].transpose("component", "chain", "draw").values
-    never, always, rest = shares.reshape(len(COMPONENTS), -1, 1)
-    between = np.exp(betaln(alpha + c, beta + (n - c)) - betaln(alpha, beta))
-    weight = np.stack([never * (c == 0), always * (c == n), rest * between])
-    chosen = rng.random(p.shape) * weight.sum(axis=0)
-    certain = np.where(chosen < weight[0], 0.0, 1.0)
-    return np.where(chosen < weight[0] + weight[1], certain, p)
+    alpha, beta = difficulty.alpha, difficulty.beta
+    parts = alpha.shape[1]
+    if parts == 1 and not (difficulty.never.any() or difficulty.always.any()):
+        return rng.beta(alpha + successes, beta + (trials - successes))
+    found = np.empty((len(alpha), len(successes)))
+    states, which = np.unique(np.stack([successes, trials], axis=1), axis=0, return_inverse=True)
+    rows = np.arange(len(alpha))[:, None]
+    for state, (c, n) in enumerate(states):
+        own = np.flatnonzero(which.ravel() == state)
+        a, b = alpha + c, beta + (n - c)
+        level = difficulty.parts_given(c, n).cumsum(axis=1)
+        u = rng.random((len(alpha), len(own))) * level[:, -1:]
+        chosen = (u[..., None] >= level[:, None, :-1]).sum(axis=-1)
+        of_beta = np.minimum(chosen, parts - 1)
+        p = rng.beta(a[rows, of_beta], b[rows, of_beta])
+        found[:, own] = np.where(chosen < parts, p, (chosen > parts).astype(float))
+    return found

@@ -15,13 +15,24 @@ from bayesatk.data.asked import Asked, read_asked
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
-from bayesatk.models.builders import COMPONENTS, Form, build_beta_binomial
+from bayesatk.models.averaging import Averaged, average
+from bayesatk.models.builders import Form, build_families, one_latent_family
 from bayesatk.models.categories import build_answers, build_dirichlet_multinomial
+from bayesatk.models.evidence import Bridge
 from bayesatk.models.logit_normal import build_crossed
-from bayesatk.models.parts import answer_part, category_part, success_part
+from bayesatk.models.parts import Part, answer_part, category_part, success_part
 from bayesatk.prior_choice import describe_prior, resolve_crossed_prior
-from bayesatk.priors import AnswerPrior, CategoryPrior, CrossedPrior, ModelPrior, Pooling
+from bayesatk.priors import (
+    AnswerPrior,
+    CategoryPrior,
+    CrossedPrior,
+    Families,
+    HyperPrior,
+    ModelPrior,
+    Pooling,
+)
 from bayesatk.results.citations import HOFFMAN
+from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.schema import build, data_groups, posterior_group, root_attributes
@@ -36,6 +47,7 @@ def sample(
     *,
     pooling: Pooling = "partial",
     prior: ModelPrior | None = None,
+    difficulty: Families = None,
     success: str | None = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
@@ -57,17 +69,18 @@ def sample(
 
     Parameters
     ----------
-    data, metrics, pooling, prior, success, ci_prob, keep, rng
-        As in `bayesatk.evaluate`.
+    data, metrics, pooling, prior, difficulty, success, ci_prob, keep, rng
+        As in `bayesatk.evaluate`. Each difficulty family is sampled; several are weighed by their
+        evidence, estimated from the draws by bridge sampling, and their draws mixed.
     prior_trials, prior_weight, answer_prior
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
-    form : {"marginal", "full", "inflated", "crossed"}, optional
+    form : {"marginal", "full", "crossed"}, optional
         Partial pooling only: integrate p out while sampling, and draw it afterwards from its
-        conjugate conditional (default: minutes become seconds); or sample every p; or the first
-        with questions beside the Beta that are never, or always, solved; or logit-normal
-        difficulties correlated between systems (`bayesatk.models.build_crossed`, prior a
-        `bayesatk.CrossedPrior`), whose draws `bayesatk.compare` takes as they are.
+        conjugate conditional (default: minutes become seconds); or sample every p, of the Beta
+        alone; or logit-normal difficulties correlated between systems
+        (`bayesatk.models.build_crossed`, prior a `bayesatk.CrossedPrior`), whose draws
+        `bayesatk.compare` takes as they are.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
     nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}
@@ -81,26 +94,37 @@ def sample(
     -------
     xarray.DataTree
         Groups ``posterior`` (same variables, dims and coordinates as the closed form),
-        ``sample_stats``, ``log_likelihood``, ``observed_data``, ``constant_data``.
+        ``difficulty`` (as there), ``families`` (log evidence and posterior probability of each,
+        with standard errors), ``sample_stats``, or ``sample_stats_FAMILY`` of several families,
+        ``log_likelihood``, ``observed_data``, ``constant_data``.
 
     See Also
     --------
     bayesatk.models.build_beta_binomial : the model itself, to change.
     bayesatk.models.compile_beta_binomial : compile once, sample many data sets.
     bayesatk.models.metrics_from_draws : metrics of any model that has ``p``.
+    bayesatk.evaluate : the exact counterpart, in less than a second.
+    bayesatk.verify : compares the two.
     """
     form = form or default_form(pooling)
-    if form not in ("marginal", "full", "inflated", "crossed"):
-        raise ValueError(f"form must be 'marginal', 'full', 'inflated' or 'crossed'; got {form!r}.")
+    if form not in ("marginal", "full", "crossed"):
+        raise ValueError(f"form must be 'marginal', 'full' or 'crossed'; got {form!r}.")
+    if form == "crossed" and difficulty is not None:
+        raise ValueError(
+            "difficulty must be left out for form='crossed', whose difficulties are logit-normal; "
+            f"got {difficulty!r:.80}."
+        )
     crossed = resolve_crossed_prior(prior) if form == "crossed" else None
     asked = read_asked(
-        data, metrics, pooling=pooling, prior=None if crossed else prior, success=success,
-        prior_trials=prior_trials, prior_weight=prior_weight, answer_prior=answer_prior,
-        ci_prob=ci_prob, keep=keep,
+        data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
+        success=success, prior_trials=prior_trials, prior_weight=prior_weight,
+        answer_prior=answer_prior, ci_prob=ci_prob, keep=keep,
     )  # fmt: skip
     if crossed:
         _check_crossed(asked, keep)
-    resolved = crossed or asked.prior
+    resolved: ModelPrior = crossed or one_latent_family(
+        asked.prior, form, prior is None and difficulty is None
+    )
     generator, seed = resolve_rng(rng)
     options = {"cores": min(chains, 2), **(sample_kwargs or {})}
 
@@ -117,32 +141,30 @@ def sample(
         {"draws": draws, "tune": tune, "sampler": nuts_sampler},
         asked.answer_prior, asked.prior_counts,
     )  # fmt: skip
-    traces = {name: trace_of(model) for name, model in _models(asked, form, resolved).items()}
+    judged = {}
+    if len(asked.votes) < len(asked.requested):
+        judged = _judged_models(asked, form, resolved)
+    traces = {name: trace_of(model) for name, model in judged.items()}
+    voted = None
+    if asked.votes:
+        voted = trace_of(build_answers(asked.outcomes, asked.answer_prior))
     return result(
-        asked.outcomes, asked.requested, traces.get("judged"), settings, generator,
-        traces.get("voted"),
+        asked.outcomes, asked.requested, traces, settings, generator, voted,
+        {name: Bridge(model) for name, model in judged.items()},
     )  # fmt: skip
 
 
-def _models(asked: Asked, form: Form, prior: ModelPrior) -> dict[str, pm.Model]:
-    """Return the models of marks or scores, and of votes, where metrics need them."""
-    models = {}
-    if len(asked.votes) < len(asked.requested):
-        models["judged"] = _judged_model(asked, form, prior)
-    if asked.votes:
-        models["voted"] = build_answers(asked.outcomes, asked.answer_prior)
-    return models
-
-
-def _judged_model(asked: Asked, form: Form, prior: ModelPrior) -> pm.Model:
+def _judged_models(asked: Asked, form: Form, prior: ModelPrior) -> dict[str, pm.Model]:
+    """Return the models of marks or scores, one for each difficulty family."""
     outcomes = asked.outcomes
     if isinstance(prior, CrossedPrior):
-        return build_crossed(outcomes, prior=prior)
+        return {"": build_crossed(outcomes, prior=prior)}
     if isinstance(prior, CategoryPrior):
-        return build_dirichlet_multinomial(
+        model = build_dirichlet_multinomial(
             outcomes, asked.pooling, prior=prior, prior_counts=asked.prior_counts, form=form
         )
-    return build_beta_binomial(outcomes, asked.pooling, prior=prior, form=form)
+        return {"": model}
+    return build_families(outcomes, asked.pooling, prior, form)
 
 
 def _check_crossed(asked: Asked, keep: Sequence[str]) -> None:
@@ -183,64 +205,127 @@ class Settings:
 def result(
     outcomes: Outcomes,
     metrics: Sequence[Metric],
-    trace: xr.DataTree | None,
+    traces: Mapping[str, xr.DataTree],
     settings: Settings,
     rng: np.random.Generator,
     answers: xr.DataTree | None = None,
+    bridges: Mapping[str, Bridge] | None = None,
 ) -> xr.DataTree:
-    """Metrics and hyperparameters of a trace, as the library's result tree.
+    """Metrics and hyperparameters of traces, as the library's result tree.
 
     Coordinates are those of `outcomes`: a compiled model keeps those it was compiled with.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    metrics : sequence of Metric
+    traces : mapping {family: xarray.DataTree}
+        Of the model of marks or scores, or of its difficulty families.
+    settings : Settings
+    rng : numpy.random.Generator
+    answers : xarray.DataTree, optional
+        Of the model of votes.
+    bridges : mapping {family: Bridge}, optional
+        Of several families.
     """
     grid = MetricGrid.of(metrics)
     on_categories = isinstance(settings.prior, CategoryPrior)
+    averaged = _averaged(outcomes, traces, settings, bridges or {}, rng)
+    difficulties = averaged.difficulties if averaged else None
     parts = []
-    if trace is not None:
-        source = trace["posterior"].to_dataset()
+    main = next(iter(traces.values()), answers)
+    assert main is not None
+    source = main["posterior"].to_dataset()
+    if traces:
         keep_p = "p" in settings.keep
         if on_categories:
             part = category_part(outcomes, grid, source, keep_p, rng, settings.prior_counts)
         else:
-            part = success_part(outcomes, grid, source, keep_p, rng)
+            part = success_part(outcomes, grid, source, keep_p, rng, difficulties)
         parts.append(part)
     if answers is not None:
-        source = answers["posterior"].to_dataset()
-        parts.append(answer_part(outcomes, grid, source, settings.answer_prior, rng))
-    main = trace if trace is not None else answers
-    assert main is not None
+        voted = answers["posterior"].to_dataset()
+        parts.append(answer_part(outcomes, grid, voted, settings.answer_prior, rng))
+    group = _posterior(outcomes, grid, parts, source, settings, averaged)
+    groups = {
+        "posterior": group,
+        **_difficulty_groups(group, settings.prior, averaged),
+        **_statistics(traces, answers),
+        **log_likelihood_groups(
+            outcomes, group, settings.prior, settings.keep, settings.prior_counts, difficulties
+        ),
+        **predictive_groups(outcomes, group, settings.prior, settings.keep, rng, difficulties),
+        **data_groups(outcomes, on_categories, answers is not None, settings.prior_counts),
+    }
+    return build(groups, _attributes(outcomes, metrics, settings, answers is not None))
+
+
+def _averaged(
+    outcomes: Outcomes,
+    traces: Mapping[str, xr.DataTree],
+    settings: Settings,
+    bridges: Mapping[str, Bridge],
+    rng: np.random.Generator,
+) -> Averaged | None:
+    """Return the difficulty distributions of right and wrong under partial pooling."""
+    if not traces or not isinstance(settings.prior, HyperPrior):
+        return None
+    systems = outcomes.dataset["system"].values
+    return average(traces, bridges, settings.prior, systems, rng)
+
+
+def _posterior(
+    outcomes: Outcomes,
+    grid: MetricGrid,
+    parts: Sequence[Part],
+    source: xr.Dataset,
+    settings: Settings,
+    averaged: Averaged | None,
+) -> xr.Dataset:
+    """Return the ``posterior`` group."""
     values = np.concatenate([part.values for part in parts], axis=3)
     order = np.argsort(np.concatenate([part.index for part in parts]))
-    source = main["posterior"].to_dataset()
+    extra = {name: pair for part in parts for name, pair in part.extra.items()}
+    if averaged and isinstance(settings.prior, HyperPrior):
+        shape = values.shape[:3]
+        for name, own in summary_variables(averaged.difficulties, settings.prior).items():
+            extra[name] = (("chain", "draw", "system"), own.reshape(shape))
     attrs = {name: source.attrs[name] for name in _RECORDED if name in source.attrs}
     group = posterior_group(
-        grid, values[:, :, :, order], outcomes.dataset["system"].values,
-        {name: pair for part in parts for name, pair in part.extra.items()},
+        grid, values[:, :, :, order], outcomes.dataset["system"].values, extra,
         {"sampling": "nuts", "tuning_steps": settings.options["tune"], **attrs},
     )  # fmt: skip
-    used = {dim for part in parts for dims, _ in part.extra.values() for dim in dims}
+    used = {dim for dims, _ in extra.values() for dim in dims}
     labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
-    labels["component"] = np.array(COMPONENTS)
     labels["other"] = outcomes.dataset["system"].values
     labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
-    group = group.assign_coords({name: labels[name] for name in labels if name in used})
-    statistics = {"sample_stats": main}
-    if trace is not None and answers is not None:
-        statistics["sample_stats_answers"] = answers
-    return build(
-        {
-            "posterior": group,
-            **{
-                name: one["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
-                for name, one in statistics.items()
-            },
-            **log_likelihood_groups(
-                outcomes, group, settings.prior, settings.keep, settings.prior_counts
-            ),
-            **predictive_groups(outcomes, group, settings.prior, settings.keep, rng),
-            **data_groups(outcomes, on_categories, answers is not None, settings.prior_counts),
-        },
-        _attributes(outcomes, metrics, settings, answers is not None),
-    )
+    return group.assign_coords({name: labels[name] for name in labels if name in used})
+
+
+def _difficulty_groups(
+    posterior: xr.Dataset, prior: ModelPrior, averaged: Averaged | None
+) -> dict[str, xr.Dataset]:
+    """Return ``difficulty``, unless of single Betas, and ``families`` of several."""
+    groups = {}
+    if averaged and has_difficulty_group(prior):
+        groups["difficulty"] = difficulty_group(averaged.difficulties, averaged.family, posterior)
+        if averaged.table is not None:
+            groups["families"] = averaged.table
+    return groups
+
+
+def _statistics(
+    traces: Mapping[str, xr.DataTree], answers: xr.DataTree | None
+) -> dict[str, xr.Dataset]:
+    """Return the sampler's own statistics of every model."""
+    several = len(traces) > 1
+    found = {"sample_stats" + f"_{name}" * several: one for name, one in traces.items()}
+    if answers is not None:
+        found["sample_stats_answers" if traces else "sample_stats"] = answers
+    return {
+        name: one["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
+        for name, one in found.items()
+    }
 
 
 def _attributes(

@@ -10,10 +10,9 @@ from importlib.util import find_spec
 
 import lazy_loader
 
-if not any(find_spec(name) for name in ("matplotlib", "plotly", "bokeh")):
-    raise ImportError(
-        "bayesatk.plots needs matplotlib (or plotly, or bokeh), which is not installed. Install it "
-        "with pip install matplotlib."
-    )
+from bayesatk._tools.packages import PLOTS, require
+
+if not any(find_spec(name) for name in ("plotly", "bokeh")):
+    require(*PLOTS)
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

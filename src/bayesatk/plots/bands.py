@@ -2,8 +2,9 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc
 from scipy.stats import rankdata
+
+from bayesatk.core.difficulty import Difficulty
 
 Array = NDArray[np.float64]
 
@@ -70,15 +71,15 @@ def simultaneous_band(draws: ArrayLike, probability: float) -> tuple[Array, Arra
     return ordered[c - 1], ordered[size - c]
 
 
-def beta_cdf_band(
-    mean: ArrayLike, icc: ArrayLike, p: ArrayLike, probability: float
+def cdf_band(
+    difficulty: Difficulty, p: ArrayLike, probability: float
 ) -> tuple[Array, Array, Array]:
     """Posterior of a difficulty distribution's cdf: interval and median at every point.
 
     Parameters
     ----------
-    mean, icc : array_like, shape (draws,)
-        Draws of the mean and the intraclass correlation of the success probabilities.
+    difficulty : Difficulty
+        In every draw.
     p : array_like, shape (points,)
         Success probabilities in [0, 1].
     probability : float
@@ -87,23 +88,15 @@ def beta_cdf_band(
     Returns
     -------
     lower, median, upper : ndarray, shape (points,)
-
-    Notes
-    -----
-    ``icc = 1 / (alpha + beta + 1)``, so ``alpha + beta = (1 - icc) / icc``; the cdf is the
-    regularised incomplete beta function. The interval holds at one point at a time.
+        The interval holds at one point at a time.
 
     Examples
     --------
-    >>> ends = beta_cdf_band([0.5, 0.5], [1 / 3, 1 / 3], [0.25, 1.0], 0.9)  # uniform
-    >>> [end.round(6).tolist() for end in ends]
+    >>> uniform = Difficulty.of_beta([0.5, 0.5], [1 / 3, 1 / 3])
+    >>> [end.round(6).tolist() for end in cdf_band(uniform, [0.25, 1.0], 0.9)]
     [[0.25, 1.0], [0.25, 1.0], [0.25, 1.0]]
     """
-    mean, icc = np.asarray(mean, float)[:, None], np.asarray(icc, float)[:, None]
-    total = (1.0 - icc) / np.maximum(icc, 1e-300)
-    tiny = np.finfo(float).tiny
-    alpha, beta = np.maximum(mean * total, tiny), np.maximum((1.0 - mean) * total, tiny)
-    values = betainc(alpha, beta, np.asarray(p, float))
     tail = 0.5 * (1.0 - probability)
-    lower, median, upper = np.quantile(values, [tail, 0.5, 1.0 - tail], axis=0)
+    ends = np.quantile(difficulty.cdf(p), [tail, 0.5, 1.0 - tail], axis=0)
+    lower, median, upper = ends
     return lower, median, upper

@@ -57,6 +57,10 @@ def plot_baseline(
     ValueError
         If the result has no baseline, or `p` is not the one that it was made with.
 
+    See Also
+    --------
+    bayesatk.guessing.random_baseline : makes the result.
+
     Examples
     --------
     >>> import bayesatk, matplotlib

@@ -24,6 +24,10 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
     arviz_plots.PlotCollection
         Of `arviz.plot_ecdf_pit`: a panel per quantity.
 
+    See Also
+    --------
+    bayesatk.calibrate : makes what is shown.
+
     Notes
     -----
     Each panel has the distribution function of the ranks minus the uniform one. A hump above zero

@@ -67,6 +67,11 @@ def plot_curve(
     ValueError
         If the result does not have the metric at two ks or more.
 
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.table : the same numbers.
+
     Notes
     -----
     Lines and filled markers are posterior means; open markers the unbiased finite-law estimates,

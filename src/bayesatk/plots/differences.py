@@ -56,6 +56,11 @@ def plot_difference(
     ValueError
         If the result was not compared, or lacks the metric or target.
 
+    See Also
+    --------
+    bayesatk.compare : makes the result.
+    bayesatk.comparison_table : the same numbers.
+
     Notes
     -----
     Every pair of up to six systems, the one with the higher mean (of the first metric) first; of

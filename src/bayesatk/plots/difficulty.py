@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.plots.bands import beta_cdf_band
+from bayesatk.plots.bands import cdf_band
 from bayesatk.plots.canvas import (
     COLORS,
     DARK,
@@ -22,6 +22,7 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import shortened
 from bayesatk.plots.request import chosen_systems
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 
 _CDF_DRAWS = 1000
@@ -52,6 +53,11 @@ def plot_difficulty(
     ------
     ValueError
         If the result has no difficulty distribution to show.
+
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.criticise : checks what the plot shows.
 
     Notes
     -----
@@ -98,23 +104,21 @@ def _check_partial(result: Result) -> None:
     if pooling != "partial" or "icc" not in result.posterior or result.on_categories:
         what = f"pooling={pooling!r}" if pooling != "partial" else f"form={result.form!r}"
         raise ValueError(
-            "result must have a Beta distribution of difficulties over questions; got "
+            "result must have a distribution of difficulties over questions; got "
             f"{what}. Pass pooling='partial' and outcomes of right and wrong."
         )
 
 
 def _fitted(result: Result, systems: list[Any]) -> xr.Dataset:
     """Band and median of the cdf over a grid of p, by system."""
-    posterior = result.posterior[["mean_p", "icc"]].sel(system=systems)
-    draws = posterior.stack(sample=("chain", "draw"))
-    every = max(1, draws.sizes["sample"] // _CDF_DRAWS)
-    draws = draws.isel(sample=slice(None, None, every)).transpose("system", "sample")
-    found = np.stack(
-        [
-            beta_cdf_band(mean, icc, _GRID, result.ci_prob)
-            for mean, icc in zip(draws["mean_p"].values, draws["icc"].values, strict=True)
-        ]
-    )
+    bands = []
+    for system in systems:
+        difficulty = difficulty_draws(result.tree, result.systems.index(system))
+        assert difficulty is not None  # checked: the result has one
+        every = max(1, len(difficulty) // _CDF_DRAWS)
+        draws = difficulty.among(slice(None, None, every))
+        bands.append(cdf_band(draws, _GRID, result.ci_prob))
+    found = np.stack(bands)
     lower, median, upper = np.moveaxis(found, 1, 0)
     x = np.broadcast_to(_GRID, median.shape)
     coords = {"system": systems, "kwarg": ["x", "y_bottom", "y_top"], "plot_axis": ["x", "y"]}

@@ -58,6 +58,11 @@ def plot_systems(
     ValueError
         If the result does not have the metric.
 
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.plots.plot_difference : differences, which overlapping intervals do not show.
+
     Notes
     -----
     Thin lines are the result's interval, pale bars the central half of the distribution: exact

@@ -48,6 +48,10 @@ def plot_ranks(
     ValueError
         If the result was not compared, or lacks the metric or target.
 
+    See Also
+    --------
+    bayesatk.compare : makes the result.
+
     Notes
     -----
     Rank 1 is the best. Rows and columns sum to one. Systems are in the order of their mean rank in

@@ -54,6 +54,11 @@ def plot_shrinkage(
     ValueError
         If the result is of scored categories, or sampled without ``keep=["p"]``.
 
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.plots.plot_difficulty : the distribution towards which questions are drawn.
+
     Notes
     -----
     Means are exact for a closed form, of the draws for a sampled result. Questions with the same

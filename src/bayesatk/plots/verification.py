@@ -65,6 +65,10 @@ def plot_verification(
     ValueError
         If only one of `fit` and `sampled` is given, or they hold no distribution.
 
+    See Also
+    --------
+    bayesatk.verify : makes what is shown.
+
     Notes
     -----
     A quantity disagrees beyond the shaded band, whose half-width keeps the probability of any false

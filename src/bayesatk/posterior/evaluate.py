@@ -1,7 +1,7 @@
 """`evaluate`: exact posterior of every metric, for both targets, as InferenceData."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from bayesatk.posterior.request import read_request
 from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
 from bayesatk.results.citations import RUBIN
+from bayesatk.results.difficulty import all_difficulties
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.schema import (
@@ -147,6 +148,8 @@ def evaluate(
     --------
     bayesatk.sample : the same variables from PyMC.
     bayesatk.verify : holds one against the other.
+    bayesatk.plots.plot_curve : metrics by k with their intervals.
+    bayesatk.plots.plot_systems : systems with their intervals.
 
     Examples
     --------
@@ -207,14 +210,27 @@ def evaluate(
             bootstrap_draws=request.draws if pooling == "none" else 0
         ),
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
-        **log_likelihood_groups(
-            outcomes, posterior_data, request.prior, keep, request.prior_counts
-        ),
-        **predictive_groups(outcomes, posterior_data, request.prior, keep, replicating),
         **({} if difficulty is None else {"difficulty": difficulty}),
         **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }
-    return build(groups, _attributes(outcomes, request, seed, remarks, sampled))
+    return build(
+        groups | _arviz_groups(outcomes, request, groups, keep, replicating),
+        _attributes(outcomes, request, seed, remarks, sampled),
+    )
+
+
+def _arviz_groups(
+    outcomes: Outcomes,
+    request: Request,
+    groups: Mapping[str, xr.Dataset],
+    keep: Sequence[str],
+    rng: np.random.Generator,
+) -> dict[str, xr.Dataset]:
+    """Return the groups that ArviZ checks models with."""
+    posterior, difficulties = groups["posterior"], all_difficulties(groups)
+    return log_likelihood_groups(
+        outcomes, posterior, request.prior, keep, request.prior_counts, difficulties
+    ) | predictive_groups(outcomes, posterior, request.prior, keep, rng, difficulties)
 
 
 def _monte_carlo(

@@ -13,7 +13,7 @@ from bayesatk.core.distribution import Empirical, Quantity
 from bayesatk.core.families import (
     FamilyPosterior,
     difficulty_of,
-    family_posterior,
+    family_posteriors,
     family_probabilities,
 )
 from bayesatk.core.hyper_functions import at_draws, draw_hyperparameters, question_variance
@@ -91,7 +91,7 @@ class Pooled:
     @classmethod
     def of(cls, states: States, metrics: tuple[Metric, ...], prior: HyperPrior) -> "Pooled":
         """Integrate the hyperparameters of every family."""
-        every = [family_posterior(name, states, prior) for name in prior.family_prior]
+        every = family_posteriors(states, prior)
         share, error, evidence = family_probabilities(every, prior)
         return cls(states, metrics, every, share, error, evidence)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.installed import need_matplotlib
+from bayesatk._tools.packages import REPORT, require
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import presentable, provenance, tables_of
 from bayesatk.reporting.claims import claims
@@ -83,12 +83,12 @@ def report(
     >>> path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
+    require(*REPORT)
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {path.name!r}.")
-    need_matplotlib("a report")
     own = Result.of(result)
     environment = Environment(
         loader=PackageLoader("bayesatk", "reporting/templates"),

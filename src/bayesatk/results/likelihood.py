@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.dirichlet_multinomial import log_counts
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.priors import (
@@ -32,6 +33,7 @@ def log_likelihood_groups(
     prior: AnyPrior,
     keep: Sequence[str],
     prior_counts: Array | None = None,
+    difficulties: Sequence[Difficulty] | None = None,
 ) -> dict[str, xr.Dataset]:
     """Return the group ``log_likelihood``: ``successes(chain, draw, system, question)``.
 
@@ -41,13 +43,16 @@ def log_likelihood_groups(
     ----------
     outcomes : Outcomes
     posterior : xarray.Dataset
-        With draws of ``mean_p`` and ``icc`` (partial pooling) or ``mean_p`` (complete).
+        With draws of ``mean_p`` (complete pooling, and categories) and ``icc`` (categories).
     prior : Prior
         Without pooling the likelihood of a question is a known constant under its fixed prior.
     keep : sequence of str
         The group is left out where it is large, unless ``"log_likelihood"`` is among these.
     prior_counts : ndarray, shape (system, question, category), optional
         Discounted prior trials. They are part of a fixed prior.
+    difficulties : sequence of Difficulty, optional
+        Of right and wrong under partial pooling: one for each system, of all draws, as from
+        `bayesatk.results.difficulty.difficulty_draws`.
 
     Notes
     -----
@@ -71,7 +76,10 @@ def log_likelihood_groups(
             values[system] = _rippled(np.broadcast_to(by_question, values.shape[1:]))
         else:
             states, which = np.unique(own, axis=0, return_inverse=True)
-            by_state = _log_pmf(states, _hyper_draws(posterior, system, on_categories))
+            if difficulties is not None:
+                by_state = difficulties[system].log_counts(states[:, 0], states.sum(axis=1))
+            else:
+                by_state = _log_pmf(states, *_hyper_draws(posterior, system, on_categories))
             values[system] = _rippled(by_state)[:, which.ravel()]
     shaped = np.moveaxis(values.reshape(len(values), *sizes, -1), 0, 2)
     group = xr.Dataset(
@@ -94,38 +102,27 @@ def _counts(outcomes: Outcomes, on_categories: bool) -> NDArray[np.int64]:
     return np.stack([right, outcomes.trials.values - right], axis=-1)
 
 
-def _hyper_draws(posterior: xr.Dataset, system: int, on_categories: bool) -> dict[str, Array]:
-    """Mean vectors (draws, categories), and the other hyperparameters by draw."""
+def _hyper_draws(posterior: xr.Dataset, system: int, on_categories: bool) -> tuple[Array, Array]:
+    """Mean vectors (draws, categories), and one over the sum of the Dirichlet parameters."""
     own = posterior.isel(system=system)
     order = ("chain", "draw", "category")
     mean = own["mean_p"].transpose(*order[: 2 + on_categories]).values
     flat = mean.reshape(-1, mean.shape[-1]) if on_categories else mean.ravel()
-    found = {"mean": flat if on_categories else np.stack([flat, 1.0 - flat], axis=-1)}
-    found["ratio"] = np.zeros(len(flat))
-    if "icc" in own:
-        icc = own["icc"].transpose("chain", "draw").values.ravel()
-        found["ratio"] = icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
-    if "inflation" in own:
-        parts = own["inflation"].transpose("component", "chain", "draw").values.reshape(3, -1)
-        found |= dict(zip(("never", "always", "between"), parts, strict=True))
-    return found
+    if not on_categories:
+        return np.stack([flat, 1.0 - flat], axis=-1), np.zeros(len(flat))
+    if "icc" not in own:
+        return flat, np.zeros(len(flat))
+    icc = own["icc"].transpose("chain", "draw").values.ravel()
+    return flat, icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
 
 
-def _log_pmf(states: NDArray[np.int64], draws: dict[str, Array]) -> Array:
+def _log_pmf(states: NDArray[np.int64], mean: Array, ratio: Array) -> Array:
     """Log probability of every state's counts in every draw; shape (draws, states)."""
-    mean, ratio = draws["mean"], draws["ratio"]
     blocks = [
         log_counts(states, mean[part, None], ratio[part, None])
         for part in _blocks(len(mean), states.size)
     ]
-    log_pmf = np.concatenate(blocks)
-    if "never" not in draws:
-        return log_pmf
-    right, wrong = states.T
-    never, always, between = (draws[name][:, None] for name in ("never", "always", "between"))
-    certain = never * (right == 0) + always * (wrong == 0)
-    with np.errstate(under="ignore"):
-        return np.asarray(np.log(certain + between * np.exp(log_pmf)))
+    return np.concatenate(blocks)
 
 
 def _blocks(draws: int, width: int) -> Iterator[slice]:

@@ -8,9 +8,10 @@ so that netCDF keeps them.
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,11 @@ def root_attributes(
 @cache
 def _versions() -> str:
     """Return the versions of the packages, which do not change while Python runs, as JSON."""
-    return json.dumps({name: version(name) for name in _PACKAGES})
+    found = {}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):  # closed forms need neither arviz nor pymc
+            found[name] = version(name)
+    return json.dumps(found)
 
 
 def metric_dataset(

@@ -29,6 +29,11 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
         `bayesatk.extrapolation_range` at the confidence ``ci_prob``: what can be said without the
         shape of difficulties that the interval assumes.
 
+    See Also
+    --------
+    bayesatk.category_table : probability of each score.
+    bayesatk.export : tables in files.
+
     Examples
     --------
     >>> import bayesatk

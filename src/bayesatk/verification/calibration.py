@@ -21,13 +21,15 @@ from scipy.stats import kstest
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import all_batches
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
+from bayesatk.models.builders import one_latent_family
 from bayesatk.prior_choice import (
     describe_prior,
     resolve_category_prior,
     resolve_crossed_prior,
     resolve_prior,
+    with_families,
 )
-from bayesatk.priors import AnswerPrior, AnyPrior, HyperPrior, Pooling
+from bayesatk.priors import AnswerPrior, AnyPrior, Families, HyperPrior, Pooling
 from bayesatk.results.citations import TALTS
 from bayesatk.verification.replications import BATCH, Engine, Study, run_batch
 from bayesatk.verification.worlds import PyMCForm
@@ -96,6 +98,7 @@ def calibrate(
     *,
     pooling: Pooling = "partial",
     prior: AnyPrior | None = None,
+    difficulty: Families = None,
     engine: Engine = "closed_form",
     form: PyMCForm | None = None,
     scores: Sequence[float] | None = None,
@@ -118,12 +121,14 @@ def calibrate(
         The model, which both makes the data and is fitted. The prior must be proper. Votes between
         answers need ``pooling="none"`` and an `AnswerPrior` that says how many `choices` there are,
         of which the first is right.
+    difficulty : str, sequence of str, or mapping {family: prior probability}, optional
+        As in `bayesatk.evaluate`. Of several families one is drawn first for every data set.
     engine : {"closed_form", "pymc"}
         Whose posterior is tested: the draws of the closed form, or NUTS on a model compiled once.
-    form : {"marginal", "full", "inflated", "crossed", "logit_normal"}, optional
-        Which model of `bayesatk.sample` NUTS runs on; default as there. Inflated, crossed (of two
-        systems) and logit-normal difficulties (`build_logit_normal`, with the levels of a
-        `CrossedPrior`) have no closed form.
+    form : {"marginal", "full", "crossed", "logit_normal"}, optional
+        Which model of `bayesatk.sample` NUTS runs on; default as there. Crossed (of two systems)
+        and logit-normal difficulties (`build_logit_normal`, with the levels of a `CrossedPrior`)
+        have no closed form.
     scores : sequence of float, optional
         Of the categories, from the lowest to the highest: trials are then scored categories, and
         the metrics those of scores.
@@ -150,16 +155,23 @@ def calibrate(
     ValueError
         If the prior is improper, or the file at `path` is of another study.
 
+    See Also
+    --------
+    bayesatk.plots.plot_calibration : shows the ranks.
+    bayesatk.verify : one data set, exact against sampled.
+
     Notes
     -----
-    Quantities: ``p_first`` (the first question's success probability), ``mean_p`` and ``icc`` where
-    the model has them, every metric for these questions, and for questions like these under partial
-    and complete pooling (the Bayesian bootstrap of pooling none is not the posterior of a model).
+    Quantities: ``p_first`` (the first question's success probability); ``mean_p`` and ``icc``, and
+    ``never_solved`` and ``always_solved``, where the model has them; every metric for these
+    questions, and for questions like these under partial and complete pooling (the Bayesian
+    bootstrap of pooling none is not the posterior of a model).
     Of votes, every metric for these questions and for the first.
 
     Examples
     --------
-    >>> found = calibrate(3, 2, replications=60, seed=1, progressbar=False)
+    >>> options = {"difficulty": "beta", "replications": 60, "seed": 1}
+    >>> found = calibrate(3, 2, progressbar=False, **options)
     >>> found.verdict, sorted(found.table.index)[:2]
     ('calibrated', ['icc', 'mean_p'])
     """
@@ -168,7 +180,7 @@ def calibrate(
     ):  # fmt: skip
         whole_number(name, number)
     values = _score_values(scores)
-    chosen = _chosen_prior(pooling, prior, engine, form, values)
+    chosen = _chosen_prior(pooling, prior, engine, form, values, difficulty)
     requested = parse(metrics)
     _check_votes(requested, pooling, chosen, form, values)
     labels = " ".join(metric.label for metric in requested)
@@ -202,12 +214,28 @@ def _chosen_prior(
     engine: Engine,
     form: PyMCForm | None,
     scores: tuple[float, ...] | None,
+    difficulty: Families,
 ) -> AnyPrior:
     """Return the prior given, checked against the model it is of, or the default."""
     if engine not in ("closed_form", "pymc"):
         raise ValueError(f"engine must be 'closed_form' or 'pymc'; got {engine!r}.")
     if form is not None and engine != "pymc":
         raise ValueError(f"form must be left out for engine='closed_form'; got {form!r}.")
+    chosen = _default_prior(pooling, prior, form, scores)
+    if difficulty is not None:
+        chosen = with_families(chosen, difficulty)
+    chosen = one_latent_family(chosen, form or "marginal", prior is None and difficulty is None)
+    if isinstance(chosen, HyperPrior) and not chosen.proper:
+        raise ValueError(
+            f"prior must be proper to simulate data from it; got icc={chosen.icc}. The default is."
+        )
+    return chosen
+
+
+def _default_prior(
+    pooling: Pooling, prior: object, form: PyMCForm | None, scores: tuple[float, ...] | None
+) -> AnyPrior:
+    """Return the prior given, or the default of the kind that the model needs."""
     if form in ("crossed", "logit_normal"):
         if scores is not None or pooling != "partial":
             raise ValueError(f"form={form!r} is of right and wrong, with pooling='partial'.")
@@ -215,15 +243,8 @@ def _chosen_prior(
     if isinstance(prior, AnswerPrior):
         return prior
     if scores is not None:
-        if form == "inflated":
-            raise ValueError("form='inflated' is of right and wrong; leave out scores.")
         return resolve_category_prior(pooling, prior)
-    chosen = resolve_prior(pooling, prior)
-    if isinstance(chosen, HyperPrior) and not chosen.proper:
-        raise ValueError(
-            f"prior must be proper to simulate data from it; got icc={chosen.icc}. The default is."
-        )
-    return chosen
+    return resolve_prior(pooling, prior)
 
 
 def _check_votes(

@@ -1,4 +1,4 @@
-"""Right and wrong, one system: Beta difficulties, or none pooled, or one p for all."""
+"""Right and wrong, one system: difficulty families, or none pooled, or one p for all."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,11 +8,12 @@ import numpy as np
 
 from bayesatk.core.states import States
 from bayesatk.models.builders import Form
+from bayesatk.models.derived import expected_metric
 from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.priors import INFLATION, HyperPrior, Pooling, Prior
+from bayesatk.priors import HyperPrior, Pooling, Prior
+from bayesatk.results.difficulty import ATOMS, draw_prior, summary_variables
 from bayesatk.verification.worlds import (
     DRAWS,
-    Array,
     Metrics,
     Quantities,
     by_target,
@@ -35,19 +36,12 @@ class SuccessWorld:
     def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:
         """Draw hyperparameters, success probabilities and counts."""
         prior, truth = self.prior, dict[str, float]()
-        parameters: tuple[Array, Array] | None = None
-        certain = np.zeros(3)
+        difficulty = None
         if isinstance(prior, HyperPrior):
-            mean, icc = rng.beta(*prior.mean), rng.beta(*prior.icc)
-            total = (1.0 - icc) / icc
-            parameters = np.array([mean * total]), np.array([(1.0 - mean) * total])
-            p = rng.beta(mean * total, (1.0 - mean) * total, self.questions)
-            truth |= {"mean_p": mean, "icc": icc}
-            if self.form == "inflated":
-                certain = rng.dirichlet(INFLATION)
-                kind = rng.choice(3, self.questions, p=certain)
-                p = np.where(kind == 0, 0.0, np.where(kind == 1, 1.0, p))
-                truth |= {"never": certain[0], "always": certain[1]}
+            difficulty, _ = draw_prior(prior, 1, rng)
+            p = difficulty.draw_p(self.questions, rng)[0]
+            found = summary_variables([difficulty], prior)
+            truth |= {name: float(value.item()) for name, value in found.items()}
         elif self.pooling == "complete":
             truth["mean_p"] = shared = rng.beta(prior.alpha, prior.beta)
             p = np.full(self.questions, shared)
@@ -56,10 +50,8 @@ class SuccessWorld:
         truth["p_first"] = float(p[0])
         for metric in self.metrics:
             truth[f"{metric.label} questions"] = float(metric.latent(p).mean())
-            if parameters is not None:
-                between = float(metric.predictive(*parameters)[0])
-                ends = metric.latent(np.array([0.0, 1.0])) @ certain[:2]
-                value = (1.0 - certain[:2].sum()) * between + ends
+            if difficulty is not None:
+                value = expected_metric(difficulty, metric).item()
                 truth[f"{metric.label} population"] = float(value)
             elif self.pooling == "complete":
                 truth[f"{metric.label} population"] = float(metric.latent(p[:1])[0])
@@ -80,10 +72,8 @@ class SuccessWorld:
         counts = data, np.full(self.questions, self.trials)
         program = _success_program(self.pooling, self.prior, self.form, self.questions)
         flat = compiled_draws(program, counts, self.metrics, rng).isel(system=0)
-        found = {name: flat[name].values for name in ("mean_p", "icc") if name in flat}
-        if "inflation" in flat:
-            never, always, _ = flat["inflation"].transpose("component", "sample").values
-            found |= {"never": never, "always": always}
+        names = ("mean_p", "icc", *ATOMS)
+        found = {name: flat[name].values for name in names if name in flat}
         found["p_first"] = flat["p"].isel(question=0).values
         return found | of_metrics(self.metrics, flat)
 

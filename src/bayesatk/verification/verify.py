@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -100,6 +99,11 @@ def verify(
     ------
     ValueError
         If the two results are of different data, pooling or prior, or share no quantity.
+
+    See Also
+    --------
+    bayesatk.plots.plot_verification : shows every quantity.
+    bayesatk.calibrate : over many simulated data sets instead of one.
 
     Examples
     --------
@@ -228,15 +232,21 @@ def _distribution(
         return cdf["count"].values[tested].astype(float), cdf.values[tested]
     if not exact.has("closed_form_quantiles") or name not in exact.group("closed_form_quantiles"):
         return np.zeros(0), np.zeros(0)
-    values = exact.group("closed_form_quantiles")[name].sel(where).sel(quantile=list(LEVELS)).values
+    every = exact.group("closed_form_quantiles")[name].sel(where)
+    values = every.sel(quantile=list(LEVELS)).values
     if not np.isfinite(values).all():
         return np.zeros(0), np.zeros(0)
-    return values, np.array(LEVELS)
+    # A value that several levels share has a probability of its own, such as a share of questions
+    # that is 0 under some families: how much lies at or below it is more than any of the levels.
+    alone = (every.values == values[:, None]).sum(axis=1) == 1
+    return values[alone], np.array(LEVELS)[alone]
 
 
 def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any]:
     """Return the row of one quantity."""
     draws = one.draws.transpose("chain", "draw").reset_coords(drop=True)
+    import arviz as az  # tables and reports of a verification do without
+
     mean, sd = float(draws.mean()), float(draws.std(ddof=1))
     row: dict[str, Any] = {
         **one.labels,
@@ -286,6 +296,8 @@ def _pit_deviations(one: _Quantity, draws: xr.DataArray, ess: float) -> Array:
     """Excess share of draws below each point, in standard errors."""
     if not len(one.points):
         return np.zeros(0)
+    import arviz as az
+
     levels = one.probabilities
     below = (draws <= xr.DataArray(one.points, dims="level")).astype(float)
     own = az.ess(below, method="mean").values

@@ -1,0 +1,319 @@
+"""PyMC twins of the difficulty families: densities, evidence, averages, and p given them."""
+
+from dataclasses import replace
+
+import arviz as az
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import expit, gammaln, logsumexp
+from scipy.stats import beta as beta_law
+from scipy.stats import betabinom, dirichlet
+
+import bayesatk as bk
+from bayesatk.core.difficulty import Difficulty
+from bayesatk.models.parts import success_p
+from bayesatk.priors import FAMILIES
+from bayesatk.results.difficulty import difficulty_draws, draw_prior
+from tests.conftest import FALSE_ALARM, METRICS
+
+C, N = np.array([0, 3, 1, 4, 0]), np.array([3, 3, 7, 4, 0])
+DATA = bk.tally((C, N), missing="ignore")  # one question was never run
+WAYS = gammaln(N + 1) - gammaln(C + 1) - gammaln(N - C + 1)
+PRIOR = bk.HyperPrior(mean=(1.5, 2.0), icc=(1.2, 3.0), atoms=(1.0, 2.0, 6.0), share=(3.0, 1.5))
+
+
+def _beta(mean: float, icc: float):
+    total = (1.0 - icc) / icc
+    return betabinom.logpmf(C, N, mean * total, (1.0 - mean) * total) - WAYS
+
+
+def _log_prior(names: str, values: list[float]) -> float:
+    """Of the logits of Beta variates."""
+    laws = {"m": PRIOR.mean, "r": PRIOR.icc, "s": PRIOR.share}
+    found = [
+        beta_law.logpdf(x, *laws[name]) + np.log(x * (1 - x))
+        for name, x in zip(names, values, strict=True)
+    ]
+    return float(np.sum(found))
+
+
+@pytest.mark.parametrize("point", [(0.3, -0.4, -1.0, -2.0), (-2.0, 2.5, 1.0, 0.2)])
+def test_the_inflated_density_is_that_of_its_definition(point) -> None:
+    model = bk.models.build_beta_binomial(DATA, prior=PRIOR, difficulty="inflated")
+    mean, icc, never, rest = expit(point)
+    shares = np.array([never, (1 - never) * rest, (1 - never) * (1 - rest)])
+    likelihood = shares[2] * np.exp(_beta(mean, icc))
+    likelihood += np.where(C == 0, shares[0], 0.0) + np.where(C == N, shares[1], 0.0)
+    expected = np.log(likelihood).sum() + _log_prior("mr", [mean, icc])
+    expected += dirichlet.logpdf(shares, PRIOR.atoms)
+    expected += np.log(never * (1 - never) ** 2 * rest * (1 - rest))  # d shares / d logits
+    names = ("beta_mean", "beta_icc", "never", "always_of_rest")
+    at = {f"{name}_logodds__": [x] for name, x in zip(names, point, strict=True)}
+    assert float(model.compile_logp()(at)) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("means", [(-0.5, 1.2), (1.2, -0.5)])
+def test_the_mixture_density_is_that_of_its_definition(means) -> None:
+    """Half of the density of ordered parts, at either order; the share is that of the lower."""
+    model = bk.models.build_beta_binomial(DATA, prior=PRIOR, difficulty="mixture")
+    icc, logit = (-0.3, -2.0), 0.7
+    (m, n), (r, q), first = expit(means), expit(icc), expit(logit)
+    lower = first if m < n else 1 - first
+    likelihood = np.logaddexp(np.log(first) + _beta(m, r), np.log(1 - first) + _beta(n, q))
+    expected = likelihood.sum() + _log_prior("mmrrs", [m, n, r, q, lower])
+    at = {"part_mean_logodds__": [means], "part_icc_logodds__": [icc]}
+    at["first_share_interval__"] = [logit]
+    assert float(model.compile_logp()(at)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_draws_of_the_prior_have_its_families_and_shapes() -> None:
+    prior = bk.HyperPrior(families={"beta": 1, "inflated": 2, "mixture": 5}, share=(4.0, 2.0))
+    drawn, family = draw_prior(prior, 40_000, np.random.default_rng(1))
+    counts = np.bincount(family) / len(family)
+    np.testing.assert_allclose(counts, [0.125, 0.25, 0.625], atol=5 * 0.5 / 200)
+    np.testing.assert_allclose(drawn.share.sum(1) + drawn.never + drawn.always, 1.0)
+    mixture, inflated = family == 2, family == 1
+    assert (drawn.mean[mixture, 0] < drawn.mean[mixture, 1]).all()
+    # Order statistics of two uniforms have means 1/3 and 2/3.
+    np.testing.assert_allclose(drawn.mean[mixture].mean(0), [1 / 3, 2 / 3], atol=0.01)
+    assert drawn.share[mixture, 0].mean() == pytest.approx(2 / 3, abs=0.01)
+    assert drawn.never[inflated].mean() == pytest.approx(0.1, abs=0.01)
+    assert not drawn.never[~inflated].any()
+    assert not drawn.share[~mixture, 1].any()
+
+
+def test_p_given_a_difficulty_is_conjugate() -> None:
+    """Shares of the atoms, and the mean within each Beta, by Bayes' rule in exact arithmetic."""
+    size = 60_000
+    one = Difficulty(*(np.tile(each, (size, 1)) for each in ([0.5, 0.2], [0.2, 0.8], [0.3, 0.2])),
+                     np.full(size, 0.2), np.full(size, 0.1))  # fmt: skip
+    rng = np.random.default_rng(2)
+    p = success_p(one, np.array([0, 2, 3]), np.array([2, 2, 5]), rng)
+    a, b = one.alpha[0], one.beta[0]
+    for question, (c, n) in enumerate([(0, 2), (2, 2), (3, 5)]):
+        marginal = one.share[0] * betabinom.pmf(c, n, a, b)
+        ends = np.array([0.2 * (c == 0), 0.1 * (c == n)])
+        total = marginal.sum() + ends.sum()
+        found = p[:, question]
+        for end, value in zip(ends / total, (0.0, 1.0), strict=True):
+            assert (found == value).mean() == pytest.approx(end, abs=5 * 0.5 / np.sqrt(size))
+        mean = (marginal @ ((a + c) / (a + b + n)) + ends[1]) / total
+        assert found.mean() == pytest.approx(mean, abs=5 * 0.5 / np.sqrt(size))
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """All families, of two systems, compiled once."""
+    return bk.models.compile_beta_binomial([[[1, 0, 1]], [[0, 0, 1]]], difficulty="averaged")
+
+
+@pytest.fixture(scope="module")
+def data() -> bk.Outcomes:
+    """A system with impossible questions, and one whose questions are all alike."""
+    rng = np.random.default_rng(4)
+    p = np.where(np.arange(25) < 8, 0.0, rng.beta(20, 12, 25))
+    return bk.tally(
+        np.stack([rng.binomial(8, p), rng.binomial(8, 0.4, 25)]), trials=np.full((2, 25), 8),
+        systems=["zeros", "alike"],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sampled(compiled, data):
+    return compiled.sample(data, "pass@1,16", keep=["p", "log_likelihood", "predictive"], rng=6)
+
+
+def _evidence_by_prior_draws(prior, c, n, size: int = 400_000) -> tuple[float, float]:
+    """Mean likelihood of trials in their order over draws of the prior, as a log, and its error."""
+    rng, logs = np.random.default_rng(8), []
+    ways = gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1)
+    for _ in range(10):
+        drawn, _ = draw_prior(prior, size // 10, rng)
+        logs.append((drawn.log_counts(c, n) - ways).sum(axis=1))
+    values = np.concatenate(logs)
+    weight = np.exp(values - values.max())
+    error = weight.std() / weight.mean() / np.sqrt(size)
+    return float(logsumexp(values) - np.log(size)), float(error)
+
+
+@pytest.mark.slow
+def test_evidence_is_the_mean_likelihood_under_the_prior(compiled) -> None:
+    """Against 400,000 draws of the prior, which share nothing with bridge sampling but the data."""
+    counts = np.array([[0, 2, 3, 0], [1, 1, 2, 1]])
+    small = bk.tally(counts, trials=np.full((2, 4), 3))
+    table = compiled.sample(small, "pass@1", rng=3)["families"]
+    for family in FAMILIES:
+        for system, c in enumerate(counts):
+            prior = bk.HyperPrior(families=family)
+            expected, error = _evidence_by_prior_draws(prior, c, np.full(4, 3))
+            own = table.sel(family=family).isel(system=system)
+            allowed = 4.5 * np.hypot(error, float(own["family_log_evidence_error"]))
+            assert float(own["family_log_evidence_error"]) < 0.02
+            assert abs(float(own["family_log_evidence"]) - expected) < allowed
+
+
+@pytest.mark.slow
+def test_evidence_of_the_beta_is_the_exact_one(sampled, data) -> None:
+    exact = bk.log_evidence(bk.evaluate(data, "bayes", difficulty="beta"))
+    own = sampled["families"].to_dataset().sel(family="beta")
+    z = (own["family_log_evidence"] - exact) / own["family_log_evidence_error"]
+    assert float(np.abs(z).max()) < 4.5
+
+
+@pytest.mark.slow
+def test_evidence_of_atoms_is_the_known_one() -> None:
+    """Mean and icc all but fixed at .4 and .3: known from two-dimensional adaptive quadrature."""
+    counts = np.repeat([0, 8, 4], [9, 3, 18])
+    scale = 1e6
+    prior = bk.HyperPrior((0.4 * scale, 0.6 * scale), (0.3 * scale, 0.7 * scale))
+    families = {"beta": 1e-3, "inflated": 1.0}
+    sampled = bk.sample(
+        (counts, 8), "pass@1", prior=prior, difficulty=families, rng=1, progressbar=False
+    )
+    found = sampled["families"].to_dataset().isel(system=0).sel(family="inflated")
+    middle = 18 * (betabinom.logpmf(4, 8, 0.4 * 7 / 3, 0.6 * 7 / 3) - np.log(70.0))
+    z = (float(found["family_log_evidence"]) - middle + 23.546224280049) / found[
+        "family_log_evidence_error"
+    ]
+    assert abs(float(z)) < 4.5
+    assert float(found["family_log_evidence_error"]) < 0.02
+
+
+@pytest.mark.slow
+def test_families_are_weighed_by_prior_and_evidence(sampled, compiled, data) -> None:
+    table = sampled["families"].to_dataset()
+    weight = np.exp(table["family_log_evidence"] - table["family_log_evidence"].max("family"))
+    np.testing.assert_allclose(table["family_probability"], weight / weight.sum("family"))
+    assert float(table["family_probability"].sel(system="zeros", family="beta")) < 0.05
+    assert float(table["family_probability"].sel(system="alike", family="beta")) > 0.3
+    draws = sampled["difficulty"]["family"]
+    size = draws.sizes["chain"] * draws.sizes["draw"]
+    for index, family in enumerate(FAMILIES):
+        share = (draws == index).mean(("chain", "draw"))
+        chance = table["family_probability"].sel(family=family)
+        error = np.sqrt(chance * (1 - chance) / size) + 1e-9
+        assert (np.abs(share - chance) < 4.5 * error + 0.5 / size).all()
+    posterior = sampled["posterior"].to_dataset()
+    assert float(az.rhat(posterior[["mean_p", "icc", "pass_at_k"]]).to_array().max()) < 1.01
+
+
+@pytest.mark.slow
+def test_draws_are_whole_difficulty_distributions(sampled, data, tmp_path) -> None:
+    posterior = sampled["posterior"].to_dataset()
+    group = sampled["difficulty"].to_dataset()
+    assert group["share"].dims == ("chain", "draw", "system", "component")
+    total = group["share"].sum("component") + group["never"] + group["always"]
+    np.testing.assert_allclose(total, 1.0)
+    inflated, mixture = group["family"] == 1, group["family"] == 2
+    assert bool((group["never"].where(~inflated, 0.0) == 0.0).all())
+    assert bool((group["share"].sel(component="upper").where(~mixture, 0.0) == 0.0).all())
+    gap = group["mean"].sel(component="upper") - group["mean"].sel(component="lower")
+    assert bool((gap >= 0.0).all())
+    np.testing.assert_array_equal(posterior["never_solved"], group["never"])
+    for system in range(2):
+        mean, icc = difficulty_draws(sampled, system).overall
+        np.testing.assert_allclose(posterior["mean_p"].values[:, :, system].ravel(), mean)
+        np.testing.assert_allclose(posterior["icc"].values[:, :, system].ravel(), icc)
+    population = posterior["pass_at_k"].sel(target="population", k=1)
+    np.testing.assert_allclose(population, posterior["mean_p"])
+    never = posterior["p"] == 0.0
+    solved = xr.DataArray(data.successes.values > 0, dims=("system", "question"))
+    assert not bool(never.where(solved.values, False).any())
+    assert float(never.sel(system="zeros").mean()) > 0.15
+    again = bk.models.metrics_from_draws(sampled, "pass@1,16", rng=1)["posterior"]["pass_at_k"]
+    np.testing.assert_allclose(again, posterior["pass_at_k"])
+    loaded = bk.load_result(bk.save(sampled, tmp_path / "fit.nc"))
+    xr.testing.assert_equal(loaded["difficulty"].to_dataset(), group)
+
+
+@pytest.mark.slow
+def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data) -> None:
+    difficulty = difficulty_draws(sampled, 0)
+    c, n = data.successes.values[0], data.trials.values[0]
+    logs = sampled["log_likelihood"]["successes"].isel(system=0).values.reshape(-1, len(c))
+    np.testing.assert_allclose(logs, difficulty.log_counts(c, n), atol=1e-9)
+    drawn = sampled["posterior_predictive"]["successes"].isel(system=0)
+    expected = np.exp(difficulty.log_counts([0], [8])).mean()
+    share = float((drawn == 0).mean())
+    assert share == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(drawn.size / 4))
+    assert "log_prior" not in sampled.children
+    assert float((sampled["prior"]["never_solved"] == 0.0).mean()) == pytest.approx(2 / 3, abs=0.1)
+    assert not bk.criticise(sampled, rng=1).set_index("system").loc["zeros", "flagged"].any()
+    baseline = bk.guessing.random_baseline(sampled, 0.1, t=3, rng=1)
+    assert "random_baseline" in baseline.children
+
+
+@pytest.mark.slow
+def test_a_single_beta_has_no_group_of_difficulties(data) -> None:
+    sampled = bk.sample(
+        data, "pass@1", difficulty="beta", rng=1, draws=200, tune=300, progressbar=False
+    )
+    assert not {"difficulty", "families"} & set(sampled.children)
+    assert {"sample_stats", "log_prior"} <= set(sampled.children)
+    assert "never_solved" not in sampled["posterior"]
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
+    assert bk.verify(fit, sampled, family_error=FALSE_ALARM).verdict != "disagree"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["inflated", "mixture", "averaged"])
+def test_closed_forms_agree_with_their_twins(compiled, data, family) -> None:
+    """To a tenth of a posterior sd: the closed form integrates on a thousand weighted points."""
+    prior = compiled.prior if family == "averaged" else compiled.prior.of_family(family)
+    programs = {name: compiled.programs[name] for name in prior.family_prior}
+    twin = replace(compiled, prior=prior, programs=programs)
+    sampled = twin.sample(data, METRICS, rng=3, draws=2000, tune=1500)
+    fit = bk.evaluate(data, METRICS, difficulty=family, rng=1)
+    table = bk.verify(fit, sampled).table
+    assert {"mean_p", "icc"} <= set(table["variable"])
+    assert ("never_solved" in set(table["variable"])) == (family != "mixture")
+    gap = (table["sampled_mean"] - table["exact_mean"]).abs() / table["exact_sd"]
+    assert gap.max() < 0.15, table[gap > 0.15].to_string()
+    assert (table["rhat"] < 1.01).all()
+    if family == "averaged":
+        ours, theirs = fit["closed_form"].to_dataset(), sampled["families"].to_dataset()
+        for name in ("family_log_evidence", "family_probability"):
+            assert float(np.abs(ours[name] - theirs[name]).max()) < 0.1
+
+
+@pytest.mark.slow
+def test_question_probabilities_are_those_of_weighted_prior_draws(compiled) -> None:
+    """Posterior means of p by importance sampling from the prior, averaged over families."""
+    counts = np.array([[0, 2, 3, 0], [1, 1, 2, 1]])
+    small = bk.tally(counts, trials=np.full((2, 4), 3))
+    p = compiled.sample(small, "pass@1", keep=["p"], rng=9)["posterior"]["p"]
+    drawn, _ = draw_prior(bk.HyperPrior(families="averaged"), 200_000, np.random.default_rng(5))
+    for system, c in enumerate(counts):
+        weight = np.exp(drawn.log_counts(c, np.full(4, 3)).sum(axis=1))
+        weight /= weight.sum()
+        for question, own in enumerate(c):
+            parts = drawn.parts_given(int(own), 3)
+            mean = (drawn.alpha + own) / (drawn.alpha + drawn.beta + 3)
+            given = (parts[:, :2] * mean).sum(axis=1) + parts[:, 3]
+            expected = float(weight @ given)
+            error = np.sqrt(weight**2 @ (given - expected) ** 2)
+            values = p.isel(system=system, question=question)
+            allowed = 4.5 * np.hypot(float(az.mcse(values.reset_coords(drop=True))), error) + 0.002
+            assert abs(float(values.mean()) - expected) < allowed
+
+
+def test_what_has_no_families_is_refused() -> None:
+    data = [[1, 0, 1], [0, 0, 1]]
+    quiet = {"progressbar": False}
+    with pytest.raises(ValueError, match="difficulty must be left out"):
+        bk.sample(data, "pass@1", pooling="none", difficulty="beta", **quiet)
+    with pytest.raises(ValueError, match="difficulty must be left out for form='crossed'"):
+        bk.sample(data, "pass@1", form="crossed", difficulty="beta", **quiet)
+    with pytest.raises(ValueError, match="difficulty must be 'averaged', or one"):
+        bk.sample(data, "pass@1", difficulty="normal", **quiet)
+    with pytest.raises(ValueError, match="difficulty='beta', or leave out form"):
+        bk.sample(data, "pass@1", difficulty="mixture", form="full", **quiet)
+    with pytest.raises(ValueError, match="difficulty must be 'beta' under an improper prior"):
+        bk.models.build_beta_binomial(data, prior=bk.HyperPrior.bda3(), difficulty="mixture")
+    with pytest.raises(ValueError, match="form='full' needs difficulty='beta'"):
+        bk.models.build_beta_binomial(data, difficulty="inflated", form="full")
+    with pytest.raises(ValueError, match="needs pooling='partial'"):
+        bk.models.build_beta_binomial(data, "none", difficulty="inflated")
+    with pytest.raises(ValueError, match="difficulty must be one of beta, inflated, mixture"):
+        bk.models.build_beta_binomial(data, difficulty="averaged")

@@ -1,0 +1,78 @@
+"""Closed forms work without what sampling and plots need; those say what to install."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lean import HIDDEN
+
+ROOT = Path(__file__).parents[2]
+ARVIZ = ("arviz", "arviz_base", "arviz_stats", "arviz_plots", "h5netcdf")
+HIDE = "import sys; sys.modules.update(dict.fromkeys({names!r}))\n"
+EVERYDAY = """
+import bayesatk as bk
+data = bk.load("runs.csv")
+fit = bk.evaluate(data, "pass@1,2 pass^2 bayes", rng=1)
+assert len(bk.table(fit)) == 16
+fit = bk.compare(fit, rng=1)
+assert "a" in str(bk.comparison_table(fit))
+fit = bk.guessing.random_baseline(fit, 0.25, t=10, rng=1)
+assert len(bk.guessing.baseline_table(fit)) == 2
+for name in ("fit.json", "fit.csv", "fit.tex"):
+    bk.export(fit, name)
+bk.convert("runs.csv", "again.jsonl")
+assert bk.one_system(fit, "a")
+assert (bk.log_evidence(fit) < 0).all()
+bk.criticise(fit, rng=1)
+bk.plan((0.6, 0.3), "pass@1", width=0.2)
+bk.check_trial_order([[0, 1, 1], [1, 0, 1], [1, 1, 1]])
+bk.published.pass_at_k([[0, 1]], 1)
+print(bk.cite(fit), bk.notes(fit), bk.provenance(fit)["versions"])
+"""
+
+
+def _run(code: str, hidden: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", HIDE.format(names=hidden) + code]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def test_everyday_work_needs_no_sampler_no_plots_and_no_arviz(tmp_path) -> None:
+    (tmp_path / "runs.csv").write_text(
+        "system,question,trial,outcome\n"
+        + "".join(
+            f"{system},{question},{trial},{trial < question % (4 + len(system)):d}\n"
+            for system in ("a", "bb") for question in range(5) for trial in range(4)
+        )
+    )  # fmt: skip
+    done = _run(EVERYDAY, HIDDEN + ARVIZ, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "@" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("bk.sample([[0, 1]], 'bayes')", "pip install pymc nutpie"),
+        ("bk.models.build_beta_binomial([[0, 1]])", "pip install pymc nutpie"),
+        ("bk.calibrate('bayes')", "pip install pymc nutpie"),
+        ("bk.plots.plot_curve", "pip install matplotlib"),
+        ("bk.report(bk.evaluate([[0, 1]], 'bayes', rng=1), 'a.html')", "a report needs matplotlib"),
+        ("import bayesatk.cli.app", "pip install typer rich"),
+    ],
+)
+def test_what_is_missing_is_said_with_the_line_that_installs_it(code, says, tmp_path) -> None:
+    done = _run(f"import bayesatk as bk; {code}", HIDDEN, tmp_path)
+    assert done.returncode == 1
+    *_, last = done.stderr.strip().splitlines()
+    assert last.startswith("ImportError: "), done.stderr
+    assert says in last
+
+
+def test_a_page_that_cannot_be_made_is_refused_before_anything_is_read() -> None:
+    code = "from bayesatk.cli.app import app; app('report Makefile -o page.html'.split())"
+    done = _run(code, ("matplotlib",), ROOT)
+    assert done.returncode == 2
+    assert "a report needs matplotlib" in done.stderr
+    assert "pip install matplotlib" in done.stderr
