@@ -17,17 +17,17 @@ from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
 from bayesatk.metrics.credit import Array
 
 _ROUND = 1024  # points of a round on the way
-_LAST = 2048  # points of the posterior, to begin with
+_LAST = 4096  # points of the posterior, to begin with
 _SHARE = 0.1  # of a round's points that its weights must be worth
 _KERNELS = 24  # of the mixture
 _STEPS = 3  # of expectation and maximisation
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
 _FREEDOM = 6.0  # degrees of freedom of kernels
-TRUSTED = 0.7  # largest Pareto k-hat
-_WORTH = 500.0  # points that the posterior must be worth, after which no more are drawn
+_TRUSTED = 0.7  # largest Pareto k-hat
+_WORTH = 1000.0  # points that the posterior must be worth, after which no more are drawn
 _ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
 _MARGIN = 1.0  # of a log evidence that is not yet known well
-_AGAIN = 3  # times that the posterior is drawn anew with twice the points
+_AGAIN = 2  # times that the posterior is drawn anew with twice the points
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def importance_posterior(
         found = _weighted(points, logs)
         if best is None or found.worth > best.worth:
             best = found
-        trusted = found.k_hat < TRUSTED and found.worth > _WORTH
+        trusted = found.k_hat < _TRUSTED and found.worth > _WORTH
         if trusted or found.log_evidence + _MARGIN < negligible:
             break
     assert best is not None

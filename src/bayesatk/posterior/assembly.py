@@ -26,7 +26,6 @@ from bayesatk.results.schema import (
 )
 
 CHAINS = 4
-COMPONENTS = ("lower", "upper")  # Betas of a difficulty distribution, by their means
 Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
 Coords = dict[str, Any]
 
@@ -93,42 +92,6 @@ def posterior_dataset(
     if any("category" in own for own, _ in extra.values()):
         dataset = dataset.assign_coords(category=categories)
     return dataset.assign_coords(reached=reached) if "reached" in dataset.dims else dataset
-
-
-def difficulty_dataset(samples: Sequence[Draws], systems: Any) -> xr.Dataset | None:
-    """Return the group ``difficulty``: draws of the difficulty distribution; None for single Betas.
-
-    Draws of one Beta have a second component without a share.
-    """
-    known = [one.difficulty for one in samples if one.difficulty is not None]
-    if not known:
-        return None
-    draws, dims = len(samples[0].metrics) // CHAINS, ("chain", "draw", "system")
-    most = 2
-
-    def shaped(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        stacked = np.stack(values, axis=1)
-        return stacked.reshape(CHAINS, draws, *stacked.shape[1:])
-
-    found: dict[str, Any] = {
-        name: (dims, shaped([getattr(one, name) for one in known])) for name in ("never", "always")
-    }
-    for name in ("share", "mean", "icc"):
-        tables = [getattr(one, name) for one in known]
-        wide = [
-            np.concatenate(
-                [own, np.repeat(own[:, :1] * (name != "share"), most - own.shape[1], 1)], 1
-            )
-            for own in tables
-        ]
-        found[name] = ((*dims, "component"), shaped(wide))
-    families = [one.family for one in samples if one.family is not None]
-    found["family"] = (dims, shaped(families))
-    coords = {
-        "chain": np.arange(CHAINS), "draw": np.arange(draws), "system": systems,
-        "component": list(COMPONENTS),
-    }  # fmt: skip
-    return xr.Dataset(found, coords=coords, attrs={"families": " ".join(FAMILIES)})
 
 
 def family_variables(posteriors: Sequence[SystemPosterior]) -> xr.Dataset:

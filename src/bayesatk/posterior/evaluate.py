@@ -15,7 +15,6 @@ from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.posterior.analysis import Analysis, Request
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
-    difficulty_dataset,
     exact_dataset,
     family_variables,
     hyper_quantiles,
@@ -25,12 +24,12 @@ from bayesatk.posterior.assembly import (
     question_statistics,
     statistics_table,
 )
-from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import read_request
 from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
 from bayesatk.results.citations import RUBIN
-from bayesatk.results.difficulty import all_difficulties
+from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.schema import (
@@ -197,7 +196,6 @@ def evaluate(
     closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))
     closed = closed.assign(diagnostic_variables(posteriors))
     closed = closed.merge(family_variables(posteriors))
-    difficulty = difficulty_dataset(samples, coords["system"])
     if "category" in closed.dims:
         closed = closed.assign_coords(category=categories)
         levels = levels.assign_coords(category=categories)
@@ -210,13 +208,22 @@ def evaluate(
             bootstrap_draws=request.draws if pooling == "none" else 0
         ),
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
-        **({} if difficulty is None else {"difficulty": difficulty}),
+        **_difficulty_groups(samples, posterior_data),
         **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
     }
     return build(
         groups | _arviz_groups(outcomes, request, groups, keep, replicating),
         _attributes(outcomes, request, seed, remarks, sampled),
     )
+
+
+def _difficulty_groups(samples: Sequence[Draws], posterior: xr.Dataset) -> dict[str, xr.Dataset]:
+    """Return the group ``difficulty``, where it takes more than single Betas."""
+    known = [one.difficulty for one in samples if one.difficulty is not None]
+    families = [one.family for one in samples if one.family is not None]
+    if not known:
+        return {}
+    return {"difficulty": difficulty_group(known, np.stack(families, axis=1), posterior)}
 
 
 def _arviz_groups(
@@ -248,6 +255,11 @@ def _monte_carlo(
         found["reach_probability"] = {"interval_draws": request.draws}
         if request.pooling == "partial":
             found |= {name: {"interval_draws": _POINTS} for name in ("mean_p", "icc")}
+    if posteriors[0].families and list(posteriors[0].families) != ["beta"]:
+        worth = min(1.0 / one.diagnostics["quadrature_error"] ** 2 for one in posteriors)
+        names = ("mean_draws", "sd_draws", "interval_draws")
+        variables = [*posteriors[0].hyper, *(one.variable for one in request.grid.families)]
+        found |= {variable: dict.fromkeys(names, worth) for variable in variables}
     return found
 
 

@@ -146,10 +146,12 @@ class Pooled:
 
     @property
     def error(self) -> float:
-        """Of means and sds, in sds."""
-        return float(
-            max(one.error * p for one, p in zip(self.families, self.probability, strict=True))
-        )
+        """Of means and sds, in sds: of the grid, or a standard error of weighted points."""
+        rows = zip(self.families, self.probability, self.parts, strict=True)
+        square = [
+            float(p) ** 2 * (one.error**2 + (one.grid is None) / len(part)) for one, p, part in rows
+        ]
+        return float(np.sqrt(sum(square)))
 
     @property
     def described(self) -> dict[str, tuple[float, float, float]]:
