@@ -2,12 +2,15 @@
 
 import os
 import shutil
+import sys
 from importlib.metadata import version as package_version
 from pathlib import Path
 
 # Case studies live beside the documentation; Sphinx reads below its own folder only.
 _HERE = Path(__file__).parent
 shutil.copytree(_HERE.parent / "case_studies", _HERE / "case_studies", dirs_exist_ok=True)
+
+sys.path.insert(0, str(_HERE / "_extensions"))
 
 project = "bayesatk"
 author = "The bayesatk developers"
@@ -18,11 +21,14 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
-    "sphinx.ext.mathjax",
     "myst_nb",
     "numpydoc",
+    "sphinx_design",
+    "offline_math",
+    "notebooks",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
@@ -46,8 +52,22 @@ intersphinx_mapping = {
 }
 exclude_patterns = ["_build"]
 html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_extra_path = ["llms.txt"]
-html_css_files = ["output.css"]
+html_css_files = ["site.css"]
 html_title = "bayesatk"
+html_show_sourcelink = False
+html_sidebars = {"**": ["site-navigation"]}
+html_theme_options = {
+    # The sidebar lists every page, so the bar at the top need not repeat them.
+    "navbar_center": [],
+    "navbar_align": "right",
+    "navbar_end": ["theme-switcher"],
+    "article_header_end": ["notebook-link"],
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_toc_level": 2,
+}

@@ -93,3 +93,13 @@ def test_rich_is_imported_only_for_a_bar() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_notebook_has_a_bar_only_where_it_can_be_drawn(monkeypatch, installed) -> None:
+    """Without ipywidgets rich warns in the notebook."""
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(progress, "find_spec", lambda name: sys if installed else None)
+    assert progress._watched() is installed

@@ -31,7 +31,7 @@ def track[Item](
         Number of items; default: their length, if they have one.
     progress : bool, optional
         True shows the bar at once, False never. Default: from two seconds on, if standard error is
-        a terminal or this runs in Jupyter.
+        a terminal or this runs in Jupyter with ipywidgets.
 
     Yields
     ------
@@ -68,9 +68,13 @@ def track[Item](
 
 
 def _watched() -> bool:
-    """Whether a person sees standard error: on a terminal, or in a notebook; with rich to draw."""
-    on_terminal = sys.stderr is not None and sys.stderr.isatty()
-    return (on_terminal or "ipykernel" in sys.modules) and find_spec("rich") is not None
+    """Whether a person sees standard error, on a terminal or in a notebook, and it can be drawn."""
+    if find_spec("rich") is None:
+        return False
+    if sys.stderr is not None and sys.stderr.isatty():
+        return True
+    # Without ipywidgets rich puts a warning into the notebook where the bar would be.
+    return "ipykernel" in sys.modules and find_spec("ipywidgets") is not None
 
 
 def _bar(description: str, total: int | None) -> Any:

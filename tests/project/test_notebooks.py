@@ -1,0 +1,47 @@
+"""Pages with code open as notebooks, and each says how."""
+
+import re
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CELL = re.compile(r"^```\{code-cell\} python$", re.MULTILINE)
+PAGES = [
+    path
+    for folder in ("docs", "docs/how_to", "docs/estimands", "case_studies/*")
+    for path in sorted(ROOT.glob(f"{folder}/*.md"))
+    if CELL.search(path.read_text())
+]
+
+
+def test_there_are_pages_to_convert() -> None:
+    assert len(PAGES) >= 28
+    assert len({path.parent for path in PAGES if "case_studies" in path.parts}) == 7
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_page_opens_as_a_notebook_with_all_its_cells(page: Path, tmp_path: Path) -> None:
+    text = page.read_text()
+    target = tmp_path / f"{page.stem}.ipynb"
+    jupytext.write(jupytext.read(page), target)
+    notebook = nbformat.read(target, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    assert len(code) == len(CELL.findall(text))
+    assert all(code)
+    assert not any("```" in source or source.startswith(":tags:") for source in code)
+    assert notebook.metadata.kernelspec.name == "python3"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_page_says_at_the_top_how_to_run_it(page: Path) -> None:
+    first = jupytext.read(page).cells[0]
+    assert first.cell_type == "markdown"
+    said = first.source[:400]
+    assert f"`jupytext --to ipynb {page.relative_to(ROOT)}`" in said
+    for package in ("sklearn", "polars", "scorio"):
+        if re.search(rf"^\s*(?:from|import) {package}\b", page.read_text(), re.MULTILINE):
+            assert {"sklearn": "scikit-learn"}.get(package, package) in said
