@@ -50,7 +50,11 @@ def test_quantiles_are_those_of_the_draws_under_a_beta() -> None:
 
 
 def test_quantiles_are_those_of_the_draws_of_all_families() -> None:
-    """Smallest alpha of draws without an atom at 0; its share and place in the others."""
+    """Smallest alpha of draws without an atom at 0; its share and place in the others.
+
+    Draws of means are at some hundred of the points that quantiles rest on: a standard error of
+    .02 for the median, and of .007 for the ends.
+    """
     fit = _fit(_counts(trials=4), draws=25_000)
     drawn = fit["difficulty"].to_dataset().squeeze("system")
     alpha = drawn["mean"] * (1 / drawn["icc"] - 1)
@@ -62,11 +66,11 @@ def test_quantiles_are_those_of_the_draws_of_all_families() -> None:
     levels = [0.5, 0.025, 0.975]
     for name, level in zip(["exponent", "exponent_lower", "exponent_upper"], levels, strict=True):
         below = (smallest[~inflated] <= row[name]).mean()
-        assert below == pytest.approx(level, abs=0.012)
+        assert below == pytest.approx(level, abs=0.05 if level == 0.5 else 0.02)
     ceiling = 1 - drawn["never"].values.ravel()[inflated]
-    assert row["ceiling"] == pytest.approx(ceiling.mean(), abs=0.006)
+    assert row["ceiling"] == pytest.approx(ceiling.mean(), abs=0.01)
     for name, level in zip(["ceiling_lower", "ceiling_upper"], levels[1:], strict=True):
-        assert (ceiling <= row[name]).mean() == pytest.approx(level, abs=0.015)
+        assert (ceiling <= row[name]).mean() == pytest.approx(level, abs=0.02)
 
 
 def test_impossible_questions_have_a_ceiling_or_next_to_none() -> None:
