@@ -91,7 +91,7 @@ _WHY = {
     "none": "an independent prior per question pulls every question the same way, so with few "
     "trials and many questions its bias outgrows the sd. Trust the estimate, or use partial "
     "pooling",
-    "partial": "their difficulties are not Beta-distributed; see bayesatk.criticise",
+    "partial": "their difficulties do not have the assumed form; see bayesatk.criticise",
     "complete": "one success probability for all questions does not fit them. Pool partially",
 }
 
