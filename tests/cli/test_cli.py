@@ -79,6 +79,11 @@ def test_labels_and_columns_can_be_mapped(tmp_path) -> None:
     [
         (("none.csv", "-m", "pass@1"), "no such file"),
         (("{runs}", "-m", "pass@x"), "must have integers"),
+        (("{runs}", "-m", "pass@1", "--difficulty", "gamma"), "difficulty must be 'averaged', or"),
+        (
+            ("{runs}", "-m", "pass@1", "--difficulty", "mixture", "--pooling", "none"),
+            "difficulty must be left out except for right and wrong under pooling='partial'",
+        ),
         (("{runs}", "-m", "pass@1", "--ci-prob", "2"), "--ci-prob must lie"),
         (("{runs}", "-m", "pass@1", "--column", "question"), "--column must be NAME=VALUE"),
         (
@@ -432,3 +437,21 @@ def test_a_converted_log_reads_back_as_it_is(tmp_path) -> None:
 def test_the_version_is_printed() -> None:
     assert run("--version").output == f"bayesatk {bk.__version__}\n"
     assert run("evaluate", "", "-m", "pass@1").stderr.count("got an empty name") == 1
+
+
+def test_difficulty_chooses_the_families(runs, tmp_path) -> None:
+    """One or several for a result; with a pilot for its plan, without one its mean and icc."""
+    path = tmp_path / "fit.nc"
+    chosen = ["--difficulty", "beta", "--difficulty", "inflated"]
+    done = run("evaluate", runs, "-m", "pass@1", *chosen, "-o", path, "--seed", 1)
+    assert done.exit_code == 0, done.output
+    names = bk.load_result(path)["closed_form"]["family"].values.tolist()
+    assert names == ["beta", "inflated"]
+    for command in ("compare", "evaluate"):
+        done = run(command, runs, "-m", "pass@1", "--difficulty", "mixture", "--json", "--seed", 1)
+        assert json.loads(done.output)["provenance"]["prior"]["families"] == [["mixture", 1.0]]
+    goal = ["-m", "pass@2", "--width", 0.3, "--trials", "2"]
+    pilot = run("plan", runs, *goal, "--difficulty", "beta")
+    assert pilot.exit_code == 0, pilot.output
+    assert run("plan", *goal, "--difficulty", "beta").exit_code == 2
+    assert run("plan", runs, *goal, "--difficulty", "a=0.5,0.3").exit_code == 2

@@ -185,3 +185,49 @@ def test_equal_rates_have_a_kurtosis() -> None:
     fit = bk.evaluate([[1, 0], [1, 0], [0, 1]], "bayes", draws=50, rng=1)
     table = bk.criticise(fit, rng=1).set_index("check")
     assert table.loc["kurtosis of success rates", "observed"] == 3.0
+
+
+def test_families_are_compared_with_the_average_of_all() -> None:
+    """15% impossible: the Beta has no probability left, and pass@64 is what would change."""
+    p = _shapes("impossible")
+    metrics = ["pass@1,64", "pass^2"]
+    fit = _fit(p, metrics=metrics, difficulty="beta")
+    table = bk.criticise(fit, rng=1)
+    assert table["check"].tolist()[-1] == "difficulty families"
+    row, whole = table.iloc[-1], _fit(p, metrics=metrics, difficulty="averaged")
+    closed = whole["closed_form"].to_dataset().squeeze("system")
+    share = closed["family_probability"].sel(family="beta").item()
+    assert row["observed"] == pytest.approx(share, rel=1e-9)
+    assert row["expected"] == pytest.approx(1 / 3)
+    assert row["flagged"]
+    best = closed["family_probability"].idxmax().item()
+    name = {"inflated": "inflated", "mixture": "mixture of two Betas"}[best]
+    assert row["sentence"].startswith(f"difficulty families: {name} ")
+    assert "where this fit has Beta alone" in row["sentence"]
+    rows = [bk.table(one).set_index(["metric", "target"]) for one in (fit, whole)]
+    moved = (rows[0]["mean"] - rows[1]["mean"]).abs() / rows[0]["sd"]
+    metric, target = moved.idxmax()
+    assert metric == "pass@64"
+    where = {"questions": "these questions", "population": "questions like these"}[target]
+    told = rows[1].loc[(metric, target)]
+    text = f"{metric} of {where} would be {told['mean']:.3f} [{told['ci_lower']:.3f}"
+    assert text in row["sentence"]
+
+
+def test_a_beta_that_holds_is_not_flagged_and_moves_nothing() -> None:
+    fit = _fit(np.random.default_rng(8).beta(2.0, 1.5, 200), metrics="pass@4", difficulty="beta")
+    row = bk.criticise(fit, rng=1).iloc[-1]
+    assert not row["flagged"]
+    assert row["sentence"].endswith("no answer asked for moves by more than its sd.")
+
+
+def test_the_average_of_all_families_has_nothing_to_be_compared_with() -> None:
+    row = bk.criticise(_fit(_shapes("impossible"), difficulty="averaged"), rng=1).iloc[-1]
+    assert row["observed"] == pytest.approx(1.0)
+    assert not row["flagged"]
+    assert row["sentence"].endswith("all are averaged.")
+
+
+def test_an_improper_prior_has_no_families_to_compare() -> None:
+    fit = _fit(_shapes("impossible"), prior=bk.HyperPrior.bda3())
+    assert "difficulty families" not in bk.criticise(fit, rng=1)["check"].tolist()

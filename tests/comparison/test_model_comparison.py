@@ -307,3 +307,67 @@ def test_prior_trials_are_in_the_likelihood_without_pooling() -> None:
     found = az.loo(fit, pointwise=True).elpd_i.values[0]
     expected = betabinom(3, [2.0, 1.5], [1.0, 1.5]).logpmf([2, 3])
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def _prior_draws(family, size):
+    """Beta shapes (draws, components), shares, and atoms, drawn straight from the prior."""
+    rng = np.random.default_rng(5)
+    mean, icc = np.sort(rng.random((size, 2)), axis=1), rng.random((size, 2))
+    total = (1 - icc) / icc
+    share, atoms = np.tile([1.0, 0.0], (size, 1)), np.zeros((size, 2))
+    if family == "inflated":
+        drawn = rng.dirichlet([1, 1, 8], size)
+        share, atoms = np.stack([drawn[:, 2], np.zeros(size)], axis=1), drawn[:, :2]
+    if family == "mixture":
+        u = rng.random(size)
+        share = np.stack([u, 1 - u], axis=1)
+    else:
+        mean = rng.random((size, 2))
+    return mean * total, (1 - mean) * total, share, atoms
+
+
+def _log_counts(family, c, n, size=80_000):
+    """Log probability of every question's count at draws from the prior; (questions, draws)."""
+    a, b, share, atoms = _prior_draws(family, size)
+    found = np.empty((len(c), size))
+    for i, (right, trials) in enumerate(zip(c, n, strict=True)):
+        p = (share * betabinom.pmf(right, trials, np.maximum(a, 1e-9), np.maximum(b, 1e-9))).sum(1)
+        found[i] = np.log(p + atoms[:, 0] * (right == 0) + atoms[:, 1] * (right == trials))
+    return found
+
+
+@pytest.mark.parametrize("difficulty", ["inflated", "mixture", "averaged"])
+def test_families_against_a_sum_over_draws_from_the_prior(difficulty) -> None:
+    """80,000 draws from each family's prior, weighted by the likelihood: errors below .02."""
+    c, n = np.array([0, 0, 0, 4, 3, 5, 1, 4]), np.array([4, 5, 4, 4, 5, 5, 4, 6])
+    names = ("beta", "inflated", "mixture") if difficulty == "averaged" else (difficulty,)
+    each = np.concatenate([_log_counts(name, c, n) for name in names], axis=1)
+    joint = each.sum(axis=0)
+    fit = _fit((c, n), difficulty=difficulty)
+    found = bk.exact_loo(fit)
+    left_out = [logsumexp(joint) - logsumexp(joint - own) for own in each]
+    np.testing.assert_allclose(found.elpd_i.values[0], left_out, atol=0.03)
+    fitted = [logsumexp(joint + own) - logsumexp(joint) for own in each]
+    assert found.p == pytest.approx(np.sum(fitted) - np.sum(left_out), abs=0.05)
+    evidence = logsumexp(joint) - np.log(joint.size) - _ways(c, n).sum()
+    assert float(bk.log_evidence(fit)[0]) == pytest.approx(evidence, abs=0.05)
+    assert bk.log_evidence(fit)[0] == fit["closed_form"]["log_evidence"][0]
+
+
+def test_a_question_unlike_all_others_is_predicted_by_a_posterior_of_its_own() -> None:
+    """Twelve sure questions and one never solved: the families are integrated again without it."""
+    c, n = np.array([64] * 12 + [0]), np.array([64] * 13)
+    for difficulty in ("inflated", "mixture", "averaged"):
+        found = bk.exact_loo(_fit((c, n), difficulty=difficulty)).elpd_i.values[0]
+        whole = bk.log_evidence(_fit((c, n), difficulty=difficulty))
+        rest = bk.log_evidence(_fit((c[:-1], n[:-1]), difficulty=difficulty))
+        assert found[-1] == pytest.approx(float(whole[0] - rest[0]), abs=0.15)
+
+
+def test_models_of_different_families_are_compared() -> None:
+    """A third of the questions impossible, the others even: the inflated family predicts best."""
+    counts = ([0] * 20 + [8] * 40, [16] * 60)
+    fits = {name: _fit(counts, difficulty=name) for name in ("beta", "inflated", "averaged")}
+    table = bk.compare_models(fits)
+    assert list(table.index)[-1] == "beta"
+    assert table.loc["inflated", "probability"] > 0.5 > 0.01 > table.loc["beta", "probability"]

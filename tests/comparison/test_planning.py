@@ -4,14 +4,16 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom
+from scipy.stats import beta as beta_distribution
+from scipy.stats import betabinom, binom
 from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
 from bayesatk.core import category_planning
 from bayesatk.core.category_planning import category_design
-from bayesatk.core.planning import design
+from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.planning import design, difficulty_design
 from bayesatk.core.states import States
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import pass_at, pass_hat
@@ -329,3 +331,75 @@ def test_the_command_plans_from_a_pilot_and_from_stated_difficulties(tmp_path) -
     assert min(row["prob_correct"] for row in rows) >= 0.9
     found = runner.invoke(app, ["plan", "-m", "pass@1", "--width", "0.1"])
     assert found.exit_code == 2
+
+
+def test_a_difficulty_of_one_beta_is_designed_for_as_a_beta() -> None:
+    one = Difficulty.of_beta([MEAN], [ICC])
+    for metric in parse("pass@4 pass^2 maj@3"):
+        first, second = (
+            design(metric.credit, MEAN, ICC, 6),
+            difficulty_design(metric.credit, one, 6),
+        )
+        for name in ("value", "trial", "prior", "information", "slopes"):
+            expected = getattr(first, name)
+            np.testing.assert_allclose(getattr(second, name), expected, rtol=1e-5, atol=1e-12)
+
+
+_ATOMS = ([0.8, 0.0], [0.4, 0.4], [0.2, 0.2], 0.15, 0.05)  # shares, means, iccs, never, always
+_CLUSTERS = ([0.3, 0.7], [0.2, 0.7], [0.1, 0.3], 0.0, 0.0)
+
+
+def _brute_force(shares, means, iccs, never, always, trials, k, nodes=4000):
+    """E g, and the mean over counts of Var(g | count), g = pass@k, by sums over a grid of p."""
+    p = (np.arange(nodes) + 0.5) / nodes
+    weight = 0.0
+    for share, m, r in zip(shares, means, iccs, strict=True):
+        total = (1 - r) / r
+        weight = weight + share * np.diff(
+            beta_distribution(m * total, (1 - m) * total).cdf(np.linspace(0, 1, nodes + 1))
+        )
+    p, weight = np.append(p, [0, 1]), np.append(weight, [never, always])
+    joint = weight * binom.pmf(np.arange(trials + 1)[:, None], trials, p)
+    g = 1 - (1 - p) ** k
+    pmf = joint.sum(axis=1)
+    mean, square = joint @ g / pmf, joint @ g**2 / pmf
+    return weight @ g, pmf @ (square - mean**2), pmf
+
+
+@pytest.mark.parametrize("shape", [_ATOMS, _CLUSTERS])
+def test_designs_of_other_families_against_sums_over_p(shape) -> None:
+    *betas, never, always = shape
+    known = Difficulty(*(np.array([one]) for one in (*betas, never, always)))
+    found = difficulty_design(pass_at(4), known, 5)
+    value, trial, _ = _brute_force(*shape, 5, 4)
+    assert found.value == pytest.approx(value, abs=1e-5)
+    assert found.trial == pytest.approx(trial, abs=1e-5)
+    assert (np.linalg.eigvalsh(found.prior) > 0).all()
+    assert (np.linalg.eigvalsh(found.information) > -1e-9).all()
+    h = 1e-3  # one mean moved: the score of its logit, and the slope of the value
+    ends = []
+    for move in (h, -h):
+        means = [
+            1 / (1 + np.exp(-(np.log(m / (1 - m)) + move * (i == 0))))
+            for i, m in enumerate(betas[1])
+        ]
+        ends.append(_brute_force(betas[0], means, betas[2], never, always, 5, 4))
+    score = (ends[0][2] - ends[1][2]) / (2 * h)
+    pmf = 0.5 * (ends[0][2] + ends[1][2])
+    assert found.information[0, 0] == pytest.approx((score**2 / pmf).sum(), rel=2e-3)
+    assert found.slopes[1, 0] == pytest.approx((ends[0][0] - ends[1][0]) / (2 * h), rel=2e-3)
+
+
+def test_a_pilot_of_all_families_knows_of_impossible_questions() -> None:
+    """A third impossible: pass@32 varies less between questions than under the Beta's shape."""
+    pilot = bk.tally(([0] * 30 + [8] * 30 + [12] * 30, [16] * 90))
+    plans = {
+        name: bk.plan(
+            bk.evaluate(pilot, "pass@32", difficulty=name, rng=1), "pass@32", width=0.1, trials=[8]
+        )
+        for name in ("beta", "averaged")
+    }
+    # Of 90 alike two thirds are solved: a proportion of 2/3 to a width of 0.1 takes 341.
+    needed = plans["averaged"]["questions"][0]
+    assert 300 < needed < 400
+    assert plans["beta"]["questions"][0] < 300

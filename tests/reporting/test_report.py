@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
+from bayesatk.reporting.claims import claims
+from bayesatk.results.result import Result
 
 SYSTEMS = ["alpha", "<script>alert('system')</script>", "$x_1^2$ & {b}"]
 QUESTIONS = [
@@ -253,3 +255,39 @@ def test_the_number_of_guessers_is_said_where_it_was_not_given(tmp_path) -> None
     given = CliRunner().invoke(app, [*told, "-t", "3"])
     assert "t = " not in given.stdout
     assert "best of 3" in (tmp_path / "r.html").read_text()
+
+
+def test_questions_that_are_never_solved_are_claimed() -> None:
+    """A third impossible: the claim gives the share, and how probable it is that there are any."""
+    solved = ([0] * 30 + [8] * 30 + [12] * 30, [16] * 90)
+    sentences = {}
+    for difficulty in ("beta", "inflated", ["beta", "inflated"], "averaged"):
+        fit = bk.evaluate(bk.tally(solved), "pass@4", difficulty=difficulty, rng=1)
+        found = [one for one in claims(Result.of(fit), None) if "never solved" in one]
+        sentences[str(difficulty)] = found
+    assert sentences["beta"] == []
+    (alone,), (two,) = sentences["inflated"], sentences["['beta', 'inflated']"]
+    assert alone == two
+    fit = bk.evaluate(bk.tally(solved), "pass@4", difficulty="inflated", rng=1)
+    never = fit["closed_form"]["never_solved"].squeeze()
+    mean, low, high = (
+        100 * float(never.sel(statistic=s)) for s in ("mean", "ci_lower", "ci_upper")
+    )
+    told = f"an estimated {mean:.0f}% [{low:.0f}%, {high:.0f}%] of questions like these"
+    assert alone == f"system: {told} are never solved."
+    (averaged,) = sentences["averaged"]
+    assert "some questions are impossible: an estimated" in averaged
+
+
+def test_probable_families_are_named_once() -> None:
+    """Where more than one has 5%; and that k beyond the trials rests on them."""
+    counts = ([0, 0, 1, 2, 3, 4, 4, 2, 1, 0] * 3, [4] * 30)
+    fit = bk.evaluate(bk.tally(counts), "pass@2,16", difficulty="averaged", rng=1)
+    probability = fit["closed_form"]["family_probability"].squeeze("system").to_series()
+    (note,) = [one for one in bk.notes(fit) if "difficulty:" in one]
+    named = probability[probability >= 0.05].sort_values(ascending=False)
+    words = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}
+    told = ", ".join(f"{words[name]} {100 * p:.0f}%" for name, p in named.items())
+    assert note.startswith(f"system: difficulty: {told}. pass@16 judges more trials")
+    alone = bk.evaluate(bk.tally(counts), "pass@2,16", difficulty="beta", rng=1)
+    assert not [one for one in bk.notes(alone) if "difficulty:" in one]

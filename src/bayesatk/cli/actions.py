@@ -83,9 +83,11 @@ def _number_of_questions(questions: int | None, p: float | dict[int, int]) -> in
 
 def check_plan(files: list[str] | None, difficulty: list[str] | None, **_: Any) -> None:
     """Refuse a plan from nothing, or from two things."""
-    if bool(files) == (difficulty is not None):
+    stated = any("=" in one for one in difficulty or [])
+    if stated == bool(files):
         raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
-    pairs(difficulty, "--difficulty")
+    if stated:
+        pairs(difficulty, "--difficulty")
 
 
 def check_report(files: list[str] | None, with_pymc: bool, **_: Any) -> None:
@@ -141,6 +143,7 @@ def hold_against_sampler(
     data: Any,
     metric: list[str],
     pooling: Pooling,
+    difficulty: str | list[str] | None,
     success: str | None,
     seed: int | None,
     as_json: bool,
@@ -153,14 +156,14 @@ def hold_against_sampler(
     from bayesatk.results.result import Result
 
     show = terminal()
-    fit = run(data, metric, pooling=pooling, success=success, rng=seed)
+    fit = run(data, metric, pooling=pooling, difficulty=difficulty, success=success, rng=seed)
     if not as_json:
         if not quiet:
             show.print(data.card(), highlight=False, markup=False)
         print_result(show, fit)
     if not as_json and not quiet:
         show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
-    found = sampled(data, metric, pooling, success, seed, quiet or as_json, fit, output)
+    found = sampled(data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, output)
     if as_json:
         both = tabulated(fit)
         checked = tabulated(found)
@@ -176,6 +179,7 @@ def sampled(
     data: Any,
     metric: Any,
     pooling: Pooling,
+    difficulty: str | list[str] | None,
     success: str | None,
     seed: int | None,
     quiet: bool,
@@ -186,7 +190,10 @@ def sampled(
     from bayesatk.models.sampling import sample
     from bayesatk.verification.verify import verify as hold
 
-    progress = not quiet and sys.stderr.isatty()
-    sampled = sample(data, metric, pooling=pooling, success=success, rng=seed, progressbar=progress)
+    shapes: dict[str, Any] = {} if difficulty is None else {"difficulty": difficulty}
+    sampled = sample(
+        data, metric, pooling=pooling, success=success, rng=seed,
+        progressbar=not quiet and sys.stderr.isatty(), **shapes,
+    )  # fmt: skip
     write(sampled, output)
     return hold(fit, sampled)

@@ -24,6 +24,7 @@ from bayesatk.cli.options import (
     AsJson,
     Configurations,
     ConfigurationsOfReport,
+    Difficulty,
     Kind,
     Metrics,
     Output,
@@ -34,6 +35,7 @@ from bayesatk.cli.options import (
     Seed,
     Success,
     check_file,
+    families,
     one_line_errors,
     pairs,
     reads_data,
@@ -80,6 +82,7 @@ def evaluate(
     data: Any,
     metric: Metrics,
     pooling: PoolingOption = "partial",
+    difficulty: Difficulty = None,
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
@@ -92,7 +95,8 @@ def evaluate(
     from bayesatk.posterior.evaluate import evaluate as run
 
     fit = run(
-        data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
+        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=False if quiet or as_json else None,
     )  # fmt: skip
     deliver(fit, output, as_json, print_result, None if quiet else data)
@@ -104,6 +108,7 @@ def verify(
     data: Any,
     metric: Metrics,
     pooling: PoolingOption = "partial",
+    difficulty: Difficulty = None,
     success: Success = None,
     seed: Seed = None,
     as_json: AsJson = False,
@@ -111,7 +116,8 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Hold the closed form against PyMC; exit code 1 if they disagree."""
-    hold_against_sampler(data, metric, pooling, success, seed, as_json, output, quiet)
+    shapes = families(difficulty)
+    hold_against_sampler(data, metric, pooling, shapes, success, seed, as_json, output, quiet)
 
 
 @app.command(epilog="Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
@@ -121,6 +127,7 @@ def compare(
     metric: Metrics,
     rope: Rope = 0.0,
     pooling: PoolingOption = "partial",
+    difficulty: Difficulty = None,
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
@@ -135,7 +142,8 @@ def compare(
 
     progress = False if quiet or as_json else None
     fit = run(
-        data, metric, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
+        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
     result = hold(fit, rope=rope, rng=seed, progress=progress)
@@ -152,7 +160,10 @@ def plan(
     metric: Annotated[str, typer.Option("--metric", "-m", help="One metric, such as 'pass@4'.")],
     difficulty: Annotated[
         list[str] | None,
-        typer.Option(help="In place of a pilot: --difficulty SYSTEM=MEAN,ICC, once or twice."),
+        typer.Option(
+            help="In place of a pilot: --difficulty SYSTEM=MEAN,ICC, once or twice. With a pilot: "
+            "averaged, beta, inflated or mixture, the shape of its difficulties."
+        ),
     ] = None,
     width: Annotated[float | None, typer.Option(help="Width of the interval to reach.")] = None,
     prob_correct: Annotated[
@@ -181,7 +192,10 @@ def plan(
         source = {name: [float(part) for part in text.split(",")] for name, text in stated.items()}
     else:
         voted = any(one.family.on_answers for one in parse(metric))
-        source = run(data, metric, pooling="none" if voted else "partial", success=success, rng=0)
+        source = run(
+            data, metric, pooling="none" if voted else "partial",
+            difficulty=families(difficulty), success=success, rng=0,
+        )  # fmt: skip
     with working("Planning ...", quiet or as_json):
         table = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,
@@ -212,6 +226,7 @@ def baseline(
     correlation: Annotated[float, typer.Option(help="Between configurations, 0 to 1.")] = 0.0,
     alpha: Annotated[float, typer.Option(help="Level of significance.")] = 0.05,
     pooling: PoolingOption = "partial",
+    difficulty: Difficulty = None,
     success: Success = None,
     seed: Seed = None,
     as_json: AsJson = False,
@@ -230,7 +245,7 @@ def baseline(
     with working("Comparing with random guessers ...", quiet or as_json):
         fit = run(
             data if success is None else data.with_success(success), "bayes", pooling=pooling,
-            rng=seed,
+            difficulty=families(difficulty), rng=seed,
         )  # fmt: skip
         result = random_baseline(
             fit, p, configurations, correlation=correlation, alpha=alpha, rng=seed
@@ -248,6 +263,7 @@ def report(
         typer.Option("--metric", "-m", help="Default: pass@k and pass^k, or the mean score."),
     ] = None,
     pooling: PoolingOption = "partial",
+    difficulty: Difficulty = None,
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
@@ -283,7 +299,8 @@ def report(
     chosen = metric or usual_metrics(data, success)
     progress = False if quiet else None
     fit = run(
-        data, chosen, pooling=pooling, success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        data, chosen, pooling=pooling, difficulty=families(difficulty), success=success,
+        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
     if len(data.systems) > 1:
@@ -291,7 +308,10 @@ def report(
     with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, configurations or DEFAULT_T, rng=seed)
-    found = sampled(data, chosen, pooling, success, seed, quiet, fit) if with_pymc else None
+    found = None
+    if with_pymc:
+        shapes = families(difficulty)
+        found = sampled(data, chosen, pooling, shapes, success, seed, quiet, fit)
     with working("Drawing ...", quiet):
         write_page(fit, output, data=data, verification=found, guess=guess, title=title)
     console.print(f"Saved {output}", highlight=False, markup=False)
@@ -347,5 +367,5 @@ def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -
             highlight=False,
         )
     hold_against_sampler(
-        tau_bench_airline(), _DEMO_METRICS, "partial", None, seed, as_json, None, quiet
+        tau_bench_airline(), _DEMO_METRICS, "partial", None, None, seed, as_json, None, quiet
     )

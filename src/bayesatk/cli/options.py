@@ -25,6 +25,13 @@ Metrics = Annotated[
     typer.Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4'."),
 ]
 PoolingOption = Annotated[Pooling, typer.Option(help="How questions share information.")]
+Difficulty = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Shape of the difficulties under partial pooling: averaged, beta, inflated (some "
+        "questions never or always solved), mixture (of two Betas); repeat it for several."
+    ),
+]
 Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
 Kind = Annotated[Literal["eti", "hdi"], typer.Option(help="Kind of interval.")]
 Success = Annotated[str | None, typer.Option(help="Scores that succeed: --success 'score >= 0.5'.")]
@@ -307,3 +314,14 @@ def working(what: str, quiet: bool) -> Any:
     if quiet or not sys.stderr.isatty():
         return nullcontext()
     return Console(stderr=True).status(what)
+
+
+def families(difficulty: list[str] | None) -> str | list[str] | None:
+    """Return the families that `bayesatk.evaluate` is asked for.
+
+    Examples
+    --------
+    >>> families(None), families(["averaged"]), families(["beta", "mixture"])
+    (None, 'averaged', ['beta', 'mixture'])
+    """
+    return difficulty[0] if difficulty and len(difficulty) == 1 else difficulty or None

@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.comparison.family_choice import family_row
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
@@ -97,7 +98,10 @@ def criticise(
     pandas.DataFrame
         One row per system and check: ``observed``, ``expected`` and ``sd`` of the replicates,
         two-sided ``p_value`` (posterior predictive, ties split; at least 1/2000), ``flagged``, and
-        a ``sentence``.
+        a ``sentence``. Under partial pooling with a proper prior a last row, ``difficulty
+        families``, compares with the fit that averages all families: ``observed`` is the posterior
+        probability of those of this fit among all, equally probable beforehand (``expected``), and
+        the sentence names what the data prefer, and the answer asked for that would change most.
 
     See Also
     --------
@@ -107,9 +111,10 @@ def criticise(
     Notes
     -----
     Posterior predictive p-values are conservative: the same data have chosen the hyperparameters.
-    What is flagged under ``difficulty="beta"`` deserves families with room for it:
-    ``difficulty="averaged"`` weighs the Beta against a share of questions that are impossible or
-    certain, and against two Betas.
+    Families are flagged below ``alpha / 4``: where one of them holds, the probability that it falls
+    that low is at most about ``alpha / 2``. What is flagged under ``difficulty="beta"`` deserves
+    families with room for it: ``difficulty="averaged"`` weighs the Beta against a share of
+    questions that are impossible or certain, and against two Betas.
 
     Examples
     --------
@@ -142,6 +147,9 @@ def criticise(
         for check, replicates in zip(_CHECKS, drawn, strict=True):
             row = _row(check, float(check.statistic(c[ran], n[ran])), replicates, alpha)
             rows.append({"system": posterior["system"].values[system], **row})
+        families = family_row(own, system, alpha / len(_CHECKS))
+        if families is not None:
+            rows.append({"system": posterior["system"].values[system], **families})
     return pd.DataFrame(rows)
 
 

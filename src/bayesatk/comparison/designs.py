@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.category_planning import category_design
-from bayesatk.core.planning import design
+from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.planning import design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import answer_moments, answer_posterior
 from bayesatk.priors import AnswerPrior
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
@@ -73,7 +75,10 @@ def designs_of(
     if isinstance(source, xr.DataTree | Result):
         if scores is not None:
             raise ValueError("scores must be left out for a pilot, which has them.")
-        means, iccs, scores = _of_pilot(Result.of(source))
+        pilot = Result.of(source)
+        if pilot.difficulty is not None:
+            return _of_families(pilot, metric)
+        means, iccs, scores = _of_pilot(pilot)
     else:
         means, iccs = _stated(source, scores)
     systems = iccs.shape[1]
@@ -135,6 +140,31 @@ def _of_pilot(source: Result) -> tuple[Array, Array, list[float] | None]:
     flat_icc = _flat(icc.transpose("chain", "draw", "system").values)
     chosen = np.linspace(0, len(flat_icc) - 1, min(_DRAWS, len(flat_icc))).astype(int)
     return _inside(flat_mean[chosen]), _inside(flat_icc[chosen]), scores
+
+
+def _of_families(pilot: Result, metric: Metric) -> tuple[Designs, int]:
+    """Designs at draws of a difficulty distribution that need not be a Beta."""
+    systems = len(pilot.systems)
+    _check_systems(systems)
+    found = [difficulty_draws(pilot.tree, system) for system in range(systems)]
+    known = [one for one in found if one is not None]
+    chosen = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
+
+    def by_draw(trials: int) -> list[list[Learning]]:
+        if trials == 1 and metric.k > 1:
+            return []
+        return [
+            [_at_draw(metric, one.among(slice(i, i + 1)), trials) for one in known]
+            for i in chosen.tolist()
+        ]
+
+    return by_draw, systems
+
+
+def _at_draw(metric: Metric, known: Difficulty, trials: int) -> Learning:
+    """Return what a question teaches at one draw, kept from the edges like stated ones."""
+    inside = replace(known, mean=_inside(known.mean), icc=_inside(known.icc))
+    return difficulty_design(metric.credit, inside, trials)
 
 
 def _flat(values: Array) -> Array:

@@ -119,11 +119,11 @@ def plan(
 
     Notes
     -----
-    Preposterior analysis in closed form: expected posterior variances over the Beta-binomial counts
-    to come, with the uncertainty of the difficulty distribution from its Fisher information and the
-    uniform prior; the posterior is taken to be normal. Counts of categories are drawn where there
-    are over 2000 of them, and votes are held on 200 simulated questions like the pilot's: a plan is
-    still a function of its arguments, good to a few per cent.
+    Preposterior analysis in closed form: expected posterior variances over the counts to come, with
+    the uncertainty of the difficulty distribution from its Fisher information and the prior; the
+    posterior is taken to be normal. A pilot's draws keep their difficulty families. Counts of
+    categories are drawn where there are over 2000 of them, and votes are held on 200 simulated
+    questions like the pilot's: a plan is still a function of its arguments, good to a few per cent.
 
     The information is that next to the stated difficulty. It is good to 10% for an icc between 0.05
     and 0.95, means that are not all but 0 or 1, and plans of 30 questions or more; nearer the edges

@@ -26,6 +26,7 @@ from bayesatk.priors import FAMILIES, HyperPrior
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _LEAST = 64  # nodes that stand for a family, however improbable
+_ROUGH = 0.05  # of the most probable family's probability, below which few points will do
 _FARTHEST = 600.0  # logits, within double precision
 
 
@@ -254,6 +255,17 @@ def _log_likelihood(shape: _Shape, states: States, theta: Array) -> Array:
         logs = shape.nodes(theta[part]).log_likelihood(states.successes, failures)
         found[part] = logs @ states.count
     return found
+
+
+def family_posteriors(states: States, prior: HyperPrior) -> list[FamilyPosterior]:
+    """Integrate the hyperparameters of every family, roughly of those that hardly count."""
+    every: list[FamilyPosterior] = []
+    best = -np.inf
+    for name, probability in prior.family_prior.items():
+        rough = best - np.log(probability) + np.log(_ROUGH)
+        every.append(family_posterior(name, states, prior, rough))
+        best = max(best, every[-1].log_evidence + np.log(probability))
+    return every
 
 
 def family_probabilities(

@@ -1,13 +1,21 @@
 """Exact leave-one-question-out predictive probabilities and log evidence of every pooling."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, logsumexp, xlog1py, xlogy
 
 from bayesatk.core.dirichlet_multinomial import log_counts
-from bayesatk.core.hierarchy import hyper_posterior
+from bayesatk.core.families import (
+    FamilyPosterior,
+    family_posterior,
+    family_posteriors,
+    family_probabilities,
+)
 from bayesatk.core.histograms import CountHistograms, log_likelihood
+from bayesatk.core.importance import pareto_shape
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import BetaPrior, HyperPrior
@@ -33,6 +41,9 @@ class Predictive(NamedTuple):
 
 _DEEP = 20.0  # log-density drop within which the full posterior's grid is surely fine enough
 _STRAY = 1e-9  # share of a left-out posterior that may lie beyond it
+_WORTH = 100.0  # independent points that weighted ones must be worth without a question
+_TRUSTED = 0.7  # largest Pareto k-hat of their weights
+_COUNTS = 1e-6  # probability of a family, without a question, from which it counts
 
 
 def log_binomial_coefficient(states: States) -> Array:
@@ -74,36 +85,90 @@ def complete(states: States, prior: BetaPrior) -> Predictive:
 
 
 def partial(states: States, prior: HyperPrior) -> Predictive:
-    """Predict under partial pooling.
+    """Predict under partial pooling, difficulty families averaged.
 
-    ``1 / p(c_a | the others)`` is the posterior mean of ``1 / p(c_a | m, r)``. Where leaving a
-    question out moves the posterior to where the full one has next to no probability, the
-    hyperparameters are integrated again without it.
+    ``1 / p(c_a | the others)`` is the posterior mean of ``1 / p(c_a | node)`` over the nodes of all
+    families, each family with its posterior probability. Where leaving a question out moves the
+    posterior of a family to where its nodes say next to nothing, that family is integrated again
+    without the question.
+
+    Examples
+    --------
+    >>> found = partial(States.of([1, 0, 2, 2], [2, 2, 2, 2]), HyperPrior(families="beta"))
+    >>> len(found.left_out), bool((found.left_out < found.fitted).all())
+    (3, True)
     """
-    data = CountHistograms.of(states.successes, states.trials, states.count)
-    hyper = hyper_posterior(data, prior)
-    x, y, weight = hyper.x.ravel(), hyper.y.ravel(), hyper.log_weight.ravel()
-    deep = weight < weight.max() - _DEEP
-    left_out, fitted = np.empty((2, len(states)))
-    for i, (c, n) in enumerate(zip(states.successes, states.trials, strict=True)):
-        own = log_likelihood(CountHistograms.of([c], [n], [1.0]), x, y)
-        fitted[i] = logsumexp(weight + own)
-        terms = weight - own
-        top = terms.max()
-        share = np.exp(terms - top)
-        left_out[i] = -(top + np.log(share.sum()))
-        if share[deep].sum() > _STRAY * share.sum() and states.questions > 1 and prior.proper:
-            left_out[i] = hyper.log_evidence - _evidence_without(states, i, prior)
+    every = family_posteriors(states, prior)
+    share, _, log_evidence = family_probabilities(every, prior)
+    inverse, fitted, unsure = (
+        np.stack(each)
+        for each in zip(*(_of_family(one, states) for one in every), strict=True)
+    )  # fmt: skip
+    with np.errstate(divide="ignore"):
+        own = np.log(share)[:, None]
+    if states.questions > 1 and prior.proper:
+        part = own + inverse
+        counts = part - logsumexp(part, axis=0) > np.log(_COUNTS)
+        for family, state in zip(*np.nonzero(unsure & counts), strict=True):
+            without = family_posterior(every[family].name, _without(states, state), prior)
+            inverse[family, state] = without.log_evidence - every[family].log_evidence
     ways = log_binomial_coefficient(states)
-    return Predictive(left_out + ways, fitted + ways, hyper.log_evidence)
+    left_out = -logsumexp(own + inverse, axis=0)
+    return Predictive(left_out + ways, logsumexp(own + fitted, axis=0) + ways, log_evidence)
 
 
-def _evidence_without(states: States, i: int, prior: HyperPrior) -> float:
+def partial_evidence(states: States, prior: HyperPrior) -> float:
+    """Log evidence under partial pooling, difficulty families averaged."""
+    every = family_posteriors(states, prior)
+    return family_probabilities(every, prior)[2]
+
+
+def _of_family(
+    family: FamilyPosterior, states: States
+) -> tuple[Array, Array, NDArray[np.bool_]]:  # fmt: skip
+    """Log of the posterior mean of 1 / p(c | node) and of p(c | node); which cannot be trusted."""
+    inverse, fitted = np.empty((2, len(states)))
+    unsure = np.zeros(len(states), bool)
+    log_weight, likelihood = _points(family)
+    for i, (c, n) in enumerate(zip(states.successes, states.trials, strict=True)):
+        own = likelihood(c, n)
+        fitted[i] = logsumexp(log_weight + own)
+        terms = log_weight - own
+        inverse[i] = logsumexp(terms)
+        unsure[i] = _unsure(family, log_weight, np.exp(terms - inverse[i]))
+    return inverse, fitted, unsure
+
+
+def _points(family: FamilyPosterior) -> tuple[Array, Callable[[int, int], Array]]:
+    """Log weights of all points of a family, and the log likelihood of a state's trials there."""
+    if family.grid is not None:
+        x, y = family.grid.x.ravel(), family.grid.y.ravel()
+        return family.grid.log_weight.ravel(), lambda c, n: log_likelihood(
+            CountHistograms.of([c], [n], [1.0]), x, y
+        )
+
+    def at_nodes(c: int, n: int) -> Array:
+        return family.nodes.log_likelihood(np.array([c]), np.array([n - c]))[:, 0]
+
+    with np.errstate(divide="ignore"):
+        return np.log(family.nodes.weight), at_nodes
+
+
+def _unsure(family: FamilyPosterior, log_weight: Array, share: Array) -> bool:
+    """Whether weights of a posterior without one question lie where the full one has no points."""
+    if family.grid is not None:
+        deep = log_weight < log_weight.max() - _DEEP
+        return bool(share[deep].sum() > _STRAY)
+    return 1.0 / float(share @ share) < _WORTH or pareto_shape(share) > _TRUSTED
+
+
+def _without(states: States, i: int) -> States:
+    """All questions but one of a state."""
     count = states.count.copy()
     count[i] -= 1.0
     keep = count > 0.0
-    data = CountHistograms.of(states.successes[keep], states.trials[keep], count[keep])
-    return hyper_posterior(data, prior).log_evidence
+    question = np.repeat(np.arange(keep.sum()), count[keep].astype(int))
+    return States(states.successes[keep], states.trials[keep], count[keep], question)
 
 
 def certain(successes: Array, failures: Array, p: Array) -> float:

@@ -23,6 +23,7 @@ from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.posteriors import system_posterior
 from bayesatk.posterior.prior_effect import (
     category_sensitivity,
+    family_note,
     outside_note,
     prior_sensitivity,
     proxy_note,
@@ -116,6 +117,8 @@ class Analysis:
         self._sensitive = partial(
             prior_sensitivity, request.pooling, states, self._metrics, prior, posterior
         )
+        asked = [one for one in request.requested if not one.family.on_answers]
+        self.remarks += family_note(self._name, posterior.families, asked, int(states.trials.min()))
         return request.judged, posterior
 
     def _on_categories(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:

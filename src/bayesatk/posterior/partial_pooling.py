@@ -13,7 +13,7 @@ from bayesatk.core.distribution import Empirical, Quantity
 from bayesatk.core.families import (
     FamilyPosterior,
     difficulty_of,
-    family_posterior,
+    family_posteriors,
     family_probabilities,
 )
 from bayesatk.core.hyper_functions import at_draws, draw_hyperparameters, question_variance
@@ -35,7 +35,6 @@ from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_tar
 from bayesatk.priors import FAMILIES, HyperPrior
 
 _NODES = 1000  # that weighted points of all families are worth in means over questions
-_ROUGH = 0.05  # of the most probable family's probability, below which few points will do
 _NEGLIGIBLE = 1e-4  # probability of a family from which it counts
 _FALLBACK = 8e5  # draws of p that intervals may take where no series settles
 _DRAWS = (500, 20_000)  # of a mean, at least and at most
@@ -92,12 +91,7 @@ class Pooled:
     @classmethod
     def of(cls, states: States, metrics: tuple[Metric, ...], prior: HyperPrior) -> "Pooled":
         """Integrate the hyperparameters of every family."""
-        every: list[FamilyPosterior] = []
-        best = -np.inf
-        for name, probability in prior.family_prior.items():
-            rough = best - np.log(probability) + np.log(_ROUGH)
-            every.append(family_posterior(name, states, prior, rough))
-            best = max(best, every[-1].log_evidence + np.log(probability))
+        every = family_posteriors(states, prior)
         share, error, evidence = family_probabilities(every, prior)
         return cls(states, metrics, every, share, error, evidence)
 

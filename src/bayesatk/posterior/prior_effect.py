@@ -91,7 +91,7 @@ _WHY = {
     "none": "an independent prior per question pulls every question the same way, so with few "
     "trials and many questions its bias outgrows the sd. Trust the estimate, or use partial "
     "pooling",
-    "partial": "their difficulties are not Beta-distributed; see bayesatk.criticise",
+    "partial": "their difficulties do not have the assumed form; see bayesatk.criticise",
     "complete": "one success probability for all questions does not fit them. Pool partially",
 }
 
@@ -126,3 +126,57 @@ def outside_note(
         f"outside its interval for these questions, {low[worst]:.3f} to {high[worst]:.3f}: "
         f"{_WHY[pooling]}."
     ]
+
+
+FAMILY_WORDS = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}
+_SHOWN = 0.05  # probability from which a difficulty family is named
+
+
+def family_shares(probability: Mapping[str, float], least: float = _SHOWN) -> str:
+    """Name difficulty families with their probabilities, the most probable first.
+
+    Examples
+    --------
+    >>> family_shares({"beta": 0.67, "inflated": 0.05, "mixture": 0.28})
+    'Beta 67%, mixture of two Betas 28%, inflated 5%'
+    """
+    order = sorted(probability, key=lambda name: -probability[name])
+    return ", ".join(
+        f"{FAMILY_WORDS[name]} {100 * probability[name]:.0f}%"
+        for name in order
+        if probability[name] >= least
+    )
+
+
+def family_note(
+    system: object,
+    families: Mapping[str, tuple[float, float, float]],
+    requested: Sequence[Metric],
+    fewest: int,
+) -> list[str]:
+    """Say which difficulty families an answer averages, where more than one is probable.
+
+    Parameters
+    ----------
+    system : label
+    families : mapping {family: (probability, its standard error, log evidence)}
+    requested : sequence of Metric
+    fewest : int
+        Trials of the question with the fewest.
+
+    Returns
+    -------
+    list of str
+        One sentence or two, or none.
+    """
+    probability = {name: one[0] for name, one in families.items()}
+    if sum(p >= _SHOWN for p in probability.values()) < 2:
+        return []
+    beyond = [one.label for one in requested if one.k > fewest]
+    text = f"{system}: difficulty: {family_shares(probability)}."
+    if beyond:
+        text += (
+            f" {beyond[-1]} judges more trials than were run of every question, and its interval "
+            "rests on these shapes."
+        )
+    return [text]

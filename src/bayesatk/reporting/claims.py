@@ -5,16 +5,19 @@ from typing import Any
 import pandas as pd
 
 from bayesatk.comparison.systems import comparison_table
+from bayesatk.posterior.tail import tail_exponent
 from bayesatk.results.result import Result
 from bayesatk.results.tables import table
 from bayesatk.verification.verify import Verification
 
+_LIKELY = 0.05  # probability of impossible questions from which they are named
+_SURE = 0.95  # and from which they are taken for granted
 _MOST = 12  # sentences about pairs of systems; the table has them all
 
 
 def claims(result: Result, verification: Verification | None) -> list[str]:
     """Return what can be claimed, sentence by sentence."""
-    found = _levels(result) + _beyond(result)
+    found = _levels(result) + _beyond(result) + _ceilings(result)
     if result.has("comparison"):
         found += _differences(result)
     if result.has("random_baseline"):
@@ -61,6 +64,26 @@ def _beyond(result: Result) -> list[str]:
             f"{row['range_lower']:.3f} to {row['range_upper']:.3f} on questions like these "
             f"({percent} confidence)."
         )
+    return found
+
+
+def _ceilings(result: Result) -> list[str]:
+    """Say which share of questions is never solved, where some may be."""
+    if "inflated" not in result.families:
+        return []
+    found = []
+    for row in tail_exponent(result).to_dict("records"):
+        chance = float(row["prob_ceiling"])
+        if chance < _LIKELY:
+            continue
+        share, most, least = (
+            f"{100 * (1 - row[name]):.0f}%"
+            for name in ("ceiling", "ceiling_lower", "ceiling_upper")
+        )
+        text = f"an estimated {share} [{least}, {most}] of questions like these are never solved"
+        if chance < _SURE:
+            text = f"with probability {100 * chance:.0f}% some questions are impossible: {text}"
+        found.append(f"{_name(row['system'])}: {text}.")
     return found
 
 

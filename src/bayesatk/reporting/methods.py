@@ -43,9 +43,11 @@ METRICS = {
 
 POOLINGS = {
     "partial": (
-        "Partial pooling: the success probabilities p of the questions come from a Beta "
-        "distribution (scored categories: Dirichlet) whose mean and spread are inferred with them, "
-        "so that questions with few trials borrow from the others."
+        "Partial pooling: the success probabilities p of the questions come from one distribution, "
+        "of a family that the prior below names (beta; inflated, with questions never or always "
+        "solved; mixture, of two Betas; scored categories: Dirichlet). It is inferred with them, "
+        "so that questions with few trials borrow from the others. Several families are weighed "
+        "by their evidence."
     ),
     "none": (
         "No pooling: every question's p has its own prior, and nothing is learnt about it from "

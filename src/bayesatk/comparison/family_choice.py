@@ -1,0 +1,76 @@
+"""Which difficulty families the data prefer, and which answers of a result would change."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bayesatk.core.intervals import measured_interval
+from bayesatk.core.states import States
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.posterior.prior_effect import FAMILY_WORDS, family_shares
+from bayesatk.priors import FAMILIES, HyperPrior
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
+
+CHECK = "difficulty families"
+_MOVED = 1.0  # sds from which an answer changes
+_WHERE = {"questions": "these questions", "population": "questions like these"}
+
+
+def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
+    """Return how probable the families of a fit are among all, as a row of `criticise`.
+
+    They are flagged below `alpha`.
+
+    None where families have no evidence: under complete pooling and improper priors.
+    """
+    prior = fit.prior
+    if not isinstance(prior, HyperPrior) or not prior.proper:
+        return None
+    states = States.of(*(counts[system] for counts in fit.right_of_all()))
+    asked = [one for one in fit.metrics if not one.family.on_answers]
+    whole = replace(prior, families=FAMILIES)
+    found = system_posterior("partial", states, asked, whole)
+    shares = {name: share for name, (share, _, _) in found.families.items()}
+    own = float(sum(shares[name] for name in prior.family_prior))
+    text = f"{CHECK}: {family_shares(shares, least=0.0)}"
+    if set(prior.family_prior) == set(FAMILIES):
+        sentence = f"{text}; all are averaged."
+    else:
+        change = _change(fit, system, asked, found)
+        given = " and ".join(FAMILY_WORDS[name] for name in prior.family_prior)
+        sentence = f"{text}, where this fit has {given} alone. {change}"
+    return {
+        "check": CHECK, "observed": own, "expected": len(prior.family_prior) / len(FAMILIES),
+        "sd": np.nan, "p_value": np.nan, "flagged": own < alpha, "sentence": sentence,
+    }  # fmt: skip
+
+
+def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterior) -> str:
+    """Say which answer of a fit is furthest from that of all families averaged."""
+    if not asked:
+        return ""
+    statistics = fit.statistics.isel(system=system)
+    own = np.array(
+        [
+            [[float(metric_values(statistics, one).sel(target=target, statistic=name))
+              for name in ("mean", "sd", "ci_lower", "ci_upper")] for target in TARGETS]
+            for one in asked
+        ]
+    )  # fmt: skip
+    moved = np.abs(found.mean - own[..., 0]) / np.maximum(own[..., 1], 1e-300)
+    metric, target = (int(i) for i in np.unravel_index(np.argmax(moved), moved.shape))
+    if moved[metric, target] <= _MOVED:
+        return "Averaged over all, no answer asked for moves by more than its sd."
+    known = found.distributions()[target][metric]
+    if known is None:
+        raise AssertionError("partial pooling of right and wrong has every distribution")
+    (low, high), _ = measured_interval(known, fit.ci_prob, "eti")
+    mean, _, before, after = own[metric, target]
+    return (
+        f"Averaged over all, {asked[metric].label} of {_WHERE[TARGETS[target]]} would be "
+        f"{found.mean[metric, target]:.3f} [{low:.3f}, {high:.3f}] where this fit says {mean:.3f} "
+        f"[{before:.3f}, {after:.3f}]."
+    )

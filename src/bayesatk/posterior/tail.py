@@ -1,0 +1,150 @@
+"""How pass@k ends for large k: a power law, or a ceiling of questions that are never solved."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.population import distributions_of
+from bayesatk.core.states import States
+from bayesatk.metrics.credit import Array
+from bayesatk.posterior.partial_pooling import Pooled
+from bayesatk.priors import HyperPrior
+from bayesatk.results.result import Result
+
+_CEILING = "inflated"  # the family with an atom at 0
+_COLUMNS = (
+    "prob_ceiling", "ceiling", "ceiling_lower", "ceiling_upper",
+    "exponent", "exponent_lower", "exponent_upper",
+)  # fmt: skip
+_CERTAIN = 0.0005  # probabilities that are 0 in a sentence
+
+
+def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) -> pd.DataFrame:
+    """Power law of ``1 - pass@k`` for large k, on questions like these, or its ceiling.
+
+    Where the density of success probabilities near 0 is like ``p^(a - 1)``, the failures left after
+    k trials fall like ``k^-a`` [1]_. Under a Beta the exponent a is its alpha; under a mixture of
+    Betas the smaller alpha. A share of questions that are never solved leaves no law but a ceiling:
+    pass@k stays below one minus that share.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        Of right and wrong with partial pooling, from `bayesatk.evaluate` or `bayesatk.sample`; only
+        its data and prior are used.
+    ci_prob : float, optional
+        Probability of the equal-tailed intervals; default: that of the result.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per system: ``prob_ceiling``, the posterior probability of the inflated family,
+        in which some questions are never solved; if so, where the ``ceiling`` is (posterior mean
+        and interval); if not, the ``exponent`` (posterior median and interval). NaN for what no
+        family of the prior has. ``sentence`` says it all.
+
+    Raises
+    ------
+    ValueError
+        If the result has no difficulty distribution of these families, or `ci_prob` is not a
+        probability.
+
+    Notes
+    -----
+    The exponent has a median and no mean: a priori an icc near 0 is possible, and there the alpha
+    of a Beta grows without bound. Whether there is a ceiling at all is decided among the families
+    of the prior: under ``difficulty="beta"`` its probability is 0 whatever the data. n trials of a
+    question hardly tell a p of 0 from one far below 1/n, so `ceiling` and `exponent` are two
+    readings of the same counts; `bayesatk.extrapolation_range` needs neither.
+
+    References
+    ----------
+    .. [1] Schaeffer et al. 2025, How do large language monkeys get their power (laws)?,
+       arXiv:2502.17578.
+
+    Examples
+    --------
+    Three in four trials of every question fail, much alike; no question is hopeless.
+
+    >>> import bayesatk
+    >>> solved = [[0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]] * 10
+    >>> fit = bayesatk.evaluate(solved, "pass@4", difficulty="beta", rng=1)
+    >>> row = tail_exponent(fit).iloc[0]
+    >>> float(row["prob_ceiling"]), bool(row["exponent_lower"] > 2)
+    (0.0, True)
+    """
+    own = Result.of(fit)
+    prior = own.prior
+    if not isinstance(prior, HyperPrior):
+        raise ValueError(
+            "fit must be of right and wrong with pooling='partial', which alone has a difficulty "
+            f"distribution of a known family; got pooling={own.pooling!r} with a "
+            f"{type(prior).__name__}. Evaluate with pooling='partial'."
+        )
+    level = own.ci_prob if ci_prob is None else ci_prob
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
+    rows = []
+    for system, c, n in zip(own.systems, *own.right_of_all(), strict=True):
+        found = _tail(Pooled.of(States.of(c, n), (), prior), level)
+        numbers = dict(zip(_COLUMNS, found.tolist(), strict=True))
+        rows.append({"system": system, **numbers, "sentence": _sentence(system, numbers, level)})
+    return pd.DataFrame(rows)
+
+
+def _tail(pooled: Pooled, level: float) -> Array:
+    """Numbers of the columns above."""
+    found = np.full(len(_COLUMNS), np.nan)
+    ends = np.array([0.5, 0.5 * (1.0 - level), 0.5 * (1.0 + level)])
+    of_atom = np.array([one.name == _CEILING for one in pooled.every])
+    found[0] = pooled.share[of_atom].sum()
+    if of_atom.any():
+        (family,) = (one for one in pooled.every if one.name == _CEILING)
+        (ceiling,) = distributions_of([family], np.ones(1), np.zeros(1), _ceiling)
+        found[1] = family.nodes.weight @ _ceiling(family.nodes)[0][:, 0]
+        found[2:4] = ceiling.quantile(ends[1:])
+    if not of_atom.all():
+        others = [one for one in pooled.every if one.name != _CEILING]
+        share = pooled.share[~of_atom]
+        if share.sum() > 0.0:
+            error = pooled.share_error[~of_atom] / share.sum()
+            (law,) = distributions_of(others, share / share.sum(), error, _exponent)
+            ratio = law.quantile(ends)
+            found[4:] = ratio / (1.0 - ratio)
+    return found
+
+
+def _ceiling(nodes: Nodes) -> tuple[Array, Array]:
+    """Share of questions that are ever solved, and its complement; columns."""
+    never = nodes.atoms[:, :1]
+    return 1.0 - never, never
+
+
+def _exponent(nodes: Nodes) -> tuple[Array, Array]:
+    """Smallest alpha that has a share, as a / (1 + a), and the complement; columns."""
+    smallest = np.where(nodes.share > 0.0, nodes.alpha, np.inf).min(axis=1)[:, None]
+    return smallest / (1.0 + smallest), 1.0 / (1.0 + smallest)
+
+
+def _sentence(system: object, row: dict[str, float], level: float) -> str:
+    """Say how pass@k ends."""
+    percent = f"{100 * level:g}%"
+    law = (
+        f"1 - pass@k falls like k^-{row['exponent']:.3g} for large k ({percent} interval of the "
+        f"exponent {row['exponent_lower']:.3g} to {row['exponent_upper']:.3g})"
+    )
+    ceiling = (
+        f"pass@k stays below {row['ceiling']:.3f} ({percent} interval {row['ceiling_lower']:.3f} "
+        f"to {row['ceiling_upper']:.3f})"
+    )
+    chance = row["prob_ceiling"]
+    if not chance > _CERTAIN:
+        return f"{system}: {law}."
+    share = f"{100 * chance:.0f}%" if chance < 0.995 else "over 99%"
+    if np.isnan(row["exponent"]):
+        return f"{system}: {ceiling}, for some questions are never solved."
+    return (
+        f"{system}: with probability {share} some questions are never solved, and {ceiling}; "
+        f"otherwise {law}."
+    )
