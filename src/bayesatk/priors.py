@@ -95,7 +95,7 @@ class HyperPrior:
                     f"prior: {name} must be {size} parameters > 0; got {getattr(self, name)!r:.80}."
                 )
             object.__setattr__(self, name, found)
-        default = FAMILIES[:1]
+        default = FAMILIES if self.proper else FAMILIES[:1]
         families = family_probabilities(default if self.families is None else self.families)
         if not self.proper and families != (("beta", 1.0),):
             raise ValueError(
