@@ -1,6 +1,7 @@
 """`evaluate`: schema, laws between quantities, draws against exact statistics, ArviZ, files."""
 
 import json
+from dataclasses import replace
 
 import arviz as az
 import numpy as np
@@ -20,8 +21,9 @@ def test_schema(fit) -> None:
     assert posterior.sizes["chain"] == 4
     assert posterior.sizes["draw"] == 1000
     assert posterior["k"].values.tolist() == [1, 3, 4]
-    checks = {"log_prior", "prior", "posterior_predictive", "prior_predictive"}
-    assert set(fit.children) == (checks if fit.attrs["pooling"] != "none" else set()) | {
+    checks = {"prior", "posterior_predictive", "prior_predictive"}
+    more = {"partial": checks | {"difficulty"}, "complete": checks | {"log_prior"}, "none": set()}
+    assert set(fit.children) == more[fit.attrs["pooling"]] | {
         "posterior", "closed_form", "closed_form_quantiles", "observed_data", "constant_data",
         "log_likelihood",
     }  # fmt: skip
@@ -38,14 +40,18 @@ def test_draws_agree_with_exact_statistics(fit) -> None:
             continue
         mean, sd = (closed[name].sel(statistic=word) for word in ("mean", "sd"))
         drawn = posterior[name]
-        z = (drawn.mean(("chain", "draw")) - mean) / (sd / np.sqrt(size)).where(sd > 0, 1.0)
+        worth = 1.0 / (1.0 / size + 1.0 / closed[name].attrs.get("mean_draws", np.inf))
+        z = (drawn.mean(("chain", "draw")) - mean) / (sd / np.sqrt(worth)).where(sd > 0, 1.0)
         assert float(np.abs(z).max()) < 4.5, name
         ratio = (drawn.std(("chain", "draw")) / sd.where(sd > 0)).fillna(1.0)
+        if name in ("never_solved", "always_solved"):  # zero in most draws
+            assert float(np.abs(ratio - 1).max()) < 0.25, name
+            continue
         assert float(np.abs(ratio - 1).max()) < 0.08, name
         low, high = (closed[name].sel(statistic=f"ci_{end}") for end in ("lower", "upper"))
         inside = ((drawn >= low) & (drawn <= high)).mean(("chain", "draw"))
         inside = inside.where((sd > 0) & low.notnull(), 0.95)
-        assert float(np.abs(inside - 0.95).max()) < 4.5 * np.sqrt(0.95 * 0.05 / size), name
+        assert float(np.abs(inside - 0.95).max()) < 4.5 * np.sqrt(0.95 * 0.05 / worth), name
 
 
 def test_closed_form_does_not_depend_on_the_seed(ragged) -> None:
@@ -141,18 +147,25 @@ def test_estimate_is_nan_beyond_the_trials_and_the_posterior_is_not() -> None:
 
 @pytest.mark.parametrize(
     ("pooling", "weaker"),
-    [("partial", bk.HyperPrior((0.5, 0.5), (0.5, 0.5))), ("none", bk.BetaPrior(0.5, 0.5))],
+    [
+        ("partial", bk.HyperPrior((0.5, 0.5), (0.5, 0.5), families="beta")),
+        ("partial", bk.HyperPrior((0.5, 0.5), (0.5, 0.5))),
+        ("none", bk.BetaPrior(0.5, 0.5)),
+    ],
 )
 def test_prior_sensitivity_is_a_ratio_of_sds(ragged, pooling, weaker) -> None:
+    strong = replace(weaker, mean=(1.0, 1.0), icc=(1.0, 1.0)) if pooling == "partial" else None
+    several = pooling == "partial" and len(weaker.families) > 1
     one, other = (
         bk.evaluate(ragged, "pass@12", pooling=pooling, prior=prior, rng=1)["closed_form"][
             "pass_at_k"
         ].squeeze("k")
-        for prior in (None, weaker)
+        for prior in (strong, weaker)
     )
     given = one.sel(statistic="prior_sensitivity")
     expected = other.sel(statistic="sd") / one.sel(statistic="sd")
-    np.testing.assert_allclose(given, expected, rtol=1e-6)
+    # Of several families both are ratios of sds of weighted points.
+    np.testing.assert_allclose(given, expected, rtol=0.03 if several else 1e-6)
 
 
 def test_flat_prior_of_the_parity_functions_is_pooling_none() -> None:
@@ -206,7 +219,7 @@ def test_many_questions_are_drawn_as_sums() -> None:
 def test_the_flat_prior_is_spoken_of_where_it_was_asked_for() -> None:
     rng = np.random.default_rng(0)
     data = bk.tally(rng.binomial(1, 0.904, 1000), trials=1)
-    assert bk.notes(bk.evaluate(data, "pass@1", draws=10, rng=1)) == []
+    assert bk.notes(bk.evaluate(data, "pass@1", difficulty="beta", draws=10, rng=1)) == []
     (note,) = bk.notes(bk.evaluate(data, "pass@1", pooling="none", draws=10, rng=1))
     assert "independent prior per question" in note
     assert "lies outside its interval" in note
@@ -301,7 +314,8 @@ def test_questions_own_posteriors(ragged, pooling) -> None:
     fit = bk.evaluate(ragged, "bayes", pooling=pooling, keep=["p"], rng=1)
     draws, exact = fit["posterior"]["p"], fit["closed_form"]["p"]
     mean, sd = exact.sel(statistic="mean"), exact.sel(statistic="sd")
-    z = (draws.mean(("chain", "draw")) - mean) / (sd / np.sqrt(4000))
+    worth = 1.0 / (1.0 / 4000 + 1.0 / fit["closed_form"]["bayes"].attrs.get("mean_draws", np.inf))
+    z = (draws.mean(("chain", "draw")) - mean) / (sd / np.sqrt(worth))
     assert float(np.abs(z).max()) < 4.5
     assert float(np.abs(draws.std(("chain", "draw")) / sd - 1).max()) < 0.1
     # The metric draws are functions of the very same p.
@@ -341,4 +355,5 @@ def test_an_estimate_outside_its_interval_is_told() -> None:
     assert any("pass^4, 0.200, lies outside its interval" in one for one in said)
     assert any("Pool partially" in one for one in said)
     for pooling in ("none", "partial"):
-        assert not bk.notes(bk.evaluate(runs, "pass@1 pass^4", pooling=pooling, rng=1))
+        said = bk.notes(bk.evaluate(runs, "pass@1 pass^4", pooling=pooling, rng=1))
+        assert not any("outside" in one for one in said)

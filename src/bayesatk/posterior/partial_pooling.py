@@ -18,7 +18,7 @@ from bayesatk.core.families import (
 )
 from bayesatk.core.hyper_functions import at_draws, draw_hyperparameters, question_variance
 from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import StateMixture, expected_credits, spread_of
+from bayesatk.core.mixture import Given, StateMixture, expected_credits, spread_of
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import distributions_of
 from bayesatk.core.states import States
@@ -46,7 +46,7 @@ def partial_pooling(
 ) -> SystemPosterior:
     """Hyperparameters integrated, families averaged; questions independent given them."""
     pooled = Pooled.of(states, tuple(metrics), prior)
-    questions, population = pooled.mixture.moments, pooled.mixture.population
+    questions, population = pooled.mixture.moments, pooled.population
     question = np.minimum(pooled.question_variance, population.total_variance)
     return SystemPosterior(
         by_target(questions.overall[0], population.overall[0]),
@@ -127,6 +127,16 @@ class Pooled:
         """Questions on the nodes of all families."""
         return self._on(self.parts)
 
+    @cached_property
+    def every_node(self) -> Nodes:
+        """All nodes, for what does not depend on the questions: the difficulty distribution."""
+        return Nodes.joined([one.nodes for one in self.families], self.probability.tolist())
+
+    @cached_property
+    def population(self) -> Given:
+        """Expected credits of a new question."""
+        return replace(self.mixture, nodes=self.every_node, known=None).population
+
     def _on(self, nodes: list[Nodes]) -> StateMixture:
         credits = tuple(metric.credit for metric in self.metrics)
         joined = Nodes.joined(nodes, self.probability.tolist())
@@ -167,7 +177,7 @@ class Pooled:
     @cached_property
     def summaries(self) -> dict[str, Summary | list[Summary]]:
         """Of the difficulty distribution as a whole, whatever its family."""
-        nodes = self.mixture.nodes
+        nodes = self.every_node
         found: dict[str, Summary | list[Summary]] = {}
         for first, name in ((0, "mean_p"), (2, "icc")):
             work_out = partial(self._distribution, partial(_overall, first=first))
