@@ -38,7 +38,7 @@ def _shapes(name: str, questions: int = 300):
     ],
 )
 def test_what_a_beta_cannot_make_is_flagged_in_words(shape, check, words) -> None:
-    row = bk.criticise(_fit(_shapes(shape)), rng=1).set_index("check").loc[check]
+    row = bk.criticise(_fit(_shapes(shape), difficulty="beta"), rng=1).set_index("check").loc[check]
     assert row["flagged"]
     assert words in row["sentence"]
 
@@ -48,7 +48,8 @@ def test_beta_difficulties_are_rarely_flagged(pair) -> None:
     """At most the stated 0.05 of the systems; five of 20 would have probability .003."""
     rng = np.random.default_rng(1)
     counts = rng.binomial(TRIALS, rng.beta(*pair, (20, 100)))
-    fit = bk.evaluate((counts, np.full(counts.shape, TRIALS)), "bayes", draws=250, rng=1)
+    options = {"difficulty": "beta", "draws": 250, "rng": 1}
+    fit = bk.evaluate((counts, np.full(counts.shape, TRIALS)), "bayes", **options)
     flagged = bk.criticise(fit, rng=1).groupby("system")["flagged"].any()
     assert flagged.sum() <= 4
 
@@ -112,7 +113,9 @@ def test_large_predictive_groups_are_there_when_asked_for() -> None:
 
 
 def test_arviz_checks_work_on_our_trees() -> None:
-    fit = bk.evaluate(bk.datasets.rat_tumors(), "bayes", rng=1, keep=["predictive"])
+    fit = bk.evaluate(
+        bk.datasets.rat_tumors(), "bayes", difficulty="beta", rng=1, keep=["predictive"]
+    )
     sensitivity = az.psense(fit, var_names=["icc", "bayes"])
     assert 0.0 < float(sensitivity["icc"].squeeze()) < 0.5
     pit = az.loo_pit(fit)["successes"]
@@ -173,7 +176,7 @@ def test_scored_categories_have_predictive_groups(pooling) -> None:
 
 
 def test_log_prior_is_the_density_of_logits() -> None:
-    prior = bk.HyperPrior(mean=(2.0, 3.0), icc=(1.0, 4.0))
+    prior = bk.HyperPrior(mean=(2.0, 3.0), icc=(1.0, 4.0), families="beta")
     fit = bk.evaluate([[1, 0], [1, 1]], "bayes", prior=prior, rng=1)
     p = fit["posterior"]["mean_p"].values
     expected = np.log(12.0 * p * (1 - p) ** 2) + np.log(p * (1 - p))  # Beta(2, 3), Jacobian
@@ -194,7 +197,7 @@ def test_families_are_compared_with_the_average_of_all() -> None:
     fit = _fit(p, metrics=metrics, difficulty="beta")
     table = bk.criticise(fit, rng=1)
     assert table["check"].tolist()[-1] == "difficulty families"
-    row, whole = table.iloc[-1], _fit(p, metrics=metrics, difficulty="averaged")
+    row, whole = table.iloc[-1], _fit(p, metrics=metrics)
     closed = whole["closed_form"].to_dataset().squeeze("system")
     share = closed["family_probability"].sel(family="beta").item()
     assert row["observed"] == pytest.approx(share, rel=1e-9)
@@ -221,10 +224,13 @@ def test_a_beta_that_holds_is_not_flagged_and_moves_nothing() -> None:
     assert row["sentence"].endswith("no answer asked for moves by more than its sd.")
 
 
-def test_the_average_of_all_families_has_nothing_to_be_compared_with() -> None:
-    row = bk.criticise(_fit(_shapes("impossible"), difficulty="averaged"), rng=1).iloc[-1]
+@pytest.mark.parametrize("shape", ["impossible", "certain", "two clusters"])
+def test_the_average_of_all_families_has_room_for_each_shape(shape) -> None:
+    """Nothing is flagged, and no other families are left to compare with."""
+    table = bk.criticise(_fit(_shapes(shape)), rng=1)
+    assert not table["flagged"].any()
+    row = table.iloc[-1]
     assert row["observed"] == pytest.approx(1.0)
-    assert not row["flagged"]
     assert row["sentence"].endswith("all are averaged.")
 
 

@@ -163,8 +163,9 @@ def test_intervals_and_probabilities_are_calibrated() -> None:
 @pytest.mark.slow
 def test_sampled_and_exact_comparisons_agree() -> None:
     data = _data(5, shifts=(0.0, 0.8))
-    fit = bk.evaluate(data, "pass@2", rng=1)
-    sampled = bk.sample(data, "pass@2", keep=["p"], rng=1, progressbar=False)
+    fit = bk.evaluate(data, "pass@2", difficulty="beta", rng=1)
+    options = {"difficulty": "beta", "progressbar": False}
+    sampled = bk.sample(data, "pass@2", keep=["p"], rng=1, **options)
     ours, theirs = (bk.compare(one, rng=1)["comparison"]["pass_at_k"] for one in (fit, sampled))
     pair = {"system": "b", "other": "a"}
     gap = np.abs(ours - theirs).sel(**pair)
@@ -172,7 +173,7 @@ def test_sampled_and_exact_comparisons_agree() -> None:
     for name in ("mean", "ci_lower", "ci_upper"):
         assert bool((gap.sel(contrast=name) < 0.3 * sd).all()), name
     assert bool((gap.sel(contrast="prob_greater") < 0.03).all())
-    lean = bk.sample(data, "pass@2", rng=2, progressbar=False)  # p drawn given hyperparameters
+    lean = bk.sample(data, "pass@2", rng=2, **options)  # p drawn given hyperparameters
     without = bk.compare(lean, rng=1)["comparison"]["pass_at_k"]
     gap = np.abs(without - theirs).sel(**pair, contrast=["mean", "ci_lower", "ci_upper"])
     assert bool((gap < 0.3 * sd).all())

@@ -13,7 +13,8 @@ from bayesatk.models.parts import success_p
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 
-SHORT = {"draws": 800, "tune": 800, "progressbar": False}
+BETA = {"difficulty": "beta", "rng": 1}
+SHORT = BETA | {"draws": 800, "tune": 800, "progressbar": False}
 
 
 def _data(rng: np.random.Generator) -> bk.Outcomes:
@@ -58,7 +59,7 @@ def test_against_simulated_guessers(pooling) -> None:
 @pytest.mark.slow
 def test_closed_form_and_sampled_results_agree() -> None:
     data = _data(np.random.default_rng(4))
-    fit, sampled = bk.evaluate(data, "bayes", rng=1), bk.sample(data, "bayes", rng=1, **SHORT)
+    fit, sampled = bk.evaluate(data, "bayes", **BETA), bk.sample(data, "bayes", **SHORT)
     ours, theirs = _group(fit, 0.25, 5), _group(sampled, 0.25, 5)
     assert set(ours) == set(theirs)
     xr.testing.assert_equal(ours["p_value"], theirs["p_value"])
@@ -66,7 +67,7 @@ def test_closed_form_and_sampled_results_agree() -> None:
     assert bool((np.abs(ours["prob_exceeds"] - theirs["prob_exceeds"]) < error).all())
     assert bool((np.abs(ours["prob_beats"] - theirs["prob_beats"]) < 0.03).all())
     with pytest.raises(ValueError, match="must hold the metric 'bayes'"):
-        _group(bk.sample(data, "pass^2", rng=1, **SHORT), 0.25)
+        _group(bk.sample(data, "pass^2", **SHORT), 0.25)
 
 
 def test_the_group_travels_with_its_result(tmp_path) -> None:

@@ -223,6 +223,11 @@ def test_draws_are_whole_difficulty_distributions(sampled, data, tmp_path) -> No
     assert float(never.sel(system="zeros").mean()) > 0.15
     again = bk.models.metrics_from_draws(sampled, "pass@1,16", rng=1)["posterior"]["pass_at_k"]
     np.testing.assert_allclose(again, posterior["pass_at_k"])
+    fit = bk.evaluate(data, "pass@1,16", keep=["p"], rng=1)
+    for name in ("posterior", "difficulty"):
+        ours, theirs = fit[name].to_dataset(), sampled[name].to_dataset()
+        assert set(ours.data_vars) == set(theirs.data_vars)
+        assert all(ours[one].dims == theirs[one].dims for one in ours.data_vars)
     loaded = bk.load_result(bk.save(sampled, tmp_path / "fit.nc"))
     xr.testing.assert_equal(loaded["difficulty"].to_dataset(), group)
 

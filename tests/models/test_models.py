@@ -10,7 +10,7 @@ from scipy.stats import betabinom
 import bayesatk as bk
 from tests.conftest import FALSE_ALARM, METRICS
 
-SHORT = {"draws": 500, "tune": 500, "progressbar": False}
+SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progressbar": False}
 
 
 @pytest.mark.slow
@@ -32,7 +32,7 @@ def test_sampling_agrees_with_the_closed_form(ragged, pooling, form) -> None:
 
 @pytest.mark.slow
 def test_sampled_and_exact_trees_have_the_same_schema(ragged, tmp_path) -> None:
-    fit = bk.evaluate(ragged, METRICS, rng=1, draws=500)
+    fit = bk.evaluate(ragged, METRICS, difficulty="beta", rng=1, draws=500)
     sampled = bk.sample(ragged, METRICS, rng=1, keep=["p"], **SHORT)
     ours, theirs = fit["posterior"].to_dataset(), sampled["posterior"].to_dataset()
     assert set(ours.data_vars) | {"p"} == set(theirs.data_vars)
@@ -62,7 +62,7 @@ def test_a_users_own_model_gives_metrics(ragged) -> None:
     )  # fmt: skip
     found = bk.models.metrics_from_draws(tree, "pass@1,4 bayes")["posterior"].to_dataset()
     assert found["pass_at_k"].dims == ("chain", "draw", "system", "k", "target")
-    beta = bk.evaluate(ragged, "pass@1,4 bayes", rng=1)["closed_form"]
+    beta = bk.evaluate(ragged, "pass@1,4 bayes", difficulty="beta", rng=1)["closed_form"]
     # Another shape of difficulty: close to the Beta's answer, within its own uncertainty.
     for target in ("questions", "population"):
         exact = beta["bayes"].sel(target=target)

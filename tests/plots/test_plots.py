@@ -16,6 +16,7 @@ from bayesatk.core.difficulty import Difficulty  # noqa: E402
 from bayesatk.plots.bands import cdf_band, simultaneous_band  # noqa: E402
 from bayesatk.plots.canvas import backend_name  # noqa: E402
 from bayesatk.plots.labels import markup, shortened  # noqa: E402
+from bayesatk.verification.verify import LEVELS  # noqa: E402
 
 HOSTILE = [
     "$x_1^",
@@ -396,11 +397,11 @@ def test_difficulty_draws_the_cdf_and_the_rates(data, fit):
     for x, y in zip(steps.get_xdata(), steps.get_ydata(), strict=True):
         assert y in (pytest.approx((rates <= x).mean()), 0.0)
     line = plot.get_viz("median")
-    draws = fit["posterior"].to_dataset().sel(system="b")
-    mean, icc = (draws[n].stack(s=("chain", "draw")).values[::4] for n in ("mean_p", "icc"))
-    np.testing.assert_array_equal(
-        line.get_ydata(), cdf_band(Difficulty.of_beta(mean, icc), line.get_xdata(), 0.95)[1]
-    )
+    every = fit["difficulty"].to_dataset().sel(system="b").stack(s=("chain", "draw"))
+    own = every.isel(s=slice(None, None, 4)).transpose("s", ...)
+    names = ("share", "mean", "icc", "never", "always")
+    drawn = Difficulty(*(own[name].values for name in names))
+    np.testing.assert_array_equal(line.get_ydata(), cdf_band(drawn, line.get_xdata(), 0.95)[1])
     assert plot.get_viz("figure").axes[0].get_ylabel() == "share of questions with p or less"
 
 
@@ -436,7 +437,11 @@ def test_verification_draws_scores_and_rings_disagreements(fit):
     rings = plot.viz["disagreement"]["value"]
     ringed = [q for q in rings["quantity"].values if rings.sel(quantity=q).item()]
     assert sorted(ringed) == found.table.index[found.table["verdict"] == "disagree"].tolist()
-    tests = len(found.table) * 2 + 7 * found.table["z_pit"].ne(0).sum()
+    # Shares of questions are 0 with a probability of their own: levels above it are tested.
+    shares = ["never_solved", "always_solved"]
+    levels = fit["closed_form_quantiles"].to_dataset()[shares].sel(quantile=list(LEVELS))
+    others = ~found.table["variable"].isin(shares)
+    tests = 2 * len(found.table) + 7 * others.sum() + int((levels.to_array() > 0.0).sum())
     from scipy.special import ndtri
 
     within = plot.get_viz("within")
@@ -444,6 +449,19 @@ def test_verification_draws_scores_and_rings_disagreements(fit):
     assert "1 disagree" in title(plot)
     curves = plots.plot_verification(found, fit, moved)
     assert len(curves.get_viz("figure").axes[0].get_lines()) == len(found.table)
+
+
+def test_verification_curves_of_agreeing_results_lie_within_the_band(fit):
+    """Where a share of questions is 0 with some probability, levels up to it are left out."""
+    found = bk.verify(fit, fit)
+    assert found.verdict == "agree"
+    plot = plots.plot_verification(found, fit, fit)
+    low, high = np.sort([plot.get_viz("within").get_xy()[1], -plot.get_viz("within").get_xy()[1]])
+    for quantity, row in found.table.iterrows():
+        y = plot.get_viz("line", quantity=quantity).get_ydata()
+        assert np.nanmin(y) > low
+        assert np.nanmax(y) < high
+        assert np.isnan(y).any() == row["variable"].endswith("_solved")
 
 
 def test_verification_shows_the_worst_of_many(fit):

@@ -50,6 +50,6 @@ def test_surgical_mortality_under_the_logit_normal() -> None:
     assert abs(p[0] - 0.053) < 0.002
     assert abs(p[7] - 0.123) < 0.002
     # The Beta family tells the same story of every hospital, within 0.6 of a posterior sd.
-    fit = bk.evaluate(bk.datasets.surgical(), "bayes", keep=["p"], rng=1)
+    fit = bk.evaluate(bk.datasets.surgical(), "bayes", difficulty="beta", keep=["p"], rng=1)
     beta = fit["posterior"]["p"].isel(system=0).mean(("chain", "draw")).values
     assert (np.abs(beta - p) < 0.6 * draws["p"].std("sample").values).all()

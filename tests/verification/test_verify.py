@@ -175,7 +175,7 @@ def test_false_alarms_stay_within_the_stated_rate(data, exact) -> None:
 
 
 def test_known_constants_must_match() -> None:
-    fit = bk.evaluate([[1, 0], [1, 1]], "mg-pass@1", rng=1)
+    fit = bk.evaluate([[1, 0], [1, 1]], "mg-pass@1", difficulty="beta", rng=1)
     assert bk.verify(fit, fit).table["verdict"].tolist() == ["agree"] * 4
     moved = fit.copy(deep=True)
     posterior = moved["posterior"].to_dataset()

@@ -120,7 +120,7 @@ def criticise(
     --------
     >>> import bayesatk
     >>> solved = [[0] * 16] * 20 + [[0, 1] * 8] * 40  # a third is impossible, the others even
-    >>> fit = bayesatk.evaluate(solved, "bayes", draws=250, rng=1)
+    >>> fit = bayesatk.evaluate(solved, "bayes", difficulty="beta", draws=250, rng=1)
     >>> table = criticise(fit, rng=1).set_index("check")
     >>> bool(table.loc["never less rarely solved", "flagged"])
     True

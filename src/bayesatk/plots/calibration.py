@@ -38,7 +38,8 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
     --------
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
-    >>> found = bayesatk.calibrate(3, 2, replications=60, seed=1, progressbar=False)
+    >>> options = {"difficulty": "beta", "replications": 60, "seed": 1}
+    >>> found = bayesatk.calibrate(3, 2, progressbar=False, **options)
     >>> sorted(plot_calibration(found).viz["plot"].data_vars)[:2]
     ['icc', 'mean_p']
     """

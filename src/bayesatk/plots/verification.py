@@ -26,7 +26,7 @@ from bayesatk.plots.canvas import (
     set_panels,
 )
 from bayesatk.plots.labels import shortened
-from bayesatk.verification.verify import Verification
+from bayesatk.verification.verify import Verification, continuous_at, reference_draws
 
 Array = NDArray[np.float64]
 _MOST_ROWS = 40
@@ -75,8 +75,9 @@ def plot_verification(
     disagreement below ``family_error``. Of more than 40 quantities those furthest off are shown.
 
     With both results, the lines are the share of draws below each exact quantile minus its level,
-    times the square root of the bulk effective sample size; the band is Kolmogorov's, for all
-    quantities at once.
+    times the square root of the bulk effective sample size (smaller where the exact quantiles are
+    of weighted points themselves); the band is Kolmogorov's, for all quantities at once. A line has
+    a gap at levels that share one quantile.
 
     Examples
     --------
@@ -249,7 +250,10 @@ def _pit_curves(table: pd.DataFrame, fit: xr.DataTree, sampled: xr.DataTree) -> 
         draws = np.sort(posterior[name].sel(where).values.ravel())
         below = np.searchsorted(draws, points.values, side="right") / len(draws)
         level = points["quantile"].values
-        scaled = (below - level) * np.sqrt(min(row["ess"], len(draws)))
+        reference = reference_draws(fit["closed_form"].to_dataset(), name, where)
+        size = 1.0 / (1.0 / min(row["ess"], len(draws)) + 1.0 / reference)
+        known = continuous_at(points.values, points.values)
+        scaled = np.where(known, (below - level) * np.sqrt(size), np.nan)
         found.append(np.stack([np.r_[0.0, level, 1.0], np.r_[0.0, scaled, 0.0]]))
         index.append(row_index)
         wrong.append(row["verdict"] == "disagree")

@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from bayesatk.results.result import Result
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
+Array = NDArray[np.float64]
 Verdict = Literal["agree", "disagree", "inconclusive"]
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -170,7 +171,6 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
 def _quantities(exact: Result, sampled: Result) -> Iterator[_Quantity]:
     """Yield every scalar quantity that both results hold."""
     closed, posterior = exact.group("closed_form"), _draws(sampled)
-    bootstrap = closed.attrs.get("bootstrap_draws", 0)
     for name, statistics in closed.data_vars.items():
         if name not in posterior or "statistic" not in statistics.dims:
             continue
@@ -180,21 +180,35 @@ def _quantities(exact: Result, sampled: Result) -> Iterator[_Quantity]:
             column = statistics.isel(dict(zip(dims, position, strict=True)))
             where = {dim: column[dim].item() for dim in dims}
             points, probabilities = _distribution(exact, str(name), where, draws.size)
-            drawn = statistics.attrs.get("interval_draws", 0)
-            if where.get("target") == "population":
-                drawn = max(drawn, bootstrap)
             yield _Quantity(
                 labels={"variable": str(name), **where},
                 mean=float(column.sel(statistic="mean")),
                 sd=float(column.sel(statistic="sd")),
                 points=points,
                 probabilities=probabilities,
-                reference_draws=float(drawn) if drawn else np.inf,
+                reference_draws=reference_draws(closed, str(name), where),
                 draws=draws.sel(where),
                 sd_draws=float(statistics.attrs.get("sd_draws", np.inf)),
                 mean_draws=float(statistics.attrs.get("mean_draws", np.inf)),
             )
     yield from _simulated_votes(closed, posterior)
+
+
+def reference_draws(closed: xr.Dataset, name: str, where: dict[str, Any]) -> float:
+    """How many draws the exact quantiles of a quantity are worth; infinite where integrated."""
+    drawn = closed[name].attrs.get("interval_draws", 0)
+    if where.get("target") == "population":
+        drawn = max(drawn, closed.attrs.get("bootstrap_draws", 0))
+    return float(drawn) if drawn else np.inf
+
+
+def continuous_at(quantiles: Array, values: Array) -> NDArray[np.bool_]:
+    """Which values have one level only among these quantiles.
+
+    A value that several levels share has a probability of its own, such as a share of questions
+    that is 0 under some families: how much lies at or below it is more than any of the levels.
+    """
+    return np.asarray((quantiles == values[:, None]).sum(axis=1) == 1)
 
 
 def _simulated_votes(closed: xr.Dataset, posterior: xr.Dataset) -> Iterator[_Quantity]:
@@ -238,9 +252,7 @@ def _distribution(
     values = every.sel(quantile=list(LEVELS)).values
     if not np.isfinite(values).all():
         return np.zeros(0), np.zeros(0)
-    # A value that several levels share has a probability of its own, such as a share of questions
-    # that is 0 under some families: how much lies at or below it is more than any of the levels.
-    alone = (every.values == values[:, None]).sum(axis=1) == 1
+    alone = continuous_at(every.values, values)
     return values[alone], np.array(LEVELS)[alone]
 
 
@@ -269,7 +281,8 @@ def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any
     error_sd = float(_scalar(az.mcse(draws, method="sd")))
     deviations = _pit_deviations(one, draws, ess)
     # Of several families the exact side too is a mean over weighted points.
-    z_mean = (mean - one.mean) / np.hypot(error, one.sd / np.sqrt(one.mean_draws))
+    error = float(np.hypot(error, one.sd / np.sqrt(one.mean_draws)))
+    z_mean = (mean - one.mean) / error
     # An sd that is itself estimated from so many draws has a relative variance of about 1/(2n).
     z_sd = (sd - one.sd) / np.hypot(error_sd, one.sd / np.sqrt(2.0 * one.sd_draws))
     z_sd = 0.0 if np.isnan(one.sd) else z_sd  # known only for its mean
