@@ -104,7 +104,8 @@ def test_bad_input_is_one_line_and_exit_code_two(runs, arguments, message) -> No
 @pytest.mark.slow
 def test_verify_and_its_exit_codes(runs, tmp_path, monkeypatch) -> None:
     path = tmp_path / "sampled.nc"
-    done = run("verify", runs, "-m", "pass@1,2", "--seed", 1, "-o", path)
+    asked = ("verify", runs, "-m", "pass@1,2", "--difficulty", "beta", "--seed", 1)
+    done = run(*asked, "-o", path)
     assert done.exit_code == 0, done.output
     assert "AGREE" in done.output
     assert bk.load_result(path).attrs["method"] == "nuts"
@@ -119,7 +120,7 @@ def test_verify_and_its_exit_codes(runs, tmp_path, monkeypatch) -> None:
         return tree
 
     monkeypatch.setattr(sampling, "sample", shifted)
-    done = run("verify", runs, "-m", "pass@1,2", "--seed", 1, "--json")
+    done = run(*asked, "--json")
     assert done.exit_code == 1
     assert json.loads(done.output)["verdict"] == "disagree"
 

@@ -83,7 +83,7 @@ def test_planned_widths_are_those_of_evaluations(metric, trials) -> None:
 
 @pytest.mark.slow
 def test_planned_decisions_are_right_as_often_as_planned() -> None:
-    pairs = {"a": (0.6, 0.3), "b": (0.67, 0.3)}
+    pairs, prior = {"a": (0.6, 0.3), "b": (0.67, 0.3)}, bk.HyperPrior(families="beta")
     row = bk.plan(pairs, "pass@1", prob_correct=0.85, trials=[4]).iloc[0]
     questions, rng = int(row["questions"]), np.random.default_rng(1)
     right = 0
@@ -93,7 +93,7 @@ def test_planned_decisions_are_right_as_often_as_planned() -> None:
             total = (1 - icc) / icc
             p = rng.beta(mean * total, (1 - mean) * total, questions)
             states = States.of(rng.binomial(4, p), np.full(questions, 4))
-            fitted = system_posterior("partial", states, parse("pass@1"), bk.HyperPrior())
+            fitted = system_posterior("partial", states, parse("pass@1"), prior)
             means.append(fitted.mean[0, 1])
         right += means[1] > means[0]
     assert 0.75 < right / 120 < 0.95  # .85 within three standard errors

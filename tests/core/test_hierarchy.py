@@ -209,7 +209,9 @@ def test_draws_of_the_hyperparameters_of_saturated_data() -> None:
 
 def test_an_icc_prior_near_zero_is_complete_pooling() -> None:
     data = bk.tally(([3, 2, 4, 1], 5))
-    tight = bk.evaluate(data, "pass@2", prior=bk.HyperPrior(icc=(1.0, 4000.0), families="beta"), rng=1)
+    tight = bk.evaluate(
+        data, "pass@2", prior=bk.HyperPrior(icc=(1.0, 4000.0), families="beta"), rng=1
+    )
     complete = bk.evaluate(data, "pass@2", pooling="complete", rng=1)
     for statistic in ("mean", "sd", "ci_lower", "ci_upper"):
         ours, theirs = (

@@ -417,7 +417,11 @@ def test_intervals() -> None:
 def test_evaluate_states_the_error_of_its_intervals(kind: str) -> None:
     """Under either kind of interval, as closely as promised where the data are not saturated."""
     found = bk.evaluate(
-        [[1, 1, 0, 1], [0, 1, 0, 0], [1, 1, 1, 1]] * 4, "bayes", difficulty="beta", ci_kind=kind, rng=1
+        [[1, 1, 0, 1], [0, 1, 0, 0], [1, 1, 1, 1]] * 4,
+        "bayes",
+        difficulty="beta",
+        ci_kind=kind,
+        rng=1,
     )
     one = found["closed_form"]["bayes"].squeeze()
     width = (one.sel(statistic="ci_upper") - one.sel(statistic="ci_lower")).values

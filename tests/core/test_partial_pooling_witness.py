@@ -369,7 +369,9 @@ def test_metrics_for_both_targets(name: str, prior: str) -> None:
 def test_evaluate_reports_these_moments(name: str) -> None:
     """The public function gives the same numbers under the labels it promises."""
     witness = witness_of(name, "default")
-    exact = evaluate(CASES[name], "pass^2", difficulty="beta", draws=5, rng=1)["closed_form"].to_dataset()
+    exact = evaluate(CASES[name], "pass^2", difficulty="beta", draws=5, rng=1)[
+        "closed_form"
+    ].to_dataset()
     exact = exact.isel(system=0)
     assert float(exact["log_evidence"]) == pytest.approx(witness.log_evidence, abs=1e-6)
     wanted = {"mean_p": witness.mean_sd(expit(witness.x)), "icc": witness.mean_sd(expit(witness.y))}
