@@ -50,7 +50,8 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
     their posterior, difficulty families averaged, integrated afresh where leaving the question out
     moves it far. Agrees with true refits to 1e-8 under the Beta. Under other families, and for
     three scored categories or more, to the error of the points that the hyperparameters are
-    integrated on: about 1e-3 for a question, a few hundredths for one unlike all others.
+    integrated on: about 1e-3 for one of many questions, a few hundredths for one of a handful or
+    unlike all others.
 
     Examples
     --------
