@@ -21,6 +21,8 @@ _LAST = 4096  # points of the posterior, to begin with
 _SHARE = 0.1  # of a round's points that its weights must be worth
 _KERNELS = 24  # of the mixture
 _STEPS = 3  # of expectation and maximisation
+_WIDE = 0.1  # share of one more kernel, around all points: no point of the tails weighs much
+_WIDENED = 1.5  # its scale, in that of all points
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
 _FREEDOM = 6.0  # degrees of freedom of kernels
 _TRUSTED = 0.7  # largest Pareto k-hat
@@ -197,7 +199,11 @@ class _Kernels:
             few = _FEWEST / (_FEWEST + total)[:, None, None]
             root = np.linalg.cholesky((1.0 - few) * own + (few * width**2 + 1e-4) * overall)
             found = cls((total + 1.0) / (total + 1.0).sum(), middle, root)
-        return found
+        return cls(
+            np.append((1.0 - _WIDE) * found.share, _WIDE),
+            np.concatenate([found.centre, centre[None]]),
+            np.concatenate([found.root, _WIDENED * np.linalg.cholesky(overall)[None]]),
+        )
 
     def draw(self, number: int) -> Array:
         """Points of the mixture, on a lattice."""
