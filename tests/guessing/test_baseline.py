@@ -9,7 +9,6 @@ import bayesatk as bk
 from bayesatk.core.intervals import interval
 from bayesatk.guessing._systems import System
 from bayesatk.guessing.selection import selected_skill
-from bayesatk.models.parts import success_p
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 
@@ -163,6 +162,7 @@ def test_simulated_guessers_need_whole_numbers() -> None:
         bk.guessing.random_baseline_distribution(4, 0.5, ci_prob=1.0)
 
 
+@pytest.mark.full
 def test_new_runs_of_every_family_are_those_of_redrawn_questions() -> None:
     """Mean and variance of the number correct, against draws of every question's p."""
     counts, trials = np.array([0, 0, 0, 0, 5, 6, 4, 3, 6, 1]), np.array([6] * 9 + [1])
@@ -173,6 +173,8 @@ def test_new_runs_of_every_family_are_those_of_redrawn_questions() -> None:
     assert difficulty.never.any()
     rng = np.random.default_rng(2)
     runs = System.of(Result.of(fit), 0).new_runs(rng)
+    from bayesatk.models.parts import success_p  # needs PyMC, which other tests here do without
+
     p = success_p(difficulty, counts, trials, rng)
     redrawn = rng.binomial(trials, p).sum(axis=1)
     assert abs(runs.mean() - redrawn.mean()) < 5 * redrawn.std() * np.sqrt(2 / 8000)

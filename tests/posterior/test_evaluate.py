@@ -165,7 +165,7 @@ def test_prior_sensitivity_is_a_ratio_of_sds(ragged, pooling, weaker) -> None:
     given = one.sel(statistic="prior_sensitivity")
     expected = other.sel(statistic="sd") / one.sel(statistic="sd")
     # Of several families both are ratios of sds of weighted points.
-    np.testing.assert_allclose(given, expected, rtol=0.03 if several else 1e-6)
+    np.testing.assert_allclose(given, expected, rtol=0.06 if several else 1e-6)
 
 
 def test_flat_prior_of_the_parity_functions_is_pooling_none() -> None:

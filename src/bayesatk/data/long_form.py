@@ -306,7 +306,9 @@ def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
     allowed = ", ".join(shown(label) for label in scores)
     remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
     if is_category(value) and value not in (math.inf, -math.inf):
-        every = Argument("scores", {**scores, value: ...}, "tally")
+        # A duration is compared with numbers under a warning: it stands here by its text.
+        key = str(value) if isinstance(value, np.timedelta64) else value
+        every = Argument("scores", {**scores, key: ...}, "tally")
         remedy = ("Score every outcome that may occur: ", every, ".")
     return OutcomeError(
         f"outcome {shown(value)} at {where} is not one of {allowed}. ", *remedy,
