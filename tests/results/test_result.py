@@ -112,3 +112,9 @@ def test_the_families_of_difficulties_come_back(tmp_path) -> None:
     alone = bk.evaluate(RUNS, "bayes", pooling="none", draws=20, rng=1)
     assert Result.of(alone).families == {}
     assert Result.of(alone).difficulty is None
+
+
+def test_a_result_without_its_systems_is_refused_where_they_are_needed() -> None:
+    fit = bk.evaluate({"a": [[0, 1], [1, 1]], "b": [[1, 1], [0, 0]]}, "bayes", draws=10, rng=1)
+    with pytest.raises(ValueError, match="dimension of systems"):
+        bk.log_evidence(bk.one_system(fit, "a"))

@@ -213,6 +213,11 @@ class Result:
                 "the result must be of right and wrong; it is of scored categories. Evaluate the "
                 "data with success='score >= ...' for this, or use its posterior draws."
             )
+        if "system" not in observed.dims:
+            raise ValueError(
+                "the result must keep its dimension of systems; bayesatk.one_system takes it away, "
+                "for ArviZ's plots. Use the whole result."
+            )
         return observed["successes"].values, self.trials
 
     # Its numbers
