@@ -134,7 +134,9 @@ def test_stated_errors_hold_against_draws() -> None:
     wrong, checked = [], 0
     for seed in range(40):
         successes, trials = ordinary(seed)
-        fit = bk.evaluate((successes, trials), list(CREDITS), draws=50, rng=1)["closed_form"]
+        fit = bk.evaluate((successes, trials), list(CREDITS), difficulty="beta", draws=50, rng=1)[
+            "closed_form"
+        ]
         draws = drawn_means(successes, trials, np.random.default_rng([99, seed]))
         for metric in parse(" ".join(CREDITS)):
             own = fit[metric.family.variable].sel(k=metric.k, target="questions").squeeze()

@@ -219,8 +219,11 @@ def _integrated(asked: _Asked) -> FamilyPosterior:
         return replace(some, weight=np.full(size, 1.0 / size))
 
     def ratio(other: HyperPrior) -> Array:
-        own = np.maximum(shape.log_prior(found.points), np.finfo(float).min)
-        return np.maximum(_SHAPES[name](other).log_prior(found.points), np.finfo(float).min) - own
+        possible = found.weight > 0.0
+        both = [one.log_prior(found.points[possible]) for one in (_SHAPES[name](other), shape)]
+        ratio = np.full(len(possible), -np.inf)  # of points that have no weight
+        ratio[possible] = both[0] - both[1]
+        return ratio
 
     evidence = found.log_evidence, found.log_evidence_error
     return FamilyPosterior(name, nodes, *evidence, error, draw, ratio, importance=found)

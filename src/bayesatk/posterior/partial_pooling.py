@@ -6,7 +6,6 @@ from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.distribution import Empirical, Quantity
@@ -298,7 +297,7 @@ class Pooled:
         weights, logs = [], []
         for one, part, own in zip(self.families, self.parts, self.chosen, strict=True):
             ratio = one.prior_ratio(prior)
-            logs.append(logsumexp(ratio, b=one.nodes.weight))
+            logs.append(np.log(one.nodes.weight @ np.exp(ratio - ratio.max())) + ratio.max())
             weight = part.weight * np.exp(ratio[own] - ratio.max())
             weights.append(weight / weight.sum())
         share = self.probability * np.exp(np.array(logs) - max(logs))
