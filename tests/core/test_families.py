@@ -14,6 +14,8 @@ from bayesatk.core.mixture import expected_credits
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import pass_at
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.partial_pooling import Pooled
 from bayesatk.priors import FAMILIES, HyperPrior
 
 NEVER, ALWAYS = 9, 3
@@ -239,3 +241,23 @@ def test_weights_that_cannot_be_trusted_are_said_so() -> None:
 def test_bad_difficulties_are_refused(difficulty, more, message) -> None:
     with pytest.raises(ValueError, match=message):
         bk.evaluate([[0, 1], [1, 1]], "pass@1", difficulty=difficulty, **more)
+
+
+def test_the_same_prior_gives_the_same_sds() -> None:
+    """Reweighting by a ratio of one changes nothing, for either target."""
+    rng = np.random.default_rng(0)
+    states = States.of(rng.binomial(4, rng.beta(1, 3, 60)), np.full(60, 4))
+    pooled = Pooled.of(states, parse("pass@16 pass^2"), HyperPrior())
+    targets = (pooled.mixture.moments, pooled.population)
+    own = np.sqrt(np.stack([one.total_variance for one in targets], axis=1))
+    np.testing.assert_allclose(pooled.sd_under(HyperPrior()), own, rtol=1e-10)
+
+
+def test_results_say_how_they_were_found() -> None:
+    method = {
+        name: bk.evaluate([[0, 1], [1, 1]], "bayes", difficulty=name, draws=10).attrs["method"]
+        for name in ("beta", "inflated", "averaged")
+    }
+    assert method["beta"] == "quadrature"
+    assert method["inflated"] == "importance sampling"
+    assert method["averaged"] == "quadrature, importance sampling"

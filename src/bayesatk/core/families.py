@@ -187,6 +187,8 @@ def family_posterior(
     """
     own = states.successes, states.trials, states.count
     content = b"".join(np.ascontiguousarray(one).tobytes() for one in own)
+    # What is kept must not hold an array as long as the questions.
+    states = replace(states, which=np.zeros(0, np.intp))
     return _integrated(_Asked(name, prior.of_family(name), negligible, content, states))
 
 

@@ -294,16 +294,29 @@ class Pooled:
 
     def sd_under(self, prior: HyperPrior) -> Array:
         """Posterior sds under another prior, of the same families; shape (metrics, 2)."""
-        weights, logs = [], []
-        for one, part, own in zip(self.families, self.parts, self.chosen, strict=True):
-            ratio = one.prior_ratio(prior)
-            logs.append(np.log(one.nodes.weight @ np.exp(ratio - ratio.max())) + ratio.max())
-            weight = part.weight * np.exp(ratio[own] - ratio.max())
-            weights.append(weight / weight.sum())
-        share = self.probability * np.exp(np.array(logs) - max(logs))
-        weight = np.concatenate([p * w for p, w in zip(share / share.sum(), weights, strict=True)])
-        targets = (self.mixture.moments, self.mixture.population)
-        return by_target(*(np.sqrt(replace(one, weight=weight).total_variance) for one in targets))
+        ratios = [one.prior_ratio(prior) for one in self.families]
+        tops = [float(ratio.max()) for ratio in ratios]
+        factors = [np.exp(ratio - top) for ratio, top in zip(ratios, tops, strict=True)]
+        rows = zip(self.families, factors, tops, strict=True)
+        logs = np.array([np.log(one.nodes.weight @ own) + top for one, own, top in rows])
+        share = self.probability * np.exp(logs - logs.max())
+        share /= share.sum()
+        # As the sds are worked out: of these questions on some nodes, of the population on all.
+        some = [
+            part.weight * own[chosen]
+            for part, own, chosen in zip(self.parts, factors, self.chosen, strict=True)
+        ]
+        every = [one.nodes.weight * own for one, own in zip(self.families, factors, strict=True)]
+        sds = [
+            np.sqrt(replace(given, weight=_weighed(share, weights)).total_variance)
+            for given, weights in ((self.mixture.moments, some), (self.population, every))
+        ]
+        return by_target(*sds)
+
+
+def _weighed(share: Array, weights: Sequence[Array]) -> Array:
+    """Weights of the nodes of all families, each family with its share."""
+    return np.concatenate([p * own / own.sum() for p, own in zip(share, weights, strict=True)])
 
 
 def _overall(nodes: Nodes, first: int) -> tuple[Array, Array]:
