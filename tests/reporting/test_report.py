@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import shutil
 from html.parser import HTMLParser
 
@@ -124,6 +125,23 @@ def test_report_says_what_it_cannot_write(fit, tmp_path) -> None:
         bk.report(fit, tmp_path / "report.pdf")
     with pytest.raises(TypeError, match="must be a DataTree"):
         bk.report({"a": 1}, tmp_path / "report.html")
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(fit, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("bayesatk.reporting.pictures", lambda *_: [])
+    path = tmp_path / "report.html"
+    path.write_text("the old page")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # a disk that is nearly full
+    try:
+        with pytest.raises(OSError, match="what was there is as it was"):
+            bk.report(fit, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_text() == "the old page"
+    bk.report(fit, path)
+    assert path.read_text().startswith("<!doctype html>")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
