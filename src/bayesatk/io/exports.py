@@ -178,7 +178,8 @@ def export(
         An existing file is replaced. In CSV the provenance stands before the table in lines that
         begin with ``#``; text is quoted, so that ``pandas.read_csv(path, comment="#")`` reads the
         table. LaTeX is a ``tabular`` for booktabs with the numbers rounded and intervals in
-        brackets, its provenance in comments. docs/schema.md describes the JSON.
+        brackets; its provenance, and the sentences of `bayesatk.claim`, are comments.
+        docs/schema.md describes the JSON.
     table : str, optional
         Which table to write as CSV or LaTeX; default the first that the result holds.
 
@@ -220,7 +221,8 @@ def export(
         text += found[name].to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
     else:
         shown = presentable(found[name])
-        text = "".join(f"% {line}\n" for line in origin)
+        said = found[name].get("sentence", pd.Series(dtype=str)).tolist()
+        text = "".join(f"% {' '.join(str(line).split())}\n" for line in [*origin, *said])
         text += shown.to_latex(index=False, escape=True, column_format="l" * shown.shape[1])
     path.write_text(text, encoding="utf-8")
     return path
