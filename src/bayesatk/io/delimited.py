@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, BinaryIO
 
 from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.cells import restored
 from bayesatk.io.json_stream import decoded
@@ -68,6 +69,8 @@ def _collect(
     roles = find_columns(header, columns)
     wanted = [(role, header.index(name)) for role, name in roles.items()]
     kept: dict[str, list[Any]] = {role: [] for role in roles}
+    asked = Contents(content_columns(header, roles, columns))
+    places = [(name, header.index(name)) for name in asked.digests]
     lines: list[int] = []
     pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
     for line, row in rows:
@@ -77,6 +80,8 @@ def _collect(
                 "Quote a cell that holds the separator, or complete the row."
             )
         lines.append(line)
+        for name, column in places:
+            asked.add(name, row[column])
         for role, column in wanted:
             cell = row[column]
             if role not in ("outcome", "answer") and not cell.strip():
@@ -90,7 +95,7 @@ def _collect(
         numbers = _numbers(scores)
         read = {text: _from_text(text, scores, numbers) for text in set(kept["outcome"])}
         kept["outcome"] = [read[text] for text in kept["outcome"]]
-    return Columns(roles, kept, "row", lines)
+    return Columns(roles, kept, "row", lines, asked.digests)
 
 
 def _refuse_merged(pool: Mapping[str, str]) -> None:

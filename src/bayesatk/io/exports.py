@@ -182,8 +182,8 @@ def export(
         table in lines that begin with ``#``; text is quoted, so that
         ``pandas.read_csv(path, comment="#")`` reads the table, and text that a spreadsheet would
         run as a formula begins with an apostrophe. LaTeX is a ``tabular`` for booktabs with the
-        numbers rounded and intervals in brackets, its provenance in comments. docs/schema.md
-        describes the JSON.
+        numbers rounded and intervals in brackets; its provenance, and the sentences of
+        `bayesatk.claim`, are comments. docs/schema.md describes the JSON.
     table : str, optional
         Which table to write as CSV or LaTeX; default the first that the result holds.
 
@@ -220,11 +220,8 @@ def export(
         text = json.dumps(as_json(result), indent=2, allow_nan=False) + "\n"
     else:
         origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
-        text = (
-            _as_csv(found[name], origin)
-            if path.suffix == ".csv"
-            else _as_latex(found[name], origin)
-        )
+        written = _as_csv if path.suffix == ".csv" else _as_latex
+        text = written(found[name], origin)
     with replacing_text(path) as file:
         file.write(text)
     return path
@@ -266,7 +263,8 @@ def _as_latex(frame: pd.DataFrame, origin: Sequence[str]) -> str:
     # A bracket or star that begins a row would be an argument of the end of the row before.
     cells.isetitem(0, cells.iloc[:, 0].str.replace(r"^(?=[\[*])", "{}", regex=True).to_numpy())
     table = cells.to_latex(index=False, escape=False, column_format="l" * cells.shape[1])
-    return "".join(f"% {line}\n" for line in origin) + table
+    said = frame.get("sentence", pd.Series(dtype=str)).tolist()
+    return "".join(f"% {' '.join(str(line).split())}\n" for line in [*origin, *said]) + table
 
 
 _LEFT_OUT = ("ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence")
