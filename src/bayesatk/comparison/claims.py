@@ -57,7 +57,6 @@ def claim(
     See Also
     --------
     bayesatk.comparison_table : every pair with its verdict and sentence.
-    bayesatk.leaderboard : all systems in one table.
 
     Notes
     -----
