@@ -19,6 +19,7 @@ from bayesatk.cli.actions import (
     published_baseline,
     sampled,
 )
+from bayesatk.cli.gating import EXAMPLES, gate
 from bayesatk.cli.options import (
     DEFAULT_T,
     AsJson,
@@ -53,7 +54,8 @@ _DEMO_METRICS = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
 
 app = typer.Typer(
     help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
-    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, 2 bad input.",
+    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, or a gate fails, 2 bad input, "
+    "3 a gate is inconclusive.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -251,6 +253,9 @@ def baseline(
             fit, p, configurations, correlation=correlation, alpha=alpha, rng=seed
         )
     deliver(result, output, as_json, print_baseline)
+
+
+app.command(epilog=EXAMPLES)(gate)
 
 
 @app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")

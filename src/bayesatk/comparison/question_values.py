@@ -180,7 +180,7 @@ def _closed_form(
         for i, cell in enumerate(posteriors.marks):
             means[0, :, cell] = _quantiles_like(known[0][i], order[:, i])
             means[1, :, cell] = _quantiles_like(known[1][i], drawn[:, i, 1], size)
-            values[cell] = _latent(fit, grid[cell], p[:_COVARIANCE])
+            values[cell] = latent_values(fit, grid[cell], p[:_COVARIANCE])
     if fit.voted:
         votes = _votes(fit, part, system, size, rng)
         for cell, metric in enumerate(grid):
@@ -220,8 +220,8 @@ def _bootstrap(values: Array, rng: np.random.Generator) -> Array:
     return np.asarray(np.einsum("dq,dq->d", weight, values) / weight.sum(axis=1))
 
 
-def _latent(fit: Result, metric: Metric, p: Array) -> Array:
-    """Values of a metric at success, or category, probabilities."""
+def latent_values(fit: Result, metric: Metric, p: Array) -> Array:
+    """Return values of a metric at success, or category, probabilities."""
     return metric.category_credit.latent(p, fit.scores) if fit.on_categories else metric.latent(p)
 
 
@@ -264,7 +264,7 @@ def _sampled_values(
     p, grid = _sampled_p(fit, system, rng), fit.grid
     chosen = rng.permutation(len(p))[:size]
     p = p[chosen][:, part.kept]
-    values = [_latent(fit, one, p) for one in grid]
+    values = [latent_values(fit, one, p) for one in grid]
     population = _stored(fit, system, grid)[1, chosen]
     if fit.pooling == "none":
         population = np.stack([_bootstrap(own, rng) for own in values], axis=-1)
