@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.content import digest
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.rows import Rows, Trial, digest
+from bayesatk.io.rows import Rows, Trial
 
 _MOST_EPOCHS = 1_000_000
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.content import digest
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, parse
-from bayesatk.io.rows import Rows, Trial, digest
+from bayesatk.io.rows import Rows, Trial
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
 

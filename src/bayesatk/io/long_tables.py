@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
 from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.content import UNKNOWN, content_columns
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import read_delimited
 from bayesatk.io.records import read_array, read_lines
@@ -41,7 +42,14 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
     values: dict[str, list[Any]] = {
         role: [value for own in read for value in own.listed(role)] for role in roles
     }
-    return Columns(roles, values, read[0].word, _Places(found, read))
+    named = dict.fromkeys(name for own in read for name in own.content)
+    content = {name: [each for own in read for each in _asked(own, name)] for name in named}
+    return Columns(roles, values, read[0].word, _Places(found, read), content)
+
+
+def _asked(table: Columns, name: Any) -> Sequence[int]:
+    """Return the digests of a content column, which one of several files may lack."""
+    return table.content.get(name) or [UNKNOWN] * len(table.values["question"])
 
 
 def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Columns:
@@ -95,8 +103,11 @@ def _read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
             "convert the file to CSV."
         ) from None
     try:
-        roles = find_columns(parquet.read_schema(path).names, columns)
-        frame = parquet.ParquetFile(path).read(columns=list(roles.values()))
+        names = parquet.read_schema(path).names
+        roles = find_columns(names, columns)
+        asked = content_columns(names, roles, columns)
+        needed = list(dict.fromkeys([*roles.values(), *asked]))
+        frame = parquet.ParquetFile(path).read(columns=needed)
     except OutcomeError:
         raise
     except (OSError, ValueError, pyarrow.ArrowException) as error:
@@ -104,4 +115,5 @@ def _read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
         raise OutcomeError(
             f"the file must be Parquet; {why}. Write it again, or check its type."
         ) from None
-    return tables.read_table(frame, roles)
+    told = roles | ({"content": columns["content"]} if "content" in columns else {})
+    return tables.read_table(frame, told)

@@ -41,6 +41,18 @@ class AnswerMoments:
     draws: int
 
 
+def finite_estimates(ballots: Sequence[Ballots], ks: Sequence[int]) -> Array:
+    """Mean over questions of the finite law; NaN where some question has fewer than k trials."""
+    known: dict[tuple[object, ...], Array] = {}
+    rows = []
+    for one in ballots:
+        key = _key(one.count, one.correct, one.nobody)
+        if key not in known:
+            known[key] = plurality_finite(one.count, one.correct, ks, one.nobody)
+        rows.append(known[key])
+    return np.asarray(np.mean(rows, axis=0))
+
+
 @dataclass(frozen=True, eq=False)
 class VoteModel:
     """Votes between the answers to every question of one system, independent between questions.
@@ -62,15 +74,8 @@ class VoteModel:
     rng: np.random.Generator
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
-        """Mean over questions of the finite law; NaN where some question has fewer than k."""
-        known: dict[tuple[object, ...], Array] = {}
-        rows, ks = [], [metric.k for metric in metrics]
-        for one in self.ballots:
-            key = _key(one.count, one.correct, one.nobody)
-            if key not in known:
-                known[key] = plurality_finite(one.count, one.correct, ks, one.nobody)
-            rows.append(known[key])
-        return np.asarray(np.mean(rows, axis=0))
+        """Unbiased finite-law values; NaN where some question has fewer than k trials."""
+        return finite_estimates(self.ballots, [metric.k for metric in metrics])
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of plurality votes."""

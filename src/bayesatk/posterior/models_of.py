@@ -1,4 +1,4 @@
-"""The model of a system's counts: of data as they are read, or as a result stores them."""
+"""The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from bayesatk.core.states import States
 from bayesatk.data.scales import RightWrong, Scale
 from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.categories import CategoryModel
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.right_wrong import RightWrongModel
@@ -54,7 +56,39 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
             "fit must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
             "sampled with form='crossed'. Evaluate the same data."
         )
-    chosen = slice(None) if kept is None else kept
+    return _model(result, system, slice(None) if kept is None else kept)
+
+
+def _model(result: Result, system: int, chosen: slice | NDArray[np.bool_]) -> CountModel:
     before = None if result.prior_counts is None else result.prior_counts[system, chosen]
     counts = result.counts[system, chosen]
     return count_model(result.scale, result.pooling, result.prior, counts, before)
+
+
+def observed_value(
+    result: Result, system: int, metric: Metric, kept: NDArray[np.bool_] | None = None
+) -> float:
+    """Return the unbiased finite estimate of a metric, from the trials that were run.
+
+    Parameters
+    ----------
+    result : Result
+        Evaluated or sampled.
+    system : int
+        Position of the system.
+    metric : Metric
+    kept : ndarray of bool, shape (questions,), optional
+        The questions to use; default: all that the system tried.
+
+    Returns
+    -------
+    float
+        Mean over the questions; NaN where k exceeds the trials of one of them.
+    """
+    kept = result.trials[system] > 0 if kept is None else kept
+    if metric.voted:
+        answers = result.data.answers
+        assert answers is not None  # a result of votes has answers
+        return float(finite_estimates(answers.on_questions(kept).of(system), [metric.k])[0])
+    model = _model(result, system, kept)
+    return float(model.estimate([result.scale.judged(metric)])[0])
