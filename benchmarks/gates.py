@@ -45,8 +45,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=100)
     replications, console = parser.parse_args().replications, Console(width=140)
-    table = Table("design", "passes", "stated", "fails", "stated", "flips", "stated")
     for design in DESIGNS:
+        table = Table("design", "passes", "stated", "fails", "stated", "flips", "stated")
         found = gates(design, 1.0, replications, 1)
         share = Counter(one.verdict for one in found)
         rates = [one.design.same_system for one in found]
@@ -57,7 +57,7 @@ def main() -> None:
             flips, np.mean([one.flip for one in rates]),
         )  # fmt: skip
         table.add_row(str(design), *(f"{value:.2f}" for value in row))
-    console.print(table)
+        console.print(table)
     # Replication: pairs of gates on systems that differ by a random amount.
     rng, said, same = np.random.default_rng(3), [], []
     for seed in range(replications):

@@ -13,15 +13,16 @@ from bayesatk.comparison.gate_policy import RULES, GatePolicy
 from bayesatk.comparison.gate_rates import GateDesign, GateRates, design_of, run_noise
 from bayesatk.comparison.gate_result import FloorCheck, Gate, Verdict
 from bayesatk.comparison.pair_claims import PairSentences
-from bayesatk.comparison.question_values import latent_values
 from bayesatk.comparison.systems import compare
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.posterior.evaluate import evaluate
-from bayesatk.posterior.of_result import observed_value
+from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
 NEW, BASELINE = "new", "baseline"
+_DRAWS = 2500  # per chain, for floors: an error of .002 at a probability of .95
+_FEW_DRAWS = 50  # where nothing is read off them: a comparison makes its own
 
 
 def gate(
@@ -153,7 +154,7 @@ def gate_of(
         data = data.shared()
     fit = evaluate(
         data, policy.metric, pooling=policy.pooling, keep=["p"] if policy.floors else (), rng=rng,
-        progress=False,
+        draws=_DRAWS if policy.floors else _FEW_DRAWS, progress=False,
     )  # fmt: skip
     compared = Result.of(compare(fit, rope=policy.margin, rng=rng, progress=False))
     places = {name: compared.systems.index(name) for name in (NEW, BASELINE)}
@@ -226,7 +227,7 @@ def _floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck
         return ()
     labels = {str(one): place for place, one in enumerate(result.posterior["question"].values)}
     p = result.posterior["p"].isel(system=system).transpose("chain", "draw", "question", ...).values
-    values = latent_values(result, policy.asked, p.reshape(-1, *p.shape[2:]))
+    values = result.scale.judged(policy.asked).latent(p.reshape(-1, *p.shape[2:]))
     each, found = 1.0 - (1.0 - policy.level) / len(policy.floors), []
     for label, floor in policy.floors.items():
         wanted = [str(one) for one in policy.groups.get(str(label), [label])]
