@@ -29,6 +29,7 @@ def convert(
     question_key: QuestionKey = "id",
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
+    strict: bool = False,
     progress: bool = False,
 ) -> Path:
     r"""Write logs, or tables, as one long table with a row per trial.
@@ -41,7 +42,7 @@ def convert(
         ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced. Columns ``system``,
         ``question``, ``trial``, ``outcome``; ``answer`` if asked for; ``reason`` why an outcome is
         missing, if some are.
-    columns, format, scorer, filter, task, answers, question_key, same_system, empty_output
+    columns, format, scorer, filter, task, answers, question_key, same_system, empty_output, strict
         As for `bayesatk.load`.
     progress : bool
         As for `bayesatk.load`.
@@ -71,7 +72,7 @@ def convert(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    found = find_files(source, format, progress)
+    found = find_files(source, format, progress, strict)
     reasons: list[str] = []
     try:
         if found.are_logs:

@@ -93,7 +93,8 @@ class _Places(Sequence[Any]):
         raise IndexError(row)
 
 
-def _read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
+def parquet_file(source: Path | BinaryIO) -> Any:
+    """Open a Parquet file."""
     try:
         import pyarrow
         import pyarrow.parquet as parquet
@@ -103,17 +104,24 @@ def _read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
             "convert the file to CSV."
         ) from None
     try:
-        names = parquet.read_schema(path).names
-        roles = find_columns(names, columns)
-        asked = content_columns(names, roles, columns)
-        needed = list(dict.fromkeys([*roles.values(), *asked]))
-        frame = parquet.ParquetFile(path).read(columns=needed)
-    except OutcomeError:
-        raise
+        return parquet.ParquetFile(source)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        why = shown(" ".join(str(error).split()), 200)
-        raise OutcomeError(
-            f"the file must be Parquet; {why}. Write it again, or check its type."
-        ) from None
+        raise _no_parquet(error) from None
+
+
+def _no_parquet(error: Exception) -> OutcomeError:
+    why = shown(" ".join(str(error).split()), 200)
+    return OutcomeError(f"the file must be Parquet; {why}. Write it again, or check its type.")
+
+
+def _read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
+    whole = parquet_file(path)
+    names = whole.schema_arrow.names
+    roles = find_columns(names, columns)
+    asked = content_columns(names, roles, columns)
+    try:
+        frame = whole.read(columns=list(dict.fromkeys([*roles.values(), *asked])))
+    except (OSError, ValueError) as error:  # pyarrow's own errors are among these
+        raise _no_parquet(error) from None
     told = roles | ({"content": columns["content"]} if "content" in columns else {})
     return tables.read_table(frame, told)
