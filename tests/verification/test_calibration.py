@@ -122,7 +122,8 @@ def test_a_resumed_run_gives_the_same_answer(tmp_path) -> None:
     bk.calibrate(3, 2, replications=100, path=path, **options)
     text = path.read_text()
     path.write_text(text + text.splitlines()[0][:40])  # killed while writing
-    resumed = bk.calibrate(3, 2, replications=250, path=path, **options)
+    with pytest.warns(UserWarning, match=r"study\.jsonl: the last 40 bytes .* done again"):
+        resumed = bk.calibrate(3, 2, replications=250, path=path, **options)
     whole = bk.calibrate(3, 2, replications=250, **options)
     xr.testing.assert_identical(resumed.tree["prior_sbc"].ds, whole.tree["prior_sbc"].ds)
     assert resumed.tree["prior_sbc"].sizes["draw"] == 250

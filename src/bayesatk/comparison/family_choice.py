@@ -33,7 +33,7 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     asked = [one for one in fit.metrics if not one.family.on_answers]
     whole = replace(prior, families=FAMILIES)
     found = system_posterior("partial", states, asked, whole)
-    shares = {name: share for name, (share, _, _) in found.families.items()}
+    shares = {name: one.probability for name, one in found.families.items()}
     own = float(sum(shares[name] for name in prior.family_prior))
     text = f"{CHECK}: {family_shares(shares, least=0.0)}"
     if set(prior.family_prior) == set(FAMILIES):

@@ -15,7 +15,7 @@ from bayesatk.core.families import (
     family_probabilities,
 )
 from bayesatk.core.histograms import CountHistograms, log_likelihood
-from bayesatk.core.importance import pareto_shape
+from bayesatk.core.importance import TRUSTED, pareto_shape
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import BetaPrior, HyperPrior
@@ -42,7 +42,6 @@ class Predictive(NamedTuple):
 _DEEP = 20.0  # log-density drop within which the full posterior's grid is surely fine enough
 _STRAY = 1e-9  # share of a left-out posterior that may lie beyond it
 _WORTH = 100.0  # independent points that weighted ones must be worth without a question
-_TRUSTED = 0.7  # largest Pareto k-hat of their weights
 _COUNTS = 1e-6  # probability of a family, without a question, from which it counts
 
 
@@ -159,7 +158,7 @@ def _unsure(family: FamilyPosterior, log_weight: Array, share: Array) -> bool:
     if family.grid is not None:
         deep = log_weight < log_weight.max() - _DEEP
         return bool(share[deep].sum() > _STRAY)
-    return 1.0 / float(share @ share) < _WORTH or pareto_shape(share) > _TRUSTED
+    return 1.0 / float(share @ share) < _WORTH or pareto_shape(share) > TRUSTED
 
 
 def _without(states: States, i: int) -> States:

@@ -10,7 +10,8 @@ from typing import Any, BinaryIO
 
 from bayesatk.data.columns import Columns, find_columns
 from bayesatk.data.content import Contents, content_columns
-from bayesatk.data.validation import OutcomeError, Scores
+from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.io.cells import restored
 from bayesatk.io.json_stream import decoded
 
 _BOOLEANS = {"true": True, "false": False}
@@ -88,12 +89,23 @@ def _collect(
                     f"row {line} must have a {role} in column {roles[role]!r}; its cell is blank. "
                     "Fill it in, or remove the row."
                 )
-            kept[role].append(pool.setdefault(cell, cell))
+            kept[role].append(pool[cell] if cell in pool else pool.setdefault(cell, restored(cell)))
+    _refuse_merged(pool)
     if "outcome" in kept:
         numbers = _numbers(scores)
         read = {text: _from_text(text, scores, numbers) for text in set(kept["outcome"])}
         kept["outcome"] = [read[text] for text in kept["outcome"]]
     return Columns(roles, kept, "row", lines, asked.digests)
+
+
+def _refuse_merged(pool: Mapping[str, str]) -> None:
+    """Refuse texts that differ by an apostrophe only, which reading takes off."""
+    for cell, text in pool.items():
+        if cell != text and pool.get(text) == text:
+            raise OutcomeError(
+                f"cells must not differ only by an apostrophe that a spreadsheet hides; got "
+                f"{shown(cell)} and {shown(text)}. Write all of them in one way."
+            )
 
 
 def _numbers(scores: Scores) -> dict[Decimal, object]:

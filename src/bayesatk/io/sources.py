@@ -56,6 +56,15 @@ def is_source(data: object) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
+def named_paths(source: object) -> list[Path]:
+    """Return the files and folders that are named, unread."""
+    if isinstance(source, Mapping):
+        return [path for given in source.values() for path in named_paths(given)]
+    if isinstance(source, str | os.PathLike):
+        return [Path(source)]
+    return list(map(Path, source)) if isinstance(source, Sequence) else []
+
+
 def find(source: object, kind_of: Callable[[Path], str], strict: bool) -> Files:
     """Return the files that are meant, each once, in order.
 

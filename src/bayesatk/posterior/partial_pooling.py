@@ -30,7 +30,7 @@ from bayesatk.posterior.draws import (
     drawn_one_by_one,
     sum_covariance,
 )
-from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
+from bayesatk.posterior.posterior import Draws, FamilyShare, Summary, SystemPosterior, by_target
 from bayesatk.priors import FAMILIES, HyperPrior
 
 _NODES = 1000  # that weighted points of all families are worth in means over questions
@@ -163,10 +163,18 @@ class Pooled:
         return float(np.sqrt(sum(square)))
 
     @property
-    def described(self) -> dict[str, tuple[float, float, float]]:
-        """Probability of each family, its standard error, and the log evidence."""
+    def described(self) -> dict[str, FamilyShare]:
+        """Probability and evidence of each family."""
         rows = zip(self.every, self.share, self.share_error, strict=True)
-        return {one.name: (float(p), float(e), one.log_evidence) for one, p, e in rows}
+        return {
+            one.name: FamilyShare(
+                float(p),
+                float(error),
+                one.log_evidence,
+                np.nan if one.importance is None else one.importance.k_hat,
+            )
+            for one, p, error in rows
+        }
 
     def distributions(self, function: Callable[[Nodes], tuple[Array, Array]]) -> list[Quantity]:
         """Distributions of functions of the difficulty distribution."""

@@ -244,6 +244,18 @@ class Result:
         """Return the draws of a metric."""
         return metric_values(self.posterior, metric)
 
+    def of_systems(self, places: list[int]) -> "Result":
+        """Return the result of some systems, by position; without what compares them."""
+        kept = [name for name in self.tree.children if name not in ("comparison", "ranks", "tiers")]
+        groups = {f"/{name}": self.group(name) for name in kept}
+        chosen = {
+            name: own.isel(system=places) if "system" in own.dims else own
+            for name, own in groups.items()
+        }
+        tree = xr.DataTree.from_dict(chosen)
+        tree.attrs.update(self.tree.attrs)
+        return Result(tree)
+
     def hyper(self, name: str, system: int) -> Array:
         """Return the draws of a hyperparameter of one system, as one vector."""
         own = self.posterior[name].isel(system=system)

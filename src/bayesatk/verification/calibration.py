@@ -31,7 +31,14 @@ from bayesatk.prior_choice import (
 )
 from bayesatk.priors import AnswerPrior, AnyPrior, Families, HyperPrior, Pooling
 from bayesatk.results.citations import TALTS
-from bayesatk.verification.replications import BATCH, Engine, Study, run_batch
+from bayesatk.verification.replications import (
+    BATCH,
+    Engine,
+    Study,
+    batch_fault,
+    quantities,
+    run_batch,
+)
 from bayesatk.verification.worlds import PyMCForm
 
 
@@ -138,7 +145,8 @@ def calibrate(
         Replication i depends on (seed, i) and on nothing else: any number of workers, and a run
         that is resumed, give the same answer.
     path : path, optional
-        JSON Lines file that every finished batch is added to; what is there is not done again.
+        JSON Lines file that every finished batch is added to; what is there is not done again. One
+        process writes it at a time.
     client : dask.distributed.Client, optional
         Send batches there.
     progressbar : bool
@@ -153,7 +161,8 @@ def calibrate(
     Raises
     ------
     ValueError
-        If the prior is improper, or the file at `path` is of another study.
+        If the prior is improper, or the file at `path` is of another study, holds a line that is no
+        batch of it, or is being written.
 
     See Also
     --------
@@ -188,8 +197,9 @@ def calibrate(
         questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values
     )
     done = all_batches(
-        partial(run_batch, study), range(0, replications, BATCH), asdict(study), path=path,
-        client=client, description="calibration", progressbar=progressbar,
+        partial(run_batch, study), range(0, replications, BATCH), asdict(study),
+        fault=partial(batch_fault, quantities(study)), path=path, client=client,
+        description="calibration", progressbar=progressbar,
     )  # fmt: skip
     return Calibration(_tree(study, list(done.values()), replications), family_error)
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bayesatk._tools.batches import misshapen
 from bayesatk.metrics.grid import parse
 from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling
@@ -55,6 +56,25 @@ def run_batch(study: Study, start: int) -> dict[str, list[float]]:
     """Places of the truth for one batch of replications."""
     rows = [_replicate(study, start + i) for i in range(BATCH)]
     return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def quantities(study: Study) -> list[str]:
+    """Return the names of the places that every replication has."""
+    return sorted(study.world().simulate(study.rng(0))[0])
+
+
+def batch_fault(names: list[str], values: Any) -> str:
+    """Say what is wrong with a batch that was read from a file; "" if nothing is."""
+    if not isinstance(values, dict) or sorted(values) != names:
+        got = list(values) if isinstance(values, dict) else values
+        return f"{got!r:.80} where {', '.join(names)} must be"
+    for own in values.values():
+        if wrong := misshapen(own, BATCH):
+            return wrong
+        outside = [one for one in own if not 0.0 <= one <= 1.0]
+        if outside:
+            return f"{outside[0]} where a probability must be"
+    return ""
 
 
 def _replicate(study: Study, replication: int) -> dict[str, float]:
