@@ -203,7 +203,7 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
     if rows.options.empty_output == "missing":
         for row in faulty:
             one = rows.trials[row]
-            one.outcome, one.reason = None, one.fault.removeprefix("an ").removeprefix("a ")
+            one.outcome, one.reason = None, one.fault.partition(" ")[2]
         rows.note(f"{many}: read as missing")
         return
     text = f"{many} and are marked wrong (first: {rows.place(faulty[0])}); were the calls failed?"
