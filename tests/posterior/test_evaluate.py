@@ -11,7 +11,7 @@ import xarray as xr
 import bayesatk as bk
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.posterior import FamilyShare
-from bayesatk.posterior.prior_effect import family_note
+from bayesatk.posterior.remarks import family_note
 from tests.conftest import METRICS
 
 

@@ -10,7 +10,7 @@ from bayesatk._tools.words import number_words
 from bayesatk.comparison.pair_claims import ENDS, PairSentences, design_words, named
 from bayesatk.comparison.planning import expected_widths
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.posterior.of_result import observed_value
+from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
@@ -173,7 +173,7 @@ def _level(
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
-    if result.pooling != "partial" or metric.family.on_answers or len(trials) != 1:
+    if result.pooling != "partial" or metric.voted or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
     more, deeper = expected_widths(

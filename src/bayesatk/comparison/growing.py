@@ -17,7 +17,7 @@ from bayesatk.comparison.question_values import Values
 from bayesatk.comparison.stopping import StoppingRule, StoppingStudy, one_metric
 from bayesatk.core.states import States
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import HyperPrior
 from bayesatk.results.schema import TARGETS
 
@@ -176,7 +176,7 @@ def _difference(
     full = np.full(successes.shape[1], trials)
     systems = []
     for own in successes:
-        posterior = system_posterior("partial", States.of(own, full), [metric], HyperPrior())
+        posterior = RightWrongModel("partial", States.of(own, full), HyperPrior()).fit([metric])
         drawn = posterior.draw(_DRAWS, rng, True)
         assert drawn.p is not None
         means = drawn.metrics[:, :, 0], drawn.metrics[:, :, 1]

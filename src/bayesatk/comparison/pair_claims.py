@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.contrasts import CONTRASTS
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.of_result import observed_value
+from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
 

@@ -223,6 +223,6 @@ class StoppingStudy:
 def one_metric(metric: object) -> Metric:
     """Return the one metric of right and wrong that is meant, or refuse."""
     (chosen, *others) = parse(metric)  # type: ignore[arg-type]
-    if others or chosen.family.on_answers:
+    if others or chosen.voted:
         raise ValueError(f"metric must be one metric of right and wrong at one k; got {metric!r}.")
     return chosen

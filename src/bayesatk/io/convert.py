@@ -12,6 +12,7 @@ from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.columns import Columns
 from bayesatk.data.outcomes import BINARY
 from bayesatk.data.validation import OutcomeError
+from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.cells import defused
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey
@@ -21,6 +22,7 @@ from bayesatk.io.sources import named_paths
 _ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
+@keeps_budget
 def convert(
     source: object,
     path: str | Path,
@@ -36,6 +38,7 @@ def convert(
     empty_output: Literal["marked", "missing"] = "marked",
     strict: bool = False,
     progress: bool = False,
+    budget: int = BUDGET,
 ) -> Path:
     r"""Write logs, or tables, as one long table with a row per trial.
 
@@ -50,7 +53,7 @@ def convert(
         run as a formula begins with an apostrophe, which `bayesatk.load` takes off.
     columns, format, scorer, filter, task, answers, question_key, same_system, empty_output, strict
         As for `bayesatk.load`.
-    progress : bool
+    progress, budget
         As for `bayesatk.load`.
 
     Returns

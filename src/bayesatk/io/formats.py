@@ -9,7 +9,7 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io import agent_logs, benchmark_logs
 from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.long_tables import parquet_file
+from bayesatk.io.parquet_files import open_parquet, readable
 from bayesatk.io.record_logs import RecordLog
 from bayesatk.io.sources import SUMMARY, Opener, Source, is_pointer
 
@@ -40,11 +40,12 @@ def detect(source: Source, opener: Opener, told: str | None) -> str:
             "it, or pass the data itself to bayesatk.tally.",
         )  # fmt: skip
     found = _SUFFIXES[suffix]
-    look = {"json": _of_document, "jsonl": _of_lines, "parquet": _of_parquet}.get(found)
-    if look is None:
+    if found == "parquet":
+        return _of_parquet(source.path)
+    if found not in ("json", "jsonl"):
         return found
     with opener.open(source) as file:
-        return look(file)
+        return _of_document(file) if found == "json" else _of_lines(file)
 
 
 def kind_in_folder(path: Path) -> str:
@@ -100,7 +101,7 @@ def _of_lines(file: BinaryIO) -> str:
     with decoded(file) as lines:
         for number, line in enumerate(islice(lines, 1000), start=1):
             if line.strip():
-                record = parse(line, f"line {number}", None)
+                record = parse(line, f"line {number}")
                 keys = set(record) if isinstance(record, dict) else set()
                 if {"doc_id", "resps"} <= keys:
                     return "lm-eval"
@@ -136,9 +137,10 @@ def _of_document(file: BinaryIO) -> str:
     return "json"
 
 
-def _of_parquet(file: BinaryIO) -> str:
+def _of_parquet(path: Path) -> str:
     """Tell logs from tables by the names of the columns."""
-    names = dict.fromkeys(parquet_file(file).schema_arrow.names)
+    with readable():
+        names = dict.fromkeys(open_parquet(path)[0].schema_arrow.names)
     return _named([one for one in RECORD_LOGS if one.form == "parquet"], names, "parquet")
 
 

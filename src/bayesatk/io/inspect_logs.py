@@ -38,11 +38,11 @@ def _read_archive(file: BinaryIO, log: "_Log") -> None:
         raise OutcomeError(
             "the archive must be an Inspect log; it has no header.json. Is it the log itself?"
         )
-    head = parse(archive.read(header), header, None)
+    head = parse(archive.read(header), header)
     log.start(head)
     for member in archive.names:
         if member.startswith("samples/") and member.endswith(".json"):
-            log.add(parse(archive.read(member), member, None))
+            log.add(parse(archive.read(member), member))
     log.finish()
 
 

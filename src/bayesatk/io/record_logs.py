@@ -15,6 +15,7 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.content import canonical, digest
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.json_stream import decoded, members, parse
+from bayesatk.io.parquet_files import batches, open_parquet, readable
 from bayesatk.io.record import Record, Said, is_there
 from bayesatk.io.rows import Rows, Trial
 
@@ -114,7 +115,9 @@ class RecordLog:
         """Yield place and fields of every record, and what its document says."""
         head = _beside(path, self.beside)
         if self.form == "parquet":
-            yield from ((f"row {row}", one, head) for row, one in enumerate(_parquet_rows(path)))
+            names = (name for sign in self.signs for name in sign.split("|"))
+            for row, one in enumerate(_parquet_rows(path, names)):
+                yield f"row {row}", one, head
             return
         if self.ends_with_head:
             with decoded(file) as text:
@@ -272,10 +275,10 @@ def _beside(path: Path, names: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a Parquet file, one row group at a time."""
-    from bayesatk.io.long_tables import parquet_file
-
-    whole = parquet_file(path)
-    for group in range(whole.num_row_groups):
-        yield from whole.read_row_group(group).to_pylist()
+def _parquet_rows(path: Path, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a Parquet file, some at a time."""
+    with readable():
+        file, _ = open_parquet(path)
+        there = [name for name in file.schema_arrow.names if name in set(names)]
+        for batch in batches(file, there):
+            yield from batch.to_pylist()

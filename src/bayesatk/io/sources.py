@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.io.budget import opened
 
 _LONG = 40_000_000  # bytes that take seconds to read: worth a progress bar
 _POINTER = b"version https://git-lfs"
@@ -135,7 +136,7 @@ def _is_data(file: Path) -> bool:
 
 def is_pointer(file: Path) -> bool:
     """Whether Git LFS has left its pointer in place of the file."""
-    with file.open("rb") as head:
+    with opened(file) as head:
         return head.read(len(_POINTER)) == _POINTER
 
 
@@ -145,7 +146,7 @@ def _sha256(path: Path) -> str:
             f"{path.name}: the file must be the log itself; it is a Git LFS pointer to it. "
             "Fetch the file: git lfs pull."
         )
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -176,12 +177,14 @@ class Opener:
     def open(self, source: Source) -> Iterator[BinaryIO]:
         """Open a file to read bytes."""
         if self._progress is None:
-            with source.path.open("rb") as plain:
+            with opened(source.path) as plain:
                 yield plain
             return
+        told = {"total": source.path.stat().st_size, "description": f"Reading {source.name}"}
         with (
             self._progress,
-            self._progress.open(source.path, "rb", description=f"Reading {source.name}") as file,
+            opened(source.path) as plain,
+            self._progress.wrap_file(plain, **told) as file,
         ):
             yield file
 

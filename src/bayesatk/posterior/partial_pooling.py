@@ -61,6 +61,8 @@ def partial_pooling(
         {"quadrature_error": pooled.error, "log_evidence": pooled.log_evidence},
         pooled.described,
         pooled.sd_under,
+        pooled.method,
+        worth=pooled.worth,
     )
 
 
@@ -161,6 +163,20 @@ class Pooled:
             float(p) ** 2 * (one.error**2 + (one.grid is None) / len(part)) for one, p, part in rows
         ]
         return float(np.sqrt(sum(square)))
+
+    @property
+    def method(self) -> str:
+        """The Beta by quadrature; the other families from weighted points."""
+        names = [one.name for one in self.every]
+        parts = ["quadrature"] * ("beta" in names) + ["importance sampling"] * (names != ["beta"])
+        return ", ".join(parts)
+
+    @property
+    def worth(self) -> dict[str, float]:
+        """Independent draws that weighted points are worth."""
+        if [one.name for one in self.every] == ["beta"]:
+            return {}
+        return dict.fromkeys(("mean_draws", "sd_draws", "interval_draws"), 1.0 / self.error**2)
 
     @property
     def described(self) -> dict[str, FamilyShare]:

@@ -101,6 +101,15 @@ class SystemPosterior:
         Of difficulty, where questions are pooled partially.
     sd_under : callable, optional
         ``sd_under(prior)`` returns the sds under another prior, where that costs little.
+    method : str
+        How it was found.
+    warning : str, optional
+        Why the hyperparameters had to be sampled, and are not integrated.
+    drawn : bool
+        Whether intervals of metrics come from draws.
+    worth : dict of statistic -> float
+        Independent draws that weighted points of the hyperparameters are worth; empty where these
+        are integrated by quadrature.
     """
 
     mean: NDArray[np.float64]
@@ -113,6 +122,10 @@ class SystemPosterior:
     diagnostics: dict[str, float] = field(default_factory=dict)
     families: dict[str, FamilyShare] = field(default_factory=dict)
     sd_under: Callable[[HyperPrior], NDArray[np.float64]] | None = None
+    method: str = "conjugate"
+    warning: str | None = None
+    drawn: bool = False
+    worth: dict[str, float] = field(default_factory=dict)
 
     @property
     def sd(self) -> NDArray[np.float64]:

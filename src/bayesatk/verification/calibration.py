@@ -20,13 +20,12 @@ from scipy.stats import kstest
 
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import all_batches
+from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.models.builders import one_latent_family
 from bayesatk.prior_choice import (
     describe_prior,
-    resolve_category_prior,
     resolve_crossed_prior,
-    resolve_prior,
     with_families,
 )
 from bayesatk.priors import AnswerPrior, AnyPrior, Families, HyperPrior, Pooling
@@ -252,9 +251,9 @@ def _default_prior(
         return resolve_crossed_prior(prior)
     if isinstance(prior, AnswerPrior):
         return prior
-    if scores is not None:
-        return resolve_category_prior(pooling, prior)
-    return resolve_prior(pooling, prior)
+    scale = RIGHT_WRONG if scores is None else Scored(scores)
+    chosen: AnyPrior = scale.resolve_prior(pooling, prior)
+    return chosen
 
 
 def _check_votes(
@@ -265,7 +264,7 @@ def _check_votes(
     scores: tuple[float, ...] | None,
 ) -> None:
     """Refuse votes without an `AnswerPrior` of a known number of answers, and the reverse."""
-    voted = [one.label for one in requested if one.family.on_answers]
+    voted = [one.label for one in requested if one.voted]
     if not isinstance(prior, AnswerPrior) and not voted:
         return
     known = isinstance(prior, AnswerPrior) and prior.choices is not None and prior.unseen_correct

@@ -6,13 +6,13 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesatk._tools.batches import misshapen
+from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import parse
 from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling
 from bayesatk.verification.answer_world import AnswerWorld
-from bayesatk.verification.category_world import CategoryWorld
+from bayesatk.verification.count_world import CountWorld
 from bayesatk.verification.normal_worlds import CrossedWorld, LogitNormalWorld
-from bayesatk.verification.success_world import SuccessWorld
 from bayesatk.verification.worlds import Array, PyMCForm, World
 
 Engine = Literal["closed_form", "pymc"]
@@ -47,9 +47,8 @@ class Study:
             return LogitNormalWorld(*size, prior)
         if isinstance(prior, CrossedPrior):
             return CrossedWorld(*size, prior)
-        if self.scores is None:
-            return SuccessWorld(*size, self.pooling, prior, self.form)
-        return CategoryWorld(*size, self.pooling, prior, self.form, self.scores)
+        scale = RIGHT_WRONG if self.scores is None else Scored(self.scores)
+        return CountWorld(*size, scale, self.pooling, prior, self.form)
 
 
 def run_batch(study: Study, start: int) -> dict[str, list[float]]:

@@ -1,4 +1,4 @@
-"""How much of an answer is prior: beyond the observed trials, and beside the estimate."""
+"""Sentences on what an answer rests on: the shape of difficulties, the pooling, a proxy."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,65 +7,10 @@ from numpy.typing import NDArray
 
 from bayesatk.core.importance import TRUSTED
 from bayesatk.core.laws import finite
-from bayesatk.core.states import States
 from bayesatk.metrics.credit import maj_at
 from bayesatk.metrics.grid import Metric, MetricGrid
-from bayesatk.posterior.categories import Fallback, category_posterior
-from bayesatk.posterior.category_states import CategoryStates, Judged
-from bayesatk.posterior.posterior import FamilyShare, SystemPosterior
-from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.prior_choice import power_scaled, weaker_categories
-from bayesatk.priors import CategoryPrior, HyperPrior, Pooling, Prior
-
-_POWER = 0.5
-
-
-def prior_sensitivity(
-    pooling: Pooling,
-    states: States,
-    metrics: Sequence[Metric],
-    prior: Prior,
-    posterior: SystemPosterior,
-    statistics: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
-
-    Given where k exceeds the trials of some question, NaN elsewhere.
-    """
-    ratio = np.full(statistics.shape[:2], np.nan)
-    fewest = states.trials.min()
-    beyond = [i for i, one in enumerate(metrics) if one.k > fewest]
-    if not beyond:
-        return ratio
-    weaker = power_scaled(prior, _POWER)
-    if posterior.sd_under is not None and isinstance(weaker, HyperPrior):
-        sd = posterior.sd_under(weaker)[beyond]
-    else:
-        sd = system_posterior(pooling, states, [metrics[i] for i in beyond], weaker).sd
-    own = statistics[beyond, :, 2]
-    ratio[beyond] = np.divide(sd, own, out=np.ones_like(own), where=own > 0)
-    return ratio
-
-
-def category_sensitivity(
-    pooling: Pooling,
-    states: CategoryStates,
-    judged: list[Judged],
-    prior: CategoryPrior,
-    fallback: Fallback,
-    statistics: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Posterior sd under a weaker prior, relative to the sd; (metrics, target), as above."""
-    ratio = np.full(statistics.shape[:2], np.nan)
-    beyond = [i for i, one in enumerate(judged) if one.credit.k > states.counts.sum(axis=1).min()]
-    if not beyond:
-        return ratio
-    weaker, _ = category_posterior(
-        pooling, states, [judged[i] for i in beyond], weaker_categories(prior, _POWER), fallback
-    )
-    own = statistics[beyond, :, 2]
-    ratio[beyond] = np.divide(weaker.sd, own, out=np.ones_like(own), where=own > 0)
-    return ratio
+from bayesatk.posterior.posterior import FamilyShare
+from bayesatk.priors import Pooling
 
 
 def proxy_note(
