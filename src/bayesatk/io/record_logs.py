@@ -133,7 +133,7 @@ class RecordLog:
                 return
             for number, line in enumerate(text, start=1):
                 if line.strip():
-                    yield f"line {number}", parse(line, f"line {number}", None), head
+                    yield f"line {number}", parse(line, f"line {number}"), head
 
 
 def _parts(
@@ -268,7 +268,7 @@ def _beside(path: Path, names: tuple[str, ...]) -> dict[str, Any]:
         file = path.parent / name
         try:
             if file.is_file() and file.stat().st_size < _LARGEST_HEAD:
-                value = parse(file.read_bytes(), name, None)
+                value = parse(file.read_bytes(), name)
                 found |= value if isinstance(value, dict) else {}
         except (OSError, ValueError):
             continue
@@ -279,6 +279,7 @@ def _parquet_rows(path: Path, names: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a Parquet file, some at a time."""
     with readable():
         file, _ = open_parquet(path)
-        there = [name for name in file.schema_arrow.names if name in set(names)]
+        wanted = set(names)
+        there = [name for name in file.schema_arrow.names if name in wanted]
         for batch in batches(file, there):
             yield from batch.to_pylist()
