@@ -56,7 +56,8 @@ def judged(values: Array, truth: Array) -> dict[str, Any]:
     declared = separated(values, ERROR)
     above, below = np.nonzero(declared)
     return {
-        "best": (ranks == 1.0).mean(axis=0).tolist(), "was": (true_rank == true_rank.min()).tolist(),
+        "best": (ranks == 1.0).mean(axis=0).tolist(),
+        "was": (true_rank == true_rank.min()).tolist(),
         "covered": ((low <= truth) & (truth <= high)).tolist(),
         "rank_covered": ((first <= true_rank) & (true_rank <= last)).tolist(),
         "rank_width": (last - first).tolist(),
