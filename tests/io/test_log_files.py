@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -55,9 +54,12 @@ def test_a_git_lfs_pointer_is_named(tmp_path, suffix):
 
 @pytest.mark.parametrize("name", ["b.eval", "b.json", "samples_b.jsonl"])
 def test_a_git_lfs_pointer_in_a_folder_is_named(tmp_path, name):
-    (tmp_path / "a.eval").write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
     (tmp_path / name).write_text(POINTER)
-    refused(lambda: bk.load(tmp_path), name, "Git LFS")
+    refused(lambda: bk.load(tmp_path), "1 of them Git LFS pointers")
+    (tmp_path / "a.eval").write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
+    card = bk.load(tmp_path).card()
+    assert f"passed over in {tmp_path.name}: {name} (a Git LFS pointer: git lfs pull)" in card
+    refused(lambda: bk.load(tmp_path, strict=True), name, "Git LFS", "strict=True")
 
 
 def test_a_broken_link_in_a_folder_is_not_passed_over(tmp_path):
@@ -321,14 +323,14 @@ def test_a_path_that_is_none(tmp_path):
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     path = tmp_path / "log.eval"
     path.write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
-    whole = Path.open
+    whole = os.open
 
-    def denied(self, *args, **options):
-        if self.name == "log.eval":
-            raise PermissionError(13, "Permission denied", str(self))
-        return whole(self, *args, **options)
+    def denied(name, *args, **options):
+        if name == path:
+            raise PermissionError(13, "Permission denied", str(name))
+        return whole(name, *args, **options)
 
-    monkeypatch.setattr(Path, "open", denied)
+    monkeypatch.setattr(os, "open", denied)
     refused(lambda: bk.load(path), r"log\.eval", "[Pp]ermission")
 
 

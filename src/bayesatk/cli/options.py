@@ -19,6 +19,7 @@ from bayesatk.cli.messages import as_options, options_of
 
 Pooling = Literal["partial", "none", "complete"]
 BAD_INPUT = 2
+_MOST_INPUT = 1 << 34  # bytes of standard input, which are copied to the disk: 16 GiB
 
 Metrics = Annotated[
     list[str],
@@ -116,6 +117,13 @@ def read_options(
     shared: Annotated[
         bool, typer.Option("--shared", help="Only questions that every system tried.")
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse folders with files that are no logs.")
+    ] = False,
+    budget: Annotated[
+        int | None,
+        typer.Option(help="Bytes of memory that a file may ask for; default: 2 GiB."),
+    ] = None,
     quiet: Quiet = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Return what to read and the options of `bayesatk.load`."""
@@ -123,11 +131,12 @@ def read_options(
     options = {
         "missing": missing, "format": format, "scorer": scorer, "filter": filter,
         "answers": answers, "question_key": question_key, "same_system": same_system,
-        "empty_output": empty_output, "task": task, "shared": shared,
+        "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
         "columns": pairs(column, "--column"),
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip
+    options |= {} if budget is None else {"budget": budget}
     return _source(files), options
 
 
@@ -264,6 +273,11 @@ def _standard_input(source: Any) -> Iterator[Any]:
         with path.open("wb") as file:
             while content:
                 file.write(content)
+                if file.tell() > _MOST_INPUT:
+                    raise ValueError(
+                        f"standard input must have at most {_MOST_INPUT} bytes; it has more. Save "
+                        "it to a file, and name the file."
+                    )
                 content = sys.stdin.buffer.read(1 << 20)
         yield path
 

@@ -79,7 +79,7 @@ def _from_other(data: object, columns: Mapping[str, str]) -> Columns:
         asked = content_columns(names, roles, columns)
         if lazy:
             frame = frame.select(list(dict.fromkeys([*roles.values(), *asked]))).collect()
-        values = {role: _values(frame[name], role) for role, name in roles.items()}
+        values = {role: values_of(frame[name], role) for role, name in roles.items()}
         content = digests({name: frame[name].to_list() for name in asked})
     except OutcomeError:
         raise
@@ -122,7 +122,7 @@ def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
     return Columns(roles, values, content=content)
 
 
-def _values(series: Any, role: str) -> Any:
+def values_of(series: Any, role: str) -> Any:
     """Return a numeric column without gaps as an array, any other as a list."""
     if series.dtype.is_numeric() and not series.is_null().any():
         try:

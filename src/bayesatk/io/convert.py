@@ -12,6 +12,7 @@ from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.columns import Columns
 from bayesatk.data.outcomes import BINARY
 from bayesatk.data.validation import OutcomeError
+from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.cells import defused
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey
@@ -21,6 +22,7 @@ from bayesatk.io.sources import named_paths
 _ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
+@keeps_budget
 def convert(
     source: object,
     path: str | Path,
@@ -34,7 +36,9 @@ def convert(
     question_key: QuestionKey = "id",
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
+    strict: bool = False,
     progress: bool = False,
+    budget: int = BUDGET,
 ) -> Path:
     r"""Write logs, or tables, as one long table with a row per trial.
 
@@ -47,9 +51,9 @@ def convert(
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
         ``reason`` why an outcome is missing, if some are. In CSV, text that a spreadsheet would
         run as a formula begins with an apostrophe, which `bayesatk.load` takes off.
-    columns, format, scorer, filter, task, answers, question_key, same_system, empty_output
+    columns, format, scorer, filter, task, answers, question_key, same_system, empty_output, strict
         As for `bayesatk.load`.
-    progress : bool
+    progress, budget
         As for `bayesatk.load`.
 
     Returns
@@ -80,7 +84,7 @@ def convert(
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
     _refuse_sources(path, named_paths(source))
-    found = find_files(source, format, progress)
+    found = find_files(source, format, progress, strict)
     _refuse_sources(path, (one.path for one in found.sources))
     reasons: list[str] = []
     try:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data import tables
-from bayesatk.data.columns import Columns, find_columns
-from bayesatk.data.content import UNKNOWN, content_columns
+from bayesatk.data.columns import Columns
+from bayesatk.data.content import UNKNOWN
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import read_delimited
+from bayesatk.io.parquet_files import read_parquet
 from bayesatk.io.records import read_array, read_lines
 from bayesatk.io.sources import Source
 
@@ -20,7 +20,7 @@ def read_one_table(
 ) -> Columns:
     """Read the columns that matter from one file."""
     if kind == "parquet":
-        return _read_parquet(path, columns)
+        return read_parquet(path, columns)
     if kind in ("csv", "tsv"):
         return read_delimited(file, columns, scores, "," if kind == "csv" else "\t")
     return read_lines(file, columns) if kind == "jsonl" else read_array(file, columns)
@@ -91,29 +91,3 @@ class _Places(Sequence[Any]):
                 return f"{own.number(row)} of {source.name}"
             row -= size
         raise IndexError(row)
-
-
-def _read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise OutcomeError(
-            "reading Parquet needs pyarrow. Install it: pip install 'bayesatk[parquet]'. Or "
-            "convert the file to CSV."
-        ) from None
-    try:
-        names = parquet.read_schema(path).names
-        roles = find_columns(names, columns)
-        asked = content_columns(names, roles, columns)
-        needed = list(dict.fromkeys([*roles.values(), *asked]))
-        frame = parquet.ParquetFile(path).read(columns=needed)
-    except OutcomeError:
-        raise
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        why = shown(" ".join(str(error).split()), 200)
-        raise OutcomeError(
-            f"the file must be Parquet; {why}. Write it again, or check its type."
-        ) from None
-    told = roles | ({"content": columns["content"]} if "content" in columns else {})
-    return tables.read_table(frame, told)

@@ -6,7 +6,7 @@ from typing import BinaryIO
 from bayesatk.data.columns import Columns, find_columns
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.json_stream import decoded, distinct, members, parse
+from bayesatk.io.json_stream import decoded, members, parse
 
 
 def read_lines(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
@@ -23,7 +23,7 @@ def read_array(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
     """Read an array of records, one at a time."""
     records = _Records("record", columns)
     with decoded(file) as text:
-        for key, number, record in members(text, pairs=distinct):
+        for key, number, record in members(text):
             if key or number is None:
                 raise OutcomeError(
                     "the file must hold an array of records; got an object. One record is "

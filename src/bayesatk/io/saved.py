@@ -12,6 +12,7 @@ import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import Deferred, replacing, replacing_folder
+from bayesatk.io.budget import unpacked
 from bayesatk.results.result import Result
 from bayesatk.results.schema import check_result
 
@@ -172,10 +173,20 @@ def load_result(path: str | Path) -> xr.DataTree:
         raise FileNotFoundError(f"{path}: there is no such file.")
     if path.suffix not in (".nc", ".zarr"):
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
+    if not path.is_dir() and not path.is_file():
+        raise ValueError(f"path must be a file or folder; {path} is a pipe or device.")
     options = (
         {"engine": "h5netcdf"}
         if path.suffix == ".nc"
         else {"engine": "zarr", "consolidated": False}
     )
     with xr.open_datatree(path, **options) as opened:
+        size = sum(group.nbytes for group in opened.subtree)
+        most = unpacked(sum(one.stat().st_size for one in [path, *path.rglob("*")]))
+        if size > most:
+            raise ValueError(
+                f"path must be that of a result of at most {most} bytes in memory; {path.name} "
+                f"says {size}. Is it damaged, or made to fill the memory? If not, open it lazily: "
+                "xarray.open_datatree."
+            )
         return check_result(opened.load().copy())
