@@ -12,6 +12,8 @@ from bayesatk._tools.packages import REPORT, SAMPLING, require
 from bayesatk.cli.messages import as_options, options_of
 from bayesatk.cli.options import BAD_INPUT, Pooling, pairs, print_json, read_options, write
 from bayesatk.cli.terminal import (
+    print_comparison,
+    print_leaderboard,
     print_published_baseline,
     print_result,
     print_verification,
@@ -19,6 +21,7 @@ from bayesatk.cli.terminal import (
 )
 
 DISAGREE = 1  # exit code
+_FEW = 4  # systems up to which pairs are printed unasked
 
 
 def deliver(
@@ -161,6 +164,32 @@ def say_what_was_found(report: Any, quiet: bool) -> None:
         if quiet:
             print(f"bayesatk: {write(report.error)}", file=sys.stderr)
         raise typer.Exit(BAD_INPUT)
+
+
+def ranked(
+    fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None
+) -> tuple[Any, Callable[[Any, Any], None]]:
+    """Rank three systems or more, compare pairs where asked or few; and return how to print it."""
+    from bayesatk.comparison.leaderboard import leaderboard
+    from bayesatk.comparison.systems import compare as hold
+    from bayesatk.results.result import Result
+
+    own, board = Result.of(fit), None
+    marks = "successes" in own.group("observed_data") and not own.voted
+    if len(own.systems) > 2 and marks:
+        board = leaderboard(own, rng=seed)
+    if board is None or pairs_too or len(own.systems) <= _FEW:
+        fit = hold(fit, rope=rope, rng=seed, progress=progress)
+    if board is None:
+        return fit, print_comparison
+    fit["leaderboard"] = board.attached()["leaderboard"]
+
+    def show(console: Any, result: Any) -> None:
+        print_leaderboard(console, board)
+        if "comparison" in result:
+            print_comparison(console, result, tiers=False)
+
+    return fit, show
 
 
 def hold_against_sampler(

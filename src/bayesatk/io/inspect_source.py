@@ -169,6 +169,8 @@ def _command(
     for metric in metrics:
         parts += ["-m", metric]
     for name, value in options.items():
+        if name == "progress":
+            continue
         flag = {"columns": "--column", "scores": "--score"}.get(name, f"--{name.replace('_', '-')}")
         if isinstance(value, Mapping):
             parts += [part for pair in value.items() for part in (flag, f"{pair[0]}={pair[1]}")]
