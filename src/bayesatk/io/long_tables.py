@@ -30,7 +30,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
     """Return the rows of all files as one table; files without a system column are systems."""
     if len(found) == 1 and found[0].system is None:
         return read[0]
-    read = [_with_system(one, own, found) for one, own in zip(found, read, strict=True)]
+    read = [with_system(one, own, found) for one, own in zip(found, read, strict=True)]
     roles = read[0].roles
     for one, own in zip(found, read, strict=True):
         if set(own.roles) != set(roles):
@@ -44,7 +44,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
     }
     named = dict.fromkeys(name for own in read for name in own.content)
     content = {name: [each for own in read for each in _asked(own, name)] for name in named}
-    return Columns(roles, values, read[0].word, _Places(found, read), content)
+    return Columns(roles, values, read[0].word, Places(found, read), content)
 
 
 def _asked(table: Columns, name: Any) -> Sequence[int]:
@@ -52,7 +52,7 @@ def _asked(table: Columns, name: Any) -> Sequence[int]:
     return table.content.get(name) or [UNKNOWN] * len(table.values["question"])
 
 
-def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Columns:
+def with_system(source: Source, table: Columns, found: Sequence[Source]) -> Columns:
     """Return the table with a system column: as told, or the name of the file."""
     if "system" in table.roles:
         if source.system is None:
@@ -75,7 +75,7 @@ def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Col
     )
 
 
-class _Places(Sequence[Any]):
+class Places(Sequence[Any]):
     """Where the rows of joined tables stand: number and file."""
 
     def __init__(self, found: Sequence[Source], read: Sequence[Columns]) -> None:

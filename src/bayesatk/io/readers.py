@@ -52,7 +52,7 @@ def find_files(source: object, told: str | None, progress: bool) -> Found:
     """Return the files that are meant."""
     files = find(source)
     opener = Opener(files.sources, progress)
-    kinds = [_named(one, detect, one, opener, told) for one in files.sources]
+    kinds = [named(one, detect, one, opener, told) for one in files.sources]
     refuse_copies(files.sources, all(kind in LOGS for kind in kinds))
     return Found(files.sources, kinds, opener, files.notes)
 
@@ -70,14 +70,12 @@ def read_logs(found: Found, options: LogOptions, columns: Mapping[str, str] | No
     rows = Rows(options, notes=list(found.notes))
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
-            _named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
+            named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
     return rows
 
 
-def read_tables(
-    found: Found, options: LogOptions, columns: Mapping[str, str], scale: Scores
-) -> Columns:
-    """Read long tables into one."""
+def check_tables(found: Found, options: LogOptions) -> None:
+    """Refuse logs among tables, and options of logs."""
     refuse_options(options, "tables")
     for one, kind in zip(found.sources, found.kinds, strict=True):
         if kind in LOGS:
@@ -85,10 +83,14 @@ def read_tables(
                 f"{one.name}: files must be all logs or all tables; this is {kind}, others are "
                 "tables. Read them one by one, or convert them."
             )
+
+
+def read_tables(found: Found, columns: Mapping[str, str], scale: Scores) -> Columns:
+    """Read long tables into one."""
     read = []
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
-            read.append(_named(one, read_one_table, kind, file, one.path, columns, scale))
+            read.append(named(one, read_one_table, kind, file, one.path, columns, scale))
     return join_tables(found.sources, read)
 
 
@@ -101,7 +103,7 @@ def refuse_options(options: LogOptions, what: str) -> None:
         )
 
 
-def _named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
+def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
     """Call a reader; an error names the file."""
     try:
         return read(*args)
