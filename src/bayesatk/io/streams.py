@@ -38,7 +38,7 @@ def in_parts(found: Found, columns: Mapping[str, str], stream: object) -> bool:
     if stream is not None or not fit:
         return bool(stream)
     each = zip(found.sources, found.kinds, strict=True)
-    return sum(named(source, _size, source, kind) for source, kind in each) > _LARGE
+    return bool(sum(named(source, _size, source, kind) for source, kind in each) > _LARGE)
 
 
 def _size(source: Source, kind: str) -> int:
