@@ -9,6 +9,9 @@ from . import plots as plots
 from . import published as published
 from .comparison.claims import claim as claim
 from .comparison.criticism import criticise as criticise
+from .comparison.gate_policy import GatePolicy as GatePolicy
+from .comparison.gate_rates import gate_design as gate_design
+from .comparison.gates import gate as gate
 from .comparison.growing import simulate_stopping as simulate_stopping
 from .comparison.leaderboard import Leaderboard as Leaderboard
 from .comparison.leaderboard import leaderboard as leaderboard

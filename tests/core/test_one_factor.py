@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.optimize import minimize
 from scipy.special import comb, expit, logsumexp
 from scipy.stats import betabinom, norm
 
@@ -172,3 +173,42 @@ def test_means_over_questions_by_brute_force() -> None:
         value = latent(p)
         error = value.std(axis=1) / np.sqrt(len(z))
         assert (abs(found[:, j] - value.mean(axis=1)) < 5 * error).all()
+
+
+# Law School Admission Test, section 6: 1,000 people, five items (Bock and Lieberman 1970,
+# Psychometrika 35, 179-197), as the counts of patterns of right answers.
+LSAT = {
+    "00000": 3, "00001": 6, "00010": 2, "00011": 11, "00100": 1, "00101": 1, "00110": 3,
+    "00111": 4, "01000": 1, "01001": 8, "01011": 16, "01101": 3, "01110": 2, "01111": 15,
+    "10000": 10, "10001": 29, "10010": 14, "10011": 81, "10100": 3, "10101": 28, "10110": 15,
+    "10111": 80, "11000": 16, "11001": 56, "11010": 21, "11011": 173, "11100": 11, "11101": 61,
+    "11110": 28, "11111": 298,
+}  # fmt: skip
+
+
+def test_published_maximum_likelihood_of_the_law_school_test() -> None:
+    """Estimates, log likelihood and expected counts of R's ltm (Rizopoulos 2006, JSS 17(5)).
+
+    The people are the questions here, and the items the systems: r has no part in single trials.
+    """
+    people = np.array([[int(one) for one in pattern] for pattern in LSAT]).T
+    c = np.repeat(people, list(LSAT.values()), axis=1)
+    counts = Counts.of(c, np.ones_like(c))
+    assert (len(counts.repeats), counts.repeats.sum()) == (30, 1000)
+    likelihood = Likelihood.on(counts, 0.1)
+
+    def objective(x):
+        theta = np.concatenate([x.reshape(2, 5), np.zeros((1, 5))])
+        value, gradient = likelihood.gradient(theta)
+        return -value, -gradient[:2].ravel()
+
+    found = minimize(objective, np.zeros(10), jac=True, method="BFGS", options={"gtol": 1e-4})
+    mu, slope = found.x[:5], np.exp(found.x[5:])
+    assert -found.fun == pytest.approx(-2466.653, abs=6e-4)
+    assert slope == pytest.approx([0.8254, 0.7229, 0.8905, 0.6886, 0.6575], abs=2e-3)
+    assert -mu / slope == pytest.approx([-3.3597, -1.3696, -0.2799, -1.8659, -3.1236], abs=8e-3)
+    theta = np.concatenate([found.x.reshape(2, 5), np.zeros((1, 5))])
+    for pattern, expected in (("00000", 2.277), ("11011", 173.310), ("11111", 296.693)):
+        one = Counts.of(np.array([[int(x)] for x in pattern]), np.ones((5, 1), int))
+        own = 1000 * np.exp(Likelihood.on(one, 0.1).log_likelihood(theta[None])[0])
+        assert own == pytest.approx(expected, abs=0.05)

@@ -93,6 +93,12 @@ def read_options(
         list[str] | None,
         typer.Option("--column", help="Column of a role: --column answer=text."),
     ] = None,
+    records: Annotated[
+        str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
+    ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Tables have a column for each system.")
+    ] = False,
     format: Annotated[
         str | None, typer.Option("--format", help="What the files are, if names do not say.")
     ] = None,
@@ -132,6 +138,7 @@ def read_options(
         "missing": missing, "format": format, "scorer": scorer, "filter": filter,
         "answers": answers, "question_key": question_key, "same_system": same_system,
         "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
+        "records": records, "wide": wide,
         "columns": pairs(column, "--column"),
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),

@@ -1,5 +1,6 @@
 """Leaderboards: all systems in one model of the difficulties that they share."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -119,6 +120,29 @@ class Leaderboard:
             for rank, i in enumerate(np.argsort(-mean, kind="stable"), 1)
         ]  # fmt: skip
 
+    def attached(self) -> xr.DataTree:
+        """Return the result with the table as its group ``leaderboard``, so that it can be saved.
+
+        Dims ``(system, metric, target, statistic)``; `bayesatk.tables_of` reads it back.
+        """
+        names = [one for one in self.table.columns if one not in ("system", "metric", "target")]
+        keys = ["system", "metric", "target"]
+        labels = [one.label for one in self.result.metrics]
+        order = pd.MultiIndex.from_product([self.result.systems, labels, list(TARGETS)])
+        values = self.table.set_index(keys)[names].astype(float).loc[order].to_numpy()
+        shape = len(self.result.systems), len(labels), len(TARGETS), len(names)
+        attrs = {
+            "error": self.error, "seed": self.seed, "method": self.method, "worth": self.worth,
+            "k_hat": float(self.k_hat), "citations": json.dumps(list(self.citations)),
+        }  # fmt: skip
+        coords: dict[str, Any] = {"system": self.result.posterior["system"].values}
+        coords["metric"] = labels
+        tree = self.result.tree.copy()
+        coords |= {"target": list(TARGETS), "statistic": names}
+        table = {"value": ((*keys, "statistic"), values.reshape(shape))}
+        tree["leaderboard"] = xr.DataTree(xr.Dataset(table, coords, attrs))
+        return tree
+
     def pairs(
         self, metric: str | Metric | None = None, target: Target = "population"
     ) -> pd.DataFrame:
@@ -204,6 +228,20 @@ class Leaderboard:
             f"pairs that are, are in the right order with probability {1.0 - self.error:g} or "
             f"more. From {self.worth:.0f} independent draws ({self.method})."
         )
+
+
+def leaderboard_rows(result: Result) -> pd.DataFrame:
+    """Return the table of a result that has the group ``leaderboard``, best first."""
+    value = result.group("leaderboard")["value"]
+    frame = value.to_dataframe().unstack("statistic")["value"].reset_index()
+    frame.columns.name = None
+    frame = frame[["system", "metric", "target", *value["statistic"].values]]
+    whole = ["rank", "rank_lower", "rank_upper", "tier", "questions", "trials"]
+    keys = {name: i for i, name in enumerate(value["metric"].values)}
+    place = frame["metric"].map(keys) * 2 + (frame["target"] == TARGETS[1])
+    frame = frame.assign(place=place).sort_values(["place", "rank"], kind="stable")
+    frame = frame.drop(columns="place").astype(dict.fromkeys(whole, int))
+    return frame.reset_index(drop=True)
 
 
 def _share_upto(ranks: Array, last: int) -> Array:

@@ -12,6 +12,7 @@ from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
+from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import (
     Found,
     check_tables,
@@ -36,6 +37,8 @@ def load(
     scores: Mapping[Any, float] | None = None,
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
+    records: str | None = None,
+    wide: bool = False,
     answer_rules: AnswerRules | None = None,
     format: str | None = None,
     scorer: str | None = None,
@@ -65,6 +68,14 @@ def load(
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
         In logs, C and I are right and wrong; other marks need `scores`.
+        A dotted name is a field within fields, as ``reward_info.reward``. A cell may hold a list:
+        the outcomes of all trials of its question.
+    records : str, optional
+        Where a JSON document has its records, if not under one of the usual names: ``"runs"``, or
+        ``"output.runs"``.
+    wide : bool
+        Whether tables have a column for each system, beside one of questions (the first, unless
+        it is told or has a usual name).
     format : str, optional
         What the files are, if their names do not say: "csv", "tsv", "jsonl", "json", "parquet",
         "inspect", "lm-eval", "evalplus", "human-eval", "tau-bench" or "tau2-bench".
@@ -96,8 +107,7 @@ def load(
         together the budget, or 100 times the bytes of the archive where that is more.
     stream : bool, optional
         Count CSV and Parquet some rows at a time, so that memory grows with the counts and not with
-        the rows. Default: from 256 MB (of Parquet, 8 million
-        rows) on, where no answers are read.
+        the rows. Default: from 256 MB (of Parquet, 8 million rows) on, where no answers are read.
 
     Returns
     -------
@@ -135,8 +145,10 @@ def load(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
+    layout = Layout(columns or {}, records, wide)
     if not is_source(source):
         refuse_options(options, "data that are no files")
+        replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
             **labels,
@@ -150,10 +162,10 @@ def load(
                 raise OutcomeError(
                     "answer_rules must be left out unless ", Argument("answers", True), " is given."
                 )
-            rows = read_logs(found, options, columns)
+            rows = read_logs(found, options, layout)
             long, scale = to_long(rows, scores, missing, rules)
         else:
-            long, scale = _from_tables(found, options, columns or {}, scores, scale, rules, stream)
+            long, scale = _from_tables(found, options, layout, scores, scale, rules, stream)
         counts = long.labelled(**labels).count(scale)
         counts = note_uneven(counts) if found.are_logs else counts
         done = outcomes.finish(counts, scale, missing)
@@ -165,7 +177,7 @@ def load(
 def _from_tables(
     found: Found,
     options: LogOptions,
-    columns: Mapping[str, str],
+    layout: Layout,
     scores: Mapping[Any, float] | None,
     scale: Scores,
     rules: AnswerRules,
@@ -173,9 +185,9 @@ def _from_tables(
 ) -> tuple[LongForm, Scores]:
     """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
     check_tables(found, options)
-    if in_parts(found, columns, stream):
-        return count_parts(found, columns, None if scores is None else scale, scale)
-    read = read_tables(found, columns, scale)
+    if in_parts(found, layout, stream):
+        return count_parts(found, layout.columns, None if scores is None else scale, scale)
+    read = read_tables(found, layout, scale)
     if scores is None and is_correct_incorrect(read):
         scale = CORRECT_INCORRECT
     return read_rows(read, scale, rules), scale

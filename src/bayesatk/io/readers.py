@@ -1,18 +1,19 @@
 """Which reader reads a file, and what every error says: the file it is about."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
-from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io import code_results, inspect_logs, lm_eval
 from bayesatk.io.formats import LOGS, RECORD_LOGS, detect, kind_in_folder
-from bayesatk.io.long_tables import join_tables, read_one_table
+from bayesatk.io.long_tables import Layout, join_tables, read_one_table
 from bayesatk.io.rows import LogOptions, Rows
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
+from bayesatk.io.wide_tables import read_wide
 
 _LogReader = Callable[[BinaryIO, Path, str | None, Rows], None]
 
@@ -68,10 +69,9 @@ def find_files(source: object, told: str | None, progress: bool, strict: bool = 
     return Found(files.sources, kinds, opener, files.notes)
 
 
-def read_logs(found: Found, options: LogOptions, columns: Mapping[str, str] | None) -> Rows:
+def read_logs(found: Found, options: LogOptions, layout: Layout) -> Rows:
     """Read logs, of one format or several."""
-    if columns:
-        raise OutcomeError(f"columns must be left out for logs; got {shown(columns)}.")
+    layout.refuse_for("logs")
     for name, formats in _SPECIAL.items():
         if name in options.given() and not formats & set(found.kinds):
             raise OutcomeError(
@@ -96,12 +96,13 @@ def check_tables(found: Found, options: LogOptions) -> None:
             )
 
 
-def read_tables(found: Found, columns: Mapping[str, str], scale: Scores) -> Columns:
-    """Read long tables into one."""
+def read_tables(found: Found, layout: Layout, scale: Scores) -> Columns:
+    """Read tables into one long table."""
     read = []
+    how = read_wide if layout.wide else read_one_table
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
-            read.append(named(one, read_one_table, kind, file, one.path, columns, scale))
+            read.append(named(one, how, kind, file, one.path, layout, scale))
     return join_tables(found.sources, read)
 
 

@@ -8,10 +8,11 @@ from typing import BinaryIO
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import Columns
 from bayesatk.data.counter import Counter
+from bayesatk.data.list_cells import one_row_a_trial
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import delimited_parts
-from bayesatk.io.long_tables import Places, with_system
+from bayesatk.io.long_tables import Layout, Places, with_system
 from bayesatk.io.parquet_files import ROWS, parquet_parts, rows_of
 from bayesatk.io.readers import Found, named
 from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect
@@ -23,14 +24,15 @@ _ROW = 32  # bytes of a row of text
 _WHOLE = ("answer", "reference", "trials", "successes")  # roles whose columns are read whole
 
 
-def in_parts(found: Found, columns: Mapping[str, str], stream: object) -> bool:
+def in_parts(found: Found, layout: Layout, stream: object) -> bool:
     """Whether files are counted part by part: as told, else if they are large and can be."""
     if stream not in (None, True, False):
         raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
-    whole = [role for role in _WHOLE if role in columns]
+    whole = [f"columns={{{role!r}: ...}}" for role in _WHOLE if role in layout.columns]
+    whole += [f"{name}=" for name in ("records", "wide") if getattr(layout, name)]
     fit = not whole and set(found.kinds) <= set(_KINDS)
     if stream and not fit:
-        what = f"a column of role {whole[0]}" if whole else ", ".join(sorted(set(found.kinds)))
+        what = whole[0] if whole else ", ".join(sorted(set(found.kinds)))
         raise OutcomeError(
             f"stream must be left out for {what}; parts of {', '.join(_KINDS)} can be counted "
             "where there are outcomes. ", Argument("stream", False), " reads files whole.",
@@ -62,6 +64,7 @@ def count_parts(
                 if counter is None:
                     scale = scores or (CORRECT_INCORRECT if is_correct_incorrect(part) else default)
                     counter = Counter(scale)
+                part = named(source, one_row_a_trial, part)
                 named(source, counter.add, _placed(source, part, found))
     if counter is None:
         raise OutcomeError("a table of outcomes must have rows; got none.")
