@@ -1,14 +1,33 @@
 """What `evaluate` was asked, as its systems are analysed by it."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from bayesatk.data.asked import read_asked
+from bayesatk.data.asked import Asked, read_asked
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
-from bayesatk.posterior.analysis import Request
 from bayesatk.posterior.assembly import CHAINS
+
+
+@dataclass(frozen=True)
+class Request(Asked):
+    """What is asked of every system.
+
+    Parameters
+    ----------
+    grid : MetricGrid
+        Of the requested metrics.
+    ci_prob, ci_kind
+        Of credible intervals.
+    draws : int
+        In all.
+    """
+
+    grid: MetricGrid
+    ci_prob: float
+    ci_kind: str
+    draws: int
 
 
 def read_request(
