@@ -159,25 +159,27 @@ def _command(
     """Return the command that evaluates what was read."""
     if data is None:
         return ""
-    parts = ["bayesatk", "evaluate"]
-    if isinstance(source, Mapping):
-        for name, given in source.items():
-            paths = given if isinstance(given, list | tuple) else [given]
-            parts += [f"{name}={path}" for path in paths]
-    else:
-        parts += [str(path) for path in (source if isinstance(source, list | tuple) else [source])]
+    parts = ["bayesatk", "evaluate", *_named(source)]
     for metric in metrics:
         parts += ["-m", metric]
     for name, value in options.items():
-        if name == "progress":
-            continue
-        flag = {"columns": "--column", "scores": "--score"}.get(name, f"--{name.replace('_', '-')}")
-        if isinstance(value, Mapping):
-            parts += [part for pair in value.items() for part in (flag, f"{pair[0]}={pair[1]}")]
-        elif value is True:
-            parts.append(flag)
-        elif value not in (None, False):
-            parts += [flag, str(value)]
+        if name != "progress" and value not in (None, False):
+            parts += _flags(name, value)
     if data.dataset["missing"].values.any() or (data.trials.values == 0).any():
         parts += ["--missing", "ignore"]
     return shlex.join(parts)
+
+
+def _named(source: object) -> list[str]:
+    """Return the files as arguments, with the names of systems that were given."""
+    if isinstance(source, Mapping):
+        return [f"{name}={path}" for name, given in source.items() for path in _named(given)]
+    return [str(path) for path in (source if isinstance(source, list | tuple) else [source])]
+
+
+def _flags(name: str, value: object) -> list[str]:
+    """Return an option of `bayesatk.load` as options of the command."""
+    flag = {"columns": "--column", "scores": "--score"}.get(name, f"--{name.replace('_', '-')}")
+    if isinstance(value, Mapping):
+        return [part for pair in value.items() for part in (flag, f"{pair[0]}={pair[1]}")]
+    return [flag] if value is True else [flag, str(value)]
