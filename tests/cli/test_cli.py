@@ -187,7 +187,8 @@ def test_compare_prints_pairs_and_sentences(runs) -> None:
 
 LOGS = Path(__file__).parents[1] / "logs"
 COMMANDS = [
-    "evaluate", "verify", "compare", "plan", "baseline", "gate", "report", "convert", "cite", "demo"
+    "evaluate", "verify", "compare", "plan", "baseline", "gate", "report", "doctor",
+    "convert", "cite", "demo",
 ]  # fmt: skip
 
 

@@ -16,9 +16,11 @@ from bayesatk.cli.actions import (
     convert_logs,
     deliver,
     hold_against_sampler,
+    inspect_files,
     published_baseline,
     ranked,
     sampled,
+    say_what_was_found,
 )
 from bayesatk.cli.gating import EXAMPLES, gate
 from bayesatk.cli.options import (
@@ -324,6 +326,13 @@ def report(
     console.print(f"Saved {output}", highlight=False, markup=False)
     if found is not None and found.verdict == "disagree":
         raise typer.Exit(DISAGREE)
+
+
+@app.command(epilog="Example: bayesatk doctor logs/")
+@reads_data(read=inspect_files, without=("missing", "shared"))
+def doctor(data: Any, quiet: Quiet = False) -> None:
+    """Say what files are, what they hold, what is doubtful, and what to run next."""
+    say_what_was_found(data(), quiet)
 
 
 @app.command(epilog="Example: bayesatk convert logs/ -o runs.csv --answers")
