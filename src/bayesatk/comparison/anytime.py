@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.e_values import Capital, Splits
 from bayesatk.core.laws import finite
-from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.metrics.grid import Metric, one_metric
-from bayesatk.results.result import Result
+from bayesatk.results.days import outcomes_of
 
 Ints = NDArray[np.int64]
 _LOG_2 = float(np.log(2.0))
@@ -245,7 +243,7 @@ class _Looks:
     @classmethod
     def of(cls, looks: Sequence[object], plan: int | None, least: int) -> "_Looks":
         """Read the looks, the last of which says which systems and questions there are."""
-        read = [_outcomes(one) for one in looks]
+        read = [outcomes_of(one) for one in looks]
         labels = [read[-1].dataset[name].values.tolist() for name in ("system", "question")]
         places = [{label: i for i, label in enumerate(each)} for each in labels]
         counts = []
@@ -286,12 +284,6 @@ class _Looks:
         some = self.trials[-1][members].any(axis=0)
         questions = used[1].any(axis=0)
         return _Counted(successes, trials, int(questions.sum()), int((some & ~questions).sum()))
-
-
-def _outcomes(data: object) -> Outcomes:
-    if isinstance(data, xr.DataTree | Result):
-        return Result.of(data, None).data
-    return tally(data)
 
 
 def _check_grown(before: Ints, after: Ints, labels: list[list[Any]]) -> None:

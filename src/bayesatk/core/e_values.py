@@ -165,7 +165,7 @@ class Splits:
         middle = float(np.clip(np.nan_to_num(self.mode()), -_FARTHEST, _FARTHEST))
 
         def over(theta: float) -> float:
-            return float(self.log_ratio(np.array([theta]))[0]) - level
+            return float(self.log_ratio(np.array([theta]))[0] - level)
 
         ends: list[float] = []
         for end, infinite in ((-_FARTHEST, -np.inf), (_FARTHEST, np.inf)):
