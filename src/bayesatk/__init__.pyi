@@ -10,6 +10,7 @@ from . import published as published
 from .comparison.anytime import e_value as e_value
 from .comparison.changes import ChangePoint as ChangePoint
 from .comparison.changes import change_point as change_point
+from .comparison.claims import claim as claim
 from .comparison.criticism import criticise as criticise
 from .comparison.growing import simulate_stopping as simulate_stopping
 from .comparison.models import compare_models as compare_models

@@ -1,7 +1,7 @@
 """Which prior a model gets: the one given, checked, or its default; weaker ones; as plain data."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from bayesatk.priors import (
@@ -31,37 +31,28 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def power_scaled(prior: Prior, power: float) -> Prior:
+_SCALED = ("alpha", "beta", "mean", "icc", "concentration")  # parameters on the logit scale
+
+
+def power_scaled[Kind: Prior | CategoryPrior](prior: Kind, power: float) -> Kind:
     """Return the prior with its density on the logit scale raised to a power.
 
-    That multiplies every Beta parameter by the power: ``power=0.5`` halves what the prior says.
+    That multiplies every Beta or Dirichlet parameter by the power: ``power=0.5`` halves what the
+    prior says. The shares of difficulty families stay as they are.
 
     Examples
     --------
     >>> power_scaled(BetaPrior(1.0, 2.0), 0.5)
     BetaPrior(alpha=0.5, beta=1.0)
-    """
-    if isinstance(prior, BetaPrior):
-        return BetaPrior(prior.alpha * power, prior.beta * power)
-    mean, icc = ((a * power, b * power) for a, b in (prior.mean, prior.icc))
-    return replace(prior, mean=mean, icc=icc)
-
-
-def weaker_categories(prior: CategoryPrior, power: float) -> CategoryPrior:
-    """Return the prior of categories with every concentration multiplied by a power.
-
-    Examples
-    --------
-    >>> weaker_categories(DirichletPrior((1.0, 2.0)), 0.5)
+    >>> power_scaled(DirichletPrior((1.0, 2.0)), 0.5)
     DirichletPrior(concentration=(0.5, 1.0))
     """
 
-    def scaled(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    def scaled(value: Any) -> Any:
         return tuple(power * one for one in value) if isinstance(value, tuple) else power * value
 
-    if isinstance(prior, DirichletPrior):
-        return DirichletPrior(scaled(prior.concentration))
-    return DirichletHyperPrior(scaled(prior.mean), (power * prior.icc[0], power * prior.icc[1]))
+    names = [each.name for each in fields(prior) if each.name in _SCALED]
+    return replace(prior, **{name: scaled(getattr(prior, name)) for name in names})
 
 
 def _fitting[Hyper, Fixed](

@@ -36,6 +36,16 @@ class BetaPrior:
                 "BetaPrior(1, 1) is uniform."
             )
 
+    def vector(self, categories: int = 2) -> NDArray[np.float64]:
+        """Concentration of wrong and of right: a Beta is a Dirichlet of two categories.
+
+        Examples
+        --------
+        >>> BetaPrior(2.0, 1.0).vector().tolist()
+        [1.0, 2.0]
+        """
+        return _spread((self.beta, self.alpha), categories, "alpha and beta")
+
 
 @dataclass(frozen=True)
 class HyperPrior:
@@ -108,6 +118,10 @@ class HyperPrior:
     def bda3(cls) -> "HyperPrior":
         """Return the prior ``p(alpha, beta) ~ (alpha + beta)^(-5/2)``."""
         return cls(icc=(0.5, -0.5))
+
+    def vector(self, categories: int = 2) -> NDArray[np.float64]:
+        """Concentration of the mean: of wrong and of right."""
+        return _spread(self.mean[::-1], categories, "mean")
 
     @property
     def proper(self) -> bool:

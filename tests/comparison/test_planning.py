@@ -10,17 +10,17 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.core import category_planning
-from bayesatk.core.category_planning import category_design
+from bayesatk.core import planning
 from bayesatk.core.difficulty import Difficulty
-from bayesatk.core.planning import design, difficulty_design
+from bayesatk.core.planning import category_design, difficulty_design
 from bayesatk.core.states import States
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import pass_at, pass_hat
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.posterior.right_wrong import RightWrongModel
 
 MEAN, ICC = 0.6, 0.3
+BETA = Difficulty.of_beta([MEAN], [ICC])
 SCORES, SHARES = (0.0, 0.4, 1.0), np.array([0.3, 0.3, 0.4])
 TOTAL = (1 - ICC) / ICC
 
@@ -46,7 +46,7 @@ def test_information_is_the_expected_curvature(trials) -> None:
             ]
             second = (ends[0] - ends[1] - ends[2] + ends[3]) / (4 * h * h)
             expected[i, j] = -(weight @ second)
-    found = design(pass_at(1), MEAN, ICC, trials)
+    found = difficulty_design(pass_at(1), BETA, trials)
     np.testing.assert_allclose(found.information, expected, atol=2e-5)
 
 
@@ -55,13 +55,13 @@ def test_expected_variance_of_known_difficulties() -> None:
     a, b = MEAN * TOTAL, (1 - MEAN) * TOTAL
     for n in (1, 5, 40):
         expected = a * b / (TOTAL * (TOTAL + 1) * (TOTAL + n))
-        assert design(pass_at(1), MEAN, ICC, n).trial == pytest.approx(expected, rel=1e-10)
+        assert difficulty_design(pass_at(1), BETA, n).trial == pytest.approx(expected, rel=1e-10)
 
 
 def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
     """The law of total variance, for a metric without a simple posterior."""
-    spread = design(pass_hat(4), MEAN, ICC, 10**4).trial
-    values = [design(pass_hat(4), MEAN, ICC, n).trial for n in (1, 2, 8, 64)]
+    spread = difficulty_design(pass_hat(4), BETA, 10**4).trial
+    values = [difficulty_design(pass_hat(4), BETA, n).trial for n in (1, 2, 8, 64)]
     assert np.all(np.diff(values) < 0)
     assert values[-1] > spread > 0
 
@@ -93,7 +93,7 @@ def test_planned_decisions_are_right_as_often_as_planned() -> None:
             total = (1 - icc) / icc
             p = rng.beta(mean * total, (1 - mean) * total, questions)
             states = States.of(rng.binomial(4, p), np.full(questions, 4))
-            fitted = system_posterior("partial", states, parse("pass@1"), prior)
+            fitted = RightWrongModel("partial", states, prior).fit(parse("pass@1"))
             means.append(fitted.mean[0, 1])
         right += means[1] > means[0]
     assert 0.75 < right / 120 < 0.95  # .85 within three standard errors
@@ -126,7 +126,7 @@ def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
 def test_two_categories_are_right_and_wrong() -> None:
     for metric, credit in (("bayes", CategoryCredit(1)), ("pass@3", CategoryCredit(3))):
         (one,) = parse(metric)
-        binary = design(one.credit, MEAN, ICC, 5)
+        binary = difficulty_design(one.credit, BETA, 5)
         found = category_design(credit, [0.0, 1.0], [1 - MEAN, MEAN], ICC, 5)
         assert found.value == pytest.approx(binary.value, rel=1e-10)
         assert found.trial == pytest.approx(binary.trial, rel=1e-9)
@@ -146,7 +146,7 @@ def test_two_categories_are_right_and_wrong() -> None:
 def test_drawn_counts_say_what_all_counts_say(monkeypatch) -> None:
     arguments = CategoryCredit(2), SCORES, SHARES, ICC, 20
     listed = category_design(*arguments).variance(100)
-    monkeypatch.setattr(category_planning, "_LISTED", 10)
+    monkeypatch.setattr(planning, "_LISTED", 10)
     np.testing.assert_allclose(category_design(*arguments).variance(100), listed, rtol=0.05)
 
 
@@ -331,18 +331,6 @@ def test_the_command_plans_from_a_pilot_and_from_stated_difficulties(tmp_path) -
     assert min(row["prob_correct"] for row in rows) >= 0.9
     found = runner.invoke(app, ["plan", "-m", "pass@1", "--width", "0.1"])
     assert found.exit_code == 2
-
-
-def test_a_difficulty_of_one_beta_is_designed_for_as_a_beta() -> None:
-    one = Difficulty.of_beta([MEAN], [ICC])
-    for metric in parse("pass@4 pass^2 maj@3"):
-        first, second = (
-            design(metric.credit, MEAN, ICC, 6),
-            difficulty_design(metric.credit, one, 6),
-        )
-        for name in ("value", "trial", "prior", "information", "slopes"):
-            expected = getattr(first, name)
-            np.testing.assert_allclose(getattr(second, name), expected, rtol=1e-5, atol=1e-12)
 
 
 _ATOMS = ([0.8, 0.0], [0.4, 0.4], [0.2, 0.2], 0.15, 0.05)  # shares, means, iccs, never, always

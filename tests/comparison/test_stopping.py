@@ -134,7 +134,8 @@ def test_a_resumed_study_gives_the_same_answer(tmp_path) -> None:
     pairs, options = {"a": (0.7, 0.3), "b": (0.5, 0.3)}, {"trials": 1, "correlation": 0.5, **QUIET}
     bk.simulate_stopping(pairs, rule, [6], replications=10, path=path, **options)
     path.write_text(path.read_text() + '{"study": ')  # killed while writing
-    resumed = bk.simulate_stopping(pairs, rule, [6], replications=30, path=path, **options)
+    with pytest.warns(UserWarning, match="the last 10 bytes"):
+        resumed = bk.simulate_stopping(pairs, rule, [6], replications=30, path=path, **options)
     whole = bk.simulate_stopping(pairs, rule, [6], replications=30, **options)
     assert len(resumed.truth) == 30
     np.testing.assert_array_equal(resumed.prob_greater, whole.prob_greater)

@@ -186,7 +186,7 @@ def test_table_speaks(tmp_path) -> None:
     assert len(frame) == 3 * 2 * 2
     assert (frame.loc[frame["target"] == "questions", "mean"] >= 0).all()
     sentence = frame["sentence"][1]
-    for text in ("on questions like these", "P(better)", "help most"):
+    for text in ("On questions like these", "P(better)", "scored 0."):
         assert text in sentence
     path = bk.save(result, tmp_path / "compared.nc")
     xr.testing.assert_identical(
@@ -232,7 +232,7 @@ def test_pairs_are_compared_on_the_questions_that_both_tried() -> None:
     )
     frame = bk.comparison_table(result).set_index(["system", "other"])
     assert sorted(set(frame["questions"])) == [12, 14]
-    assert frame["sentence"].str.contains("questions that both tried").all()
+    assert frame["sentence"].str.contains("of 16, those that both tried").all()
 
 
 @pytest.mark.parametrize("pooling", ["partial", "complete"])

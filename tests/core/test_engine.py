@@ -13,7 +13,7 @@ import bayesatk as bk
 from bayesatk.core.distribution import LEVELS
 from bayesatk.core.states import States
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import BetaPrior, HyperPrior
 
 METRICS = ("pass@1", "pass@4", "pass^2", "maj@3")
@@ -34,7 +34,7 @@ def test_laws_of_quantiles(data: list[tuple[int, int]], metric: str, pooling: st
     """Quantiles rise within the scale, their error is known, and they average to the mean."""
     successes, trials = (list(part) for part in zip(*data, strict=True))
     prior = HyperPrior() if pooling == "partial" else BetaPrior(1.0, 1.0)
-    found = system_posterior(pooling, States.of(successes, trials), parse(metric), prior)
+    found = RightWrongModel(pooling, States.of(successes, trials), prior).fit(parse(metric))
     (one,) = found.distributions()[0]
     ends = one.quantile(LEVELS)
     assert (np.diff(ends) >= 0.0).all()

@@ -1,5 +1,7 @@
 """Exact distributions of means: integrals, inverted transforms, simulation, and laws."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
@@ -21,7 +23,7 @@ from bayesatk.core.quadrature import beta_rule_along
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Credit, maj_at, pass_at, pass_hat
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.posteriors import images
+from bayesatk.posterior.right_wrong import images
 from bayesatk.priors import HyperPrior
 from tests.core.agreement import (
     HARD,
@@ -53,7 +55,8 @@ def _single(alpha, beta, successes, trials, credit: Credit) -> Quantity:
 def _tallied(tally: Tally) -> tuple[States, HyperPosterior]:
     """States with multiplicities and their hyperparameters, as `States.of` would make them."""
     successes, trials, count = (np.array(part) for part in zip(*tally, strict=True))
-    states = States(successes, trials, count.astype(float), np.zeros(1, np.intp))
+    states = States.of(successes, trials)
+    states = replace(states, count=np.bincount(states.which, weights=count))
     return states, hyper_posterior(CountHistograms.of(successes, trials, count), HyperPrior())
 
 
@@ -168,7 +171,7 @@ def test_against_simulation(successes, trials, metric) -> None:
 @pytest.mark.parametrize("a", [1e3, 2e4])
 def test_questions_all_but_right_are_a_gamma(a: float) -> None:
     """With p so near 1, each of ten misses is Gamma(1/10, 1/a), so their sum is Gamma(1, 1/a)."""
-    states = States(np.array([0]), np.array([0]), np.array([10.0]), np.zeros(1, np.intp))
+    states = States.of(np.zeros(10), np.zeros(10))
     (found,) = mean_distributions(StateMixture(Nodes.single(a, 0.1), states, (pass_at(1),)))
     levels = np.array([0.025, 0.5, 0.975])
     expected = 1.0 - gamma(1.0).ppf(1.0 - levels) / a / 10.0

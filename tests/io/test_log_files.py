@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -321,14 +320,14 @@ def test_a_path_that_is_none(tmp_path):
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     path = tmp_path / "log.eval"
     path.write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
-    whole = Path.open
+    whole = os.open
 
-    def denied(self, *args, **options):
-        if self.name == "log.eval":
-            raise PermissionError(13, "Permission denied", str(self))
-        return whole(self, *args, **options)
+    def denied(name, *args, **options):
+        if name == path:
+            raise PermissionError(13, "Permission denied", str(name))
+        return whole(name, *args, **options)
 
-    monkeypatch.setattr(Path, "open", denied)
+    monkeypatch.setattr(os, "open", denied)
     refused(lambda: bk.load(path), r"log\.eval", "[Pp]ermission")
 
 

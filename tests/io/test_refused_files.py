@@ -36,7 +36,7 @@ BAD_FILES = {
     "jsonl text": (".jsonl", LINE.replace("1}", '"1"}'), ["outcome '1'", r"scores=\{"]),
     "jsonl cut": (".jsonl", LINE + LINE[:-9], ["line 2", "JSON"]),
     "jsonl null id": (".jsonl", LINE + LINE.replace('"x"', "null"), ["'question'", "line 2"]),
-    "jsonl list id": (".jsonl", LINE + LINE.replace('"x"', '["x"]'), ["'question'", "line 2"]),
+    "jsonl list id": (".jsonl", LINE + LINE.replace('"x"', "[]"), ["'question'", "line 2"]),
     "jsonl bom": (".jsonl", LINE[:5].encode("utf-8-sig") + b"\n", ["line 1"]),
     "jsonl latin-1": (".jsonl", LINE.replace("x", "é").encode("latin-1"), ["UTF-8"]),
     "jsonl no field": (".jsonl", LINE + '{"question": "x", "outcome": 1}', ["line 2", "'trial'"]),

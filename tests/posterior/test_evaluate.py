@@ -9,6 +9,9 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.posterior import FamilyShare
+from bayesatk.posterior.remarks import family_note
 from tests.conftest import METRICS
 
 
@@ -357,3 +360,24 @@ def test_an_estimate_outside_its_interval_is_told() -> None:
     for pooling in ("none", "partial"):
         said = bk.notes(bk.evaluate(runs, "pass@1 pass^4", pooling=pooling, rng=1))
         assert not any("outside" in one for one in said)
+
+
+def test_notes_name_the_shapes_and_say_when_weights_cannot_be_trusted() -> None:
+    """Even one probable family is named where a metric goes beyond the trials."""
+    sure = {"beta": FamilyShare(0.99, 0.0, -1.0, np.nan), "mixture": FamilyShare(0.01, 0, -6, 0.9)}
+    assert family_note("a", sure, parse("pass@4"), 4) == []
+    (note,) = family_note("a", sure, parse("pass@4,8"), 4)
+    assert note.startswith("a: difficulty: Beta 99%. pass@8 judges more trials")
+    assert note.endswith("rests on this shape.")
+    unsure = sure | {"mixture": FamilyShare(0.4, 0.0, -1.4, 0.9)}
+    shapes, weights = family_note("a", unsure, parse("pass@8"), 4)
+    assert shapes.endswith("rests on these shapes.")
+    assert "Pareto k 0.90, above 0.7" in weights
+    assert family_note("a", {"beta": FamilyShare(1.0, 0.0, -1.0, np.nan)}, parse("pass@8"), 4) == []
+
+
+def test_averaged_results_hold_what_their_families_rest_on() -> None:
+    fit = bk.evaluate([[0, 1, 1], [1, 1, 0], [0, 0, 0]], "pass@2", draws=10, rng=1)
+    found = fit["closed_form"]["family_pareto_k"].isel(system=0)
+    assert np.isnan(found.sel(family="beta"))
+    assert (found.sel(family=["inflated", "mixture"]) < 0.7).all()

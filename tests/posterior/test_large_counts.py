@@ -11,11 +11,12 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.core import category_leave_one_out, leave_one_out
+from bayesatk.core import leave_one_out
 from bayesatk.core.categorical import category_finite, category_moments
 from bayesatk.core.dirichlet_multinomial import log_counts
 from bayesatk.core.laws import finite, finite_table
 from bayesatk.core.states import States
+from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import Credit
@@ -170,13 +171,14 @@ def test_leaving_one_of_many_trials_out() -> None:
     counts, prior = [BILLION // 3, 7], BetaPrior(2.0, 1.0)
     states = States.of(counts, [BILLION, 10])
     own = np.stack([states.successes, states.trials - states.successes], axis=1)
-    found = [leave_one_out.independent(states, prior).left_out]
-    found.append(category_leave_one_out.independent(own, states.count, np.array([2.0, 1.0])).fitted)
+    alpha = prior.vector()
+    found = [leave_one_out.independent(states, alpha).left_out]
+    found.append(leave_one_out.independent(States.of_counts(states.counts), alpha).fitted)
     with mpmath.workdps(60):
         expected = [float(_mp_log_pmf(one, [2 / 3, 1 / 3], 1 / 3)) for one in own.tolist()]
     for one in found:
         np.testing.assert_allclose(one, expected, rtol=1e-12)
-    both = leave_one_out.complete(states, prior)
+    both = leave_one_out.complete(states, alpha)
     rest = own.sum(axis=0) - own + [2.0, 1.0]
     with mpmath.workdps(60):
         expected = [
@@ -196,9 +198,11 @@ def test_groups_of_many_trials(prior) -> None:
     if isinstance(prior, bk.BetaPrior):
         del drawn["icc"]
     posterior = xr.Dataset(drawn, {"chain": [0, 1], "draw": np.arange(50), "system": ["system"]})
-    found = log_likelihood_groups(data, posterior, prior, [])["log_likelihood"]["successes"]
+    found = log_likelihood_groups(data, posterior, prior, RIGHT_WRONG, [])["log_likelihood"][
+        "successes"
+    ]
     assert np.isfinite(found).all()
-    replicated = predictive_groups(data, posterior, prior, [], rng)
+    replicated = predictive_groups(data, posterior, prior, RIGHT_WRONG, [], rng)
     assert int(replicated["posterior_predictive"]["successes"].max()) > 10**8
 
 

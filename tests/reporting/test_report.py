@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import shutil
 from html.parser import HTMLParser
 
@@ -65,9 +66,8 @@ class _Parts(HTMLParser):
 
 def test_the_page_says_what_was_found_from_the_same_numbers(page, fit, data) -> None:
     parts = _Parts(page.read_text(encoding="utf-8"))
-    row = bk.table(fit).query("system == 'alpha' and target == 'population'").iloc[0]
-    assert f"alpha: pass@1 is {row['mean']:.3f} on questions like these" in parts.text
-    assert f"(95% interval {row['ci_lower']:.3f} to {row['ci_upper']:.3f})" in parts.text
+    assert bk.claim(fit, system="alpha") in parts.text
+    assert bk.claim(fit) in parts.text  # the tiers
     for sentence in bk.comparison_table(fit).query("metric == 'pass@1'")["sentence"].tail(1):
         assert sentence in parts.text
     for words in (
@@ -124,6 +124,23 @@ def test_report_says_what_it_cannot_write(fit, tmp_path) -> None:
         bk.report(fit, tmp_path / "report.pdf")
     with pytest.raises(TypeError, match="must be a DataTree"):
         bk.report({"a": 1}, tmp_path / "report.html")
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(fit, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("bayesatk.reporting.pictures", lambda *_: [])
+    path = tmp_path / "report.html"
+    path.write_text("the old page")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # a disk that is nearly full
+    try:
+        with pytest.raises(OSError, match="what was there is as it was"):
+            bk.report(fit, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_text() == "the old page"
+    bk.report(fit, path)
+    assert path.read_text().startswith("<!doctype html>")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -51,7 +51,7 @@ def test_data_metrics_and_prior_come_back(case, tmp_path) -> None:
             assert read.answers is not None
             assert sorted(read.answers.label) == sorted(data.answers.label)
             assert np.array_equal(read.answers.unanswered, data.answers.unanswered)
-        assert own.on_categories == (case is graded)
+        assert (own.scale.axes == ("category",)) == (case is graded)
         assert (own.prior_counts is not None) == (case is graded)
 
 

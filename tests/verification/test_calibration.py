@@ -8,8 +8,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.posterior import posteriors
-from bayesatk.verification import answer_world, category_world, success_world
+from bayesatk.verification import answer_world, count_world
 from tests.conftest import FALSE_ALARM
 
 QUIET = {"progressbar": False}
@@ -66,12 +65,12 @@ def test_votes_of_known_choices_are_calibrated(engine) -> None:
 
 
 def test_votes_under_another_prior_are_not(monkeypatch) -> None:
-    right = answer_world.answer_posterior
+    right = answer_world.VoteModel
 
-    def wrong(ballots, ks, prior, draws, rng):
-        return right(ballots, ks, bk.AnswerPrior(3.0, choices=4), draws, rng)
+    def wrong(ballots, prior, draws, rng):
+        return right(ballots, bk.AnswerPrior(3.0, choices=4), draws, rng)
 
-    monkeypatch.setattr(answer_world, "answer_posterior", wrong)
+    monkeypatch.setattr(answer_world, "VoteModel", wrong)
     prior = bk.AnswerPrior(choices=4)
     found = bk.calibrate(
         8, 2, "plurality@1", pooling="none", prior=prior, replications=300, seed=3, **QUIET
@@ -89,12 +88,12 @@ def test_logit_normal_difficulties_are_calibrated() -> None:
 
 
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
-    right = category_world.category_posterior
+    right = count_world.count_model
 
-    def wrong(pooling, states, judged, prior, fallback):
-        return right(pooling, states, judged, bk.DirichletPrior((3.0, 1.0, 1.0)), fallback)
+    def wrong(scale, pooling, prior, counts):
+        return right(scale, pooling, bk.DirichletPrior((3.0, 1.0, 1.0)), counts)
 
-    monkeypatch.setattr(category_world, "category_posterior", wrong)
+    monkeypatch.setattr(count_world, "count_model", wrong)
     found = bk.calibrate(
         8, 2, "bayes", pooling="none", scores=SCORES, replications=400, seed=6, **QUIET
     )
@@ -103,15 +102,15 @@ def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
 
 @pytest.mark.parametrize("bug", ["prior", "counts"])
 def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
-    right = posteriors.system_posterior
+    right = count_world.count_model
 
-    def wrong(pooling, states, metrics, prior):
+    def wrong(scale, pooling, prior, counts):
         if bug == "prior":
-            return right(pooling, states, metrics, bk.BetaPrior(2.0, 1.0))
-        fewer = np.maximum(states.successes - 1, 0)[states.which]
-        return right(pooling, type(states).of(fewer, states.trials[states.which]), metrics, prior)
+            return right(scale, pooling, bk.BetaPrior(2.0, 1.0), counts)
+        missed = np.minimum(counts[:, 1], 1)[:, None] * [1, -1]
+        return right(scale, pooling, prior, counts + missed)
 
-    monkeypatch.setattr(success_world, "system_posterior", wrong)
+    monkeypatch.setattr(count_world, "count_model", wrong)
     found = bk.calibrate(8, 2, pooling="none", replications=400, seed=6, **QUIET)
     assert found.verdict == "wrong"
 
@@ -122,7 +121,8 @@ def test_a_resumed_run_gives_the_same_answer(tmp_path) -> None:
     bk.calibrate(3, 2, replications=100, path=path, **options)
     text = path.read_text()
     path.write_text(text + text.splitlines()[0][:40])  # killed while writing
-    resumed = bk.calibrate(3, 2, replications=250, path=path, **options)
+    with pytest.warns(UserWarning, match=r"study\.jsonl: the last 40 bytes .* done again"):
+        resumed = bk.calibrate(3, 2, replications=250, path=path, **options)
     whole = bk.calibrate(3, 2, replications=250, **options)
     xr.testing.assert_identical(resumed.tree["prior_sbc"].ds, whole.tree["prior_sbc"].ds)
     assert resumed.tree["prior_sbc"].sizes["draw"] == 250

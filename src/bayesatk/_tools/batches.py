@@ -1,9 +1,13 @@
 """Batches of a simulation, here or on a cluster that the user brings, kept in a file if asked."""
 
 import json
+import math
+import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from bayesatk._tools.progress import track
 
@@ -12,9 +16,10 @@ _BEGIN = b'{"study": '  # of every line
 
 def all_batches(
     run: Callable[[int], Any],
-    starts: Sequence[int],
+    starts: range,
     study: Mapping[str, Any],
     *,
+    fault: Callable[[Any], str],
     path: str | Path | None,
     client: Any,
     description: str,
@@ -26,11 +31,15 @@ def all_batches(
     ----------
     run : callable
         ``run(start)`` must depend on the study and its start only, and return what JSON can hold.
-    starts : sequence of int
+    starts : range
+        From 0, by the size of a batch.
     study : mapping
         Everything that a batch depends on, bar its start.
+    fault : callable
+        ``fault(batch)`` says what is wrong with a batch that a file holds; "" if nothing is.
     path : path or None
-        JSON Lines file.
+        JSON Lines file. No other process may write it meanwhile. What a killed process left of its
+        last line is removed, with a warning.
     client : dask.distributed.Client or None
     description : str
         Of the progress bar, which a cluster has of its own.
@@ -40,21 +49,23 @@ def all_batches(
     Raises
     ------
     ValueError
-        If the file is of another study.
+        If the file is of another study, is being written, or holds a row that is no batch.
 
     Examples
     --------
     >>> options = {"path": None, "client": None, "description": "adding", "progressbar": False}
-    >>> all_batches(lambda start: [start + 1], [0, 5], {}, **options)
+    >>> all_batches(lambda start: [start + 1], range(0, 10, 5), {}, fault=str, **options)
     {0: [1], 5: [6]}
     """
+    if path is None:
+        return dict(sorted(in_batches(run, starts, client, description, progressbar)))
     described = json.loads(json.dumps(dict(study)))
-    done = {} if path is None else _read(_checked(path), described)
-    missing = [start for start in starts if start not in done]
-    for start, batch in in_batches(run, missing, client, description, progressbar):
-        done[start] = batch
-        if path is not None:
-            _append(Path(path), {"study": described, "start": start, "values": batch})
+    with _only_writer(_checked(path)) as file:
+        done = _read(file, described, starts.step, fault)
+        missing = [start for start in starts if start not in done]
+        for start, batch in in_batches(run, missing, client, description, progressbar):
+            done[start] = batch
+            _append(file, {"study": described, "start": start, "values": batch})
     return {start: done[start] for start in starts}
 
 
@@ -82,38 +93,100 @@ def _checked(path: str | Path) -> Path:
     if not isinstance(path, str | Path):
         raise ValueError(f"path must be that of a file; got {path!r:.80}.")
     found = Path(path)
-    if found.is_dir() or not found.parent.is_dir():
-        what = "is a folder" if found.is_dir() else "lies in a folder that does not exist"
+    if not found.parent.is_dir() or (found.exists() and not found.is_file()):
+        what = "is none" if found.exists() else "lies in a folder that does not exist"
         raise ValueError(f"path must be that of a file; {found} {what}.")
     return found
 
 
-def _read(path: Path, study: dict[str, Any]) -> dict[int, Any]:
-    """Batches that the file holds; a line torn by a killed run is done again."""
-    done: dict[int, Any] = {}
-    if not path.exists():
-        return done
-    for line in path.read_bytes().splitlines():
+@contextmanager
+def _only_writer(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to read and add to, or refuse if another process has it open for that."""
+    with path.open("a+b") as file:
         try:
-            row = json.loads(line)
-        except ValueError:  # not JSON, or not text
-            if line.startswith(_BEGIN[: len(line)]):
-                continue
-            row = line[:80]
-        if not isinstance(row, dict) or row.get("study") != study:
-            found = row.get("study") if isinstance(row, dict) else row
+            import fcntl
+        except ImportError:  # not on Windows
+            yield file
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             raise ValueError(
-                f"path must be the file of this study, {study}; {path} is of {found!r}. Use "
-                "another."
+                f"path must be that of a file that nobody writes; {path} is being written by "
+                "another process or call. Wait for it, or name another file and run it with "
+                "another seed."
+            ) from None
+        yield file
+
+
+def _read(
+    file: BinaryIO, study: dict[str, Any], step: int, fault: Callable[[Any], str]
+) -> dict[int, Any]:
+    """Return the batches that the file holds, and cut off what a killed run left of its last."""
+    done: dict[int, Any] = {}
+    file.seek(0)
+    whole = 0
+    for number, line in enumerate(file, start=1):
+        if line[-1:] != b"\n" and line.startswith(_BEGIN[: len(line)]):
+            warnings.warn(
+                f"{file.name}: the last {len(line)} bytes are the beginning of a batch whose "
+                "writing was interrupted. They are removed, and the batch is done again.",
+                stacklevel=4,
             )
-        done[row["start"]] = row["values"]
+            file.truncate(whole)
+            break
+        whole += len(line)
+        start, values = _row(line, f"line {number} of {file.name}", study)
+        wrong = fault(values)
+        if type(start) is not int or start < 0 or start % step:
+            wrong = f"its start is {start!r:.40}, and must be a multiple of {step}"
+        elif done.setdefault(start, values) != values:
+            wrong = f"it differs from an earlier one with the start {start}"
+        if wrong:
+            raise ValueError(
+                f"path must hold whole batches; line {number} of {file.name} holds none: {wrong}. "
+                "Remove the line, and the batch is done again."
+            )
+    file.seek(0, os.SEEK_END)
     return done
 
 
-def _append(path: Path, row: dict[str, Any]) -> None:
-    with path.open("a+b") as file:
-        if file.tell() > 0:
-            file.seek(-1, 2)
-            if file.read() != b"\n":  # after a torn line
-                file.write(b"\n")
+def _append(file: BinaryIO, row: dict[str, Any]) -> None:
+    try:
         file.write(json.dumps(row).encode() + b"\n")
+        file.flush()
+    except OSError as error:
+        why = f"{error.strerror}. Batches that are done are kept: run it again to go on"
+        raise OSError(error.errno, why, file.name) from error
+
+
+def _row(line: bytes, where: str, study: dict[str, Any]) -> tuple[Any, Any]:
+    """Return start and values of a row of this study."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):  # not JSON, or not text
+        row = None
+    if isinstance(row, dict) and row.get("study") == study:
+        return row.get("start"), row.get("values")
+    found = row.get("study") if isinstance(row, dict) else line[:80]
+    raise ValueError(
+        f"path must be the file of this study, {study}; {where} is of {found!r:.400}. Use another."
+    )
+
+
+def misshapen(values: Any, *shape: int) -> str:
+    """Say what is wrong with nested lists that must be finite numbers of this shape.
+
+    Examples
+    --------
+    >>> misshapen([[1, 2.5]], 1, 2), misshapen([[1]], 1, 2), misshapen([float("nan")], 1)
+    ('', '1 values where 2 must be', 'nan where a finite number must be')
+    """
+    if not shape:
+        number = isinstance(values, int | float) and not isinstance(values, bool)
+        finite = number and math.isfinite(values)
+        return "" if finite else f"{values!r:.40} where a finite number must be"
+    if not isinstance(values, list) or len(values) != shape[0]:
+        size = f"{len(values)} values" if isinstance(values, list) else f"{values!r:.40}"
+        return f"{size} where {shape[0]} must be"
+    return next((wrong for one in values if (wrong := misshapen(one, *shape[1:]))), "")

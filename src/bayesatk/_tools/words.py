@@ -4,6 +4,24 @@ _FINE = 5e-4  # error up to which three digits are known
 _COARSE = 5e-3  # error up to which two are
 
 
+def digits(error: float) -> int:
+    """Return the decimals that are known of a number with this standard error, 2 or 3."""
+    return 3 if error <= _FINE else 2
+
+
+def number_words(value: float, error: float = 0.0, sign: bool = False) -> str:
+    """Write a number with the decimals that its Monte Carlo error leaves; no minus before a zero.
+
+    Examples
+    --------
+    >>> number_words(0.12345), number_words(0.12345, 0.002), number_words(-0.0001, sign=True)
+    ('0.123', '0.12', '+0.000')
+    """
+    places = digits(error)
+    rounded = round(value, places) + 0.0
+    return f"{rounded:+.{places}f}" if sign else f"{rounded:.{places}f}"
+
+
 def probability_words(value: float, error: float = 0.0) -> str:
     """Write a probability, never as a false 0 or 1, with the digits that its error leaves.
 
@@ -20,10 +38,10 @@ def probability_words(value: float, error: float = 0.0) -> str:
     >>> probability_words(0.6243, 0.002), probability_words(0.6243, 0.008)
     ('0.62', '0.62 ± 0.01')
     """
-    digits = 3 if error <= _FINE else 2
-    unit = 10.0**-digits
+    places = digits(error)
+    unit = 10.0**-places
     if value >= 1.0 - 0.5 * unit:
-        return f"> {1.0 - unit:.{digits}f}"
+        return f"> {1.0 - unit:.{places}f}"
     if value < 0.5 * unit:
-        return f"< {unit:.{digits}f}"
-    return f"{value:.{digits}f}" + (f" ± {error:.2f}" if error > _COARSE else "")
+        return f"< {unit:.{places}f}"
+    return f"{value:.{places}f}" + (f" ± {error:.2f}" if error > _COARSE else "")

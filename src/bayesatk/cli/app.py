@@ -191,7 +191,7 @@ def plan(
         stated = pairs(difficulty, "--difficulty")
         source = {name: [float(part) for part in text.split(",")] for name, text in stated.items()}
     else:
-        voted = any(one.family.on_answers for one in parse(metric))
+        voted = any(one.voted for one in parse(metric))
         source = run(
             data, metric, pooling="none" if voted else "partial",
             difficulty=families(difficulty), success=success, rng=0,

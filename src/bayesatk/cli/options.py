@@ -19,6 +19,7 @@ from bayesatk.cli.messages import as_options, options_of
 
 Pooling = Literal["partial", "none", "complete"]
 BAD_INPUT = 2
+_MOST_INPUT = 1 << 34  # bytes of standard input, which are copied to the disk: 16 GiB
 
 Metrics = Annotated[
     list[str],
@@ -116,6 +117,10 @@ def read_options(
     shared: Annotated[
         bool, typer.Option("--shared", help="Only questions that every system tried.")
     ] = False,
+    budget: Annotated[
+        int | None,
+        typer.Option(help="Bytes of memory that a file may ask for; default: 2 GiB."),
+    ] = None,
     quiet: Quiet = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Return what to read and the options of `bayesatk.load`."""
@@ -128,6 +133,7 @@ def read_options(
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip
+    options |= {} if budget is None else {"budget": budget}
     return _source(files), options
 
 
@@ -264,6 +270,11 @@ def _standard_input(source: Any) -> Iterator[Any]:
         with path.open("wb") as file:
             while content:
                 file.write(content)
+                if file.tell() > _MOST_INPUT:
+                    raise ValueError(
+                        f"standard input must have at most {_MOST_INPUT} bytes; it has more. Save "
+                        "it to a file, and name the file."
+                    )
                 content = sys.stdin.buffer.read(1 << 20)
         yield path
 

@@ -185,6 +185,7 @@ def print_baseline(console: Console, result: Any) -> None:
 
 def print_comparison(console: Console, result: Any) -> None:
     """Print a row per pair, metric and target, and the sentences."""
+    from bayesatk.comparison.claims import claim
     from bayesatk.comparison.systems import comparison_table
     from bayesatk.results.result import Result
 
@@ -214,33 +215,9 @@ def print_comparison(console: Console, result: Any) -> None:
     console.print(grid, markup=False)
     for sentence in frame.loc[frame["target"] == "population", "sentence"]:
         console.print(sentence, highlight=False, markup=False)
-    _print_tiers(console, own)
-
-
-def _print_tiers(console: Console, result: Any) -> None:
-    """Print the tiers on questions like these, where there are more than two systems."""
-    from bayesatk.results.schema import metric_values
-
-    found = result.group("tiers").sel(target="population")
-    names = found["system"].values.tolist()
-    if len(names) < 3:
-        return
-    asked = result.trials.shape[1]
-    ranked = int(found.attrs["ranked_on"])
-    if not ranked:
-        console.print("No tiers: no question was tried by all systems.")
-        return
-    where = "questions like these"
-    if ranked < asked:
-        where += f", from the {ranked} of {asked} that all systems tried"
-    for metric in result.metrics:
-        tier = metric_values(found, metric).values
-        groups = [
-            ", ".join(str(name) for name, own in zip(names, tier, strict=True) if own == level)
-            for level in range(1, int(tier.max()) + 1)
-        ]
-        line = f"Tiers in {metric.label} on {where}: " + " > ".join(groups)
-        console.print(line, highlight=False, markup=False)
+    if len(own.systems) > 2:
+        for metric in own.metrics:
+            console.print(claim(own, metric), highlight=False, markup=False)
 
 
 def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:

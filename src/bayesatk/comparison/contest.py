@@ -118,7 +118,7 @@ class Contest:
 
 def _exact_questions(grid: MetricGrid, part: Part, posteriors: Posteriors, drawn: Drawn) -> Exact:
     """Exact posteriors for these questions; `drawn` gives what has no distribution."""
-    index = [cell for cell, metric in enumerate(grid) if not metric.family.on_answers]
+    index = list(grid.judged)
     moments = np.zeros((2, len(list(grid)), len(part.systems)))
     tables: list[list[Known | None]] = []
     for i, system in enumerate(part.systems if index else ()):

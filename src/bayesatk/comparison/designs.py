@@ -2,20 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.category_planning import category_design
 from bayesatk.core.difficulty import Difficulty
-from bayesatk.core.planning import design, difficulty_design
+from bayesatk.core.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.answers import answer_moments, answer_posterior
+from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
@@ -40,6 +40,8 @@ class Learning(Protocol):
         ...
 
 
+# Given a number of trials, what one question of so many is expected to teach.
+Question = Callable[[int], Learning]
 # Given a number of trials: by draw of the difficulty distribution, and by system. None where so few
 # trials cannot tell: a question tried once says nothing of how questions differ.
 Designs = Callable[[int], list[list[Learning]]]
@@ -68,29 +70,23 @@ def designs_of(
     """Return the designs as a function of the trials, and the number of systems."""
     if scores is not None:
         scores = _checked_scores(scores)
-    if metric.family.on_answers:
+    if metric.voted:
         if scores is not None:
             raise ValueError("scores must be left out for votes between answers.")
         return _votes(source, metric)
-    if isinstance(source, xr.DataTree | Result):
-        if scores is not None:
-            raise ValueError("scores must be left out for a pilot, which has them.")
-        pilot = Result.of(source)
-        if pilot.difficulty is not None:
-            return _of_families(pilot, metric)
-        means, iccs, scores = _of_pilot(pilot)
+    if not isinstance(source, xr.DataTree | Result):
+        known = _stated(source, metric, scores)
+    elif scores is None:
+        known = _of_pilot(Result.of(source), metric)
     else:
-        means, iccs = _stated(source, scores)
-    systems = iccs.shape[1]
+        raise ValueError("scores must be left out for a pilot, which has them.")
+    systems = len(known[0])
     _check_systems(systems)
 
     def by_draw(trials: int) -> list[list[Learning]]:
         if trials == 1 and metric.k > 1:
             return []
-        return [
-            [_one(metric, scores, m, float(r), trials) for m, r in zip(*pair, strict=True)]
-            for pair in zip(means, iccs, strict=True)
-        ]
+        return [[one(trials) for one in row] for row in known]
 
     return by_draw, systems
 
@@ -112,70 +108,47 @@ def _check_systems(systems: int) -> None:
         )
 
 
-def _one(
-    metric: Metric, scores: Sequence[float] | None, mean: Array, icc: float, trials: int
-) -> Learning:
-    if scores is None:
-        return design(metric.credit, mean.item(), icc, trials)
-    return category_design(metric.category_credit, scores, mean, icc, trials)
-
-
-def _of_pilot(source: Result) -> tuple[Array, Array, list[float] | None]:
-    """Means (draws, systems, categories or one), correlations, and the scores of categories."""
-    posterior = source.posterior
+def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
+    """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
+    posterior = pilot.posterior
     if "icc" not in posterior:
         raise ValueError(
             "source must be evaluated with pooling='partial', which says how difficult questions "
-            f"are; got pooling={source.pooling!r}, form="
-            f"{source.form!r}. Evaluate the pilot with it."
+            f"are; got pooling={pilot.pooling!r}, form="
+            f"{pilot.form!r}. Evaluate the pilot with it."
         )
-    on_categories = "category" in posterior["mean_p"].dims
-    mean, icc = posterior["mean_p"], posterior["icc"]
-    scores = None
-    if on_categories:
-        scores = source.scores.tolist()
-    else:
-        mean = mean.expand_dims("category")
-    flat_mean = _flat(mean.transpose("chain", "draw", "system", "category").values)
-    flat_icc = _flat(icc.transpose("chain", "draw", "system").values)
-    chosen = np.linspace(0, len(flat_icc) - 1, min(_DRAWS, len(flat_icc))).astype(int)
-    return _inside(flat_mean[chosen]), _inside(flat_icc[chosen]), scores
-
-
-def _of_families(pilot: Result, metric: Metric) -> tuple[Designs, int]:
-    """Designs at draws of a difficulty distribution that need not be a Beta."""
-    systems = len(pilot.systems)
-    _check_systems(systems)
-    found = [difficulty_draws(pilot.tree, system) for system in range(systems)]
-    known = [one for one in found if one is not None]
     chosen = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
+    by_system = []
+    for system in range(len(pilot.systems)):
+        difficulty = difficulty_draws(pilot.tree, system)
+        if difficulty is None:
+            own = posterior.isel(system=system)
+            means = own["mean_p"].transpose("chain", "draw", "category").values
+            means = means.reshape(-1, means.shape[-1])[chosen]
+            iccs = pilot.hyper("icc", system)[chosen]
+            by_system.append(
+                [_of_scores(metric, pilot.scores, *one) for one in zip(means, iccs, strict=True)]
+            )
+        else:
+            by_system.append([_of_marks(metric, difficulty.among([i])) for i in chosen.tolist()])
+    return [list(row) for row in zip(*by_system, strict=True)]
 
-    def by_draw(trials: int) -> list[list[Learning]]:
-        if trials == 1 and metric.k > 1:
-            return []
-        return [
-            [_at_draw(metric, one.among(slice(i, i + 1)), trials) for one in known]
-            for i in chosen.tolist()
-        ]
 
-    return by_draw, systems
-
-
-def _at_draw(metric: Metric, known: Difficulty, trials: int) -> Learning:
-    """Return what a question teaches at one draw, kept from the edges like stated ones."""
+def _of_marks(metric: Metric, known: Difficulty) -> Question:
     inside = replace(known, mean=_inside(known.mean), icc=_inside(known.icc))
-    return difficulty_design(metric.credit, inside, trials)
+    return partial(difficulty_design, metric.credit, inside)
 
 
-def _flat(values: Array) -> Array:
-    return values.reshape(-1, *values.shape[2:])
+def _of_scores(metric: Metric, scores: ArrayLike, mean: Array, icc: float) -> Question:
+    credit = metric.category_credit
+    return partial(category_design, credit, scores, _inside(mean), float(_inside(icc)))
 
 
-def _inside(values: Array) -> Array:
+def _inside(values: ArrayLike) -> Array:
     return np.asarray(np.clip(values, _NEAREST, 1.0 - _NEAREST), float)
 
 
-def _stated(source: Any, scores: Sequence[float] | None) -> tuple[Array, Array]:
+def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list[list[Question]]:
     stated = list(source.values()) if isinstance(source, Mapping) else [source]
     size = 1 if scores is None else len(scores)
     try:
@@ -195,8 +168,9 @@ def _stated(source: Any, scores: Sequence[float] | None) -> tuple[Array, Array]:
             f"source must be a result, (mean, icc) or {{system: (mean, icc)}}, {shape} strictly "
             f"between 0 and 1; got {source!r:.80}. Scored categories need scores=."
         )
-    means, iccs = zip(*pairs, strict=True)
-    return _inside(np.stack(means)[None]), _inside(np.array([iccs]))
+    if scores is None:
+        return [[_of_marks(metric, Difficulty.of_beta(mean, [icc])) for mean, icc in pairs]]
+    return [[_of_scores(metric, scores, mean, icc) for mean, icc in pairs]]
 
 
 def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
@@ -217,7 +191,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     if answers.rules.unanswered == "exclude":
         silent = answers.unanswered
 
-    means = [_population(own, metric.k, prior) for own in pilots]
+    means = [_population(own, metric, prior) for own in pilots]
 
     def by_draw(trials: int) -> list[list[Learning]]:
         rng = np.random.default_rng(0)
@@ -233,10 +207,10 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     return by_draw, systems
 
 
-def _population(pilot: list[Ballots], k: int, prior: AnswerPrior) -> Array:
+def _population(pilot: list[Ballots], metric: Metric, prior: AnswerPrior) -> Array:
     """Draws of the metric for questions like the pilot's."""
     rng = np.random.default_rng(1)
-    drawn = answer_posterior(pilot, [k], prior, _VOTES, rng).draw(_DRAWS, rng, False)
+    drawn = VoteModel(pilot, prior, _VOTES, rng).fit([metric]).draw(_DRAWS, rng, False)
     return drawn.metrics[:, 0, 1]
 
 

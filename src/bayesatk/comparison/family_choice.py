@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from bayesatk.core.intervals import measured_interval
-from bayesatk.core.states import States
 from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.posterior import SystemPosterior
-from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.posterior.prior_effect import FAMILY_WORDS, family_shares
+from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.priors import FAMILIES, HyperPrior
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
@@ -29,11 +28,10 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     prior = fit.prior
     if not isinstance(prior, HyperPrior) or not prior.proper:
         return None
-    states = States.of(*(counts[system] for counts in fit.right_of_all()))
-    asked = [one for one in fit.metrics if not one.family.on_answers]
+    asked = fit.judged
     whole = replace(prior, families=FAMILIES)
-    found = system_posterior("partial", states, asked, whole)
-    shares = {name: share for name, (share, _, _) in found.families.items()}
+    found = replace(model_of(fit, system), prior=whole).fit(asked)
+    shares = {name: one.probability for name, one in found.families.items()}
     own = float(sum(shares[name] for name in prior.family_prior))
     text = f"{CHECK}: {family_shares(shares, least=0.0)}"
     if set(prior.family_prior) == set(FAMILIES):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
 from bayesatk._tools.arguments import real_number, whole_number
-from bayesatk._tools.batches import all_batches
+from bayesatk._tools.batches import all_batches, misshapen
 from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import Values
 from bayesatk.comparison.stopping import StoppingRule, StoppingStudy
@@ -19,7 +19,7 @@ from bayesatk.core.e_values import Capital, Splits
 from bayesatk.core.laws import finite
 from bayesatk.core.states import States
 from bayesatk.metrics.grid import Metric, one_metric
-from bayesatk.posterior.posteriors import system_posterior
+from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import HyperPrior
 from bayesatk.results.schema import TARGETS
 
@@ -66,7 +66,8 @@ def simulate_stopping(
     replications, seed
         Replication i depends on (seed, i) and on nothing else.
     path : path, optional
-        JSON Lines file that every finished batch is added to; what is there is not done again.
+        JSON Lines file that every finished batch is added to; what is there is not done again. One
+        process writes it at a time.
     client : dask.distributed.Client, optional
         Send batches there.
     progressbar : bool
@@ -91,7 +92,8 @@ def simulate_stopping(
     study, metric = _checked(difficulties, rule, looks, trials, correlation, seed)
     whole_number("replications", replications)
     done = all_batches(
-        partial(_batch, study, metric), range(0, replications, _BATCH), asdict(study), path=path,
+        partial(_batch, study, metric), range(0, replications, _BATCH), asdict(study),
+        fault=lambda found: misshapen(found, _BATCH, len(study.looks), 5), path=path,
         client=client, description="stopping", progressbar=progressbar,
     )  # fmt: skip
     stacked = np.concatenate(list(done.values()))[:replications]
@@ -197,7 +199,7 @@ def _difference(
     full = np.full(successes.shape[1], trials)
     systems = []
     for own in successes:
-        posterior = system_posterior("partial", States.of(own, full), [metric], HyperPrior())
+        posterior = RightWrongModel("partial", States.of(own, full), HyperPrior()).fit([metric])
         drawn = posterior.draw(_DRAWS, rng, True)
         assert drawn.p is not None
         means = drawn.metrics[:, :, 0], drawn.metrics[:, :, 1]

@@ -9,11 +9,9 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bayesatk.core import category_leave_one_out, leave_one_out
-from bayesatk.core.states import States
+from bayesatk.core import leave_one_out
 from bayesatk.data.chances import success_probabilities
-from bayesatk.posterior.category_states import CategoryStates
-from bayesatk.priors import CrossedPrior, DirichletHyperPrior, HyperPrior, Prior
+from bayesatk.posterior.models_of import count_model, model_of
 from bayesatk.results.result import Result
 
 if TYPE_CHECKING:
@@ -69,31 +67,8 @@ _Predictions = list[tuple[NDArray[np.intp], leave_one_out.Predictive]]
 
 def _predictions(fit: Result) -> _Predictions:
     """State of every question, and what the model predicts of the states, by system."""
-    if fit.on_categories:
-        return _category_predictions(fit)
-    return [(states.which, _predictive(states, fit)) for states in _states(fit)]
-
-
-def _category_predictions(fit: Result) -> _Predictions:
-    prior = fit.prior
-    if fit.prior_counts is not None:
-        raise ValueError(
-            "the result must be of its own data alone to be compared; it has prior trials. "
-            "Evaluate without prior_trials=, or count them as data."
-        )
-    found = []
-    for counts in fit.counts:
-        states = CategoryStates.of(counts)
-        pair = states.counts, states.repeats
-        vector = prior.vector(counts.shape[1])
-        if isinstance(prior, DirichletHyperPrior):
-            predictive = category_leave_one_out.partial(*pair, vector, prior.icc)
-        elif fit.pooling == "complete":
-            predictive = category_leave_one_out.complete(*pair, vector)
-        else:
-            predictive = category_leave_one_out.independent(*pair, vector)
-        found.append((states.which, predictive))
-    return found
+    models = [model_of(fit, system) for system in range(len(fit.systems))]
+    return [(model.states.which, model.predictive()) for model in models]
 
 
 def _loo(fit: Result, predictions: _Predictions) -> "az.ELPDDataLOO":
@@ -122,40 +97,6 @@ def _loo(fit: Result, predictions: _Predictions) -> "az.ELPDDataLOO":
     )
 
 
-def _states(fit: Result) -> list[States]:
-    """Distinct counts of every system."""
-    return [States.of(c, n) for c, n in zip(*fit.right_of_all(), strict=True)]
-
-
-def _evidence(states: States, fit: Result) -> float:
-    """Log evidence alone, which costs less than predictions."""
-    prior = _closed_prior(fit)
-    if isinstance(prior, HyperPrior):
-        return leave_one_out.partial_evidence(states, prior)
-    return _predictive(states, fit).log_evidence
-
-
-def _closed_prior(fit: Result) -> Prior:
-    """Prior of a model whose evidence the closed form knows."""
-    prior = fit.prior
-    if isinstance(prior, CrossedPrior):
-        raise ValueError(
-            "fit must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
-            "sampled with form='crossed'. Evaluate the same data."
-        )
-    found: Prior = prior
-    return found
-
-
-def _predictive(states: States, fit: Result) -> leave_one_out.Predictive:
-    prior = _closed_prior(fit)
-    if isinstance(prior, HyperPrior):
-        return leave_one_out.partial(states, prior)
-    if fit.pooling == "complete":
-        return leave_one_out.complete(states, prior)
-    return leave_one_out.independent(states, prior)
-
-
 def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     """Exact log marginal likelihood of every system's trials, in their given order.
 
@@ -181,10 +122,7 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     0.083333
     """
     own = Result.of(fit)
-    if own.on_categories:
-        values = [found.log_evidence for _, found in _predictions(own)]
-    else:
-        values = [_evidence(states, own) for states in _states(own)]
+    values = [model_of(own, system).log_evidence() for system in range(len(own.systems))]
     systems = own.group("constant_data")["system"]
     return xr.DataArray(values, dims="system", coords={"system": systems}, name="log_evidence")
 
@@ -338,16 +276,15 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     """
     own = Result.of(fit)
     evidence = log_evidence(own)
-    successes, trials = own.right_of_all()
-    size = len(successes)
+    counts, size = own.counts, len(own.systems)
     if size < 2:
         raise ValueError("fit must hold at least two systems; got one.")
     table = np.zeros((size, size))
     for i in range(size):
         for j in range(i):
-            merged = States.of(successes[i] + successes[j], trials[i] + trials[j])
+            merged = count_model(own.scale, own.pooling, own.prior, counts[i] + counts[j])
             separate = float(evidence[i] + evidence[j])
-            table[i, j] = table[j, i] = separate - _evidence(merged, own)
+            table[i, j] = table[j, i] = separate - merged.log_evidence()
     systems = evidence["system"].values
     return xr.DataArray(
         table,

@@ -13,6 +13,7 @@ from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.designs import Learning, designs_of
 from bayesatk.metrics.grid import Metric, parse
+from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
@@ -168,6 +169,30 @@ def plan(
     table = pd.DataFrame(rows)
     smallest = table["total"].min()
     return table.assign(cheapest=(table["total"] == smallest) & np.isfinite(table["total"]))
+
+
+def expected_widths(
+    pilot: Result, metric: Metric, target: str, sizes: Sequence[tuple[int, int]]
+) -> list[float]:
+    """Return the expected width of an interval for sizes (trials, questions), as a plan has them.
+
+    Parameters
+    ----------
+    pilot : Result
+        Of one system, with partial pooling.
+    metric : Metric
+    target : {"questions", "population"}
+    sizes : sequence of (int, int)
+
+    Returns
+    -------
+    list of float
+        NaN where single trials cannot tell.
+    """
+    expected, _ = designs_of(pilot, metric, None)
+    goal = _Goal(None, None, TARGETS.index(target), pilot.ci_prob, 0.0)
+    each = [(expected(trials), questions) for trials, questions in sizes]
+    return [goal.reached(designs, m)[0] if designs else float("nan") for designs, m in each]
 
 
 def _check_goal(goal: _Goal, systems: int) -> None:

@@ -14,7 +14,7 @@ from bayesatk.core.contrasts import LEVELS, Known
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.draws import correlated_normals
-from bayesatk.posterior.of_result import posterior_of
+from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
@@ -76,7 +76,7 @@ def data_keys(fit: Result, part: Part) -> list[bytes]:
     """Return all that a system's posterior depends on, equal for systems with the same data."""
     arrays: list[NDArray[Any]] = [
         fit.trials,
-        fit.counts if fit.on_categories else fit.right_of_all()[0],
+        fit.scale.identity(fit.counts),
     ]
     arrays += [] if fit.prior_counts is None else [fit.prior_counts]
     keys = [b"".join(each[one][part.kept].tobytes() for each in arrays) for one in part.systems]
@@ -101,9 +101,9 @@ class Posteriors:
         self._found: dict[bytes, SystemPosterior] = {}
         self._known: dict[bytes, tuple[list[Known | None], list[Known | None]]] = {}
         self._few: dict[bytes, Draws] = {}
-        grid = list(fit.grid)
-        self.marks = [cell for cell, metric in enumerate(grid) if not metric.family.on_answers]
-        self.metrics = [grid[cell] for cell in self.marks] or list(parse("pass@1"))
+        self.marks = list(fit.grid.judged)
+        metrics = list(fit.grid.judged.values()) or list(parse("pass@1"))
+        self.metrics = [fit.scale.judged(one) for one in metrics]
 
     def _key(self, system: int, kept: NDArray[np.bool_]) -> bytes:
         return data_keys(self._fit, Part([system], kept))[0]
@@ -112,7 +112,7 @@ class Posteriors:
         """Return the posterior of the metrics of marks, or of scores."""
         key = self._key(system, kept)
         if key not in self._found:
-            self._found[key] = posterior_of(self._fit, system, self.metrics, kept)
+            self._found[key] = model_of(self._fit, system, kept).fit(self.metrics)
         return self._found[key]
 
     def known(
@@ -168,10 +168,10 @@ def _closed_form(
     rng: np.random.Generator,
 ) -> Values:
     """Draws with the marginal distributions that are known, and the joint one of a few draws."""
-    posterior, grid = posteriors.of(system, part.kept), list(fit.grid)
+    posterior = posteriors.of(system, part.kept)
     drawn, p = posteriors.few(system, part.kept)
-    means = np.empty((2, size, len(grid)))
-    values: list[Array] = [np.empty(0)] * len(grid)
+    means = np.empty((2, size, len(fit.grid)))
+    values: list[Array] = [np.empty(0)] * len(fit.grid)
     if posteriors.marks:
         known = posteriors.known(system, part.kept)
         if None in known[0] or None in known[1]:
@@ -180,15 +180,14 @@ def _closed_form(
         for i, cell in enumerate(posteriors.marks):
             means[0, :, cell] = _quantiles_like(known[0][i], order[:, i])
             means[1, :, cell] = _quantiles_like(known[1][i], drawn[:, i, 1], size)
-            values[cell] = _latent(fit, grid[cell], p[:_COVARIANCE])
+            values[cell] = posteriors.metrics[i].latent(p[:_COVARIANCE])
     if fit.voted:
         votes = _votes(fit, part, system, size, rng)
-        for cell, metric in enumerate(grid):
-            if metric.family.on_answers:
-                values[cell] = own = votes[metric.label]
-                means[0, :, cell] = own.mean(axis=1)
-                means[1, :, cell] = _bootstrap(own, rng)
-    return Values.of(means[0], means[1], values, _rate(fit, p))
+        for cell, metric in fit.grid.voted.items():
+            values[cell] = own = votes[metric.label]
+            means[0, :, cell] = own.mean(axis=1)
+            means[1, :, cell] = _bootstrap(own, rng)
+    return Values.of(means[0], means[1], values, fit.scale.rate(p))
 
 
 def _jointly(drawn: Array, size: int, rng: np.random.Generator) -> Array:
@@ -218,16 +217,6 @@ def _bootstrap(values: Array, rng: np.random.Generator) -> Array:
     """Means over questions under Dirichlet(1, ..., 1) weights (Rubin 1981)."""
     weight = rng.standard_exponential(values.shape)
     return np.asarray(np.einsum("dq,dq->d", weight, values) / weight.sum(axis=1))
-
-
-def _latent(fit: Result, metric: Metric, p: Array) -> Array:
-    """Values of a metric at success, or category, probabilities."""
-    return metric.category_credit.latent(p, fit.scores) if fit.on_categories else metric.latent(p)
-
-
-def _rate(fit: Result, p: Array) -> Array:
-    """Success probabilities, or mean scores."""
-    return np.asarray(p @ fit.scores) if fit.on_categories else p
 
 
 def _has_p(fit: Result) -> bool:
@@ -264,41 +253,28 @@ def _sampled_values(
     p, grid = _sampled_p(fit, system, rng), fit.grid
     chosen = rng.permutation(len(p))[:size]
     p = p[chosen][:, part.kept]
-    values = [_latent(fit, one, p) for one in grid]
+    values = [fit.scale.judged(one).latent(p) for one in grid]
     population = _stored(fit, system, grid)[1, chosen]
     if fit.pooling == "none":
         population = np.stack([_bootstrap(own, rng) for own in values], axis=-1)
     questions = np.stack([own.mean(axis=1) for own in values], axis=-1)
-    return Values.of(questions, population, values, _rate(fit, p))
+    return Values.of(questions, population, values, fit.scale.rate(p))
 
 
 def observed_rates(fit: Result, part: Part) -> Array:
     """Return success rates, or mean scores, (systems, questions)."""
-    if fit.on_categories:
-        counts = fit.counts[part.systems][:, part.kept]
-        return np.asarray(counts @ fit.scores / counts.sum(axis=2))
-    successes, trials = (each[part.systems][:, part.kept] for each in fit.right_of_all())
-    return np.asarray(successes / trials)
+    counts = fit.counts[part.systems][:, part.kept]
+    return np.asarray(counts @ fit.scores / counts.sum(axis=2))
 
 
 def _sampled_p(fit: Result, system: int, rng: np.random.Generator) -> Array:
     """All draws of p: as stored, or from the conditional given the sampled hyperparameters."""
     # PyMC, which a sampled result has needed anyway, takes seconds to import.
-    from bayesatk.models.category_draws import category_p
-    from bayesatk.models.parts import success_p
+    from bayesatk.models.parts import question_p
 
-    own = fit.posterior.isel(system=system)
-    if "p" in own:
-        p = own["p"].transpose("chain", "draw", "question", ...).values
-        return np.asarray(p.reshape(-1, *p.shape[2:]))
-    if fit.on_categories:
-        before = 0.0 if fit.prior_counts is None else fit.prior_counts[system]
-        return category_p(own, fit.counts[system] + before, rng)
-    successes, trials = (counts[system] for counts in fit.right_of_all())
-    difficulty = difficulty_draws(fit.tree, system)
-    if difficulty is None:  # one probability for all
-        return np.repeat(fit.hyper("mean_p", system)[:, None], len(trials), axis=1)
-    return success_p(difficulty, successes, trials, rng)
+    before = 0 if fit.prior_counts is None else fit.prior_counts[system]
+    own, difficulty = fit.posterior.isel(system=system), difficulty_draws(fit.tree, system)
+    return question_p(own, fit.counts[system] + before, difficulty, rng)(slice(None))
 
 
 def _votes(

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,12 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.progress import track
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk._tools.words import probability_words
 from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
+from bayesatk.comparison.pair_claims import PairSentences
 from bayesatk.comparison.question_values import Part, Posteriors, data_keys
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
 
@@ -226,73 +225,30 @@ def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``system``, ``other``, ``metric``, ``target``, the contrasts, and ``sentence``: how
-        sure, by how much, and whether more questions or more trials would help. ``questions`` is
-        the number that both tried; pairs that share none have no row.
+        Columns ``system``, ``other``, ``metric``, ``target``, the contrasts, ``questions`` (the
+        number that both tried; pairs that share none have no row), and ``verdict`` and
+        ``sentence`` as `bayesatk.claim` has them.
 
     See Also
     --------
     bayesatk.compare : computes what the table shows.
+    bayesatk.claim : when a system is called ahead, or two practically equivalent.
     """
     read = Result.of(result, "comparison")
-    dataset = read.group("comparison")
-    systems = dataset["system"].values.tolist()
-    shared = dataset["shared_questions"].values
-    rows: list[dict[str, object]] = []
-    asked = read.trials.shape[1]
-    dims = ("system", "other", "target", "contrast")
+    sentences = PairSentences(read)
+    shared, rows = sentences.shared, []
     for metric in read.metrics:
-        values = metric_values(dataset, metric).transpose(*dims).values
-        for i, j in combinations(range(len(systems)), 2):
+        for i, j in combinations(range(len(read.systems)), 2):
             if not shared[i, j]:
                 continue
-            if values[i, j, 0, CONTRASTS.index("mean")] < 0:
-                i, j = j, i
-            pair = [dict(zip(CONTRASTS, own, strict=True)) for own in values[i, j].tolist()]
-            names = {"system": systems[i], "other": systems[j], "metric": metric.label}
-            many = "question" if shared[i, j] == 1 else "questions"
-            partly = (
-                shared.min() < asked
-            )  # then pairs differ, and each says on what it was compared
-            where = f" On the {shared[i, j]} of {asked} {many} that both tried." if partly else ""
-            for target, own in zip(TARGETS, pair, strict=True):
-                row = {**names, "target": target, **own}
-                sentence = _sentence(row, pair[0]["prob_greater"] > 0.5, read.ci_prob)
-                if target == "population" and own["sd"] > 0:
-                    sentence += _remedy(float(min(1.0, (pair[0]["sd"] / own["sd"]) ** 2)))
-                rows.append({**row, "questions": int(shared[i, j]), "sentence": sentence + where})
-    columns = ["system", "other", "metric", "target", *CONTRASTS, "questions", "sentence"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _remedy(trial_share: float) -> str:
-    """Say what would make the difference more certain."""
-    more = "trials" if trial_share > 0.5 else "questions"
-    return (
-        f" {100 * (1.0 - trial_share):.0f}% of that variance is about which questions were asked, "
-        f"the rest about their trials: more {more} help most."
-    )
-
-
-_WHERE = {"questions": "on these questions", "population": "on questions like these"}
-
-
-def _sentence(row: dict[str, Any], leads: bool, ci_prob: float) -> str:
-    """Say who is ahead, by how much and how surely; nobody who does not lead on these questions."""
-    sure, error = row["prob_greater"], row["monte_carlo_error"]
-    verdict = (
-        "cannot be separated from" if sure < 0.9 or not leads else
-        "is ahead of" if sure >= 0.975 else "is probably ahead of"
-    )  # fmt: skip
-    tie = row["prob_tie"]
-    tied = f", P(tie) {_equal(probability_words(tie, error))}" if tie >= 0.0005 else ""
-    return (
-        f"{row['system']} {verdict} {row['other']} in {row['metric']} "
-        f"{_WHERE[row['target']]}: {row['mean']:+.3f} "
-        f"({100 * ci_prob:g}% interval {row['ci_lower']:+.3f} to {row['ci_upper']:+.3f}), "
-        f"P(better) {_equal(probability_words(sure, error))}{tied}."
-    )
-
-
-def _equal(words: str) -> str:
-    return words if words[0] in "<>" else f"= {words}"
+            pair = sentences.of(metric, i, j)
+            first = {
+                "system": read.systems[pair.i], "other": read.systems[pair.j],
+                "metric": metric.label,
+            }  # fmt: skip
+            said = zip(TARGETS, pair.rows, pair.verdicts, pair.sentences, strict=True)
+            for target, own, verdict, sentence in said:
+                last = {"questions": int(shared[i, j]), "verdict": verdict, "sentence": sentence}
+                rows.append({**first, "target": target, **own, **last})
+    columns = ["system", "other", "metric", "target", *CONTRASTS]
+    return pd.DataFrame(rows, columns=[*columns, "questions", "verdict", "sentence"])

@@ -5,12 +5,14 @@ ascending order, ``E[max] = w_1 + sum_c (w_c+1 - w_c) P(at least one draw above 
 score is ``k = 1``. Any other worth is a vector over the compositions of ``k``.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from bayesatk.core.laws import finite
-from bayesatk.metrics.category_credit import CategoryCredit
+from bayesatk.metrics.category_credit import CategoryCredit, Judged
 from bayesatk.metrics.credit import Array, pass_at
 
 
@@ -148,3 +150,10 @@ def _at(rises: list[Array], counts: NDArray[np.int64]) -> Array:
 def _rises(alpha: float, most: int) -> Array:
     """Log of ``alpha (alpha + 1) ... (alpha + i - 1)`` for i = 0..most."""
     return np.concatenate([[0.0], np.cumsum(np.log(alpha + np.arange(most)))])
+
+
+def judged_moments(judged: Sequence[Judged], alpha: Array) -> tuple[Array, Array]:
+    """Means and variances under Dirichlet(alpha); shapes (..., len(judged))."""
+    pairs = [category_moments(one.credit, alpha, one.scores) for one in judged]
+    mean, variance = (np.stack(part, axis=-1) for part in zip(*pairs, strict=True))
+    return mean, variance

@@ -19,6 +19,7 @@ from scipy.special import betaln, expit, logsumexp
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.quadrature import BetaRule, beta_rule_along
+from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import HyperPrior
 
@@ -90,8 +91,9 @@ class Changes:
     def same(self) -> HyperPosterior:
         """Posterior of (m, r) without a change."""
         c, n = self.successes.sum(axis=1), self.trials.sum(axis=1)
-        states, weight = np.unique(np.stack([c, n]), axis=1, return_counts=True)
-        return hyper_posterior(CountHistograms.of(*states, weight), self.prior)
+        states = States.of(c, n)
+        data = CountHistograms.of(states.successes, states.trials, states.count)
+        return hyper_posterior(data, self.prior)
 
     @cached_property
     def _icc_range(self) -> tuple[float, float]:

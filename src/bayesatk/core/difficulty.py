@@ -55,7 +55,7 @@ class Difficulty:
     def __len__(self) -> int:
         return len(self.never)
 
-    def among(self, which: slice | NDArray[np.intp]) -> "Difficulty":
+    def among(self, which: slice | NDArray[np.intp] | list[int]) -> "Difficulty":
         """Return some of the draws."""
         parts = (self.share, self.mean, self.icc, self.never, self.always)
         return Difficulty(*(one[which] for one in parts))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from scipy.special import betaln, expit, gammaln, gdtrix, log_softmax, logsumexp, ndtri
+from scipy.special import betaln, expit, gammaln, gdtrix, log_softmax, logsumexp, ndtri, softmax
 
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
@@ -30,6 +30,7 @@ _WIDER = 1.15  # than the weighted points: tails too light are what makes ratios
 _SEED = 20_250_227  # of the scramblings: the result is a function of the data
 _ROUNDS = 3
 _BLOCK = 4_000_000
+_LARGE = 0.1  # Dirichlet parameters from which gamma variates do not underflow
 
 
 @dataclass(frozen=True)
@@ -312,3 +313,16 @@ def _error(z: Array, log_weight: Array) -> float:
     sd = np.sqrt(share @ (z - share @ z) ** 2)
     spread = means.std(axis=0, ddof=1) / np.sqrt(_REPLICATES)
     return float(np.max(spread / np.maximum(sd, 1e-300)))
+
+
+def draw_probabilities(alpha: Array, rng: np.random.Generator) -> Array:
+    """One draw of Dirichlet probabilities for every row of parameters.
+
+    Small parameters are drawn on the log scale, ``G(a) = G(a + 1) U^(1/a)``: their gamma variates
+    would all be zero.
+    """
+    if alpha.min() >= _LARGE:
+        found = rng.standard_gamma(alpha)
+        return np.asarray(found / found.sum(axis=-1, keepdims=True))
+    logs = np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(alpha.shape) / alpha
+    return np.asarray(softmax(logs, axis=-1))

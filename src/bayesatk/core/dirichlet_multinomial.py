@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import betaln, gammaln
 
 Array = NDArray[np.float64]
 _LEAST, _MOST = 1e-300, 1e280  # of u; and the former of parameters, instead of zero
@@ -22,9 +22,13 @@ def log_ordered(alpha: ArrayLike, counts: NDArray[Any]) -> Array:
     0.333333333333
     """
     alpha = np.broadcast_to(np.asarray(alpha, float), counts.shape)
-    rises = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=-1)
-    total = alpha.sum(axis=-1)
-    return np.asarray(rises - gammaln(total + counts.sum(axis=-1)) + gammaln(total))
+    return _log_beta(alpha + counts) - _log_beta(alpha)
+
+
+def _log_beta(alpha: Array) -> Array:
+    """Log of the Dirichlet's normaliser: Beta functions of one category against those before."""
+    upto = np.cumsum(alpha[..., :-1], axis=-1)
+    return np.asarray(betaln(alpha[..., 1:], upto).sum(axis=-1))
 
 
 def log_counts(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:

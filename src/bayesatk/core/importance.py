@@ -25,7 +25,7 @@ _WIDE = 0.1  # share of one more kernel, around all points: no point of the tail
 _WIDENED = 1.5  # its scale, in that of all points
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
 _FREEDOM = 6.0  # degrees of freedom of kernels
-_TRUSTED = 0.7  # largest Pareto k-hat
+TRUSTED = 0.7  # largest Pareto k-hat
 _WORTH = 1000.0  # points that the posterior must be worth, after which no more are drawn
 _ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
 _MARGIN = 1.0  # of a log evidence that is not yet known well
@@ -112,7 +112,7 @@ def importance_posterior(
         found = _weighted(points, logs)
         if best is None or found.worth > best.worth:
             best = found
-        trusted = found.k_hat < _TRUSTED and found.worth > _WORTH
+        trusted = found.k_hat < TRUSTED and found.worth > _WORTH
         if trusted or found.log_evidence + _MARGIN < negligible:
             break
     assert best is not None

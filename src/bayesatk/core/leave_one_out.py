@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln, logsumexp, xlog1py, xlogy
+from scipy.special import logsumexp, xlog1py, xlogy
 
-from bayesatk.core.dirichlet_multinomial import log_counts
+from bayesatk.core.dirichlet import CategoryHistograms, DirichletHyper, dirichlet_posterior
+from bayesatk.core.dirichlet import log_likelihood as log_category_likelihood
+from bayesatk.core.dirichlet_multinomial import log_counts, log_ordered
 from bayesatk.core.families import (
     FamilyPosterior,
     family_posterior,
@@ -15,10 +17,10 @@ from bayesatk.core.families import (
     family_probabilities,
 )
 from bayesatk.core.histograms import CountHistograms, log_likelihood
-from bayesatk.core.importance import pareto_shape
-from bayesatk.core.states import States
+from bayesatk.core.importance import TRUSTED, pareto_shape
+from bayesatk.core.states import Counts, States
 from bayesatk.metrics.credit import Array
-from bayesatk.priors import BetaPrior, HyperPrior
+from bayesatk.priors import DirichletHyperPrior, HyperPrior
 
 
 class Predictive(NamedTuple):
@@ -42,46 +44,41 @@ class Predictive(NamedTuple):
 _DEEP = 20.0  # log-density drop within which the full posterior's grid is surely fine enough
 _STRAY = 1e-9  # share of a left-out posterior that may lie beyond it
 _WORTH = 100.0  # independent points that weighted ones must be worth without a question
-_TRUSTED = 0.7  # largest Pareto k-hat of their weights
 _COUNTS = 1e-6  # probability of a family, without a question, from which it counts
+_FEWEST = 1000.0  # points of categories that a left-out posterior must be worth
 
 
-def log_binomial_coefficient(states: States) -> Array:
-    """Log number of orders in which each state's successes can come."""
-    n, c = states.trials.astype(float), states.successes.astype(float)
-    return np.asarray(gammaln(n + 1.0) - gammaln(c + 1.0) - gammaln(n - c + 1.0))
-
-
-def independent(states: States, prior: BetaPrior) -> Predictive:
+def independent(states: States, alpha: Array) -> Predictive:
     """Predict without pooling: a question says nothing about another one.
+
+    Parameters
+    ----------
+    states : States
+    alpha : ndarray, shape (categories,)
+        Dirichlet prior of every question's probabilities.
 
     Examples
     --------
-    >>> found = independent(States.of([1, 0], [1, 1]), BetaPrior())
+    >>> found = independent(States.of([1, 0], [1, 1]), np.ones(2))
     >>> np.exp(found.left_out).round(12).tolist(), round(float(np.exp(found.log_evidence)), 12)
     ([0.5, 0.5], 0.25)
     """
-    a, b = prior.alpha, prior.beta
-    c, f = states.successes, states.trials - states.successes
-    ordered = np.asarray(betaln(a + c, b + f) - betaln(a, b), float)
-    each = _log_pmf(states, np.full(len(states), a), np.full(len(states), b))
-    return Predictive(each, each, float(states.count @ ordered))
+    each = _log_pmf(states.counts, np.broadcast_to(alpha, states.counts.shape))
+    return Predictive(each, each, float(states.count @ log_ordered(alpha, states.counts)))
 
 
-def _log_pmf(states: States, a: Array, b: Array) -> Array:
-    """Log probability of each state's count under Beta(a, b)."""
-    counts = np.stack([states.successes, states.trials - states.successes], axis=-1)
-    total = a + b
-    return log_counts(counts, np.stack([a / total, b / total], axis=-1), 1.0 / total)
+def complete(states: States, alpha: Array) -> Predictive:
+    """Predict with one vector of probabilities for all questions; parameters as above."""
+    total = states.count @ states.counts
+    left_out = _log_pmf(states.counts, alpha + total - states.counts)
+    fitted = _log_pmf(states.counts, np.broadcast_to(alpha + total, states.counts.shape))
+    return Predictive(left_out, fitted, float(log_ordered(alpha, total)))
 
 
-def complete(states: States, prior: BetaPrior) -> Predictive:
-    """Predict with one p for all questions."""
-    c, f = states.successes, states.trials - states.successes
-    a, b = prior.alpha + float(states.count @ c), prior.beta + float(states.count @ f)
-    left_out = _log_pmf(states, np.asarray(a - c, float), np.asarray(b - f, float))
-    fitted = _log_pmf(states, np.full(len(states), a), np.full(len(states), b))
-    return Predictive(left_out, fitted, float(betaln(a, b) - betaln(prior.alpha, prior.beta)))
+def _log_pmf(counts: Counts, alpha: Array) -> Array:
+    """Log probability of each state's counts under Dirichlet(alpha) by row."""
+    total = alpha.sum(axis=1)
+    return log_counts(counts, alpha / total[:, None], 1.0 / total)
 
 
 def partial(states: States, prior: HyperPrior) -> Predictive:
@@ -112,7 +109,7 @@ def partial(states: States, prior: HyperPrior) -> Predictive:
         for family, state in zip(*np.nonzero(unsure & counts), strict=True):
             without = family_posterior(every[family].name, _without(states, state), prior)
             inverse[family, state] = without.log_evidence - every[family].log_evidence
-    ways = log_binomial_coefficient(states)
+    ways = states.log_ways
     left_out = -logsumexp(own + inverse, axis=0)
     return Predictive(left_out + ways, logsumexp(own + fitted, axis=0) + ways, log_evidence)
 
@@ -159,16 +156,48 @@ def _unsure(family: FamilyPosterior, log_weight: Array, share: Array) -> bool:
     if family.grid is not None:
         deep = log_weight < log_weight.max() - _DEEP
         return bool(share[deep].sum() > _STRAY)
-    return 1.0 / float(share @ share) < _WORTH or pareto_shape(share) > _TRUSTED
+    return 1.0 / float(share @ share) < _WORTH or pareto_shape(share) > TRUSTED
 
 
 def _without(states: States, i: int) -> States:
     """All questions but one of a state."""
-    count = states.count.copy()
-    count[i] -= 1.0
-    keep = count > 0.0
-    question = np.repeat(np.arange(keep.sum()), count[keep].astype(int))
-    return States(states.successes[keep], states.trials[keep], count[keep], question)
+    count = states.count - (np.arange(len(states)) == i)
+    return states.among(count > 0.0, count)
+
+
+def partial_categories(states: States, prior: DirichletHyperPrior) -> Predictive:
+    """Predict under partial pooling of categories.
+
+    ``1 / p(n_a | the others)`` is the posterior mean of ``1 / p(n_a | hyperparameters)``, on the
+    points of the posterior; where they are worth too few without the question, the
+    hyperparameters are integrated again without it.
+    """
+    mean_prior = prior.vector(states.counts.shape[1])
+    hyper = dirichlet_posterior(states.counts, states.count, mean_prior, prior.icc)
+    log_weight = np.log(np.maximum(hyper.weight, 1e-300))
+    left_out, fitted = np.empty((2, len(states)))
+    for i, one in enumerate(states.counts):
+        own = _at_points(one, hyper)
+        fitted[i] = logsumexp(log_weight + own)
+        terms = log_weight - own
+        share = np.exp(terms - logsumexp(terms))
+        few = 1.0 / float(share @ share) < min(_FEWEST, 0.5 / float(hyper.weight @ hyper.weight))
+        if few and states.questions > 1.0:
+            rest = _without(states, i)
+            others = dirichlet_posterior(rest.counts, rest.count, mean_prior, prior.icc)
+            weight = np.log(np.maximum(others.weight, 1e-300))
+            left_out[i] = logsumexp(weight + _at_points(one, others))
+        else:
+            left_out[i] = -logsumexp(terms)
+    return Predictive(left_out + states.log_ways, fitted + states.log_ways, hyper.log_evidence)
+
+
+def _at_points(one: Counts, hyper: DirichletHyper) -> Array:
+    """Log probability of a question's trials in their order at every point."""
+    data = CategoryHistograms.of(one[None], [1.0])
+    with np.errstate(divide="ignore"):
+        log_mean = np.log(hyper.mean)
+    return log_category_likelihood(data, log_mean, np.log(hyper.icc) - np.log1p(-hyper.icc))
 
 
 def certain(successes: Array, failures: Array, p: Array) -> float:

@@ -1,27 +1,36 @@
 """Posterior variances that an evaluation of some size can be expected to have, before it is run.
 
-Given a difficulty distribution ``Beta`` with mean m and intraclass correlation r, the counts of a
-question with n trials are Beta-binomial, so what its trials will teach is a finite sum over the
-counts; what M questions teach about (m, r) is, for many questions, their Fisher information plus
-that of the prior. No trial is simulated.
+Given the difficulty distribution, the counts of a question are a mixture of Beta-binomials (of
+scored categories: Dirichlet-multinomial), so what its trials will teach is a finite sum over the
+counts, or over a fixed sample where they are many. What M questions teach about the distribution
+is, for many questions, their Fisher information plus that of the prior. No trial is simulated.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import digamma, expit, logsumexp
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logsumexp, softmax
 
 from bayesatk.core.beta_binomial import (
     beta_binomial_means,
     beta_binomial_moments,
     beta_binomial_pmf,
 )
+from bayesatk.core.categorical import category_moments
 from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.dirichlet_multinomial import log_counts
+from bayesatk.metrics.category_credit import CategoryCredit, compositions
 from bayesatk.metrics.credit import Array, Credit
 from bayesatk.priors import INFLATION
 
-_STEP = 1e-3  # of central differences on the logit scale
+_STEP = 1e-3  # of central differences of unconstrained hyperparameters
+_LISTED = 2000  # counts of categories beyond which they are drawn
+_DRAWN = 4000
+_SMALLEST = 1e-12  # Dirichlet parameter
 
 
 @dataclass(frozen=True)
@@ -55,58 +64,42 @@ class Design:
         return np.asarray(shared + np.array([self.trial / questions, 0.0]))
 
 
-def design(credit: Credit, mean: float, icc: float, trials: int) -> Design:
-    """Return the expected learning from one question with ``trials`` trials.
+class _Model(Protocol):
+    """A difficulty distribution as a point of its family, and the counts of a question."""
 
-    Examples
-    --------
-    Uniform difficulties, pass@1: one trial leaves Beta(2, 1) or Beta(1, 2), of variance 1/18.
+    @property
+    def theta(self) -> Array:
+        """Unconstrained hyperparameters."""
+        ...
 
-    >>> from bayesatk.metrics.credit import pass_at
-    >>> found = design(pass_at(1), 0.5, 1 / 3, 1)
-    >>> round(found.trial, 12) == round(1 / 18, 12)
-    True
-    """
-    x, y = np.log(mean) - np.log1p(-mean), np.log(icc) - np.log1p(-icc)
-    counts = np.arange(trials + 1.0)
-    alpha, beta = _beta(x, y)
-    weight = beta_binomial_pmf(trials, np.array([alpha]), np.array([beta]))[0]
-    _, _, variance = beta_binomial_moments([credit], alpha + counts, beta + trials - counts)
-    slopes = np.empty((2, 2))
-    for axis, move in enumerate(np.eye(2) * _STEP):
-        up, down = _beta(x + move[0], y + move[1]), _beta(x - move[0], y - move[1])
-        own = _means(credit, *up, counts, trials) - _means(credit, *down, counts, trials)
-        new = beta_binomial_means([credit], np.array([up[0]]), np.array([up[1]]))[0]
-        new = new - beta_binomial_means([credit], np.array([down[0]]), np.array([down[1]]))[0]
-        slopes[:, axis] = weight @ own / (2 * _STEP), new.item() / (2 * _STEP)
-    value = beta_binomial_means([credit], np.array([alpha]), np.array([beta]))[0].item()
-    spread = np.diag([2.0 * mean * (1.0 - mean), 2.0 * icc * (1.0 - icc)])
-    score = _score(alpha, beta, counts, trials)
-    return Design(value, float(weight @ variance[:, 0]), (score * weight) @ score.T, spread, slopes)
+    @property
+    def prior(self) -> Array:
+        """Information of their prior."""
+        ...
+
+    def at(self, theta: Array) -> tuple[Array, Array, float]:
+        """Probability of every count, the metric expected given it, and of a new question."""
+        ...
+
+    def variance(self) -> Array:
+        """Variance of a question's metric given each count."""
+        ...
 
 
-def _beta(x: float, y: float) -> tuple[float, float]:
-    total = np.exp(-y)
-    return float(expit(x) * total), float(expit(-x) * total)
-
-
-def _means(credit: Credit, alpha: float, beta: float, counts: Array, trials: int) -> Array:
-    return beta_binomial_means([credit], alpha + counts, beta + trials - counts)[0][:, 0]
-
-
-def _score(alpha: float, beta: float, counts: Array, trials: int) -> Array:
-    """Differentiate the log probability of each count in (logit m, logit r)."""
-    total = alpha + beta
-    hits = digamma(alpha + counts) - digamma(alpha)
-    misses = digamma(beta + trials - counts) - digamma(beta)
-    rises = digamma(total + trials) - digamma(total)
-    return np.stack(
-        [alpha * beta / total * (hits - misses), total * rises - alpha * hits - beta * misses]
-    )
+def _design(model: _Model) -> Design:
+    theta = model.theta
+    weight, _, value = model.at(theta)
+    scores, slopes = np.empty((len(theta), len(weight))), np.empty((2, len(theta)))
+    for i, move in enumerate(np.eye(len(theta)) * _STEP):
+        up, down = model.at(theta + move), model.at(theta - move)
+        scores[i] = (up[0] - down[0]) / (2.0 * _STEP)
+        slopes[:, i] = weight @ (up[1] - down[1]) / (2.0 * _STEP), (up[2] - down[2]) / (2.0 * _STEP)
+    information = (scores / np.maximum(weight, 1e-300)) @ scores.T
+    return Design(value, float(weight @ model.variance()), information, model.prior, slopes)
 
 
 def difficulty_design(credit: Credit, known: Difficulty, trials: int) -> Design:
-    """Return the expected learning from one question, at a difficulty distribution of any family.
+    """Return the expected learning from one question of right and wrong.
 
     Parameters
     ----------
@@ -118,33 +111,31 @@ def difficulty_design(credit: Credit, known: Difficulty, trials: int) -> Design:
 
     Examples
     --------
-    A fifth of the questions is impossible, the others are uniform: 0.8 times 1/2.
+    Uniform difficulties, pass@1: one trial leaves Beta(2, 1) or Beta(1, 2), of variance 1/18.
 
     >>> from bayesatk.metrics.credit import pass_at
+    >>> found = difficulty_design(pass_at(1), Difficulty.of_beta([0.5], [1 / 3]), 1)
+    >>> round(found.trial, 12) == round(1 / 18, 12)
+    True
+
+    A fifth of the questions is impossible, the others are uniform: 0.8 times 1/2.
+
     >>> share, mean, icc = (np.array([[one]]) for one in (0.8, 0.5, 1 / 3))
     >>> known = Difficulty(share, mean, icc, np.array([0.2]), np.array([0.0]))
     >>> round(difficulty_design(pass_at(1), known, 1).value, 12)
     0.4
     """
-    family = _Mixed.of(known)
-    theta = family.theta
-    weight, mean, square, value = family.at(theta, credit, trials)
-    scores, slopes = np.empty((len(theta), trials + 1)), np.empty((2, len(theta)))
-    for i, move in enumerate(np.eye(len(theta)) * _STEP):
-        up, down = (family.at(theta + sign * move, credit, trials) for sign in (1.0, -1.0))
-        scores[i] = (up[0] - down[0]) / (2.0 * _STEP)
-        slopes[:, i] = weight @ (up[1] - down[1]) / (2.0 * _STEP), (up[3] - down[3]) / (2.0 * _STEP)
-    trial = float(weight @ np.maximum(square - mean**2, 0.0))
-    information = (scores / np.maximum(weight, 1e-300)) @ scores.T
-    return Design(value, trial, information, family.prior, slopes)
+    return _design(_Mixed.of(known, credit, trials))
 
 
 @dataclass(frozen=True)
 class _Mixed:
-    """A difficulty distribution as a point of its family.
+    """Betas and atoms.
 
     Parameters
     ----------
+    credit : Credit
+    trials : int
     theta : ndarray
         Logit mean and logit icc of the Betas, and log ratios of all shares to the first.
     atoms : ndarray of int
@@ -154,12 +145,14 @@ class _Mixed:
         the prior of atoms.
     """
 
+    credit: Credit
+    trials: int
     theta: Array
     atoms: NDArray[np.intp]
     prior: Array
 
     @classmethod
-    def of(cls, known: Difficulty) -> "_Mixed":
+    def of(cls, known: Difficulty, credit: Credit, trials: int) -> "_Mixed":
         betas = np.flatnonzero(known.share[0] > 0.0)
         ends = np.array([known.never[0], known.always[0]])
         atoms = np.flatnonzero(ends > 0.0)
@@ -173,26 +166,129 @@ class _Mixed:
         prior[len(place) :, len(place) :] = sum(weight) * (np.diag(own) - np.outer(own, own))
         logs = np.log(share)
         theta = np.concatenate([np.log(place) - np.log1p(-place), logs[1:] - logs[0]])
-        return cls(theta, atoms, prior)
+        return cls(credit, trials, theta, atoms, prior)
 
-    def at(self, theta: Array, credit: Credit, trials: int) -> tuple[Array, Array, Array, float]:
-        """Probability of every count, mean and square of the metric given it, and its mean."""
-        counts = np.arange(trials + 1.0)
+    def _parts(self, theta: Array) -> tuple[Array, list[tuple[float, float]]]:
+        """Shares of Betas and atoms, and the parameters of the Betas."""
         betas = (len(theta) + 1 - len(self.atoms)) // 3
         ratios = np.concatenate([[0.0], theta[2 * betas :]])
+        pairs = theta[: 2 * betas].reshape(-1, 2)
+        total = np.exp(-pairs[:, 1])
+        alpha, beta = expit(pairs[:, 0]) * total, expit(-pairs[:, 0]) * total
         share = np.exp(ratios - logsumexp(ratios))
-        joint = np.zeros((3, trials + 1))
-        value = 0.0
-        for s, (x, y) in zip(share, theta[: 2 * betas].reshape(-1, 2), strict=False):
-            alpha, beta = _beta(x, y)
-            pmf = s * beta_binomial_pmf(trials, np.array([alpha]), np.array([beta]))[0]
-            moments = beta_binomial_moments([credit], alpha + counts, beta + trials - counts)
-            mean, variance = moments[0][:, 0], moments[2][:, 0]
-            joint += pmf * np.stack([np.ones_like(mean), mean, variance + mean**2])
-            value += s * beta_binomial_means([credit], [alpha], [beta])[0].item()
-        for s, end in zip(share[betas:], self.atoms, strict=True):
-            own = float(credit.vector[-int(end)])
-            joint[:, -int(end)] += s * np.array([1.0, own, own**2])
-            value += s * own
-        given = np.maximum(joint[0], 1e-300)
-        return joint[0], joint[1] / given, joint[2] / given, float(value)
+        return share, list(zip(alpha.tolist(), beta.tolist(), strict=True))
+
+    def _joint(self, theta: Array, squares: bool) -> Array:
+        """Probability of every count, with the metric and its square given it (3, counts)."""
+        counts, joint = np.arange(self.trials + 1.0), np.zeros((3, self.trials + 1))
+        share, betas = self._parts(theta)
+        for s, (alpha, beta) in zip(share, betas, strict=False):
+            pmf = s * beta_binomial_pmf(self.trials, np.array([alpha]), np.array([beta]))[0]
+            own = alpha + counts, beta + self.trials - counts
+            mean, square = beta_binomial_means([self.credit], *own)[0][:, 0], np.zeros(len(counts))
+            if squares:
+                square = mean**2 + beta_binomial_moments([self.credit], *own)[2][:, 0]
+            joint += pmf * np.stack([np.ones_like(mean), mean, square])
+        for s, end in zip(share[len(betas) :], self.atoms, strict=True):
+            value = float(self.credit.vector[-int(end)])
+            joint[:, -int(end)] += s * np.array([1.0, value, value**2])
+        return joint
+
+    def at(self, theta: Array) -> tuple[Array, Array, float]:
+        """Probability of every count, the metric expected given it, and of a new question."""
+        joint, (share, betas) = self._joint(theta, squares=False), self._parts(theta)
+        each = [beta_binomial_means([self.credit], [a], [b])[0].item() for a, b in betas]
+        each += [float(self.credit.vector[-int(end)]) for end in self.atoms]
+        return joint[0], joint[1] / np.maximum(joint[0], 1e-300), float(share @ each)
+
+    def variance(self) -> Array:
+        """Variance of a question's metric given each count."""
+        joint = self._joint(self.theta, squares=True)
+        mean, square = joint[1:] / np.maximum(joint[0], 1e-300)
+        return np.asarray(np.maximum(square - mean**2, 0.0))
+
+
+def category_design(
+    credit: CategoryCredit, scores: ArrayLike, mean: ArrayLike, icc: float, trials: int
+) -> Design:
+    """Return the expected learning from one question of scored categories.
+
+    Parameters
+    ----------
+    credit : CategoryCredit
+    scores, mean : array_like, shape (categories,)
+        The mean must be positive and add up to one. Hyperparameters are its log ratios to the last
+        category and the logit of the icc.
+    icc : float
+    trials : int
+
+    Examples
+    --------
+    Two uniform categories and one trial leave Beta(2, 1) or Beta(1, 2), of variance 1/18.
+
+    >>> found = category_design(CategoryCredit(1), [0.0, 1.0], [0.5, 0.5], 1 / 3, 1)
+    >>> round(found.trial, 12) == round(1 / 18, 12)
+    True
+    """
+    mean, scores = np.asarray(mean, float), np.asarray(scores, float)
+    return _design(_Dirichlet(credit, scores, mean, icc, trials))
+
+
+@dataclass(frozen=True)
+class _Dirichlet:
+    """A Dirichlet with this mean and intraclass correlation."""
+
+    credit: CategoryCredit
+    scores: Array
+    mean: Array
+    icc: float
+    trials: int
+
+    @property
+    def theta(self) -> Array:
+        """Log ratios of the mean to its last, and the logit of the icc."""
+        logs = np.log(self.mean)
+        return np.append(logs[:-1] - logs[-1], np.log(self.icc) - np.log1p(-self.icc))
+
+    @property
+    def prior(self) -> Array:
+        """Information of a uniform mean and icc."""
+        mean, size = self.mean, len(self.mean)
+        found = np.zeros((size, size))
+        found[:-1, :-1] = size * (np.diag(mean) - np.outer(mean, mean))[:-1, :-1]
+        found[-1, -1] = 2.0 * self.icc * (1.0 - self.icc)
+        return found
+
+    @cached_property
+    def _counts(self) -> tuple[Array, Array]:
+        """Counts of a question, all or a fixed sample, and their multiplicities over the pmf."""
+        categories = len(self.mean)
+        if comb(self.trials + categories - 1, categories - 1) <= _LISTED:
+            counts = compositions(self.trials, categories).astype(float)
+            return counts, np.zeros(len(counts))
+        rng, alpha = np.random.default_rng(0), _alpha(self.theta)
+        logs = np.log(rng.standard_gamma(alpha + 1.0, (_DRAWN, categories)))
+        p = softmax(logs - rng.standard_exponential(logs.shape) / alpha, axis=1)
+        counts = rng.multinomial(self.trials, p).astype(float)
+        return counts, -_log_pmf(counts, self.theta) - np.log(_DRAWN)
+
+    def at(self, theta: Array) -> tuple[Array, Array, float]:
+        """Probability of every count, the metric expected given it, and of a new question."""
+        (counts, drawn), alpha = self._counts, _alpha(theta)
+        given = self.credit.predictive(alpha + counts, self.scores)
+        new = self.credit.predictive(alpha[None], self.scores)
+        return np.exp(_log_pmf(counts, theta) + drawn), given, new.item()
+
+    def variance(self) -> Array:
+        """Variance of a question's metric given each count."""
+        return category_moments(self.credit, _alpha(self.theta) + self._counts[0], self.scores)[1]
+
+
+def _alpha(theta: Array) -> Array:
+    """Dirichlet parameters at log ratios of the mean and the logit of the icc."""
+    mean = softmax(np.append(theta[:-1], 0.0))
+    return np.asarray(np.maximum(mean * np.exp(-theta[-1]), _SMALLEST))
+
+
+def _log_pmf(counts: Array, theta: Array) -> Array:
+    return log_counts(counts, softmax(np.append(theta[:-1], 0.0)), np.exp(theta[-1]))

@@ -1,25 +1,41 @@
 """Distinct counts of questions: all that a posterior needs of them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
 
 from bayesatk.metrics.credit import Array
+
+Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class States:
-    """Distinct (successes, trials) with the number of questions in each."""
+    """Distinct counts of trials by category, with the number of questions in each.
 
-    successes: NDArray[np.int64]
-    trials: NDArray[np.int64]
+    Parameters
+    ----------
+    counts : ndarray of int, shape (states, categories)
+        Observed trials. Right and wrong are two categories: wrong, then right.
+    prior : ndarray, shape (states, categories)
+        Prior trials, discounted.
+    count : ndarray, shape (states,)
+        Questions in each.
+    which : ndarray of int, shape (questions,)
+        State of every question.
+    """
+
+    counts: Counts
+    prior: Array
     count: Array
     which: NDArray[np.intp]
 
     @classmethod
     def of(cls, successes: ArrayLike, trials: ArrayLike) -> "States":
-        """Group questions by state; ``which`` maps each question to its state.
+        """Group questions of right and wrong.
 
         Examples
         --------
@@ -32,12 +48,59 @@ class States:
         _, first, which, count = np.unique(
             key, return_index=True, return_inverse=True, return_counts=True
         )
-        return cls(c[first], n[first], count.astype(float), which.reshape(c.shape))
+        counts = np.stack([n[first] - c[first], c[first]], axis=1)
+        return cls(counts, np.zeros(counts.shape), count.astype(float), which.reshape(c.shape))
+
+    @classmethod
+    def of_counts(cls, counts: Counts, prior: Array | None = None) -> "States":
+        """Group questions by their counts (questions, categories), observed and prior.
+
+        Examples
+        --------
+        >>> states = States.of_counts(np.array([[1, 0, 2], [1, 0, 2], [3, 0, 0]]))
+        >>> states.count.tolist(), states.which.tolist()
+        ([2.0, 1.0], [0, 0, 1])
+        """
+        prior = np.zeros(counts.shape) if prior is None else prior
+        keys = np.concatenate([counts, prior], axis=1)
+        distinct, which, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+        own, before = np.split(distinct, 2, axis=1)
+        return cls(own.astype(np.int64), before, count.astype(float), which.ravel())
+
+    def among(self, keep: NDArray[np.bool_], count: Array) -> "States":
+        """Return some of the states, with other numbers of questions in all of them."""
+        question = np.repeat(np.arange(keep.sum()), count[keep].astype(int))
+        return States(self.counts[keep], self.prior[keep], count[keep], question)
+
+    @cached_property
+    def successes(self) -> Counts:
+        """Right trials: those of the last category."""
+        return np.ascontiguousarray(self.counts[:, -1])
+
+    @cached_property
+    def trials(self) -> Counts:
+        """Observed trials."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @cached_property
+    def evidence(self) -> Array:
+        """Observed and prior trials together, by category."""
+        return np.asarray(self.counts + self.prior)
 
     @property
     def questions(self) -> float:
         """Number of questions."""
         return float(self.count.sum())
+
+    @property
+    def share(self) -> Array:
+        """Share of the questions in each state."""
+        return self.count / self.questions
+
+    @property
+    def log_ways(self) -> Array:
+        """Log number of orders in which the trials of each state can come."""
+        return np.asarray(gammaln(self.trials + 1.0) - gammaln(self.counts + 1.0).sum(axis=1))
 
     def __len__(self) -> int:
         return len(self.count)

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.prior_trials import read_prior_trials
+from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
-from bayesatk.prior_choice import resolve_category_prior, resolve_prior, with_families
+from bayesatk.prior_choice import with_families
 from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior
 
 
@@ -27,6 +28,8 @@ class Asked:
     prior : Prior or CategoryPrior
         The latter where metrics judge scored categories.
     answer_prior : AnswerPrior
+    scale : Scale
+        How the metrics judge trials.
     prior_counts : ndarray, shape (system, question, category), optional
         Prior trials, discounted.
     notes : list of str
@@ -38,18 +41,19 @@ class Asked:
     pooling: Pooling
     prior: Prior | CategoryPrior
     answer_prior: AnswerPrior
+    scale: Scale
     prior_counts: NDArray[np.float64] | None
     notes: list[str]
 
     @property
-    def on_categories(self) -> bool:
-        """Whether metrics judge scored categories."""
-        return isinstance(self.prior, CategoryPrior)
+    def judged(self) -> list[Metric]:
+        """Metrics that judge trials."""
+        return [one for one in self.requested if not one.voted]
 
     @property
     def votes(self) -> list[Metric]:
         """Votes between answers."""
-        return [one for one in self.requested if one.family.on_answers]
+        return [one for one in self.requested if one.voted]
 
 
 def read_asked(
@@ -77,27 +81,26 @@ def read_asked(
         )
     requested = parse(metrics)
     if success is not None:
-        scored = [one.label for one in requested if one.family.category is not None]
-        if scored:
+        of_scores = [one.label for one in requested if one.family.category is not None]
+        if of_scores:
             raise OutcomeError(
                 Argument("success"),
-                f" turns scores into right and wrong, and {', '.join(scored)} would no longer be "
-                "about scores. Evaluate metrics of scores without it.",
+                f" turns scores into right and wrong, and {', '.join(of_scores)} would no longer "
+                "be about scores. Evaluate metrics of scores without it.",
             )
         outcomes = outcomes.with_success(success)
-    on_categories = check_judged(requested, outcomes.binary, pooling, prior_trials is not None)
+    scored = check_judged(requested, outcomes.binary, pooling, prior_trials is not None)
+    scale: Scale = Scored.of(outcomes) if scored else RIGHT_WRONG
     _check_priors(requested, prior_trials, prior_weight, answer_prior)
     before = None
     notes: list[str] = []
     if prior_trials is not None:
         before, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
-    resolved: Prior | CategoryPrior = (
-        resolve_category_prior(pooling, prior) if on_categories else resolve_prior(pooling, prior)
-    )
+    resolved: Prior | CategoryPrior = scale.resolve_prior(pooling, prior)
     if difficulty is not None:
         resolved = with_families(resolved, difficulty)
     return Asked(
-        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), before, notes
+        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes
     )
 
 
@@ -108,7 +111,7 @@ def _check_priors(
     answer_prior: AnswerPrior | None,
 ) -> None:
     """Refuse priors of the wrong kind, and those that would have no effect."""
-    voted = [one.label for one in requested if one.family.on_answers]
+    voted = [one.label for one in requested if one.voted]
     if answer_prior is not None and not voted:
         raise ValueError(
             f"answer_prior must be left out without a vote between answers; got {answer_prior!r}. "

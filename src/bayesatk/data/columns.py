@@ -1,7 +1,7 @@
 """The columns of a long table: which of them matters for what, and their labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.content import canonical, digest
 from bayesatk.data.validation import OutcomeError, is_missing, label_fault, shown
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -32,6 +33,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "successes": ("successes", "c", "num_correct"),
     "answer": (),  # never guessed: a column "answer" may hold the right one
     "reference": (),
+    "content": (),  # what was asked, or what is right: must agree wherever the question does
 }
 
 
@@ -49,12 +51,15 @@ class Columns:
         What a row is called in messages ("row", "line").
     numbers : sequence of int, optional
         Number of every row in its source; default 0, 1, ....
+    content : mapping
+        Digest of every cell of the columns that say what was asked, by name.
     """
 
     roles: Mapping[str, Any]
     values: Mapping[str, Any]
     word: str = "row"
     numbers: Sequence[int] | None = None
+    content: Mapping[Any, Sequence[int]] = field(default_factory=dict)
 
     def number(self, row: int) -> int:
         """Return the number of a row in its source."""
@@ -90,9 +95,9 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
     found = {}
     left_out = _COUNTS if not _counts(names, columns) else ("outcome", "trial")
     for role, usual in ROLES.items():
-        if role in left_out:
+        if role in left_out or role == "content":
             continue
-        taken = [name for other, name in columns.items() if other != role]
+        taken = [name for other, name in columns.items() if other not in (role, "content")]
         if role == "outcome" and role not in columns and "reference" in columns:
             continue  # the reference says what is right
         matches = [
@@ -154,7 +159,7 @@ def _check_told(names: Sequence[Any], columns: object) -> None:
             "columns: trials and successes count the outcomes of a row, which then has none of "
             f"its own; got {shown(dict(columns))}. Name the one or the other."
         )
-    told = list(columns.values())
+    told = [name for role, name in columns.items() if role != "content"]
     if any(told.count(name) > 1 for name in told):
         raise OutcomeError(
             f"columns must give every role its own column; got {shown(dict(columns))}. Name "
@@ -175,6 +180,9 @@ def labels(table: Columns, role: str) -> tuple[NDArray[np.int64], list[Any]]:
             return np.asarray(codes, np.int64), texts
         values = values.tolist()  # some label is faulty: find its row
     types = set(map(type, values))
+    if role == "question" and types & set(_JSON):  # messages, say
+        values = [_of_json(label) for label in values]
+        types = set(map(type, values))
     if not types <= {str, int} or not all(
         value.strip() for value in set(values) if isinstance(value, str)
     ):
@@ -188,6 +196,15 @@ def labels(table: Columns, role: str) -> tuple[NDArray[np.int64], list[Any]]:
         values = [_trial_text(value) for value in values]
     place = {label: code for code, label in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(place.__getitem__, values), np.int64, len(values)), list(place)
+
+
+_JSON = (list, dict, tuple, np.ndarray)
+
+
+def _of_json(label: object) -> object:
+    """Return the label of a question that is named by a list or object: a digest of it."""
+    named = isinstance(label, _JSON) and len(label) > 0
+    return f"#{digest(canonical(label))}" if named else label
 
 
 def _check_ids(table: Columns, role: str) -> None:

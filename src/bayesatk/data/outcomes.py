@@ -192,7 +192,8 @@ def tally(
         Names of the table's columns by role: ``{"system": ..., "question": ..., "trial": ...,
         "outcome": ...}``. Default: the usual names are looked for. ``"answer"`` names a column of
         answers, for votes between them; with ``"reference"``, the column of right answers, no
-        outcome is needed.
+        outcome is needed. A question's rows must agree in what was asked (columns such as
+        ``prompt`` or ``target``, or the one that ``"content"`` names).
     answers : array_like or mapping, optional
         The answer of every trial, arranged like `data`; None or "" where there is none.
     reference : sequence or mapping, optional

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import ROLES, Columns, find_columns, labels
+from bayesatk.data.content import content_columns, digests
+from bayesatk.data.content_check import check_content
 from bayesatk.data.long_form import (
     Codes,
     Ints,
@@ -72,10 +74,13 @@ def _from_other(data: object, columns: Mapping[str, str]) -> Columns:
         frame: Any = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
-        roles = _roles(frame.collect_schema().names(), columns, f"data{first}.to_numpy()")
+        names = frame.collect_schema().names()
+        roles = _roles(names, columns, f"data{first}.to_numpy()")
+        asked = content_columns(names, roles, columns)
         if lazy:
-            frame = frame.select(list(roles.values())).collect()
-        values = {role: _values(frame[name], role) for role, name in roles.items()}
+            frame = frame.select(list(dict.fromkeys([*roles.values(), *asked]))).collect()
+        values = {role: values_of(frame[name], role) for role, name in roles.items()}
+        content = digests({name: frame[name].to_list() for name in asked})
     except OutcomeError:
         raise
     except Exception as error:  # every library refuses a malformed table in its own way
@@ -83,7 +88,7 @@ def _from_other(data: object, columns: Mapping[str, str]) -> Columns:
             f"the table must have columns that can be read, each name once; got {error}. Rename "
             "or convert the column."
         ) from None
-    return Columns(roles, values)
+    return Columns(roles, values, content=content)
 
 
 def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
@@ -112,10 +117,12 @@ def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
             values[role] = pd.Categorical.from_codes(codes, pd.Index(texts))
         else:
             values[role] = series.tolist()
-    return Columns(roles, values)
+    asked = content_columns(names, roles, columns)
+    content = digests({name: data.iloc[:, names.index(name)].tolist() for name in asked})
+    return Columns(roles, values, content=content)
 
 
-def _values(series: Any, role: str) -> Any:
+def values_of(series: Any, role: str) -> Any:
     """Return a numeric column without gaps as an array, any other as a list."""
     if series.dtype.is_numeric() and not series.is_null().any():
         try:
@@ -141,12 +148,13 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
             f"more than {_MOST_CELLS} cells. Check that column {table.roles.get('system')!r} names "
             "systems, or split the table."
         )
+    asked = check_content(table, question, questions)
     cell = system * len(questions) + question
     used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
     if "successes" in table.roles:
         counted = _count_successes(table, cell, (len(systems), len(questions)), scores)
-        return LongForm(systems, questions, counted=counted, notes=(used,))
-    notes = used, *_check_repeated(table, cell)
+        return LongForm(systems, questions, counted=counted, notes=(used, *asked))
+    notes = used, *_check_repeated(table, cell), *asked
     answer = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
     if "outcome" in table.roles:
         codes = _outcomes(table, scores)

@@ -11,7 +11,7 @@ from bayesatk.core.states import States
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.of_result import posterior_of
+from bayesatk.posterior.models_of import model_of
 from bayesatk.priors import CrossedPrior
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
@@ -44,7 +44,7 @@ class System:
         """Posterior probability that the mean exceeds a value, by target, with its error."""
         if self.fit.sampled:
             return self._share_above(value)
-        posterior = posterior_of(self.fit, self.index, parse("bayes"))
+        posterior = model_of(self.fit, self.index).fit(parse("bayes"))
         found, error = np.zeros(2), np.zeros(2)
         for target, (exact, *_) in enumerate(posterior.distributions()):
             if exact is not None:

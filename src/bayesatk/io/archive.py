@@ -1,5 +1,6 @@
 """Zip archives read in place: nothing is written to disk, and sizes are checked before reading."""
 
+import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from bayesatk.data.validation import OutcomeError
+from bayesatk.io.budget import largest, too_large, total, unpacked
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -15,11 +17,10 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdError, zipfile
 
-_LARGEST = 1 << 30  # bytes of one member, unpacked: each is parsed whole
-_MOST = 1 << 38  # bytes of all members, unpacked
-_RATIO = 2000  # unpacked over packed, beyond a size that harms nobody
-_HARMLESS = 1 << 24
-_PART = 1 << 20
+_PART = 1 << 20  # bytes read at once
+# Of other compressions than deflate zipfile unpacks whatever it reads at once: of zstd 32000:1.
+_LITTLE = 1 << 12
+_DIRECTORY = 64  # share of the budget that the list of members may take; as objects, ten times that
 
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, NotImplementedError,
@@ -28,17 +29,19 @@ _DAMAGE = (
 
 
 class Archive:
-    """A zip archive whose members have been checked."""
+    """A zip archive whose members have been checked; they are read one at a time."""
 
     def __init__(self, file: BinaryIO) -> None:
+        self._packed = file.seek(0, os.SEEK_END)
+        file.seek(0)
         with _readable():
-            self._zip = zipfile.ZipFile(file)
+            self._zip = zipfile.ZipFile(_Bounded(file, total() // _DIRECTORY))
         # A log that was interrupted and continued repeats names: the last of each counts.
         self.names = list(dict.fromkeys(name for name in self._zip.namelist() if name[-1:] != "/"))
         self._check()
 
     def _check(self) -> None:
-        total = 0
+        size = 0
         for info in self._zip.infolist():
             name = info.filename
             if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
@@ -46,25 +49,42 @@ class Archive:
                     f"the archive must hold plain names; {name[:80]!r} leads out of it. Was it "
                     "written by the evaluation itself?"
                 )
-            total += info.file_size
-            swollen = info.file_size > max(_HARMLESS, _RATIO * info.compress_size)
-            if info.file_size > _LARGEST or swollen or total > _MOST:
-                raise OutcomeError(
-                    f"the archive must hold members of at most {_LARGEST} bytes, packed at most "
-                    f"{_RATIO}:1; {name[:80]!r} says {info.file_size} bytes from "
-                    f"{info.compress_size}. It is damaged, or made to fill the memory."
-                )
+            if info.file_size > largest():
+                raise too_large(f"the member {name[:80]!r}", largest(), "bytes", info.file_size)
+            size += info.file_size
+        if size > unpacked(self._packed):
+            raise too_large("the archive, unpacked,", unpacked(self._packed), "bytes", size)
 
     def read(self, name: str) -> bytes:
         """Return a member, whole; one that is larger than it says is not unpacked further."""
-        limit, parts, size = self._zip.getinfo(name).file_size, [], 0
-        with _readable(), self._zip.open(name) as member:
-            while part := member.read(_PART):
+        info = self._zip.getinfo(name)
+        bounded = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        parts, size = [], 0
+        with _readable(), self._zip.open(info) as member:
+            while part := member.read(_PART if bounded else _LITTLE):
                 parts.append(part)
                 size += len(part)
-                if size > limit:
-                    raise OutcomeError(f"the member {name[:80]!r} must be as large as it says.")
+                if size > info.file_size:
+                    raise OutcomeError(
+                        f"the member {name[:80]!r} must be as large as it says; it is larger. It "
+                        "is damaged, or made to fill the memory: write the archive again."
+                    )
         return b"".join(parts)
+
+
+class _Bounded:
+    """A file of which nobody reads more than so many bytes at once."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._file, self._most = file, most
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        """Read some bytes, or refuse."""
+        found = self._file.read(self._most + 1 if size < 0 else min(size, self._most + 1))
+        if len(found) > self._most:
+            raise too_large("the archive's list of members", self._most, "bytes")
+        return found
 
 
 @contextmanager

@@ -2,20 +2,27 @@
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.columns import Columns
 from bayesatk.data.outcomes import BINARY
 from bayesatk.data.validation import OutcomeError
+from bayesatk.io.budget import BUDGET, keeps_budget
+from bayesatk.io.cells import defused
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import to_columns
+from bayesatk.io.sources import named_paths
 
 _ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
+@keeps_budget
 def convert(
     source: object,
     path: str | Path,
@@ -30,6 +37,7 @@ def convert(
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
     progress: bool = False,
+    budget: int = BUDGET,
 ) -> Path:
     r"""Write logs, or tables, as one long table with a row per trial.
 
@@ -38,12 +46,13 @@ def convert(
     source : path, sequence of paths, or mapping {system: path or paths}
         As for `bayesatk.load`.
     path : path
-        ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced. Columns ``system``,
-        ``question``, ``trial``, ``outcome``; ``answer`` if asked for; ``reason`` why an outcome is
-        missing, if some are.
+        ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced once all is written.
+        Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
+        ``reason`` why an outcome is missing, if some are. In CSV, text that a spreadsheet would
+        run as a formula begins with an apostrophe, which `bayesatk.load` takes off.
     columns, format, scorer, filter, task, answers, question_key, same_system, empty_output
         As for `bayesatk.load`.
-    progress : bool
+    progress, budget
         As for `bayesatk.load`.
 
     Returns
@@ -53,7 +62,9 @@ def convert(
     Raises
     ------
     OutcomeError
-        If a file cannot be read, or `path` has another ending.
+        If a file cannot be read, or `path` has another ending or is one of the sources.
+    OSError
+        If the file cannot be written; what was there is as it was.
 
     Examples
     --------
@@ -71,7 +82,9 @@ def convert(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
+    _refuse_sources(path, named_paths(source))
     found = find_files(source, format, progress)
+    _refuse_sources(path, (one.path for one in found.sources))
     reasons: list[str] = []
     try:
         if found.are_logs:
@@ -91,15 +104,25 @@ def _columns(table: Columns, reasons: Sequence[str]) -> dict[str, list[Any]]:
     return found | ({"reason": list(reasons)} if any(reasons) else {})
 
 
+def _refuse_sources(path: Path, sources: Iterable[Path]) -> None:
+    """Refuse to write over what is to be read."""
+    if path.exists() and any(one.exists() and os.path.samefile(one, path) for one in sources):
+        raise ArgumentError(
+            Argument("path"),
+            f" must not be that of a file to read; {path.name} is one. Name another, and rename it "
+            "afterwards.",
+        )
+
+
 def _write(path: Path, columns: dict[str, list[Any]]) -> None:
     if path.suffix == ".parquet":
         _write_parquet(path, columns)
         return
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replacing_text(path) as file:
         if path.suffix == ".csv":
             writer = csv.writer(file)
             writer.writerow(columns)
-            writer.writerows(_cells(columns))
+            writer.writerows(map(defused, row) for row in _cells(columns))
             return
         for row in _cells(columns):
             file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
@@ -119,7 +142,8 @@ def _write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:
             "CSV."
         ) from None
     try:
-        parquet.write_table(pyarrow.table(columns), path)
+        with replacing(path) as file:
+            parquet.write_table(pyarrow.table(columns), file)
     except pyarrow.ArrowException as error:
         raise OutcomeError(
             f"the columns must each be of one kind for Parquet; {error}. Write .jsonl."

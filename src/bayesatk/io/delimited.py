@@ -3,13 +3,16 @@
 import csv
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from bayesatk.data.columns import Columns, find_columns
-from bayesatk.data.validation import OutcomeError, Scores
+from bayesatk.data.content import Contents, content_columns
+from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.io.budget import largest, too_large
+from bayesatk.io.cells import restored
 from bayesatk.io.json_stream import decoded
 
 _BOOLEANS = {"true": True, "false": False}
@@ -20,8 +23,9 @@ def read_delimited(
     file: BinaryIO, columns: Mapping[str, str], scores: Scores, separator: str
 ) -> Columns:
     """Read the columns that matter; rows are numbered by the line on which they begin."""
-    with _long_fields(), decoded(file, newline="") as text:
-        rows = _rows(csv.reader(text, delimiter=separator, strict=True))
+    with _LONG_CELLS, decoded(file, newline="") as text:
+        lines = _Lines(text)
+        rows = _rows(csv.reader(lines, delimiter=separator, strict=True), lines)
         header = next(rows, None)
         if header is None:
             raise OutcomeError(
@@ -31,17 +35,47 @@ def read_delimited(
         return _collect(rows, header[1], columns, scores)
 
 
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """Let cells hold whole transcripts; the limit is the csv module's, so put it back."""
-    limit = csv.field_size_limit(sys.maxsize)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
+class _CellLimit:
+    """The csv module's limit of one cell, lifted while files are read: rows are measured here.
+
+    It is one for the whole process: the first reader lifts it and the last puts it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._readers, self._before = threading.Lock(), 0, 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._readers:
+                self._before = csv.field_size_limit(sys.maxsize)
+            self._readers += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            if not self._readers:
+                csv.field_size_limit(self._before)
 
 
-def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
+_LONG_CELLS = _CellLimit()
+
+
+class _Lines:
+    """Lines on their way into rows; those of one row may not exceed the budget together."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._text, self.size = text, 0
+
+    def __iter__(self) -> Iterator[str]:
+        limit = largest()
+        for line in self._text:
+            self.size += len(line)
+            if self.size > limit:
+                raise too_large("a row", limit)
+            yield line
+
+
+def _rows(reader: Any, lines: _Lines) -> Iterator[tuple[int, list[str]]]:
     """Yield every row that is not blank with the line on which it begins."""
     while True:
         line = reader.line_num + 1
@@ -54,6 +88,7 @@ def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
             ) from None
         if row is None:
             return
+        lines.size = 0
         if row and (len(row) > 1 or row[0].strip()):
             yield line, row
 
@@ -67,6 +102,8 @@ def _collect(
     roles = find_columns(header, columns)
     wanted = [(role, header.index(name)) for role, name in roles.items()]
     kept: dict[str, list[Any]] = {role: [] for role in roles}
+    asked = Contents(content_columns(header, roles, columns))
+    places = [(name, header.index(name)) for name in asked.digests]
     lines: list[int] = []
     pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
     for line, row in rows:
@@ -76,6 +113,8 @@ def _collect(
                 "Quote a cell that holds the separator, or complete the row."
             )
         lines.append(line)
+        for name, column in places:
+            asked.add(name, row[column])
         for role, column in wanted:
             cell = row[column]
             if role not in ("outcome", "answer") and not cell.strip():
@@ -83,12 +122,23 @@ def _collect(
                     f"row {line} must have a {role} in column {roles[role]!r}; its cell is blank. "
                     "Fill it in, or remove the row."
                 )
-            kept[role].append(pool.setdefault(cell, cell))
+            kept[role].append(pool[cell] if cell in pool else pool.setdefault(cell, restored(cell)))
+    _refuse_merged(pool)
     if "outcome" in kept:
         numbers = _numbers(scores)
         read = {text: _from_text(text, scores, numbers) for text in set(kept["outcome"])}
         kept["outcome"] = [read[text] for text in kept["outcome"]]
-    return Columns(roles, kept, "row", lines)
+    return Columns(roles, kept, "row", lines, asked.digests)
+
+
+def _refuse_merged(pool: Mapping[str, str]) -> None:
+    """Refuse texts that differ by an apostrophe only, which reading takes off."""
+    for cell, text in pool.items():
+        if cell != text and pool.get(text) == text:
+            raise OutcomeError(
+                f"cells must not differ only by an apostrophe that a spreadsheet hides; got "
+                f"{shown(cell)} and {shown(text)}. Write all of them in one way."
+            )
 
 
 def _numbers(scores: Scores) -> dict[Decimal, object]:

@@ -5,6 +5,7 @@ import json
 import math
 import shlex
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.words import probability_words
+from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
+from bayesatk.io.cells import defused
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
@@ -175,10 +178,12 @@ def export(
     result : xarray.DataTree, Verification or pandas.DataFrame
         As for `tables_of`.
     path : path
-        An existing file is replaced. In CSV the provenance stands before the table in lines that
-        begin with ``#``; text is quoted, so that ``pandas.read_csv(path, comment="#")`` reads the
-        table. LaTeX is a ``tabular`` for booktabs with the numbers rounded and intervals in
-        brackets, its provenance in comments. docs/schema.md describes the JSON.
+        An existing file is replaced once all is written. In CSV the provenance stands before the
+        table in lines that begin with ``#``; text is quoted, so that
+        ``pandas.read_csv(path, comment="#")`` reads the table, and text that a spreadsheet would
+        run as a formula begins with an apostrophe. LaTeX is a ``tabular`` for booktabs with the
+        numbers rounded and intervals in brackets; its provenance, and the sentences of
+        `bayesatk.claim`, are comments. docs/schema.md describes the JSON.
     table : str, optional
         Which table to write as CSV or LaTeX; default the first that the result holds.
 
@@ -212,18 +217,54 @@ def export(
     if path.suffix == ".json":
         if table is not None:
             raise ValueError(f"table must be left out for .json, which holds all; got {table!r}.")
-        path.write_text(json.dumps(as_json(result), indent=2, allow_nan=False) + "\n", "utf-8")
-        return path
-    origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
-    if path.suffix == ".csv":
-        text = "".join(f"# {line}\n" for line in origin)
-        text += found[name].to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+        text = json.dumps(as_json(result), indent=2, allow_nan=False) + "\n"
     else:
-        shown = presentable(found[name])
-        text = "".join(f"% {line}\n" for line in origin)
-        text += shown.to_latex(index=False, escape=True, column_format="l" * shown.shape[1])
-    path.write_text(text, encoding="utf-8")
+        origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
+        written = _as_csv if path.suffix == ".csv" else _as_latex
+        text = written(found[name], origin)
+    with replacing_text(path) as file:
+        file.write(text)
     return path
+
+
+def _as_csv(frame: pd.DataFrame, origin: Sequence[str]) -> str:
+    """Return a table as CSV below where it comes from."""
+    text = frame.rename(columns=defused).map(defused)
+    table = text.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+    return "".join(f"# {line}\n" for line in origin) + table
+
+
+# What has a meaning in LaTeX, or is printed as another sign by its usual encoding.
+_SIGNS = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+        "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    }
+    | dict.fromkeys(map(chr, [*range(32), 127]), "?")
+)  # fmt: skip
+
+
+def latex_text(text: str) -> str:
+    r"""Return text as LaTeX prints it.
+
+    Examples
+    --------
+    >>> print(latex_text("50% <x_1> a--b"))
+    50\% \textless{}x\_1\textgreater{} a-{}-b
+    """
+    return text.translate(_SIGNS).replace("--", "-{}-").replace("--", "-{}-")
+
+
+def _as_latex(frame: pd.DataFrame, origin: Sequence[str]) -> str:
+    """Return a table as a LaTeX ``tabular`` below where it comes from, in comments."""
+    shown = presentable(frame)
+    cells = shown.map(latex_text).rename(columns=latex_text)
+    # A bracket or star that begins a row would be an argument of the end of the row before.
+    cells.isetitem(0, cells.iloc[:, 0].str.replace(r"^(?=[\[*])", "{}", regex=True).to_numpy())
+    table = cells.to_latex(index=False, escape=False, column_format="l" * cells.shape[1])
+    said = frame.get("sentence", pd.Series(dtype=str)).tolist()
+    return "".join(f"% {' '.join(str(line).split())}\n" for line in [*origin, *said]) + table
 
 
 _LEFT_OUT = ("ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence")

@@ -68,7 +68,7 @@ def _of_lines(file: BinaryIO) -> str:
     with decoded(file) as lines:
         for number, line in enumerate(islice(lines, 1000), start=1):
             if line.strip():
-                record = parse(line, f"line {number}", None)
+                record = parse(line, f"line {number}")
                 keys = set(record) if isinstance(record, dict) else set()
                 if {"doc_id", "resps"} <= keys:
                     return "lm-eval"

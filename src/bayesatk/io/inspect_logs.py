@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.content import digest
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.rows import Rows, Trial, digest
+from bayesatk.io.rows import Rows, Trial
 
 _MOST_EPOCHS = 1_000_000
 
@@ -37,11 +38,11 @@ def _read_archive(file: BinaryIO, log: "_Log") -> None:
         raise OutcomeError(
             "the archive must be an Inspect log; it has no header.json. Is it the log itself?"
         )
-    head = parse(archive.read(header), header, None)
+    head = parse(archive.read(header), header)
     log.start(head)
     for member in archive.names:
         if member.startswith("samples/") and member.endswith(".json"):
-            log.add(parse(archive.read(member), member, None))
+            log.add(parse(archive.read(member), member))
     log.finish()
 
 

@@ -6,18 +6,15 @@ a window of the text that grows until it holds the next value, and never the who
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from io import TextIOWrapper
 from typing import Any, BinaryIO, TextIO
 
-from bayesatk.data.validation import OutcomeError
-
-Pairs = Callable[[list[tuple[str, object]]], object]
+from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.io.budget import BoundedText, check_objects, largest, too_large
 
 _READ_ERRORS = (ValueError, RecursionError)  # json's own, bytes that are no text, endless digits
 _WINDOW = 1 << 20  # characters read at least at once
-_LONGEST = 1 << 29  # characters of one value: what is held in memory at once
 _CUT = 16  # no literal, number or escape that the window cuts in two is longer than this
 
 
@@ -30,14 +27,22 @@ def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
             if twice in seen:
                 break
             seen.add(twice)
-        raise OutcomeError(f"the field {twice!r} occurs twice in one object. Remove one.")
+        raise _twice(twice)
     return record
 
 
-def parse(text: str | bytes, where: str, pairs: Pairs | None = distinct) -> Any:
-    """Return the one value that a text holds."""
+def _twice(key: str) -> OutcomeError:
+    return OutcomeError(f"the field {shown(key)} occurs twice in one object. Remove one.")
+
+
+def parse(text: str | bytes, where: str) -> Any:
+    """Return the one value that a text holds; no object of it may have a key twice."""
+    if len(text) > largest():
+        raise too_large(where, largest())
+    if len(text) > _WINDOW:
+        check_objects(text, where)
     try:
-        return json.loads(text, object_pairs_hook=pairs)
+        return json.loads(text, object_pairs_hook=distinct)
     except OutcomeError as error:
         raise OutcomeError(f"{where}: {error}") from None
     except _READ_ERRORS as error:
@@ -45,9 +50,9 @@ def parse(text: str | bytes, where: str, pairs: Pairs | None = distinct) -> Any:
 
 
 def members(
-    stream: TextIO, streamed: frozenset[str] = frozenset(), pairs: Pairs | None = None
+    stream: TextIO, streamed: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the parts of a document: (key, place, value).
+    """Yield the parts of a document: (key, place, value); no object may have a key twice.
 
     Elements of a document that is an array come as ``("", number, value)``; members of one that is
     an object as ``(key, None, value)``, and those whose key is in `streamed` part by part, with
@@ -59,7 +64,7 @@ def members(
     >>> list(members(io.StringIO('{"n": 1, "samples": [4, NaN]}'), frozenset({"samples"})))
     [('n', None, 1), ('samples', 0, 4), ('samples', 1, nan)]
     """
-    window = _Window(stream, pairs)
+    window = _Window(stream)
     try:
         if window.peek() == "[":
             yield from (("", place, value) for place, value in window.items())
@@ -84,8 +89,8 @@ def members(
 
 @contextmanager
 def decoded(file: BinaryIO, newline: str | None = None) -> Iterator[TextIO]:
-    """Read a file of bytes as UTF-8, and leave it open."""
-    text = TextIOWrapper(file, encoding="utf-8-sig", newline=newline)
+    """Read a file of bytes as UTF-8, and leave it open; no line may exceed the budget."""
+    text = BoundedText(file, encoding="utf-8-sig", newline=newline)
     try:
         yield text
     finally:
@@ -102,17 +107,20 @@ _STREAMED = object()
 class _Window:
     """The part of the text in memory, and the place up to which it has been read."""
 
-    def __init__(self, stream: TextIO, pairs: Pairs | None) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self.stream, self.text, self.place = stream, "", 0
-        self.decode = json.JSONDecoder(object_pairs_hook=pairs).raw_decode
+        self.longest = largest()
+        self.decode = json.JSONDecoder(object_pairs_hook=distinct).raw_decode
 
     def more(self) -> bool:
         """Lengthen the window, and drop what has been read; False at the end of the text."""
         held = len(self.text) - self.place
-        if held > _LONGEST:
-            raise _Fault(f"one value is longer than {_LONGEST} characters")
+        if held > self.longest:
+            raise too_large("one value", self.longest)
         found = self.stream.read(max(held, _WINDOW))  # doubled: work stays linear in the length
         self.text, self.place = self.text[self.place :] + found, 0
+        if len(self.text) > 2 * _WINDOW:
+            check_objects(self.text, "the values read at once")
         return bool(found)
 
     def peek(self) -> str:
@@ -157,10 +165,14 @@ class _Window:
         if self.peek() == "}":
             self.take("}")
             return
+        keys: set[str] = set()
         while True:
             if self.peek() != '"':
                 raise _Fault("a key must be text")
             key = self.value()
+            if key in keys:
+                raise _twice(key)
+            keys.add(key)
             self.take(":")
             lazy = key in streamed and self.peek() in ("[", "{")
             yield key, _STREAMED if lazy else self.value()

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.content import digest
 from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.io.budget import largest, opened
 from bayesatk.io.json_stream import decoded, parse
-from bayesatk.io.rows import Rows, Trial, digest
+from bayesatk.io.rows import Rows, Trial
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
 
@@ -28,7 +30,7 @@ def read_samples(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> 
     seen = _Chosen(rows)
     with decoded(file) as lines:
         for number, line in enumerate(lines, start=1):
-            record = parse(line, f"line {number}", None) if line.strip() else None
+            record = parse(line, f"line {number}") if line.strip() else None
             if record is None:
                 continue
             if not isinstance(record, dict) or "doc_id" not in record:
@@ -177,8 +179,9 @@ def _model(path: Path, time: str | None, rows: Rows) -> str:
 
 def _named_in(file: Path) -> str:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # a name is no more than a convenience
+        with opened(file) as results:
+            found = parse(results.read(largest() + 1), file.name)
+    except (OSError, OutcomeError):  # a name is no more than a convenience
         return ""
     name = found.get("model_name") if isinstance(found, dict) else None
     return name if isinstance(name, str) else ""

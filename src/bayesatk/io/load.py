@@ -12,12 +12,14 @@ from bayesatk.data.long_form import MissingPolicy
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, is_missing
+from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import CORRECT_INCORRECT, note_uneven, to_long
 from bayesatk.io.sources import is_source
 
 
+@keeps_budget
 def load(
     source: object,
     *,
@@ -36,6 +38,7 @@ def load(
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
     progress: bool = False,
+    budget: int = BUDGET,
 ) -> Outcomes:
     r"""Read outcomes from files, or from anything `bayesatk.tally` accepts.
 
@@ -74,6 +77,10 @@ def load(
         the mark says, with an `OutcomeWarning`; or a failed call, so a missing outcome.
     progress : bool
         Whether to show how far large files have been read, on standard error.
+    budget : int
+        Bytes of memory that a file may ask for, 2 GiB by default, whatever it says of itself. One
+        JSON value, line, row, or member of an archive may take an eighth of it; all members
+        together the budget, or 100 times the bytes of the archive where that is more.
 
     Returns
     -------
@@ -96,7 +103,7 @@ def load(
     -----
     Logs are read in place, one sample at a time: memory grows with the number of trials (about a
     kilobyte for each), not with the size of their transcripts. Nothing in a file is executed or
-    unpickled, and archives are checked for size and names before anything is unpacked.
+    unpickled; pipes and devices are refused, and whatever a file unpacks to is held to `budget`.
 
     Examples
     --------

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data import tables
-from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.columns import Columns
+from bayesatk.data.content import UNKNOWN
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import read_delimited
+from bayesatk.io.parquet_files import read_parquet
 from bayesatk.io.records import read_array, read_lines
 from bayesatk.io.sources import Source
 
@@ -19,7 +20,7 @@ def read_one_table(
 ) -> Columns:
     """Read the columns that matter from one file."""
     if kind == "parquet":
-        return _read_parquet(path, columns)
+        return read_parquet(path, columns)
     if kind in ("csv", "tsv"):
         return read_delimited(file, columns, scores, "," if kind == "csv" else "\t")
     return read_lines(file, columns) if kind == "jsonl" else read_array(file, columns)
@@ -41,7 +42,14 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
     values: dict[str, list[Any]] = {
         role: [value for own in read for value in own.listed(role)] for role in roles
     }
-    return Columns(roles, values, read[0].word, _Places(found, read))
+    named = dict.fromkeys(name for own in read for name in own.content)
+    content = {name: [each for own in read for each in _asked(own, name)] for name in named}
+    return Columns(roles, values, read[0].word, _Places(found, read), content)
+
+
+def _asked(table: Columns, name: Any) -> Sequence[int]:
+    """Return the digests of a content column, which one of several files may lack."""
+    return table.content.get(name) or [UNKNOWN] * len(table.values["question"])
 
 
 def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Columns:
@@ -83,25 +91,3 @@ class _Places(Sequence[Any]):
                 return f"{own.number(row)} of {source.name}"
             row -= size
         raise IndexError(row)
-
-
-def _read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise OutcomeError(
-            "reading Parquet needs pyarrow. Install it: pip install 'bayesatk[parquet]'. Or "
-            "convert the file to CSV."
-        ) from None
-    try:
-        roles = find_columns(parquet.read_schema(path).names, columns)
-        frame = parquet.ParquetFile(path).read(columns=list(roles.values()))
-    except OutcomeError:
-        raise
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        why = shown(" ".join(str(error).split()), 200)
-        raise OutcomeError(
-            f"the file must be Parquet; {why}. Write it again, or check its type."
-        ) from None
-    return tables.read_table(frame, roles)

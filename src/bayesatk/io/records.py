@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import BinaryIO
 
 from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.json_stream import decoded, distinct, members, parse
+from bayesatk.io.json_stream import decoded, members, parse
 
 
 def read_lines(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
@@ -22,7 +23,7 @@ def read_array(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
     """Read an array of records, one at a time."""
     records = _Records("record", columns)
     with decoded(file) as text:
-        for key, number, record in members(text, pairs=distinct):
+        for key, number, record in members(text):
             if key or number is None:
                 raise OutcomeError(
                     "the file must hold an array of records; got an object. One record is "
@@ -40,6 +41,7 @@ class _Records:
         self.roles: dict[str, str] = {}
         self.values: dict[str, list[object]] = {}
         self.numbers: list[int] = []
+        self.asked = Contents(())
         self.checked: set[tuple[str, ...]] = set()
         self.pool: dict[str, str] = {}
 
@@ -53,6 +55,8 @@ class _Records:
             self._check(fields, where)
             self.checked.add(fields)
         self.numbers.append(number)
+        for name in self.asked.digests:
+            self.asked.add(name, record.get(name))
         for role, name in self.roles.items():
             value = record[name]  # one object for each text: a table repeats its labels
             kept = self.pool.setdefault(value, value) if isinstance(value, str) else value
@@ -62,6 +66,7 @@ class _Records:
         if not self.roles:
             self.roles = find_columns(fields, self.columns)
             self.values = {role: [] for role in self.roles}
+            self.asked = Contents(content_columns(fields, self.roles, self.columns))
         for name in self.roles.values():
             if name not in fields:
                 raise OutcomeError(
@@ -83,4 +88,4 @@ class _Records:
         """Return the columns."""
         if not self.numbers:
             raise OutcomeError("the file must hold an array of records, or one a line; got none.")
-        return Columns(self.roles, self.values, self.word, self.numbers)
+        return Columns(self.roles, self.values, self.word, self.numbers, self.asked.digests)

@@ -3,16 +3,11 @@
 What can go wrong in any format is found in `bayesatk.io.run_checks`, when all have been read.
 """
 
-import hashlib
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.validation import (
-    OutcomeError,
-    is_missing,
-    shown,
-)
+from bayesatk.data.validation import OutcomeError, is_missing, shown
 
 QuestionKey = Literal["id", "content", "unchecked"]
 
@@ -81,20 +76,6 @@ class Trial:
     reason: str = ""
     empty: bool = False
     identity: str = ""
-
-
-def digest(*parts: object) -> str:
-    """Return a short digest of the text of the parts.
-
-    Examples
-    --------
-    >>> digest("2 + 2", "4") == digest("2 + 2", "4") != digest("2 + 2", "5")
-    True
-    """
-    found = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        found.update(str(part).encode("utf-8", "surrogatepass") + b"\x00")
-    return found.hexdigest()
 
 
 @dataclass

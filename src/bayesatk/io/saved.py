@@ -1,15 +1,23 @@
 """Results on disk: netCDF and zarr."""
 
-import shutil
+import json
+import re
 from numbers import Number
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.writing import Deferred, replacing, replacing_folder
+from bayesatk.io.budget import unpacked
 from bayesatk.results.result import Result
 from bayesatk.results.schema import check_result
+
+_OF_RESULTS = {"schema_version", "input_sha256"}  # attributes by which a result is known
+_ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
 
 
 def save(result: xr.DataTree | Result, path: str | Path) -> Path:
@@ -20,7 +28,8 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     path : path
-        What is there is replaced, once everything is written.
+        A result that is there is replaced once everything is written, and what is no result is
+        left alone.
 
     Returns
     -------
@@ -29,8 +38,11 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     Raises
     ------
     ValueError
-        If the path ends in something else, or the result holds what cannot be written; the old file
-        is then as it was.
+        If the path ends in something else, if what is there is no result, or if this result holds
+        what cannot be written.
+    OSError
+        If the disk is full, or the folder cannot be written. In all cases what was there is as it
+        was.
 
     See Also
     --------
@@ -49,28 +61,63 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     tree = Result.of(result).tree.map_over_datasets(_writable)
     if path.suffix not in (".nc", ".zarr"):
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
-    beside = path.with_name(f".{path.stem}-unfinished{path.suffix}")
+    _refuse_foreign(path)
     try:
-        if path.suffix == ".nc":
-            tree.to_netcdf(beside, engine="h5netcdf")
-        else:
-            tree.to_zarr(beside, mode="w", consolidated=False)
+        if path.suffix == ".zarr":
+            with replacing_folder(path) as folder:
+                tree.to_zarr(folder, mode="w", consolidated=False)
+            return path
+        with replacing(path) as file:
+            deferred = Deferred(file)
+            tree.to_netcdf(deferred, engine="h5netcdf")
+            deferred.check()
     except (TypeError, ValueError, NotImplementedError) as error:
-        _remove(beside)
+        if isinstance(error, ArgumentError):
+            raise
         raise ValueError(
             f"result must be made of numbers and text to be saved; {error}. Nothing was written."
         ) from error
-    if path.is_dir():
-        _remove(path)
-    beside.replace(path)
     return path
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def _refuse_foreign(path: Path) -> None:
+    """Refuse to replace what is no result, or a folder that holds anything else as well."""
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+        return
+    try:
+        attrs = _stored_attrs(path)
+    except (OSError, ValueError, KeyError, RecursionError):
+        attrs = {}
+    others = [path.name] if not _OF_RESULTS <= set(attrs) else _strangers(path)
+    if others:
+        raise ArgumentError(
+            Argument("path"),
+            f" must be new, or that of a result of bayesatk; {others[0]} is none. Name another, or "
+            "remove it yourself.",
+        )
+
+
+def _stored_attrs(path: Path) -> dict[str, Any]:
+    """Return the attributes at the root of what is stored, none if it is of another kind."""
+    if path.suffix == ".zarr":
+        found = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
+        return found if isinstance(found, dict) else {}
+    import h5netcdf
+
+    if not path.is_file():
+        return {}
+    with h5netcdf.File(path, "r") as file:
+        return dict(file.attrs)
+
+
+def _strangers(path: Path) -> list[str]:
+    """Return the files in a folder that are neither zarr's metadata nor chunks of its arrays."""
+    return [
+        str(file.relative_to(path.parent))
+        for file in sorted(path.rglob("*"))
+        if file.is_symlink()
+        or not (file.is_dir() or _ZARR.fullmatch(file.relative_to(path).as_posix()))
+    ]
 
 
 def _writable(group: xr.Dataset) -> xr.Dataset:
@@ -126,10 +173,20 @@ def load_result(path: str | Path) -> xr.DataTree:
         raise FileNotFoundError(f"{path}: there is no such file.")
     if path.suffix not in (".nc", ".zarr"):
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
+    if not path.is_dir() and not path.is_file():
+        raise ValueError(f"path must be a file or folder; {path} is a pipe or device.")
     options = (
         {"engine": "h5netcdf"}
         if path.suffix == ".nc"
         else {"engine": "zarr", "consolidated": False}
     )
     with xr.open_datatree(path, **options) as opened:
+        size = sum(group.nbytes for group in opened.subtree)
+        most = unpacked(sum(one.stat().st_size for one in [path, *path.rglob("*")]))
+        if size > most:
+            raise ValueError(
+                f"path must be that of a result of at most {most} bytes in memory; {path.name} "
+                f"says {size}. Is it damaged, or made to fill the memory? If not, open it lazily: "
+                "xarray.open_datatree."
+            )
         return check_result(opened.load().copy())

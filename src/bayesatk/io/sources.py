@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.io.budget import opened
 
 _LONG = 40_000_000  # bytes that take seconds to read: worth a progress bar
 _POINTER = b"version https://git-lfs"
@@ -46,6 +47,15 @@ def is_source(data: object) -> bool:
     if isinstance(data, Sequence) and not isinstance(data, str):
         return bool(data) and all(isinstance(each, str | os.PathLike) for each in data)
     return isinstance(data, str | os.PathLike)
+
+
+def named_paths(source: object) -> list[Path]:
+    """Return the files and folders that are named, unread."""
+    if isinstance(source, Mapping):
+        return [path for given in source.values() for path in named_paths(given)]
+    if isinstance(source, str | os.PathLike):
+        return [Path(source)]
+    return list(map(Path, source)) if isinstance(source, Sequence) else []
 
 
 def find(source: object) -> Files:
@@ -108,15 +118,15 @@ def _is_log(file: Path) -> bool:
                 f"{file}: the log is a link to a file that is not there. Fetch it (git annex get)."
             )
         return True
-    if file.suffix != ".json" or file.name in _COMPANIONS or not file.exists():
+    if file.suffix != ".json" or file.name in _COMPANIONS or not file.is_file():
         return False
-    with file.open("rb") as head:
+    with opened(file) as head:
         start = head.read(400)
     return start.startswith(_POINTER) or (b'"status"' in start and b'"version"' in start)
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with opened(path) as file:
         start = file.read(len(_POINTER))
         if start == _POINTER:
             raise OutcomeError(
@@ -154,12 +164,14 @@ class Opener:
     def open(self, source: Source) -> Iterator[BinaryIO]:
         """Open a file to read bytes."""
         if self._progress is None:
-            with source.path.open("rb") as plain:
+            with opened(source.path) as plain:
                 yield plain
             return
+        told = {"total": source.path.stat().st_size, "description": f"Reading {source.name}"}
         with (
             self._progress,
-            self._progress.open(source.path, "rb", description=f"Reading {source.name}") as file,
+            opened(source.path) as plain,
+            self._progress.wrap_file(plain, **told) as file,
         ):
             yield file
 

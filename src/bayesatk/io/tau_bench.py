@@ -11,9 +11,10 @@ import json
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk.data.content import digest
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members
-from bayesatk.io.rows import Rows, Trial, digest
+from bayesatk.io.rows import Rows, Trial
 
 _ROUNDING = 1e-6
 

@@ -147,6 +147,33 @@ def reachable(scores: ArrayLike) -> NDArray[np.intp]:
     return np.flatnonzero(scores > scores.min())
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A credit on categories with the score of each."""
+
+    credit: CategoryCredit
+    scores: Array
+
+    @property
+    def k(self) -> int:
+        """Trials judged."""
+        return self.credit.k
+
+    def latent(self, p: Array) -> Array:
+        """Value at known probabilities, shape (..., categories)."""
+        return self.credit.latent(p, self.scores)
+
+    def predictive(self, alpha: Array) -> Array:
+        """Return the value expected when probabilities are Dirichlet(alpha), (..., categories)."""
+        return self.credit.predictive(alpha, self.scores)
+
+
+def reaching(scores: Array) -> list[Judged]:
+    """Probability that a trial reaches each score above the lowest, as credits."""
+    above = scores[reachable(scores)]
+    return [Judged(CategoryCredit(1), (scores >= score).astype(float)) for score in above]
+
+
 @lru_cache(maxsize=64)
 def compositions(k: int, categories: int) -> NDArray[np.int64]:
     """All ways to spread k trials over the categories; shape (compositions, categories).

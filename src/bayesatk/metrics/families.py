@@ -76,6 +76,11 @@ class Metric:
     tau: float | None = None
 
     @property
+    def voted(self) -> bool:
+        """Whether it is a vote between answers."""
+        return self.family.on_answers
+
+    @property
     def credit(self) -> Credit:
         """The credit vector."""
         return self.family.credit(*((self.k,) if self.tau is None else (self.k, self.tau)))

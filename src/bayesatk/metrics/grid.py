@@ -6,6 +6,7 @@ A `MetricGrid` is the rectangle (variables x k x tau) of what was asked.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -77,7 +78,7 @@ def one_metric(metric: object) -> Metric:
     'pass@4'
     """
     (chosen, *others) = parse(metric)  # type: ignore[arg-type]
-    if others or chosen.family.on_answers:
+    if others or chosen.voted:
         raise ValueError(f"metric must be one metric of right and wrong at one k; got {metric!r}.")
     return chosen
 
@@ -104,13 +105,13 @@ def check_judged(
     """
     metrics = list(metrics)
     for one in metrics:
-        most = _MOST_VOTES if one.family.on_answers else _MOST_K
+        most = _MOST_VOTES if one.voted else _MOST_K
         if one.k > most:
             raise ValueError(
                 f"k must be at most {most} for {one.family.symbol}k; got k={one.k}. The work grows "
                 "with k, and so far beyond the trials an answer is all prior."
             )
-    voted = [one.label for one in metrics if one.family.on_answers]
+    voted = [one.label for one in metrics if one.voted]
     if voted and pooling != "none":
         raise ArgumentError(
             Argument("pooling"),
@@ -124,7 +125,7 @@ def check_judged(
             f"prior_trials must be left out for {', '.join(other)}: they are for metrics of "
             "scores, 'bayes' and 'max@k' (which is pass@k where right is 1 and wrong 0)."
         )
-    judged = [one for one in metrics if not one.family.on_answers]
+    judged = [one for one in metrics if not one.voted]
     if (binary and not prior_trials) or not judged:
         return False
     for one in judged:
@@ -235,7 +236,7 @@ def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
         ) from None
     for k, tau in product(k_values, tau_values):
         metric = family.at(k, tau)
-        if not family.on_answers:
+        if not metric.voted:
             _ = metric.credit  # a tau outside [0, 1] is refused here, by name
         yield metric
 
@@ -288,6 +289,16 @@ class MetricGrid:
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    @cached_property
+    def judged(self) -> dict[int, Metric]:
+        """Metrics that judge trials, by position."""
+        return {i: metric for i, metric in enumerate(self) if not metric.voted}
+
+    @cached_property
+    def voted(self) -> dict[int, Metric]:
+        """Votes between answers, by position."""
+        return {i: metric for i, metric in enumerate(self) if metric.voted}
 
     @property
     def coords(self) -> dict[str, list[int] | list[float]]:

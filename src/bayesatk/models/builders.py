@@ -160,17 +160,18 @@ def model_data(outcomes: Outcomes, form: Form) -> dict[str, NDArray[np.generic]]
     """Return the values of a model's `pymc.Data` containers: all that depends on the data."""
     if form in ("full", "crossed"):
         return {"trials": outcomes.trials.values, "successes_data": outcomes.successes.values}
-    columns: dict[str, list[NDArray[np.generic]]] = {name: [] for name in _STATES}
-    for system in range(len(outcomes.systems)):
-        pairs = [outcomes.successes.values[system], outcomes.trials.values[system]]
-        states, count = np.unique(np.stack(pairs, axis=1), axis=0, return_counts=True)
-        for name, values in zip(
-            _STATES, (*states.T, count, np.full(len(count), system)), strict=True
-        ):
-            columns[name].append(values)
-    joined = {name: np.concatenate(values) for name, values in columns.items()}
-    floats = {name: joined[name].astype(np.float64) for name in _STATES[:3]}
-    return {**floats, "state_system": joined["state_system"]}
+    pairs = np.stack([outcomes.successes.values, outcomes.trials.values], axis=-1)
+    states, count, system = distinct_states(pairs)
+    return dict(zip(_STATES, (*states.T, count, system), strict=True))
+
+
+def distinct_states(
+    tables: NDArray[np.generic],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+    """Distinct rows of (system, question, column), how often each comes, and its system."""
+    found = [np.unique(own, axis=0, return_counts=True) for own in tables]
+    states, count = (np.concatenate(each).astype(np.float64) for each in zip(*found, strict=True))
+    return states, count, np.repeat(np.arange(len(found)), [len(own) for own, _ in found])
 
 
 def _marginal_likelihood(outcomes: Outcomes, shape: Shape) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import possible
 from bayesatk.data.outcomes import Outcomes, tally
-from bayesatk.models.builders import Form
+from bayesatk.models.builders import Form, distinct_states
 from bayesatk.prior_choice import resolve_category_prior
 from bayesatk.priors import AnswerPrior, CategoryPrior, DirichletHyperPrior, Pooling
 
@@ -117,11 +117,7 @@ def category_data(
     if form == "full":
         return {"trials": counts.sum(axis=2), "count_data": counts}
     counts = counts if prior_counts is None else counts + prior_counts
-    columns = [np.unique(own, axis=0, return_counts=True) for own in counts]
-    owner = [np.full(len(repeats), system) for system, (_, repeats) in enumerate(columns)]
-    states, repeats = (np.concatenate(each) for each in zip(*columns, strict=True))
-    values = (states.astype(float), repeats.astype(float), np.concatenate(owner))
-    return dict(zip(_STATES, values, strict=True))
+    return dict(zip(_STATES, distinct_states(counts), strict=True))
 
 
 def log_marginal(states: Any, repeats: Any, alpha: pt.TensorVariable) -> pt.TensorVariable:

@@ -11,12 +11,12 @@ import xarray as xr
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.scales import RightWrong, Scale, Scored
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.models.builders import Form, build_families, model_data, one_latent_family
-from bayesatk.models.categories import build_dirichlet_multinomial, category_data
+from bayesatk.models.builders import Form, one_latent_family
 from bayesatk.models.evidence import Bridge
-from bayesatk.models.logit_normal import build_crossed
 from bayesatk.models.sampling import Settings, default_form, result
+from bayesatk.models.twins import build_models, model_values
 from bayesatk.prior_choice import (
     resolve_category_prior,
     resolve_crossed_prior,
@@ -50,7 +50,7 @@ class CompiledModel:
 
     Attributes
     ----------
-    pooling, prior, form
+    scale, pooling, prior, form
         Of the model.
     systems, questions, categories : int
         Of the data it was compiled with. New data need as many systems and categories and, where p
@@ -59,6 +59,7 @@ class CompiledModel:
         Of each difficulty family, or the only one.
     """
 
+    scale: type[Scale]
     pooling: Pooling
     prior: ModelPrior
     form: Form
@@ -70,7 +71,7 @@ class CompiledModel:
     @classmethod
     def of(
         cls,
-        models: Mapping[str, pm.Model],
+        scale: type[Scale],
         outcomes: Outcomes,
         pooling: Pooling,
         prior: ModelPrior,
@@ -78,8 +79,9 @@ class CompiledModel:
     ) -> "CompiledModel":
         """Compile the models of these data."""
         sizes = outcomes.dataset.sizes
+        models = build_models(scale.of(outcomes), outcomes, pooling, prior, form)
         return cls(
-            pooling, prior, form, sizes["system"], sizes["question"], sizes["category"],
+            scale, pooling, prior, form, sizes["system"], sizes["question"], sizes["category"],
             {name: Program.of(model) for name, model in models.items()},
         )  # fmt: skip
 
@@ -115,7 +117,8 @@ class CompiledModel:
         self._check(outcomes)
         requested = parse(metrics)
         generator, seed = resolve_rng(rng)
-        values, traces = self._data(outcomes), {}
+        scale = self.scale.of(outcomes)
+        values, traces = model_values(scale, outcomes, self.form), {}
         for name, program in self.programs.items():
             traces[name] = nutpie.sample(
                 program.compiled.with_data(**values),
@@ -126,14 +129,11 @@ class CompiledModel:
             if len(self.programs) > 1:  # whose evidence is of these data
                 pm.set_data(values, model=program.model)
         options = {"draws": draws, "tune": tune, "sampler": "nutpie"}
-        settings = Settings(self.pooling, self.prior, self.form, ci_prob, keep, seed, options)
+        settings = Settings(
+            self.pooling, self.prior, scale, self.form, ci_prob, keep, seed, options
+        )
         bridges = {name: program.bridge for name, program in self.programs.items()}
         return result(outcomes, requested, traces, settings, generator, bridges=bridges)
-
-    def _data(self, outcomes: Outcomes) -> dict[str, Any]:
-        if isinstance(self.prior, CategoryPrior):
-            return dict(category_data(outcomes, self.form))
-        return dict(model_data(outcomes, self.form))
 
     def _check(self, outcomes: Outcomes) -> None:
         sizes = outcomes.dataset.sizes
@@ -196,8 +196,7 @@ def compile_beta_binomial(
     if difficulty is not None:
         resolved = with_families(resolved, difficulty)
     resolved = one_latent_family(resolved, form, by_default)
-    models = build_families(outcomes, pooling, resolved, form)
-    return CompiledModel.of(models, outcomes, pooling, resolved, form)
+    return CompiledModel.of(RightWrong, outcomes, pooling, resolved, form)
 
 
 def compile_dirichlet_multinomial(
@@ -233,8 +232,7 @@ def compile_dirichlet_multinomial(
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = resolve_category_prior(pooling, prior)
     form = form or default_form(pooling)
-    model = build_dirichlet_multinomial(outcomes, pooling, prior=prior, form=form)
-    return CompiledModel.of({"": model}, outcomes, pooling, prior, form)
+    return CompiledModel.of(Scored, outcomes, pooling, prior, form)
 
 
 def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> CompiledModel:
@@ -261,5 +259,4 @@ def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> Compi
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = resolve_crossed_prior(prior)
-    model = build_crossed(outcomes, prior=prior)
-    return CompiledModel.of({"": model}, outcomes, "partial", prior, "crossed")
+    return CompiledModel.of(RightWrong, outcomes, "partial", prior, "crossed")

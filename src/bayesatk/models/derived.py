@@ -7,6 +7,7 @@ the questions weighted by the Bayesian bootstrap.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bayesatk.core.difficulty import Difficulty
+from bayesatk.data.scales import Worth
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
 from bayesatk.models.traces import traced_difficulty
 from bayesatk.results.difficulty import difficulty_draws
@@ -21,7 +23,7 @@ from bayesatk.results.schema import TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
 QuestionDraws = Callable[[slice], Array]
-PopulationMean = Callable[[Metric], Array]
+PopulationMean = Callable[[Any], Array]
 
 _CHUNK = 4_000_000
 
@@ -83,7 +85,7 @@ def metrics_from_draws(
         difficulty = (
             difficulty_draws(tree, system) if stored else traced_difficulty(posterior, system)
         )
-        population = difficulty_mean(posterior, system, difficulty)
+        population = population_mean(posterior, system, difficulty)
         by_system.append(
             draw_metrics(grid, partial(_columns, own), sizes[2], population, generator)
         )
@@ -106,22 +108,22 @@ def _columns(values: Array, part: slice) -> Array:
 
 
 def draw_metrics(
-    grid: Iterable[Metric],
+    grid: Iterable[Worth],
     question_draws: QuestionDraws,
     questions: int,
-    population_mean: PopulationMean | None,
+    population: PopulationMean | None,
     rng: np.random.Generator,
 ) -> Array:
     """Metrics of one system; shape (draws, metrics, target).
 
     Parameters
     ----------
-    grid : iterable of Metric
+    grid : iterable of Worth
     question_draws : callable
         ``question_draws(part)`` gives draws of p for a slice of the questions.
     questions : int
-    population_mean : callable, optional
-        ``population_mean(metric)`` is the expected metric of a new question in each draw.
+    population : callable, optional
+        ``population(metric)`` is the expected metric of a new question in each draw.
     rng : numpy.random.Generator
         For the Bayesian bootstrap, used without one.
     """
@@ -134,17 +136,17 @@ def draw_metrics(
             total = np.zeros((len(p), len(metrics)))
             weighted, weight_sum = np.zeros_like(total), np.zeros(len(p))
         total += values.sum(axis=2).T
-        if population_mean is None:
+        if population is None:
             weight = rng.standard_exponential((len(p), part.stop - part.start))
             weighted += np.einsum("mdq,dq->dm", values, weight)
             weight_sum += weight.sum(axis=1)
     if total is None:
         raise ValueError("the draws must cover at least one question; got none.")
-    if population_mean is None:
-        population = weighted / weight_sum[:, None]
+    if population is None:
+        new = weighted / weight_sum[:, None]
     else:
-        population = np.stack([population_mean(metric) for metric in metrics], axis=1)
-    return np.stack([total / questions, population], axis=-1)
+        new = np.stack([population(metric) for metric in metrics], axis=1)
+    return np.stack([total / questions, new], axis=-1)
 
 
 def _chunks(question_draws: QuestionDraws, questions: int) -> Iterator[tuple[slice, Array]]:
@@ -155,7 +157,7 @@ def _chunks(question_draws: QuestionDraws, questions: int) -> Iterator[tuple[sli
         yield part, question_draws(part)
 
 
-def difficulty_mean(
+def population_mean(
     posterior: xr.Dataset, system: int, difficulty: Difficulty | None
 ) -> PopulationMean | None:
     """Return the expected metric of a new question in each draw, where the model defines it.
@@ -171,9 +173,7 @@ def difficulty_mean(
 
     def draws(name: str) -> Array:
         variable = posterior[name]
-        if "system" in variable.dims:
-            variable = variable.isel(system=system)
-        return np.asarray(variable.transpose("chain", "draw").values.ravel())
+        return flat_draws(variable.isel(system=system) if "system" in variable.dims else variable)
 
     if difficulty is not None:
         return partial(expected_metric, difficulty)
@@ -182,10 +182,20 @@ def difficulty_mean(
         weight = np.exp(-0.5 * z**2)
         points = expit(draws("mu")[:, None] + draws("sigma")[:, None] * z)
         return lambda metric: np.asarray(metric.latent(points) @ (weight / weight.sum()))
-    if "mean_p" in posterior:
-        shared = draws("mean_p")
-        return lambda metric: metric.latent(shared)
-    return None
+    if "mean_p" not in posterior:
+        return None
+    mean = draws("mean_p")
+    if "icc" not in posterior:
+        return lambda metric: np.asarray(metric.latent(mean))
+    icc = draws("icc")
+    alpha = mean * ((1.0 - icc) / icc)[:, None]
+    return lambda metric: np.asarray(metric.predictive(alpha))
+
+
+def flat_draws(variable: xr.DataArray) -> Array:
+    """One system's draws in one row: chains one after the other; (draws, ...)."""
+    values = variable.transpose("chain", "draw", ...).values
+    return np.asarray(values.reshape(-1, *values.shape[2:]))
 
 
 def expected_metric(difficulty: Difficulty, metric: Metric) -> Array:

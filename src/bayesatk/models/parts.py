@@ -1,8 +1,9 @@
-"""Draws of metrics from the traces of the models: successes, scored categories, answers."""
+"""Draws of metrics from the traces of the models: of counts, and of answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.metrics.grid import Metric, MetricGrid
+from bayesatk.data.scales import Scale
+from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.categories import answer_entries
-from bayesatk.models.category_draws import answer_draws, category_draws, judged_credits
-from bayesatk.models.derived import difficulty_mean, draw_metrics
+from bayesatk.models.derived import QuestionDraws, draw_metrics, flat_draws, population_mean
+from bayesatk.models.votes import answer_draws
 from bayesatk.priors import AnswerPrior
 
 Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
@@ -29,54 +31,106 @@ class Part:
 
 
 _DIMS = ("chain", "draw", "system")
+_HYPER = {"icc": (), "mu": (), "sigma": (), "correlation": ("other",)}  # with their further dims
 
 
-def success_part(
-    outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, keep_p: bool,
-    rng: np.random.Generator, difficulties: Sequence[Difficulty] | None = None,
-) -> Part:  # fmt: skip
-    """Metrics of successes, hyperparameters other than difficulties, and p when kept."""
-    index = [i for i, metric in enumerate(grid) if not metric.family.on_answers]
-    metrics = [metric for metric in grid if not metric.family.on_answers]
-    values, p = _metric_draws(outcomes, metrics, posterior, keep_p, rng, difficulties)
+def count_part(
+    outcomes: Outcomes,
+    grid: MetricGrid,
+    posterior: xr.Dataset,
+    scale: Scale,
+    keep_p: bool,
+    rng: np.random.Generator,
+    prior_counts: NDArray[np.float64] | None = None,
+    difficulties: Sequence[Difficulty] | None = None,
+) -> Part:
+    """Metrics that judge trials, probabilities to reach scores, hyperparameters, and p when kept.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    grid : MetricGrid
+    posterior : xarray.Dataset
+        Draws of p, or of hyperparameters, by system.
+    scale : Scale
+    keep_p : bool
+    rng : numpy.random.Generator
+    prior_counts : ndarray, shape (system, question, category), optional
+        Prior trials, discounted.
+    difficulties : sequence of Difficulty, optional
+        One for each system, of all draws, where questions have one.
+    """
+    metrics = [scale.judged(one) for one in grid.judged.values()] + list(scale.reaching())
+    counts = scale.counts(outcomes)
+    values, kept = [], []
+    for system in range(len(outcomes.systems)):
+        own, difficulty = posterior.isel(system=system), difficulties and difficulties[system]
+        before = 0 if prior_counts is None else prior_counts[system]
+        draws = question_p(own, counts[system] + before, difficulty or None, rng)
+        if keep_p:
+            kept.append(draws(slice(None)))
+            draws = partial(_stored, kept[-1])
+        population = population_mean(posterior, system, difficulty or None)
+        values.append(draw_metrics(metrics, draws, counts.shape[1], population, rng))
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
-    names = ("mu", "sigma") if difficulties else ("mean_p", "mu", "sigma")
-    extra: Variables = {
-        name: (_DIMS, posterior[name].transpose(*_DIMS).values)
-        for name in names
-        if name in posterior
-    }
-    if "correlation" in posterior:
-        dims = (*_DIMS, "other")
-        extra["correlation"] = (dims, posterior["correlation"].transpose(*dims).values)
-    if p is not None:
-        extra["p"] = ((*_DIMS, "question"), p.reshape(*shape, *p.shape[1:]))
-    return Part(values.reshape(*shape, *values.shape[1:]), index, extra)
-
-
-def category_part(
-    outcomes: Outcomes, grid: MetricGrid, posterior: xr.Dataset, keep_p: bool,
-    rng: np.random.Generator, prior_counts: NDArray[np.float64] | None = None,
-) -> Part:  # fmt: skip
-    """Metrics of scores, probabilities to reach them, hyperparameters, and p when kept."""
-    metrics = [metric for metric in grid if not metric.family.on_answers]
-    scores = outcomes.dataset["score"].values
-    judged = judged_credits([metric.category_credit for metric in metrics], scores)
-    values, p = category_draws(outcomes, judged, posterior, rng, prior_counts)
-    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
-    values = values.reshape(*shape, *values.shape[1:])
-    reach = np.moveaxis(values[:, :, :, len(metrics) :], 3, 4)
+    found = np.stack(values, axis=1)
+    found, reach = np.split(found.reshape(*shape, *found.shape[1:]), [len(grid.judged)], axis=3)
     extra: Variables = {}
     if reach.size:  # equal scores have none to reach
+        reach = np.moveaxis(reach, 3, 4)
         extra["reach_probability"] = ((*_DIMS, "target", "reached"), reach)
-    hyper: dict[str, tuple[str, ...]] = {"mean_p": (*_DIMS, "category"), "icc": _DIMS}
-    for name, dims in hyper.items():
+    for name, axes in {"mean_p": scale.axes, **_HYPER}.items():
         if name in posterior:
+            dims = (*_DIMS, *axes)
             extra[name] = (dims, posterior[name].transpose(*dims).values)
     if keep_p:
-        extra["p"] = ((*_DIMS, "question", "category"), p.reshape(*shape, *p.shape[1:]))
-    index = [i for i, metric in enumerate(grid) if not metric.family.on_answers]
-    return Part(values[:, :, :, : len(metrics)], index, extra)
+        p = np.stack(kept, axis=1)
+        extra["p"] = ((*_DIMS, "question", *scale.axes), p.reshape(*shape, *p.shape[1:]))
+    return Part(found, list(grid.judged), extra)
+
+
+def question_p(
+    own: xr.Dataset,
+    counts: NDArray[Any],
+    difficulty: Difficulty | None,
+    rng: np.random.Generator,
+) -> QuestionDraws:
+    """Draws of p of some questions: as stored, or from their conditional given hyperparameters.
+
+    Parameters
+    ----------
+    own : xarray.Dataset
+        Draws of one system.
+    counts : ndarray, shape (questions, categories)
+        Observed and prior trials.
+    difficulty : Difficulty, optional
+        Of all draws, where questions are right or wrong and differ.
+    rng : numpy.random.Generator
+    """
+    if "p" in own:
+        p = own["p"].transpose("chain", "draw", "question", ...).values
+        return partial(_stored, p.reshape(-1, *p.shape[2:]))
+    if difficulty is not None:
+        trials = counts.sum(axis=1)
+        return lambda part: success_p(difficulty, counts[part, 1], trials[part], rng)
+    return lambda part: _category_p(own, counts[part], rng)
+
+
+def _stored(values: NDArray[np.float64], part: slice) -> NDArray[np.float64]:
+    return values[:, part]
+
+
+def _category_p(
+    own: xr.Dataset, counts: NDArray[Any], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draws of vectors of probabilities; of one p, or vector, for all where there is no icc."""
+    mean = flat_draws(own["mean_p"])
+    if "icc" not in own:
+        return np.repeat(mean[:, None], len(counts), axis=1)
+    icc = flat_draws(own["icc"])
+    alpha = (mean * ((1.0 - icc) / icc)[:, None])[:, None] + counts
+    gamma = rng.standard_gamma(alpha)
+    return np.asarray(gamma / gamma.sum(axis=-1, keepdims=True))
 
 
 def answer_part(
@@ -84,60 +138,16 @@ def answer_part(
     rng: np.random.Generator,
 ) -> Part:  # fmt: skip
     """Votes between answers, exact at the drawn probabilities and simulated."""
-    index = [i for i, metric in enumerate(grid) if metric.family.on_answers]
-    ks = [metric.k for metric in grid if metric.family.on_answers]
+    ks = [metric.k for metric in grid.voted.values()]
     entries = answer_entries(outcomes, prior)
     values, votes = answer_draws(outcomes, entries, ks, posterior, rng)
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     voted = votes.reshape(*shape, *votes.shape[1:])
     return Part(
         values.reshape(*shape, *values.shape[1:]),
-        index,
+        list(grid.voted),
         {"plurality_votes_at_k": ((*_DIMS, "k"), voted)},
     )
-
-
-def _metric_draws(
-    outcomes: Outcomes,
-    metrics: Sequence[Metric],
-    posterior: xr.Dataset,
-    keep_p: bool,
-    rng: np.random.Generator,
-    difficulties: Sequence[Difficulty] | None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Metrics (draws, system, metrics, target), and p (draws, system, question) when kept."""
-    questions = outcomes.dataset.sizes["question"]
-    values, kept = [], []
-    for system in range(len(outcomes.systems)):
-        difficulty = difficulties[system] if difficulties else None
-        if "p" in posterior:
-            own = posterior["p"].isel(system=system).transpose("chain", "draw", "question")
-            question_draws = partial(_stored, own.values.reshape(-1, questions))
-        else:
-            assert difficulty is not None  # whose models alone leave p out
-            counts = (outcomes.successes.values[system], outcomes.trials.values[system])
-            question_draws = partial(_conditional, difficulty, *counts, rng)
-        if keep_p:
-            all_p = question_draws(slice(None))
-            kept.append(all_p)
-            question_draws = partial(_stored, all_p)
-        population = difficulty_mean(posterior, system, difficulty)
-        values.append(draw_metrics(metrics, question_draws, questions, population, rng))
-    return np.stack(values, axis=1), np.stack(kept, axis=1) if kept else None
-
-
-def _stored(values: NDArray[np.float64], part: slice) -> NDArray[np.float64]:
-    return values[:, part]
-
-
-def _conditional(
-    difficulty: Difficulty,
-    successes: NDArray[np.int64],
-    trials: NDArray[np.int64],
-    rng: np.random.Generator,
-    part: slice,
-) -> NDArray[np.float64]:
-    return success_p(difficulty, successes[part], trials[part], rng)
 
 
 def success_p(

@@ -13,19 +13,18 @@ from numpy.typing import NDArray
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.asked import Asked, read_asked
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.scales import Scale
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
-from bayesatk.models.builders import Form, build_families, one_latent_family
-from bayesatk.models.categories import build_answers, build_dirichlet_multinomial
+from bayesatk.models.builders import Form, one_latent_family
+from bayesatk.models.categories import build_answers
 from bayesatk.models.evidence import Bridge
-from bayesatk.models.logit_normal import build_crossed
-from bayesatk.models.parts import Part, answer_part, category_part, success_part
+from bayesatk.models.parts import Part, answer_part, count_part
+from bayesatk.models.twins import build_models
 from bayesatk.prior_choice import describe_prior, resolve_crossed_prior
 from bayesatk.priors import (
     AnswerPrior,
-    CategoryPrior,
-    CrossedPrior,
     Families,
     HyperPrior,
     ModelPrior,
@@ -137,13 +136,15 @@ def sample(
         return trace
 
     settings = Settings(
-        pooling, resolved, form, ci_prob, keep, seed,
+        pooling, resolved, asked.scale, form, ci_prob, keep, seed,
         {"draws": draws, "tune": tune, "sampler": nuts_sampler},
         asked.answer_prior, asked.prior_counts,
     )  # fmt: skip
     judged = {}
-    if len(asked.votes) < len(asked.requested):
-        judged = _judged_models(asked, form, resolved)
+    if asked.judged:
+        judged = build_models(
+            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts
+        )
     traces = {name: trace_of(model) for name, model in judged.items()}
     voted = None
     if asked.votes:
@@ -154,22 +155,9 @@ def sample(
     )  # fmt: skip
 
 
-def _judged_models(asked: Asked, form: Form, prior: ModelPrior) -> dict[str, pm.Model]:
-    """Return the models of marks or scores, one for each difficulty family."""
-    outcomes = asked.outcomes
-    if isinstance(prior, CrossedPrior):
-        return {"": build_crossed(outcomes, prior=prior)}
-    if isinstance(prior, CategoryPrior):
-        model = build_dirichlet_multinomial(
-            outcomes, asked.pooling, prior=prior, prior_counts=asked.prior_counts, form=form
-        )
-        return {"": model}
-    return build_families(outcomes, asked.pooling, prior, form)
-
-
 def _check_crossed(asked: Asked, keep: Sequence[str]) -> None:
     """Refuse what the crossed model cannot give."""
-    if asked.on_categories or asked.votes or asked.pooling != "partial":
+    if asked.scale.axes or asked.votes or asked.pooling != "partial":
         raise ValueError(
             "form='crossed' is a model of right and wrong under pooling='partial'; got "
             f"{[one.label for one in asked.requested]} with pooling={asked.pooling!r}. Leave "
@@ -193,6 +181,7 @@ class Settings:
 
     pooling: Pooling
     prior: ModelPrior
+    scale: Scale
     form: Form
     ci_prob: float
     keep: Sequence[str]
@@ -229,7 +218,6 @@ def result(
         Of several families.
     """
     grid = MetricGrid.of(metrics)
-    on_categories = isinstance(settings.prior, CategoryPrior)
     averaged = _averaged(outcomes, traces, settings, bridges or {}, rng)
     difficulties = averaged.difficulties if averaged else None
     parts = []
@@ -237,25 +225,20 @@ def result(
     assert main is not None
     source = main["posterior"].to_dataset()
     if traces:
-        keep_p = "p" in settings.keep
-        if on_categories:
-            part = category_part(outcomes, grid, source, keep_p, rng, settings.prior_counts)
-        else:
-            part = success_part(outcomes, grid, source, keep_p, rng, difficulties)
-        parts.append(part)
+        counted = (settings.scale, "p" in settings.keep, rng, settings.prior_counts, difficulties)
+        parts.append(count_part(outcomes, grid, source, *counted))
     if answers is not None:
         voted = answers["posterior"].to_dataset()
         parts.append(answer_part(outcomes, grid, voted, settings.answer_prior, rng))
     group = _posterior(outcomes, grid, parts, source, settings, averaged)
+    known = settings.prior, settings.scale, settings.keep
     groups = {
         "posterior": group,
         **_difficulty_groups(group, settings.prior, averaged),
         **_statistics(traces, answers),
-        **log_likelihood_groups(
-            outcomes, group, settings.prior, settings.keep, settings.prior_counts, difficulties
-        ),
-        **predictive_groups(outcomes, group, settings.prior, settings.keep, rng, difficulties),
-        **data_groups(outcomes, on_categories, answers is not None, settings.prior_counts),
+        **log_likelihood_groups(outcomes, group, *known, settings.prior_counts, difficulties),
+        **predictive_groups(outcomes, group, *known, rng, difficulties),
+        **data_groups(outcomes, settings.scale, answers is not None, settings.prior_counts),
     }
     return build(groups, _attributes(outcomes, metrics, settings, answers is not None))
 

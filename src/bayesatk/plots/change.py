@@ -25,7 +25,7 @@ _PANELS = {
     "probability": "probability that a change came on this day",
     "log_e": "alarm: log of the evidence against no change so far",
 }
-_MOST_LABELS = 12
+_CHARACTERS, _LONGEST = 64, 16  # of all labels of days, and of one
 
 
 def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
@@ -81,11 +81,10 @@ def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
         az.visuals.line_xy, "threshold", data=at, color=DARK, width=1.2,
         linestyle=lines(name, 2)[1],
     )  # fmt: skip
-    every = -(-len(table) // _MOST_LABELS)
-    set_panels(
-        plot, titles=list(_PANELS.values()),
-        xticks=(x[::every].tolist(), shortened(table["day"].tolist()[::every])),
-    )  # fmt: skip
+    labels = shortened(table["day"].tolist(), _LONGEST)
+    every = -(-sum(len(one) + 2 for one in labels) // _CHARACTERS)
+    ticks = x[::every].tolist(), labels[::every]
+    set_panels(plot, titles=list(_PANELS.values()), xticks=ticks)
     label_axes(plot, "day", None)
     return finish(
         plot, "Has it changed?", str(found), f"Dashed: the alarm is raised above log(1/alpha) = "

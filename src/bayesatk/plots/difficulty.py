@@ -101,7 +101,7 @@ def plot_difficulty(
 
 def _check_partial(result: Result) -> None:
     pooling = result.pooling
-    if pooling != "partial" or "icc" not in result.posterior or result.on_categories:
+    if pooling != "partial" or "icc" not in result.posterior or result.scale.axes:
         what = f"pooling={pooling!r}" if pooling != "partial" else f"form={result.form!r}"
         raise ValueError(
             "result must have a distribution of difficulties over questions; got "

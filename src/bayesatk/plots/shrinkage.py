@@ -22,7 +22,7 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import shortened
 from bayesatk.plots.request import chosen_systems
-from bayesatk.posterior.of_result import posterior_of
+from bayesatk.posterior.models_of import model_of
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
@@ -128,7 +128,7 @@ def _question_means(result: Result, index: int) -> Array:
         closed = result.group("closed_form")
         if "p" in closed:
             return np.asarray(closed["p"].sel(statistic="mean").isel(system=index).values)
-        return posterior_of(result, index, parse("bayes")).question_p()[0]
+        return model_of(result, index).fit(parse("bayes")).question_p()[0]
     draws = result.posterior
     if "p" not in draws:
         raise ValueError(

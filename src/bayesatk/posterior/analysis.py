@@ -8,31 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.categorical import category_finite
-from bayesatk.core.dirichlet import DirichletHyper
-from bayesatk.core.laws import finite
-from bayesatk.core.states import States
 from bayesatk.data.asked import Asked
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.metrics.category_credit import CategoryCredit, reachable
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.posterior.answers import answer_posterior, finite_estimates
-from bayesatk.posterior.categories import category_posterior, sampled_hyper
-from bayesatk.posterior.category_states import CategoryStates, Judged
+from bayesatk.posterior.answers import VoteModel
+from bayesatk.posterior.models_of import count_model
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
-from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.posterior.prior_effect import (
-    category_sensitivity,
-    family_note,
-    outside_note,
-    prior_sensitivity,
-    proxy_note,
-)
-from bayesatk.priors import (
-    CategoryPrior,
-    DirichletHyperPrior,
-    Prior,
-)
+from bayesatk.posterior.remarks import family_note, outside_note, proxy_note
 
 
 @dataclass(frozen=True)
@@ -54,16 +36,6 @@ class Request(Asked):
     ci_kind: str
     draws: int
 
-    @property
-    def judged(self) -> list[int]:
-        """Positions in the grid of the metrics that judge successes or categories."""
-        return [i for i, metric in enumerate(self.grid) if not metric.family.on_answers]
-
-    @property
-    def voted(self) -> list[int]:
-        """Positions in the grid of the votes between answers."""
-        return [i for i, metric in enumerate(self.grid) if metric.family.on_answers]
-
 
 class Analysis:
     """One system's posterior, finite estimates, and what a reader should know of them.
@@ -84,69 +56,43 @@ class Analysis:
     estimate : ndarray, shape (metrics,)
         Unbiased finite-law values; NaN where k exceeds the trials of some question.
     remarks : list of str
-    sampled : bool
-        Whether the hyperparameters had to be sampled, and are not integrated.
     """
 
     def __init__(
         self, outcomes: Outcomes, index: int, request: Request, rng: np.random.Generator
     ) -> None:
         self._request, self._name = request, outcomes.systems[index]
-        metrics = list(request.grid)
-        self._metrics = [metrics[i] for i in request.judged]
         self.remarks: list[str] = []
-        self.sampled = False
-        self.estimate = np.full(len(metrics), np.nan)
+        self.estimate = np.full(len(request.grid), np.nan)
         parts: list[tuple[list[int], SystemPosterior]] = []
-        if request.on_categories:
-            parts.append(self._on_categories(outcomes, index))
-        elif self._metrics:
-            parts.append(self._on_successes(outcomes, index))
-        if request.voted:
-            parts.append(self._on_answers(outcomes, index, rng))
+        if request.grid.judged:
+            parts.append(self._judged(outcomes, index))
+        if request.grid.voted:
+            parts.append(self._voted(outcomes, index, rng))
         self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
 
-    def _on_successes(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
-        request = self._request
-        states = States.of(outcomes.successes.values[index], outcomes.trials.values[index])
-        share = states.count / states.questions
-        for i, metric in zip(request.judged, self._metrics, strict=True):
-            self.estimate[i] = share @ finite(metric.credit, states.successes, states.trials)
-        prior: Prior = request.prior  # type: ignore[assignment]
-        posterior = system_posterior(request.pooling, states, self._metrics, prior)
-        self._sensitive = partial(
-            prior_sensitivity, request.pooling, states, self._metrics, prior, posterior
-        )
-        asked = [one for one in request.requested if not one.family.on_answers]
-        self.remarks += family_note(self._name, posterior.families, asked, int(states.trials.min()))
-        return request.judged, posterior
-
-    def _on_categories(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
-        request, scores = self._request, outcomes.dataset["score"].values
-        prior: CategoryPrior = request.prior  # type: ignore[assignment]
+    def _judged(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
+        """Metrics of the counts, and probabilities to reach each score."""
+        request, places = self._request, list(self._request.grid.judged)
         before = None if request.prior_counts is None else request.prior_counts[index]
-        states = CategoryStates.of(outcomes.dataset["count"].values[index], before)
-        judged = [Judged(metric.category_credit, scores) for metric in self._metrics]
-        for i, one in zip(request.judged, judged, strict=True):
-            found = category_finite(one.credit, states.counts, one.scores)
-            self.estimate[i] = states.share @ found
-        above = scores[reachable(scores)]
-        reach = [Judged(CategoryCredit(1), (scores >= score).astype(float)) for score in above]
-        posterior, warning = category_posterior(
-            request.pooling, states, judged + reach, prior, sampled_fallback
-        )
-        if warning is not None:
-            self.sampled = True
-            self.remarks.append(f"{self._name}: {warning}.")
-        self._sensitive = partial(
-            category_sensitivity, request.pooling, states, judged, prior, sampled_fallback
-        )
+        counts = request.scale.counts(outcomes)[index]
+        model = count_model(request.scale, request.pooling, request.prior, counts, before)
+        metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
+        reach = request.scale.reaching()
+        self.estimate[places] = model.estimate(metrics)
+        posterior = model.fit([*metrics, *reach])
+        self._sensitive = partial(model.prior_sensitivity, metrics, posterior)
+        if posterior.warning is not None:
+            self.remarks.append(f"{self._name}: {posterior.warning}.")
+        fewest = int(model.states.trials.min())
+        self.remarks += family_note(self._name, posterior.families, request.judged, fewest)
         size = len(request.grid)
-        return [*request.judged, *range(size, size + len(above))], posterior
+        return [*places, *range(size, size + len(reach))], posterior
 
-    def _on_answers(
+    def _voted(
         self, outcomes: Outcomes, index: int, rng: np.random.Generator
     ) -> tuple[list[int], SystemPosterior]:
+        """Votes between answers."""
         request, answers = self._request, outcomes.answers
         if answers is None:
             raise ArgumentError(
@@ -155,19 +101,14 @@ class Analysis:
                 Argument("columns", {"answer": ...}, "tally"),
                 ". The strict majority of right marks is 'maj@k'.",
             )  # fmt: skip
-        metrics = list(request.grid)
-        ks = [metrics[i].k for i in request.voted]
-        ballots = answers.of(index)
-        self.estimate[request.voted] = finite_estimates(ballots, ks)
-        asked = {metric.k for metric in request.requested if metric.family.on_answers}
-        self.remarks.extend(
-            proxy_note(
-                self._name, outcomes.successes.values[index], outcomes.trials.values[index],
-                {k: self.estimate[i] for k, i in zip(ks, request.voted, strict=True) if k in asked},
-            )
-        )  # fmt: skip
-        posterior = answer_posterior(ballots, ks, request.answer_prior, request.draws, rng)
-        return request.voted, posterior
+        places, metrics = list(request.grid.voted), list(request.grid.voted.values())
+        model = VoteModel(answers.of(index), request.answer_prior, request.draws, rng)
+        self.estimate[places] = model.estimate(metrics)
+        asked = {metric.k for metric in request.votes}
+        voted = {one.k: self.estimate[i] for i, one in request.grid.voted.items() if one.k in asked}
+        c, n = outcomes.successes.values[index], outcomes.trials.values[index]
+        self.remarks.extend(proxy_note(self._name, c, n, voted))
+        return places, model.fit(metrics)
 
     def finish(self, statistics: NDArray[np.float64]) -> None:
         """Fill in the prior's share of the intervals, and note what pooling changed."""
@@ -176,10 +117,9 @@ class Analysis:
             request.pooling, self._name, request.requested, request.grid, self.estimate, statistics
         )
         self.remarks.extend(note)
-        if not self._metrics:
-            return
-        own = statistics[request.judged]
-        statistics[request.judged, :, -1] = self._sensitive(own)
+        places = list(request.grid.judged)
+        if places:
+            statistics[places, :, -1] = self._sensitive(statistics[places, :, 2])
 
 
 def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosterior:
@@ -210,13 +150,5 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
         posteriors[0].question_p,
         posteriors[0].hyper,
         {name: value for one in posteriors for name, value in one.diagnostics.items()},
+        drawn=posteriors[0].drawn,
     )
-
-
-def sampled_fallback(states: CategoryStates, prior: DirichletHyperPrior) -> DirichletHyper:
-    """Sample the hyperparameters where importance sampling cannot be trusted."""
-    from bayesatk.models.categories import sample_hyperparameters
-
-    # A seed of their own, so that statistics remain a function of the data.
-    rng = np.random.default_rng(len(states.which))
-    return sampled_hyper(*sample_hyperparameters(states.evidence, states.repeats, prior, rng))

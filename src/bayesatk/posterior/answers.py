@@ -7,11 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.ballot import plurality_latent, vote_credit
+from bayesatk.core.dirichlet import draw_probabilities
 from bayesatk.core.plurality import plurality_finite, plurality_posterior
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.credit import Array
-from bayesatk.posterior.category_states import draw_probabilities
-from bayesatk.posterior.posterior import Draws, SystemPosterior, bootstrap_moments, by_target
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.conjugate import independent
+from bayesatk.posterior.posterior import Distributions, SystemPosterior
 from bayesatk.priors import AnswerPrior
 
 _BUDGET = 2e9  # multiplications spent on exact values at drawn probabilities
@@ -51,54 +53,86 @@ def finite_estimates(ballots: Sequence[Ballots], ks: Sequence[int]) -> Array:
     return np.asarray(np.mean(rows, axis=0))
 
 
-def answer_posterior(
-    ballots: Sequence[Ballots],
-    ks: Sequence[int],
-    prior: AnswerPrior,
-    draws: int,
-    rng: np.random.Generator,
-) -> SystemPosterior:
-    """Return the posterior of plurality votes of k, for every k.
+@dataclass(frozen=True, eq=False)
+class VoteModel:
+    """Votes between the answers to every question of one system, independent between questions.
 
     Parameters
     ----------
     ballots : sequence of Ballots
         One per question.
-    ks : sequence of int
     prior : AnswerPrior
     draws : int
         Most draws per question for variances and quantiles; fewer where they would be costly.
     rng : numpy.random.Generator
+        For these.
     """
-    found = answer_moments(ballots, ks, prior, draws, rng)
-    questions = len(ballots)
-    share = np.full(questions, 1.0 / questions)
-    mean, trial, question = bootstrap_moments(found.mean, found.variance, share, questions)
 
-    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
-        if found.pool is None:
-            first = mean + np.sqrt(trial) * rng.standard_normal((size, len(ks)))
-            second = first + np.sqrt(question) * rng.standard_normal((size, len(ks)))
-            return Draws(np.stack([first, second], axis=-1), {})
-        first, second, total = np.zeros((size, len(ks))), np.zeros((size, len(ks))), np.zeros(size)
-        for pool in found.pool:
+    ballots: Sequence[Ballots]
+    prior: AnswerPrior
+    draws: int
+    rng: np.random.Generator
+
+    def estimate(self, metrics: Sequence[Metric]) -> Array:
+        """Unbiased finite-law values; NaN where some question has fewer than k trials."""
+        return finite_estimates(self.ballots, [metric.k for metric in metrics])
+
+    def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
+        """Return the posterior of plurality votes."""
+        ks = [metric.k for metric in metrics]
+        found = answer_moments(self.ballots, ks, self.prior, self.draws, self.rng)
+        return independent(_Questions(found), {"answer_draws": float(found.draws)})
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """Independent questions."""
+
+    found: AnswerMoments
+
+    @property
+    def share(self) -> Array:
+        """Each question counts alone."""
+        return np.full(len(self.found.mean), 1.0 / len(self.found.mean))
+
+    @property
+    def questions(self) -> float:
+        """Number of questions."""
+        return len(self.found.mean)
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """Mean and variance of every question's votes."""
+        return self.found.mean, self.found.variance
+
+    def draw(
+        self, size: int, rng: np.random.Generator, keep_p: bool
+    ) -> tuple[Array, Array, Array | None] | None:
+        """Means over questions, and bootstrapped means; None where votes were simulated."""
+        if self.found.pool is None:
+            return None
+        first, second = np.zeros((2, size, self.found.mean.shape[1]))
+        total = np.zeros(size)
+        for pool in self.found.pool:
             chosen = pool if len(pool) == size else pool[rng.integers(len(pool), size=size)]
             weight = rng.standard_exponential(size)
             first += chosen
             second += chosen * weight[:, None]
             total += weight
-        return Draws(np.stack([first / questions, second / total[:, None]], axis=-1), {})
+        return first / self.questions, second / total[:, None], None
 
-    zero = np.zeros_like(trial)
-    return SystemPosterior(
-        by_target(mean, mean),
-        by_target(trial, trial),
-        by_target(zero, question),
-        lambda: ([None] * len(mean), [None] * len(mean)),
-        draw,
-        lambda: (np.zeros(questions), np.zeros(questions)),
-        diagnostics={"answer_draws": float(found.draws)},
-    )
+    def covariance(self, variance: Array, rng: np.random.Generator) -> Array:
+        """Covariance of simulated votes of several k, taken to be independent."""
+        return np.diag(variance)
+
+    def distributions(self) -> Distributions:
+        """None is known."""
+        none = [None] * self.found.mean.shape[1]
+        return none, none
+
+    def question_p(self) -> tuple[Array, Array]:
+        """Answers have no success probability."""
+        return np.zeros(len(self.found.mean)), np.zeros(len(self.found.mean))
 
 
 def answer_draws(
@@ -137,7 +171,7 @@ def answer_moments(
     draws: int,
     rng: np.random.Generator,
 ) -> AnswerMoments:
-    """Posterior of every question; parameters as of `answer_posterior`."""
+    """Posterior of every question; parameters as of `VoteModel`."""
     ballots = [possible(one, prior) for one in ballots]
     affordable = int(_BUDGET / sum(_work(len(one.count), max(ks)) for one in ballots))
     exact = affordable >= min(_FEWEST, draws)

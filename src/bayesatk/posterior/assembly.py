@@ -95,14 +95,14 @@ def posterior_dataset(
 
 
 def family_variables(posteriors: Sequence[SystemPosterior]) -> xr.Dataset:
-    """Probability of each difficulty family, its standard error and log evidence, by system."""
+    """Probability of each difficulty family, its error, evidence and Pareto k, by system."""
     names = [name for name in FAMILIES if name in posteriors[0].families]
     if len(names) < 2:
         return xr.Dataset()
     table = np.array([[one.families[name] for name in names] for one in posteriors])
-    labels = ("family_probability", "family_probability_error", "family_log_evidence")
+    labels = "probability", "probability_error", "log_evidence", "pareto_k"
     return xr.Dataset(
-        {name: (("system", "family"), table[..., i]) for i, name in enumerate(labels)},
+        {f"family_{name}": (("system", "family"), table[..., i]) for i, name in enumerate(labels)},
         coords={"family": names},
     )
 

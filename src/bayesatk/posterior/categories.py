@@ -1,143 +1,148 @@
 """Closed-form posterior of one system's categories under each kind of pooling."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.special import polygamma
 
-from bayesatk.core.dirichlet import DirichletHyper, dirichlet_posterior
+from bayesatk.core import leave_one_out
+from bayesatk.core.categorical import category_finite, judged_moments
+from bayesatk.core.dirichlet import DirichletHyper, dirichlet_posterior, draw_probabilities
 from bayesatk.core.dirichlet_multinomial import log_ordered
 from bayesatk.core.distribution import BetaImage, Empirical
+from bayesatk.core.leave_one_out import Predictive
+from bayesatk.core.states import States
+from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, pass_at
-from bayesatk.posterior.category_states import (
-    CategoryStates,
-    Judged,
-    draw_probabilities,
-    moments,
-)
+from bayesatk.posterior.conjugate import complete, independent
 from bayesatk.posterior.draws import correlated_normals
+from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import (
+    Distributions,
     Draws,
     Summary,
     SystemPosterior,
-    bootstrap_moments,
     by_target,
 )
-from bayesatk.priors import CategoryPrior, DirichletHyperPrior, Pooling
+from bayesatk.priors import DirichletHyperPrior
 
 MAX_PARETO_K = 0.7
 _EVALUATIONS = 3e7  # floats drawn for one posterior; beyond these, sums are drawn as sums
 _WORK = 3e7  # elements of node-by-state arrays
 _CHUNK = 2_000_000
+_POINTS = 4000.0  # that the weights of importance points are worth, about
 _NOISE_STATES, _NOISE_DRAWS = 1000, 400
-
-Fallback = Callable[[CategoryStates, DirichletHyperPrior], DirichletHyper]
 
 
 @dataclass(frozen=True)
-class Unreliable:
-    """Why importance sampling was not trusted; the posterior then rests on a sampler."""
+class CategoryModel(CountModel):
+    """Trials in categories with scores; prior trials count as data of the posterior."""
 
-    pareto_k: float
+    def estimate(self, metrics: Sequence[Judged]) -> Array:
+        """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
+        states = self.states
+        each = [category_finite(one.credit, states.counts, one.scores) for one in metrics]
+        return np.array([states.share @ one for one in each])
 
-    def __str__(self) -> str:
-        return (
-            "importance sampling of the hyperparameters was unreliable (Pareto k "
-            f"{self.pareto_k:.2f} > {MAX_PARETO_K}): they were sampled by NUTS on the "
-            "marginalised model instead, so 'exact' statistics carry its Monte Carlo error, and "
-            "the log evidence here is missing"
-        )
+    def fit(self, metrics: Sequence[Judged]) -> SystemPosterior:
+        """Return the posterior of credits on categories."""
+        states, judged = self.states, list(metrics)
+        if self.pooling == "partial":
+            return _partial(states, judged, self.prior)
+        if self.pooling == "complete":
+            return replace(self._complete(judged), drawn=True)
+        evidence = states.count @ log_ordered(self.alpha + states.prior, states.counts)
+        own = _Questions(states, judged, self.alpha)
+        return replace(independent(own, {"log_evidence": float(evidence)}), drawn=True)
 
+    def partial_predictive(self) -> Predictive:
+        """Predict questions that are left out, hyperparameters integrated."""
+        return leave_one_out.partial_categories(self.states, self.prior)
 
-def category_posterior(
-    pooling: Pooling,
-    states: CategoryStates,
-    judged: list[Judged],
-    prior: CategoryPrior,
-    fallback: Fallback,
-) -> tuple[SystemPosterior, Unreliable | None]:
-    """Return the posterior of credits on categories, and a warning where it was not integrated."""
-    if isinstance(prior, DirichletHyperPrior):
-        return _partial(states, judged, prior, fallback)
-    alpha = prior.vector(states.counts.shape[1])
-    build = _complete if pooling == "complete" else _none
-    return build(states, judged, alpha), None
+    def partial_evidence(self) -> float:
+        """Log evidence, hyperparameters integrated."""
+        states, prior = self.states, self.prior
+        return dirichlet_posterior(states.counts, states.count, self.alpha, prior.icc).log_evidence
 
-
-def _none(states: CategoryStates, judged: list[Judged], alpha: Array) -> SystemPosterior:
-    """Independent Dirichlet priors; the population by the Bayesian bootstrap over questions."""
-    questions, share = len(states.which), states.share
-    own = alpha + states.evidence
-    mean_state, variance_state = moments(judged, own)
-    mean, trial, question = bootstrap_moments(mean_state, variance_state, share, questions)
-
-    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
-        kept, rows = None, np.broadcast_to(alpha, (size, len(alpha)))
-        if keep_p or size * questions * len(alpha) <= _EVALUATIONS:
-            *values, kept = _draw_means(states, judged, rows, rng, True, keep_p)
-        else:
-            within = _noise(states, judged, alpha, trial, rng)
-            centred = np.sqrt(share)[:, None] * (mean_state - mean)
-            between = (centred.T @ centred + within * (questions - 1.0)) / (questions + 1.0)
-            first = mean + correlated_normals(within, size, rng)
-            values = [first, first + correlated_normals(between, size, rng)]
-        return Draws(np.stack(values, axis=-1), {}, kept)
-
-    zero = np.zeros_like(trial)
-    evidence = float(states.repeats @ log_ordered(alpha + states.prior, states.counts))
-    return SystemPosterior(
-        by_target(mean, mean),
-        by_target(trial, trial),
-        by_target(zero, question),
-        lambda: ([None] * len(mean), [None] * len(mean)),
-        draw,
-        lambda: _probability_moments(own)(states),
-        diagnostics={"log_evidence": evidence},
-    )
+    def _complete(self, judged: list[Judged]) -> SystemPosterior:
+        """One vector of probabilities for all questions."""
+        states = self.states
+        own = self.alpha + states.count @ states.evidence
+        rest = own.sum() - own
+        p_mean, p_sd = own / own.sum(), np.sqrt(own * rest / (own.sum() + 1.0)) / own.sum()
+        summaries = [
+            Summary(m, s, partial(BetaImage, pass_at(1).vector, float(a), float(b)))
+            for m, s, a, b in zip(p_mean, p_sd, own, rest, strict=True)
+        ]
+        before = self.alpha + states.count @ states.prior
+        none = [None] * len(judged)
+        return complete(
+            len(states.which), judged, judged_moments(judged, own),
+            lambda size, rng: draw_probabilities(np.broadcast_to(own, (size, len(own))), rng),
+            summaries, (none, none),
+            {"log_evidence": float(log_ordered(before, states.count @ states.counts))},
+        )  # fmt: skip
 
 
-def _complete(states: CategoryStates, judged: list[Judged], alpha: Array) -> SystemPosterior:
-    """One vector of probabilities for all questions: both targets are its worth."""
-    own = alpha + states.repeats @ states.evidence
-    mean, variance = moments(judged, own)
-    rest = own.sum() - own
+@dataclass(frozen=True)
+class _Questions:
+    """Questions with independent Dirichlet priors."""
 
-    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
-        p = draw_probabilities(np.broadcast_to(own, (size, len(own))), rng)
-        values = np.stack([each.latent(p) for each in judged], axis=1)
-        every = np.repeat(p[:, None], len(states.which), axis=1) if keep_p else None
-        return Draws(np.stack([values, values], axis=-1), {"mean_p": p}, every)
+    states: States
+    judged: list[Judged]
+    alpha: Array
 
-    p_mean, p_sd = own / own.sum(), np.sqrt(own * rest / (own.sum() + 1.0)) / own.sum()
-    summaries = [
-        Summary(m, s, partial(BetaImage, pass_at(1).vector, float(a), float(b)))
-        for m, s, a, b in zip(p_mean, p_sd, own, rest, strict=True)
-    ]
-    evidence = log_ordered(alpha + states.repeats @ states.prior, states.repeats @ states.counts)
-    return SystemPosterior(
-        by_target(mean, mean),
-        by_target(variance, variance),
-        np.zeros((len(mean), 2)),
-        lambda: ([None] * len(mean), [None] * len(mean)),
-        draw,
-        lambda: (np.tile(p_mean, (len(states.which), 1)), np.tile(p_sd, (len(states.which), 1))),
-        {"mean_p": summaries},
-        {"log_evidence": float(evidence)},
-    )
+    @property
+    def share(self) -> Array:
+        """Share of the questions in each state."""
+        return self.states.share
+
+    @property
+    def questions(self) -> float:
+        """Number of questions."""
+        return len(self.states.which)
+
+    @cached_property
+    def moments(self) -> tuple[Array, Array]:
+        """Mean and variance of the metrics of each state."""
+        return judged_moments(self.judged, self.alpha + self.states.evidence)
+
+    def draw(
+        self, size: int, rng: np.random.Generator, keep_p: bool
+    ) -> tuple[Array, Array, Array | None] | None:
+        """Means over questions, bootstrapped means, and p; None where sums have to do."""
+        if not (keep_p or size * self.questions * len(self.alpha) <= _EVALUATIONS):
+            return None
+        rows = np.broadcast_to(self.alpha, (size, len(self.alpha)))
+        return _draw_means(self.states, self.judged, rows, rng, True, keep_p)
+
+    def covariance(self, variance: Array, rng: np.random.Generator) -> Array:
+        """Covariance of the means over questions: correlations by simulation."""
+        return _noise(self.states, self.judged, self.alpha, variance, rng)
+
+    def distributions(self) -> Distributions:
+        """None is known."""
+        return [None] * len(self.judged), [None] * len(self.judged)
+
+    def question_p(self) -> tuple[Array, Array]:
+        """Mean and sd of every question's probabilities."""
+        own = self.alpha + self.states.evidence
+        total = own.sum(axis=-1, keepdims=True)
+        mean = own / total
+        sd = np.sqrt(mean * (1.0 - mean) / (total + 1.0))
+        return mean[self.states.which], sd[self.states.which]
 
 
-def _partial(
-    states: CategoryStates, judged: list[Judged], prior: DirichletHyperPrior, fallback: Fallback
-) -> tuple[SystemPosterior, Unreliable | None]:
+def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -> SystemPosterior:
     """Hyperparameters on weighted points; questions independent given them."""
-    hyper, warning, diagnostics = _hyperparameters(states, prior, fallback)
+    hyper, warning, diagnostics = _hyperparameters(states, prior)
     work = states.evidence.size * max(1, max(one.credit.k for one in judged) // 4)
     grid = hyper.thinned(int(np.clip(_WORK / work, 128, len(hyper.weight))))
     alpha, weight, questions = grid.alpha, grid.weight, len(states.which)
     node_mean, node_variance = _node_moments(states, judged, alpha)
-    population, _ = moments(judged, alpha)
+    population, _ = judged_moments(judged, alpha)
     # About the first node: what does not vary between nodes comes out as it is.
     mean = node_mean[0] + weight @ (node_mean - node_mean[0])
     pop_mean = population[0] + weight @ (population - population[0])
@@ -157,7 +162,7 @@ def _partial(
         return Draws(np.stack([values, population[node]], axis=-1), drawn, kept)
 
     columns = [Empirical(column, weight) for column in population.T]
-    posterior = SystemPosterior(
+    return SystemPosterior(
         by_target(mean, pop_mean),
         by_target(variance, pop_variance - question),
         by_target(np.zeros_like(question), question),
@@ -169,24 +174,27 @@ def _partial(
             "icc": _summary(hyper.icc, hyper.weight),
         },
         diagnostics,
+        method="importance sampling" + ", hyperparameters by nuts" * (warning is not None),
+        warning=warning,
+        drawn=True,
+        worth={"interval_draws": _POINTS},
     )
-    return posterior, warning
 
 
 def _hyperparameters(
-    states: CategoryStates, prior: DirichletHyperPrior, fallback: Fallback
-) -> tuple[DirichletHyper, Unreliable | None, dict[str, float]]:
+    states: States, prior: DirichletHyperPrior
+) -> tuple[DirichletHyper, str | None, dict[str, float]]:
     """Return importance points if their weights can be trusted, else draws of a sampler."""
     vector = prior.vector(states.counts.shape[1])
-    hyper = dirichlet_posterior(states.evidence, states.repeats, vector, prior.icc)
+    hyper = dirichlet_posterior(states.evidence, states.count, vector, prior.icc)
     warning, k = None, 0.0
     if len(hyper.log_weight):
         k = _pareto_k(hyper.log_weight)
         if k > MAX_PARETO_K:
-            warning, hyper = Unreliable(k), fallback(states, prior)
+            warning, hyper = _unreliable(k), _sampled(states, prior)
     evidence = hyper.log_evidence
     if states.prior.any():
-        before = dirichlet_posterior(states.prior, states.repeats, vector, prior.icc)
+        before = dirichlet_posterior(states.prior, states.count, vector, prior.icc)
         evidence -= before.log_evidence
     return (
         hyper,
@@ -207,16 +215,14 @@ def _pareto_k(log_weight: Array) -> float:
     return float(smoothed[1])  # it takes log-likelihoods, and negates them
 
 
-def _node_moments(
-    states: CategoryStates, judged: list[Judged], alpha: Array
-) -> tuple[Array, Array]:
+def _node_moments(states: States, judged: list[Judged], alpha: Array) -> tuple[Array, Array]:
     """Conditional mean and variance of the means over questions, by node."""
     share, questions = states.share, len(states.which)
     mean, variance = np.empty((2, len(alpha), len(judged)))
     width = max(1, _CHUNK // states.evidence.size)
     for start in range(0, len(alpha), width):
         part = slice(start, start + width)
-        by_state = moments(judged, alpha[part, None] + states.evidence)
+        by_state = judged_moments(judged, alpha[part, None] + states.evidence)
         mean[part], variance[part] = (np.einsum("s,gsj->gj", share, one) for one in by_state)
     return mean, variance / questions
 
@@ -232,7 +238,9 @@ def _question_variance(judged: list[Judged], alpha: Array, weight: Array) -> Arr
     for c in range(alpha.shape[1]):
         move = np.ones(alpha.shape[1])
         move[c] = np.exp(step)
-        difference = moments(judged, alpha * move)[0] - moments(judged, alpha / move)[0]
+        difference = (
+            judged_moments(judged, alpha * move)[0] - judged_moments(judged, alpha / move)[0]
+        )
         slopes.append(difference / (2.0 * step * alpha[:, c, None]))
     slope = np.stack(slopes, axis=1)
     own, joint = polygamma(1, alpha), polygamma(1, alpha.sum(axis=1))
@@ -246,7 +254,7 @@ def _question_variance(judged: list[Judged], alpha: Array, weight: Array) -> Arr
 
 
 def _draw_means(
-    states: CategoryStates,
+    states: States,
     judged: list[Judged],
     alpha: Array,
     rng: np.random.Generator,
@@ -276,7 +284,7 @@ def _draw_means(
 
 
 def _noise(
-    states: CategoryStates,
+    states: States,
     judged: list[Judged],
     alpha: Array,
     variance: Array,
@@ -297,15 +305,7 @@ def _summary(values: Array, weight: Array) -> Summary:
     return Summary.on_nodes(weight, values, partial(Empirical, values, weight))
 
 
-def _probability_moments(alpha: Array) -> "Callable[[CategoryStates], tuple[Array, Array]]":
-    """Mean and sd of every question's probabilities under Dirichlet(alpha) by state."""
-    total = alpha.sum(axis=-1, keepdims=True)
-    mean = alpha / total
-    sd = np.sqrt(mean * (1.0 - mean) / (total + 1.0))
-    return lambda states: (mean[states.which], sd[states.which])
-
-
-def _question_p(states: CategoryStates, grid: DirichletHyper) -> tuple[Array, Array]:
+def _question_p(states: States, grid: DirichletHyper) -> tuple[Array, Array]:
     """Mean and sd of every question's probabilities, mixed over nodes."""
     first, second = np.zeros(states.evidence.shape), np.zeros(states.evidence.shape)
     for weight, alpha in zip(grid.weight, grid.alpha, strict=True):
@@ -318,8 +318,22 @@ def _question_p(states: CategoryStates, grid: DirichletHyper) -> tuple[Array, Ar
     return first[states.which], sd[states.which]
 
 
-def sampled_hyper(mean: Array, icc: Array, ess: float) -> DirichletHyper:
-    """Return draws of the hyperparameters as equally weighted points."""
-    return DirichletHyper(
-        mean, icc, np.full(len(icc), 1.0 / len(icc)), np.zeros(0), np.nan, 1.0 / np.sqrt(ess)
+def _sampled(states: States, prior: DirichletHyperPrior) -> DirichletHyper:
+    """Sample the hyperparameters where importance sampling cannot be trusted."""
+    from bayesatk.models.categories import sample_hyperparameters
+
+    # A seed of their own, so that statistics remain a function of the data.
+    rng = np.random.default_rng(len(states.which))
+    mean, icc, ess = sample_hyperparameters(states.evidence, states.count, prior, rng)
+    weight = np.full(len(icc), 1.0 / len(icc))
+    return DirichletHyper(mean, icc, weight, np.zeros(0), np.nan, 1.0 / np.sqrt(ess))
+
+
+def _unreliable(pareto_k: float) -> str:
+    """Say why importance sampling was not trusted, and what the posterior rests on then."""
+    return (
+        "importance sampling of the hyperparameters was unreliable (Pareto k "
+        f"{pareto_k:.2f} > {MAX_PARETO_K}): they were sampled by NUTS on the "
+        "marginalised model instead, so 'exact' statistics carry its Monte Carlo error, and "
+        "the log evidence here is missing"
     )

@@ -27,7 +27,7 @@ from bayesatk.posterior.assembly import (
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import read_request
 from bayesatk.prior_choice import describe_prior
-from bayesatk.priors import AnswerPrior, CategoryPrior, Families, HyperPrior, Pooling, Prior
+from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.likelihood import log_likelihood_groups
@@ -42,8 +42,6 @@ from bayesatk.results.schema import (
 )
 
 Keep = Literal["p", "log_likelihood", "predictive"]
-_POINTS = 4000.0  # that the weights of importance points are worth, about
-_METHODS = {"none": "conjugate", "complete": "conjugate", "partial": "quadrature"}
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
@@ -169,7 +167,7 @@ def evaluate(
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
         draws=draws, keep=keep,
     )  # fmt: skip
-    outcomes, remarks, sampled = request.outcomes, list(request.notes), False
+    outcomes, remarks = request.outcomes, list(request.notes)
     rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
     for index, stream in enumerate(track(streams, "Evaluating", progress=progress)):
@@ -184,7 +182,6 @@ def evaluate(
         samples.append(drawn)
         posteriors.append(posterior)
         remarks.extend(analysis.remarks)
-        sampled = sampled or analysis.sampled
         if drawn.p is not None:
             question_p.append(posterior.question_p())
 
@@ -214,11 +211,11 @@ def evaluate(
         ),
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
         **_difficulty_groups(samples, posterior_data),
-        **data_groups(outcomes, request.on_categories, bool(request.voted), request.prior_counts),
+        **data_groups(outcomes, request.scale, bool(request.votes), request.prior_counts),
     }
     return build(
         groups | _arviz_groups(outcomes, request, groups, keep, replicating),
-        _attributes(outcomes, request, seed, remarks, sampled),
+        _attributes(outcomes, request, seed, remarks, posteriors),
     )
 
 
@@ -241,8 +238,10 @@ def _arviz_groups(
     """Return the groups that ArviZ checks models with."""
     posterior, difficulties = groups["posterior"], all_difficulties(groups)
     return log_likelihood_groups(
-        outcomes, posterior, request.prior, keep, request.prior_counts, difficulties
-    ) | predictive_groups(outcomes, posterior, request.prior, keep, rng, difficulties)
+        outcomes, posterior, request.prior, request.scale, keep, request.prior_counts, difficulties
+    ) | predictive_groups(
+        outcomes, posterior, request.prior, request.scale, keep, rng, difficulties
+    )
 
 
 def _monte_carlo(
@@ -250,40 +249,35 @@ def _monte_carlo(
 ) -> dict[str, dict[str, float]]:
     """Return how many draws are behind intervals and sds that are not exact, by variable."""
     found: dict[str, dict[str, float]] = {}
+    first = posteriors[0]
     for family in request.grid.families:
         if family.on_answers:
             per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
             found[family.variable] = {"interval_draws": request.draws, "sd_draws": per_question}
-        elif request.on_categories:
+        elif first.drawn:
             found[family.variable] = {"interval_draws": request.draws}
-    if request.on_categories:
+    if first.drawn:
         found["reach_probability"] = {"interval_draws": request.draws}
-        if request.pooling == "partial":
-            found |= {name: {"interval_draws": _POINTS} for name in ("mean_p", "icc")}
-    if posteriors[0].families and list(posteriors[0].families) != ["beta"]:
-        worth = min(1.0 / one.diagnostics["quadrature_error"] ** 2 for one in posteriors)
-        names = ("mean_draws", "sd_draws", "interval_draws")
-        variables = [*posteriors[0].hyper, *(one.variable for one in request.grid.families)]
-        found |= {variable: dict.fromkeys(names, worth) for variable in variables}
-    return found
+    worth = {name: min(one.worth[name] for one in posteriors) for name in first.worth}
+    weighted = list(first.hyper)
+    if not first.drawn:
+        weighted += [one.variable for one in request.grid.families]
+    return found | {name: worth for name in weighted if worth}
 
 
 def _attributes(
-    outcomes: Outcomes, request: Request, seed: str, remarks: Sequence[str], sampled: bool
+    outcomes: Outcomes,
+    request: Request,
+    seed: str,
+    remarks: Sequence[str],
+    posteriors: Sequence[SystemPosterior],
 ) -> dict[str, Any]:
     """Return the provenance of a closed form."""
     more: dict[str, str | float] = {}
-    if request.voted:
+    if request.votes:
         more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
-    method = _METHODS[request.pooling]
-    if request.on_categories and request.pooling == "partial":
-        method = "importance sampling" + ", hyperparameters by nuts" * sampled
-    elif isinstance(request.prior, HyperPrior) and set(request.prior.family_prior) != {"beta"}:
-        # The Beta by quadrature; the other families from weighted points.
-        beta = "quadrature, " if "beta" in request.prior.family_prior else ""
-        method = f"{beta}importance sampling"
     return root_attributes(
-        method=method,
+        method=max((one.method for one in posteriors), key=len),  # by NUTS if one system is
         pooling=request.pooling,
         prior=describe_prior(request.prior),
         seed=seed,

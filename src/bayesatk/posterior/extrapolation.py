@@ -116,7 +116,7 @@ def extrapolation_range(
 def _checked(metrics: MetricSpec) -> tuple[Metric, ...]:
     """Return metrics that have a value for a probability of success."""
     requested = parse(metrics)
-    voted = [one.label for one in requested if one.family.on_answers]
+    voted = [one.label for one in requested if one.voted]
     if voted:
         raise ValueError(
             f"metrics must judge right and wrong for a range; got {', '.join(voted)}, a vote "

@@ -30,7 +30,7 @@ from bayesatk.posterior.draws import (
     drawn_one_by_one,
     sum_covariance,
 )
-from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
+from bayesatk.posterior.posterior import Draws, FamilyShare, Summary, SystemPosterior, by_target
 from bayesatk.priors import FAMILIES, HyperPrior
 
 _NODES = 1000  # that weighted points of all families are worth in means over questions
@@ -61,6 +61,8 @@ def partial_pooling(
         {"quadrature_error": pooled.error, "log_evidence": pooled.log_evidence},
         pooled.described,
         pooled.sd_under,
+        pooled.method,
+        worth=pooled.worth,
     )
 
 
@@ -163,10 +165,32 @@ class Pooled:
         return float(np.sqrt(sum(square)))
 
     @property
-    def described(self) -> dict[str, tuple[float, float, float]]:
-        """Probability of each family, its standard error, and the log evidence."""
+    def method(self) -> str:
+        """The Beta by quadrature; the other families from weighted points."""
+        names = [one.name for one in self.every]
+        parts = ["quadrature"] * ("beta" in names) + ["importance sampling"] * (names != ["beta"])
+        return ", ".join(parts)
+
+    @property
+    def worth(self) -> dict[str, float]:
+        """Independent draws that weighted points are worth."""
+        if [one.name for one in self.every] == ["beta"]:
+            return {}
+        return dict.fromkeys(("mean_draws", "sd_draws", "interval_draws"), 1.0 / self.error**2)
+
+    @property
+    def described(self) -> dict[str, FamilyShare]:
+        """Probability and evidence of each family."""
         rows = zip(self.every, self.share, self.share_error, strict=True)
-        return {one.name: (float(p), float(e), one.log_evidence) for one, p, e in rows}
+        return {
+            one.name: FamilyShare(
+                float(p),
+                float(error),
+                one.log_evidence,
+                np.nan if one.importance is None else one.importance.k_hat,
+            )
+            for one, p, error in rows
+        }
 
     def distributions(self, function: Callable[[Nodes], tuple[Array, Array]]) -> list[Quantity]:
         """Distributions of functions of the difficulty distribution."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,24 @@ class Summary:
         return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), work_out)
 
 
+class FamilyShare(NamedTuple):
+    """What a family of difficulty contributes to an average.
+
+    Parameters
+    ----------
+    probability, error : float
+        Posterior probability, and its standard error.
+    log_evidence : float
+    pareto_k : float
+        Shape of the tail of importance weights, trustworthy below 0.7; NaN without weights.
+    """
+
+    probability: float
+    error: float
+    log_evidence: float
+    pareto_k: float
+
+
 @dataclass(frozen=True)
 class SystemPosterior:
     """Exact posterior of one system's metrics.
@@ -78,10 +97,19 @@ class SystemPosterior:
         Exact posteriors of the hyperparameters.
     diagnostics : dict
         Numerical quality, for the attributes of the result.
-    families : dict of name -> (probability, error, log evidence)
+    families : dict of name -> FamilyShare
         Of difficulty, where questions are pooled partially.
     sd_under : callable, optional
         ``sd_under(prior)`` returns the sds under another prior, where that costs little.
+    method : str
+        How it was found.
+    warning : str, optional
+        Why the hyperparameters had to be sampled, and are not integrated.
+    drawn : bool
+        Whether intervals of metrics come from draws.
+    worth : dict of statistic -> float
+        Independent draws that weighted points of the hyperparameters are worth; empty where these
+        are integrated by quadrature.
     """
 
     mean: NDArray[np.float64]
@@ -92,8 +120,12 @@ class SystemPosterior:
     question_p: Callable[[], tuple[Array, Array]]
     hyper: dict[str, "Summary | list[Summary]"] = field(default_factory=dict)
     diagnostics: dict[str, float] = field(default_factory=dict)
-    families: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    families: dict[str, FamilyShare] = field(default_factory=dict)
     sd_under: Callable[[HyperPrior], NDArray[np.float64]] | None = None
+    method: str = "conjugate"
+    warning: str | None = None
+    drawn: bool = False
+    worth: dict[str, float] = field(default_factory=dict)
 
     @property
     def sd(self) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.packages import REPORT, require
+from bayesatk._tools.writing import replacing_text
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import presentable, provenance, tables_of
 from bayesatk.reporting.claims import claims
@@ -53,7 +54,7 @@ def report(
         From `bayesatk.evaluate` or `bayesatk.sample`; after `bayesatk.compare` and
         `bayesatk.guessing.random_baseline` the page has those too.
     path : path
-        Of the page, ``.html``; an existing file is replaced.
+        Of the page, ``.html``; an existing file is replaced once all is written.
     data : Outcomes, optional
         What was evaluated, for the data card.
     verification : Verification, optional
@@ -112,7 +113,8 @@ def report(
         provenance=_provenance(own),
         bibtex=cite(own),
     )
-    path.write_text(page, encoding="utf-8")
+    with replacing_text(path) as file:
+        file.write(page)
     return path
 
 

@@ -73,7 +73,7 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
     """Yield the plots of single questions, which need right and wrong."""
     from bayesatk import plots
 
-    if result.on_categories:
+    if result.scale.axes:
         return
     systems = result.systems[:_MANY]
     if not result.sampled or "p" in result.posterior:

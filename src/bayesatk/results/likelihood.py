@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.dirichlet_multinomial import log_counts
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.priors import (
-    AnyPrior,
-    BetaPrior,
-    CategoryPrior,
-    DirichletPrior,
-)
+from bayesatk.data.scales import Scale
+from bayesatk.priors import AnyPrior, BetaPrior, DirichletPrior
 
 Array = NDArray[np.float64]
 _AUTOMATIC = 1_000_000  # values (8 MB) up to which the group is filled without being asked for
@@ -31,6 +27,7 @@ def log_likelihood_groups(
     outcomes: Outcomes,
     posterior: xr.Dataset,
     prior: AnyPrior,
+    scale: Scale,
     keep: Sequence[str],
     prior_counts: Array | None = None,
     difficulties: Sequence[Difficulty] | None = None,
@@ -46,6 +43,7 @@ def log_likelihood_groups(
         With draws of ``mean_p`` (complete pooling, and categories) and ``icc`` (categories).
     prior : Prior
         Without pooling the likelihood of a question is a known constant under its fixed prior.
+    scale : Scale
     keep : sequence of str
         The group is left out where it is large, unless ``"log_likelihood"`` is among these.
     prior_counts : ndarray, shape (system, question, category), optional
@@ -66,8 +64,7 @@ def log_likelihood_groups(
     pooled = "mean_p" in posterior
     if not (fixed or pooled) or (large and "log_likelihood" not in keep):
         return {}
-    on_categories = isinstance(prior, CategoryPrior)
-    counts = _counts(outcomes, on_categories)
+    counts = scale.counts(outcomes)
     values = np.empty((len(counts), sizes[0] * sizes[1], counts.shape[1]))
     for system, own in enumerate(counts):
         if fixed and not pooled:
@@ -77,13 +74,13 @@ def log_likelihood_groups(
         else:
             states, which = np.unique(own, axis=0, return_inverse=True)
             if difficulties is not None:
-                by_state = difficulties[system].log_counts(states[:, 0], states.sum(axis=1))
+                by_state = difficulties[system].log_counts(states[:, 1], states.sum(axis=1))
             else:
-                by_state = _log_pmf(states, *_hyper_draws(posterior, system, on_categories))
+                by_state = _log_pmf(states, *_hyper_draws(posterior, system, scale))
             values[system] = _rippled(by_state)[:, which.ravel()]
     shaped = np.moveaxis(values.reshape(len(values), *sizes, -1), 0, 2)
     group = xr.Dataset(
-        {"count" if on_categories else "successes": (_DIMS, shaped)},
+        {scale.variable: (_DIMS, shaped)},
         coords={name: posterior[name] for name in ("chain", "draw")}
         | {name: outcomes.dataset[name].values for name in ("system", "question")},
         attrs={"sample_dims": ["chain", "draw"]},
@@ -94,22 +91,11 @@ def log_likelihood_groups(
 _DIMS = ("chain", "draw", "system", "question")
 
 
-def _counts(outcomes: Outcomes, on_categories: bool) -> NDArray[np.int64]:
-    """Return counts (system, question, category); of right and wrong where those are judged."""
-    if on_categories:
-        return np.asarray(outcomes.dataset["count"].values)
-    right = outcomes.successes.values
-    return np.stack([right, outcomes.trials.values - right], axis=-1)
-
-
-def _hyper_draws(posterior: xr.Dataset, system: int, on_categories: bool) -> tuple[Array, Array]:
+def _hyper_draws(posterior: xr.Dataset, system: int, scale: Scale) -> tuple[Array, Array]:
     """Mean vectors (draws, categories), and one over the sum of the Dirichlet parameters."""
     own = posterior.isel(system=system)
-    order = ("chain", "draw", "category")
-    mean = own["mean_p"].transpose(*order[: 2 + on_categories]).values
-    flat = mean.reshape(-1, mean.shape[-1]) if on_categories else mean.ravel()
-    if not on_categories:
-        return np.stack([flat, 1.0 - flat], axis=-1), np.zeros(len(flat))
+    mean = scale.vectors(own["mean_p"].transpose("chain", "draw", *scale.axes).values)
+    flat = mean.reshape(-1, mean.shape[-1])
     if "icc" not in own:
         return flat, np.zeros(len(flat))
     icc = own["icc"].transpose("chain", "draw").values.ravel()
@@ -135,10 +121,7 @@ def _fixed_log_pmf(
     counts: NDArray[np.int64], prior: BetaPrior | DirichletPrior, before: Array | None
 ) -> Array:
     """Log probability of every question's counts under a prior of its own; shape (questions,)."""
-    if isinstance(prior, BetaPrior):
-        alpha = np.array([prior.alpha, prior.beta])
-    else:
-        alpha = prior.vector(counts.shape[1])
+    alpha = prior.vector(counts.shape[1])
     alpha = alpha + np.zeros(counts.shape) if before is None else alpha + before
     total = alpha.sum(axis=-1)
     return log_counts(counts, alpha / total[:, None], 1.0 / total)

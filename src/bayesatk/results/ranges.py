@@ -31,15 +31,13 @@ def ranges_beyond(
         At the confidence ``ci_prob`` of the result; NaN where k is within the trials, and for
         metrics that judge scores or answers.
     """
-    if result.on_categories:
+    if result.scale.axes:
         return np.full((len(result.systems), len(metrics), 2, 2), np.nan)
     counts = [States.of(c, n) for c, n in zip(*result.right_of_all(), strict=True)]
     found = np.full((len(counts), len(metrics), 2, 2), np.nan)
     for own, states in zip(found, counts, strict=True):
         fewest = states.trials[states.trials > 0].min(initial=np.iinfo(np.int64).max)
-        beyond = [
-            i for i, one in enumerate(metrics) if one.k > fewest and not one.family.on_answers
-        ]
+        beyond = [i for i, one in enumerate(metrics) if one.k > fewest and not one.voted]
         if beyond:
             beyond = [*range(max(beyond[0] - within, 0), beyond[0]), *beyond]
             asked = tuple(metrics[i] for i in beyond)

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.prior_choice import prior_from
-from bayesatk.priors import AnswerPrior, CategoryPrior, HyperPrior
+from bayesatk.priors import AnswerPrior, HyperPrior
 from bayesatk.results.schema import TARGETS, check_result, metric_values
 
 Array = NDArray[np.float64]
@@ -141,7 +142,12 @@ class Result:
     @cached_property
     def voted(self) -> list[Metric]:
         """The metrics of the grid that are votes between answers."""
-        return [metric for metric in self.grid if metric.family.on_answers]
+        return list(self.grid.voted.values())
+
+    @cached_property
+    def judged(self) -> list[Metric]:
+        """The metrics asked for that judge trials."""
+        return [metric for metric in self.metrics if not metric.voted]
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -151,13 +157,14 @@ class Result:
     @cached_property
     def systems(self) -> list[Any]:
         """System labels."""
-        labels: list[Any] = self.group("observed_data")["system"].values.tolist()
+        labels: list[Any] = self._by_system(self.group("observed_data"))["system"].values.tolist()
         return labels
 
     @cached_property
     def data(self) -> Outcomes:
         """The data that were evaluated; right and wrong are the categories "1" and "0"."""
-        observed, constant = self.group("observed_data"), self.group("constant_data")
+        observed = self._by_system(self.group("observed_data"))
+        constant = self.group("constant_data")
         scores: Any = [0.0, 1.0]
         if "count" in observed:
             count, scores = observed["count"].values, constant["category_score"].values
@@ -180,9 +187,10 @@ class Result:
         return Outcomes(dataset, tuple(self.described("assumptions")), answers, sources)
 
     @cached_property
-    def on_categories(self) -> bool:
-        """Whether metrics judge scored categories, and not right and wrong."""
-        return isinstance(self.prior, CategoryPrior)
+    def scale(self) -> Scale:
+        """How the metrics judge trials: as right and wrong, or as scored categories."""
+        scored = "count" in self.group("observed_data")
+        return Scored.of(self.data) if scored else RIGHT_WRONG
 
     @cached_property
     def scores(self) -> Array:
@@ -213,12 +221,16 @@ class Result:
                 "the result must be of right and wrong; it is of scored categories. Evaluate the "
                 "data with success='score >= ...' for this, or use its posterior draws."
             )
+        return self._by_system(observed)["successes"].values, self.trials
+
+    @staticmethod
+    def _by_system(observed: xr.Dataset) -> xr.Dataset:
         if "system" not in observed.dims:
             raise ValueError(
                 "the result must keep its dimension of systems; bayesatk.one_system takes it away, "
                 "for ArviZ's plots. Use the whole result."
             )
-        return observed["successes"].values, self.trials
+        return observed
 
     # Its numbers
 
@@ -243,6 +255,18 @@ class Result:
     def draws(self, metric: Metric) -> xr.DataArray:
         """Return the draws of a metric."""
         return metric_values(self.posterior, metric)
+
+    def of_systems(self, places: list[int]) -> "Result":
+        """Return the result of some systems, by position; without what compares them."""
+        kept = [name for name in self.tree.children if name not in ("comparison", "ranks", "tiers")]
+        groups = {f"/{name}": self.group(name) for name in kept}
+        chosen = {
+            name: own.isel(system=places) if "system" in own.dims else own
+            for name, own in groups.items()
+        }
+        tree = xr.DataTree.from_dict(chosen)
+        tree.attrs.update(self.tree.attrs)
+        return Result(tree)
 
     def hyper(self, name: str, system: int) -> Array:
         """Return the draws of a hyperparameter of one system, as one vector."""

@@ -19,6 +19,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.scales import RIGHT_WRONG, Scale
 from bayesatk.metrics.grid import Metric, MetricGrid
 
 SCHEMA_VERSION = 1
@@ -119,7 +120,7 @@ def posterior_group(
 
 def data_groups(
     data: Outcomes,
-    on_categories: bool = False,
+    scale: Scale = RIGHT_WRONG,
     with_answers: bool = False,
     prior_counts: NDArray[np.float64] | None = None,
 ) -> dict[str, xr.Dataset]:
@@ -129,15 +130,10 @@ def data_groups(
     and answers, one entry for each distinct (system, question, answer).
     """
     constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
-    if on_categories:
-        observed = data.dataset["count"].drop_vars("score").to_dataset()
-        scores = data.dataset["score"].drop_vars("score")
-        constant = constant.assign(category_score=scores)
-        if prior_counts is not None:
-            dims = ("system", "question", "category")
-            constant = constant.assign(prior_count=(dims, prior_counts))
-    else:
-        observed = data.successes.to_dataset()
+    constant = constant.assign(scale.constants(data))
+    if prior_counts is not None:
+        constant = constant.assign(prior_count=(("system", "question", "category"), prior_counts))
+    observed = scale.observed(data).to_dataset()
     if with_answers and data.answers is not None:
         entries = data.answers
         columns = {

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from bayesatk.core.ballot import plurality_latent
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.categories import answer_entries, build_answers
-from bayesatk.models.category_draws import answer_draws as sampled_votes
-from bayesatk.posterior.answers import answer_draws, answer_posterior
+from bayesatk.models.votes import answer_draws as sampled_votes
+from bayesatk.posterior.answers import VoteModel, answer_draws
 from bayesatk.priors import AnswerPrior
 from bayesatk.verification.worlds import DRAWS, THIN, Array, Metrics, Quantities, model_draws
 
@@ -48,7 +48,7 @@ class AnswerWorld:
         answers = _outcomes(data).answers
         assert answers is not None
         ballots = answers.of(0)
-        posterior = answer_posterior(ballots, self._ks, self.prior, DRAWS, rng)
+        posterior = VoteModel(ballots, self.prior, DRAWS, rng).fit(self.metrics)
         together = posterior.draw(DRAWS, rng, False).metrics[:, :, 0]
         first = answer_draws(ballots[:1], self._ks, self.prior, DRAWS, rng)[:, 0]
         return self._named(together, first)

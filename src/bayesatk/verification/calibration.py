@@ -20,18 +20,24 @@ from scipy.stats import kstest
 
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import all_batches
+from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.models.builders import one_latent_family
 from bayesatk.prior_choice import (
     describe_prior,
-    resolve_category_prior,
     resolve_crossed_prior,
-    resolve_prior,
     with_families,
 )
 from bayesatk.priors import AnswerPrior, AnyPrior, Families, HyperPrior, Pooling
 from bayesatk.results.citations import TALTS
-from bayesatk.verification.replications import BATCH, Engine, Study, run_batch
+from bayesatk.verification.replications import (
+    BATCH,
+    Engine,
+    Study,
+    batch_fault,
+    quantities,
+    run_batch,
+)
 from bayesatk.verification.worlds import PyMCForm
 
 
@@ -138,7 +144,8 @@ def calibrate(
         Replication i depends on (seed, i) and on nothing else: any number of workers, and a run
         that is resumed, give the same answer.
     path : path, optional
-        JSON Lines file that every finished batch is added to; what is there is not done again.
+        JSON Lines file that every finished batch is added to; what is there is not done again. One
+        process writes it at a time.
     client : dask.distributed.Client, optional
         Send batches there.
     progressbar : bool
@@ -153,7 +160,8 @@ def calibrate(
     Raises
     ------
     ValueError
-        If the prior is improper, or the file at `path` is of another study.
+        If the prior is improper, or the file at `path` is of another study, holds a line that is no
+        batch of it, or is being written.
 
     See Also
     --------
@@ -188,8 +196,9 @@ def calibrate(
         questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values
     )
     done = all_batches(
-        partial(run_batch, study), range(0, replications, BATCH), asdict(study), path=path,
-        client=client, description="calibration", progressbar=progressbar,
+        partial(run_batch, study), range(0, replications, BATCH), asdict(study),
+        fault=partial(batch_fault, quantities(study)), path=path, client=client,
+        description="calibration", progressbar=progressbar,
     )  # fmt: skip
     return Calibration(_tree(study, list(done.values()), replications), family_error)
 
@@ -242,9 +251,9 @@ def _default_prior(
         return resolve_crossed_prior(prior)
     if isinstance(prior, AnswerPrior):
         return prior
-    if scores is not None:
-        return resolve_category_prior(pooling, prior)
-    return resolve_prior(pooling, prior)
+    scale = RIGHT_WRONG if scores is None else Scored(scores)
+    chosen: AnyPrior = scale.resolve_prior(pooling, prior)
+    return chosen
 
 
 def _check_votes(
@@ -255,7 +264,7 @@ def _check_votes(
     scores: tuple[float, ...] | None,
 ) -> None:
     """Refuse votes without an `AnswerPrior` of a known number of answers, and the reverse."""
-    voted = [one.label for one in requested if one.family.on_answers]
+    voted = [one.label for one in requested if one.voted]
     if not isinstance(prior, AnswerPrior) and not voted:
         return
     known = isinstance(prior, AnswerPrior) and prior.choices is not None and prior.unseen_correct

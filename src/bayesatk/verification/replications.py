@@ -5,13 +5,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bayesatk._tools.batches import misshapen
+from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import parse
 from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling
 from bayesatk.verification.answer_world import AnswerWorld
-from bayesatk.verification.category_world import CategoryWorld
+from bayesatk.verification.count_world import CountWorld
 from bayesatk.verification.normal_worlds import CrossedWorld, LogitNormalWorld
-from bayesatk.verification.success_world import SuccessWorld
 from bayesatk.verification.worlds import Array, PyMCForm, World
 
 Engine = Literal["closed_form", "pymc"]
@@ -46,15 +47,33 @@ class Study:
             return LogitNormalWorld(*size, prior)
         if isinstance(prior, CrossedPrior):
             return CrossedWorld(*size, prior)
-        if self.scores is None:
-            return SuccessWorld(*size, self.pooling, prior, self.form)
-        return CategoryWorld(*size, self.pooling, prior, self.form, self.scores)
+        scale = RIGHT_WRONG if self.scores is None else Scored(self.scores)
+        return CountWorld(*size, scale, self.pooling, prior, self.form)
 
 
 def run_batch(study: Study, start: int) -> dict[str, list[float]]:
     """Places of the truth for one batch of replications."""
     rows = [_replicate(study, start + i) for i in range(BATCH)]
     return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def quantities(study: Study) -> list[str]:
+    """Return the names of the places that every replication has."""
+    return sorted(study.world().simulate(study.rng(0))[0])
+
+
+def batch_fault(names: list[str], values: Any) -> str:
+    """Say what is wrong with a batch that was read from a file; "" if nothing is."""
+    if not isinstance(values, dict) or sorted(values) != names:
+        got = list(values) if isinstance(values, dict) else values
+        return f"{got!r:.80} where {', '.join(names)} must be"
+    for own in values.values():
+        if wrong := misshapen(own, BATCH):
+            return wrong
+        outside = [one for one in own if not 0.0 <= one <= 1.0]
+        if outside:
+            return f"{outside[0]} where a probability must be"
+    return ""
 
 
 def _replicate(study: Study, replication: int) -> dict[str, float]:

@@ -1,70 +1,16 @@
-"""How much of an answer is prior: beyond the observed trials, and beside the estimate."""
+"""Sentences on what an answer rests on: the shape of difficulties, the pooling, a proxy."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.importance import TRUSTED
 from bayesatk.core.laws import finite
-from bayesatk.core.states import States
 from bayesatk.metrics.credit import maj_at
 from bayesatk.metrics.grid import Metric, MetricGrid
-from bayesatk.posterior.categories import Fallback, category_posterior
-from bayesatk.posterior.category_states import CategoryStates, Judged
-from bayesatk.posterior.posterior import SystemPosterior
-from bayesatk.posterior.posteriors import system_posterior
-from bayesatk.prior_choice import power_scaled, weaker_categories
-from bayesatk.priors import CategoryPrior, HyperPrior, Pooling, Prior
-
-_POWER = 0.5
-
-
-def prior_sensitivity(
-    pooling: Pooling,
-    states: States,
-    metrics: Sequence[Metric],
-    prior: Prior,
-    posterior: SystemPosterior,
-    statistics: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
-
-    Given where k exceeds the trials of some question, NaN elsewhere.
-    """
-    ratio = np.full(statistics.shape[:2], np.nan)
-    fewest = states.trials.min()
-    beyond = [i for i, one in enumerate(metrics) if one.k > fewest]
-    if not beyond:
-        return ratio
-    weaker = power_scaled(prior, _POWER)
-    if posterior.sd_under is not None and isinstance(weaker, HyperPrior):
-        sd = posterior.sd_under(weaker)[beyond]
-    else:
-        sd = system_posterior(pooling, states, [metrics[i] for i in beyond], weaker).sd
-    own = statistics[beyond, :, 2]
-    ratio[beyond] = np.divide(sd, own, out=np.ones_like(own), where=own > 0)
-    return ratio
-
-
-def category_sensitivity(
-    pooling: Pooling,
-    states: CategoryStates,
-    judged: list[Judged],
-    prior: CategoryPrior,
-    fallback: Fallback,
-    statistics: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Posterior sd under a weaker prior, relative to the sd; (metrics, target), as above."""
-    ratio = np.full(statistics.shape[:2], np.nan)
-    beyond = [i for i, one in enumerate(judged) if one.credit.k > states.counts.sum(axis=1).min()]
-    if not beyond:
-        return ratio
-    weaker, _ = category_posterior(
-        pooling, states, [judged[i] for i in beyond], weaker_categories(prior, _POWER), fallback
-    )
-    own = statistics[beyond, :, 2]
-    ratio[beyond] = np.divide(weaker.sd, own, out=np.ones_like(own), where=own > 0)
-    return ratio
+from bayesatk.posterior.posterior import FamilyShare
+from bayesatk.priors import Pooling
 
 
 def proxy_note(
@@ -150,16 +96,18 @@ def family_shares(probability: Mapping[str, float], least: float = _SHOWN) -> st
 
 def family_note(
     system: object,
-    families: Mapping[str, tuple[float, float, float]],
+    families: Mapping[str, FamilyShare],
     requested: Sequence[Metric],
     fewest: int,
 ) -> list[str]:
-    """Say which difficulty families an answer averages, where more than one is probable.
+    """Say which difficulty families an answer averages, where that matters.
+
+    It does where more than one is probable, and where a metric judges more trials than were run.
 
     Parameters
     ----------
     system : label
-    families : mapping {family: (probability, its standard error, log evidence)}
+    families : mapping {family: FamilyShare}
     requested : sequence of Metric
     fewest : int
         Trials of the question with the fewest.
@@ -167,16 +115,25 @@ def family_note(
     Returns
     -------
     list of str
-        One sentence or two, or none.
+        One sentence or more, or none.
     """
-    probability = {name: one[0] for name, one in families.items()}
-    if sum(p >= _SHOWN for p in probability.values()) < 2:
-        return []
+    shown = {name: one.probability for name, one in families.items() if one.probability >= _SHOWN}
     beyond = [one.label for one in requested if one.k > fewest]
-    text = f"{system}: difficulty: {family_shares(probability)}."
-    if beyond:
-        text += (
-            f" {beyond[-1]} judges more trials than were run of every question, and its interval "
-            "rests on these shapes."
+    text = []
+    if len(shown) > 1 or (beyond and len(families) > 1):
+        text.append(f"{system}: difficulty: {family_shares(shown)}.")
+        if beyond:
+            text.append(
+                f"{beyond[-1]} judges more trials than were run of every question, and its "
+                f"interval rests on {'these shapes' if len(shown) > 1 else 'this shape'}."
+            )
+    notes = [" ".join(text)] if text else []
+    rough = [name for name in shown if families[name].pareto_k >= TRUSTED]
+    if rough:
+        worst = max(rough, key=lambda name: families[name].pareto_k)
+        notes.append(
+            f"{system}: importance weights of the {FAMILY_WORDS[worst]} family have Pareto k "
+            f"{families[worst].pareto_k:.2f}, above {TRUSTED}: its answers may be rougher than "
+            "ci_error says. bayesatk.sample draws from the same model by NUTS."
         )
-    return [text]
+    return notes

@@ -1,0 +1,215 @@
+"""Files and folders that are replaced whole or not at all.
+
+What is new is written beside the target under a hidden name, and renamed onto it when it is
+complete. A process that is killed leaves the old file or the new one, and perhaps a hidden
+``.NAME.….unfinished``, which may be removed.
+"""
+
+import ctypes
+import io
+import os
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+from bayesatk._tools.messages import Argument, ArgumentError
+
+_NAME = 100  # characters of the target's name in that of the unfinished one: systems allow 255
+_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_HERE = -100  # AT_FDCWD
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to write; it takes its name when the block ends without an error.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A link is followed: the file that it leads to is replaced.
+
+    Raises
+    ------
+    ArgumentError
+        If the path is that of a folder, a pipe or a device.
+    OSError
+        If the file cannot be written, or the disk is full; what was there is as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "numbers.txt"
+    >>> with replacing(path) as file:
+    ...     _ = file.write(b"1 2 3")
+    ...     path.exists()
+    False
+    >>> path.read_bytes()
+    b'1 2 3'
+    """
+    target = Path(os.path.realpath(path))
+    mode = _mode(path, target)
+    beside = _beside(target)
+    try:
+        with beside.open("xb+") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            beside.chmod(mode)
+        beside.replace(target)
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Make a folder to fill; it takes its name, and the old one goes, when the block ends.
+
+    The two are exchanged in one step on Linux, and by two renames elsewhere.
+    """
+    target = Path(os.path.realpath(path))
+    beside = _beside(target)
+    try:
+        beside.mkdir()
+        yield beside
+        if target.exists():
+            _exchange(beside, target)
+        else:
+            beside.rename(target)
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _mode(path: Path, target: Path) -> int | None:
+    """Return the permissions of the file that is there, None if there is none; refuse others."""
+    try:
+        found = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unwritten(path, error) from None
+    if not stat.S_ISREG(found):
+        what = "a folder" if stat.S_ISDIR(found) else "a pipe or device"
+        raise ArgumentError(
+            Argument("path"), f" must be that of a file; {path} is {what}. Name another."
+        )
+    return stat.S_IMODE(found)
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(4)}.unfinished")
+
+
+def _unwritten(path: Path, error: OSError) -> OSError:
+    """Return the error of the same kind that says what became of the file."""
+    why = f"{error.strerror or error}. Nothing was written, and what was there is as it was"
+    return OSError(error.errno or 0, why, str(path))
+
+
+def _exchange(new: Path, old: Path) -> None:
+    """Give two folders each other's name."""
+    if sys.platform == "linux":
+        rename = getattr(ctypes.CDLL(None), "renameat2", None)
+        names = os.fsencode(new), os.fsencode(old)
+        if rename and rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0:
+            return
+    aside = _beside(old)
+    old.rename(aside)
+    try:
+        new.rename(old)
+    except OSError:
+        aside.rename(old)
+        raise
+    aside.rename(new)
+
+
+@contextmanager
+def replacing_text(path: Path) -> Iterator[TextIO]:
+    """Open a text file (UTF-8, line ends as written) to write, as `replacing` does."""
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()
+
+
+class Deferred(io.RawIOBase):
+    """A file that takes whatever is written, and raises what went wrong when it is asked.
+
+    HDF5 crashes the interpreter if it cannot write while it closes a file (h5py 3.16). So it is not
+    told of a full disk: from the first error on, what it writes is dropped, and it reads zeros.
+
+    Parameters
+    ----------
+    file : binary file
+        Open to read and write.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._place, self._size = file, 0, 0
+        self._error: OSError | None = None
+
+    def check(self) -> None:
+        """Raise the first error, if there was one."""
+        if self._error is not None:
+            raise self._error
+
+    def write(self, data: Any, /) -> int:
+        """Write all of the data at the present place, or drop them."""
+        length = memoryview(data).nbytes
+        if self._error is None:
+            try:
+                self._file.seek(self._place)
+                self._file.write(data)
+                self._file.flush()
+            except OSError as error:
+                self._error = error
+        self._place += length
+        self._size = max(self._size, self._place)
+        return length
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Read from the present place."""
+        view = memoryview(buffer).cast("B")
+        length = max(0, min(len(view), self._size - self._place))
+        view[:length] = bytes(length)
+        if self._error is None:
+            self._file.seek(self._place)
+            view[:length] = self._file.read(length).ljust(length, b"\0")
+        self._place += length
+        return length
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Move to another place."""
+        self._place = offset + (0, self._place, self._size)[whence]
+        return self._place
+
+    def truncate(self, size: int | None = None, /) -> int:
+        """Shorten or lengthen the file."""
+        self._size = self._place if size is None else size
+        if self._error is None:
+            try:
+                self._file.truncate(self._size)
+            except OSError as error:
+                self._error = error
+        return self._size
+
+    def tell(self) -> int:
+        """Return the present place."""
+        return self._place
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    writable = seekable = readable

@@ -1,0 +1,188 @@
+"""The sentences that a result supports; terminal, report, tables and exports have no others."""
+
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.words import number_words
+from bayesatk.comparison.pair_claims import ENDS, PairSentences, design_words, named
+from bayesatk.comparison.planning import expected_widths
+from bayesatk.metrics.grid import Metric, parse
+from bayesatk.posterior.models_of import observed_value
+from bayesatk.results.ranges import ranges_beyond
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
+
+
+def claim(
+    result: xr.DataTree | Result,
+    metric: str | Metric | None = None,
+    *,
+    target: Literal["questions", "population"] = "population",
+    system: object = None,
+    other: object = None,
+    advice: bool = False,
+) -> str:
+    """Say what a result supports about one system, a pair of systems, or all of them.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`; for pairs and tiers from `bayesatk.compare`.
+    metric : str or Metric, optional
+        One metric of the result; default: its first.
+    target : {"population", "questions"}
+        Questions like these, or these questions.
+    system : label, optional
+        The system that the claim is about. May be left out if there is only one. Of a comparison
+        of two systems, the claim is then about their difference; of more, about the tiers.
+    other : label, optional
+        A second system: the claim is about the difference of the two.
+    advice : bool
+        For one system under partial pooling: add the widths that `bayesatk.plan` expects of the
+        interval with twice the trials, spent on as many new questions and on these questions.
+
+    Returns
+    -------
+    str
+        What was observed, on how many questions and trials; then the posterior.
+
+    Raises
+    ------
+    ValueError
+        If the result does not hold what the claim is to be about.
+
+    See Also
+    --------
+    bayesatk.comparison_table : every pair with its verdict and sentence.
+
+    Notes
+    -----
+    With the ``alpha`` and ``rope`` that `bayesatk.compare` was given (0.05 and 0), a pair is
+
+    * *practically equivalent* if P(difference within the ROPE) >= 1 - alpha, for rope > 0;
+    * *ahead by more than the ROPE* if P(difference above the ROPE) >= 1 - alpha/2;
+    * *ahead* if P(better) >= 1 - alpha/2;
+    * *not separated* otherwise.
+
+    Nobody is ahead who does not also lead on the questions that were asked; and of three systems
+    or more, nobody who is not in a higher tier.
+
+    Where P(better) and others are known by draws, they and the numbers beside them have as many
+    digits as their Monte Carlo error leaves.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
+    >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
+    >>> print(claim(bayesatk.compare(fit, rng=1), target="questions"))
+    a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
+    a is ahead of b: +0.333 (95% interval +0.149 to +0.499), P(better) > 0.999.
+    """
+    if target not in TARGETS:
+        raise ValueError(f"target must be 'questions' or 'population'; got {target!r}.")
+    own = Result.of(result)
+    chosen = _chosen(own, metric)
+    if other is None and (system is not None or not own.has("comparison")):
+        place = _place(own, system, "system")
+        text = level_sentence(own, place, chosen, target)
+        return text + (_advice(own, place, chosen, target) if advice else "")
+    sentences = PairSentences(own)
+    if other is not None:
+        pair = _place(own, system, "system"), _place(own, other, "other")
+    elif len(own.systems) > 2:
+        return sentences.tiers(chosen, target)
+    else:
+        pair = 0, 1
+    return sentences.of(chosen, *pair).sentences[TARGETS.index(target)]
+
+
+def _chosen(result: Result, metric: str | Metric | None) -> Metric:
+    """Return the metric that is meant, which the result must have."""
+    if metric is None:
+        return result.metrics[0]
+    (found, *others) = parse(metric)
+    if others or found not in result.metrics:
+        held = " ".join(one.label for one in result.metrics)
+        raise ArgumentError(
+            Argument("metric"), f" must be one metric of the result; got {metric!r}. It has {held}."
+        )
+    return found
+
+
+def _place(result: Result, name: object, argument: str) -> int:
+    """Return the position of a system."""
+    if name is None and len(result.systems) == 1:
+        return 0
+    if name not in result.systems:
+        raise ArgumentError(
+            Argument(argument),
+            f" must be one of the systems {result.systems!r:.200}; got {name!r}.",
+        )
+    return result.systems.index(name)
+
+
+def level_sentence(result: Result, system: int, metric: Metric, target: str) -> str:
+    """Say what one system scored, what the posterior is, and what that rests on."""
+    name, label = named(result.systems[system]), metric.label
+    values = metric_values(result.statistics, metric).isel(system=system).sel(target=target)
+    mean, lower, upper = _level(result, system, metric, target, values)
+    interval = f"({100 * result.ci_prob:g}% interval {lower} to {upper})"
+    observed = observed_value(result, system, metric)
+    trials = result.trials[[system]]
+    if not np.isnan(observed):
+        return (
+            f"{name} scored {number_words(observed)} in {label} on {design_words(trials)}. "
+            f"On {TARGET_NAMES[target]} its {label} is {mean} {interval}."
+        )
+    fewest = int(trials[trials > 0].min())
+    text = (
+        f"{name}: {label} judges more trials than were run, {fewest} of some questions. On "
+        f"{TARGET_NAMES[target]} it is {mean} {interval}"
+    )
+    low, high = ranges_beyond(result, [metric])[system, 0, TARGETS.index(target)].tolist()
+    if np.isnan(low):
+        return f"{text}, which rests on the model beyond the trials."
+    return (
+        f"{text} if difficulties have the shape that the model assumes; over all difficulty "
+        f"distributions that agree with the counts it is {number_words(low)} to "
+        f"{number_words(high)} ({100 * result.ci_prob:g}% confidence)."
+    )
+
+
+def _level(
+    result: Result, system: int, metric: Metric, target: str, values: xr.DataArray
+) -> list[str]:
+    """Return mean and ends of the interval in words."""
+    numbers = {str(name): float(values.sel(statistic=name)) for name in values["statistic"].values}
+    error, ends = 0.0, numbers.get("ci_error", 0.0)
+    if result.sampled:
+        import arviz as az
+
+        draws = result.draws(metric).isel(system=system).sel(target=target)
+        size = float(az.ess(draws.transpose("chain", "draw").values, method="mean"))
+        error = numbers["sd"] / np.sqrt(size) if size > 0 else 0.0  # no size: constant draws
+        ends = ENDS * error
+    words = [number_words(numbers["mean"], error)]
+    return words + [number_words(numbers[f"ci_{end}"], ends) for end in ("lower", "upper")]
+
+
+def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
+    """Say what twice the trials would give, where `plan` can tell."""
+    trials = np.unique(result.trials[system][result.trials[system] > 0])
+    if result.pooling != "partial" or metric.voted or len(trials) != 1:
+        return ""
+    n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
+    more, deeper = expected_widths(
+        result.of_systems([system]), metric, target, [(n, 2 * questions), (2 * n, questions)]
+    )
+    if np.isnan(more + deeper):
+        return ""
+    return (
+        f" With twice the trials, bayesatk.plan expects an interval {number_words(more)} wide for "
+        f"{questions} new questions more, and {number_words(deeper)} wide for {n} more of each of "
+        "these."
+    )

@@ -1,0 +1,221 @@
+"""Verdicts and sentences about pairs of systems, and about tiers.
+
+A verdict is decided by stated thresholds on the probabilities that `bayesatk.comparison_table`
+shows, and nothing else, so that no sentence can say what its row does not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.words import number_words, probability_words
+from bayesatk.comparison.contrasts import CONTRASTS
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.models_of import observed_value
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
+
+BEYOND_ROPE, AHEAD = "ahead by more than the ROPE", "ahead"
+EQUIVALENT, OPEN = "practically equivalent", "not separated"
+_LONGEST = 60  # letters of a system's name
+_NAMED = 8  # systems named in one tier
+
+# Monte Carlo error of a 2.5% quantile over that of the mean, for a normal: what is known of the
+# ends of an interval.
+ENDS = 2.7
+
+Row = Mapping[str, float]
+
+
+def named(system: object) -> str:
+    """Return a system's name, cut where it is very long."""
+    text = str(system)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def design_words(trials: NDArray[np.int64]) -> str:
+    """Say how many questions and trials: of (systems, questions), zeros left out.
+
+    Examples
+    --------
+    >>> design_words(np.array([[4, 4]])), design_words(np.array([[1, 3]]))
+    ('2 questions (4 trials each)', '2 questions (1 to 3 trials each)')
+    """
+    questions = int((trials > 0).any(axis=0).sum())
+    least, most = (int(f(trials[trials > 0])) for f in (np.min, np.max))
+    each = f"{least} trial{'s' * (least > 1)}" if least == most else f"{least} to {most} trials"
+    return f"{questions} question{'s' * (questions > 1)} ({each} each)"
+
+
+@dataclass(frozen=True)
+class PairClaim:
+    """What is said of system i minus system j: contrasts, verdict and sentence by target."""
+
+    i: int
+    j: int
+    rows: list[dict[str, float]]
+    verdicts: list[str]
+    sentences: list[str]
+
+
+class PairSentences:
+    """Verdicts and sentences of the pairs of a comparison."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = Result.of(result, "comparison")
+        self._data = self._result.group("comparison")
+        self._attrs = self._data.attrs
+        self._observed: dict[tuple[str, int, bytes], float] = {}
+        self._arrays: dict[tuple[str, tuple[str, ...]], NDArray[Any]] = {}
+
+    @cached_property
+    def shared(self) -> NDArray[np.int64]:
+        """Questions that a pair was compared on."""
+        return np.asarray(self._data["shared_questions"].values)
+
+    def of(self, metric: Metric, i: int, j: int) -> PairClaim:
+        """Return what is said of a pair; the better on these questions comes first."""
+        values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
+        gap = values[i, j, 0, CONTRASTS.index("mean")]
+        if gap < 0.0 or (gap == 0.0 and i > j):
+            i, j = j, i
+        rows = [dict(zip(CONTRASTS, own, strict=True)) for own in values[i, j].tolist()]
+        names = named(self._result.systems[i]), named(self._result.systems[j])
+        if not self.shared[i, j]:
+            nothing = f"{names[0]} and {names[1]} tried no question both: nothing can be compared."
+            return PairClaim(i, j, rows, [OPEN] * len(TARGETS), [nothing] * len(TARGETS))
+        leads, verdicts, sentences = rows[0]["prob_greater"] > 0.5, [], []
+        tiers = self._array(self._result.group("tiers"), metric, ("target", "system"))
+        for target, row, tier in zip(TARGETS, rows, tiers[:, [i, j]].tolist(), strict=True):
+            apart = tier[0] < tier[1] or len(self._result.systems) == 2
+            verdicts.append(self.verdict(row, leads, apart))
+            where = f"On {TARGET_NAMES[target]} "
+            said = self._says(verdicts[-1], *names, row, tier)
+            sentences.append(self._scores(metric, i, j, *names) + where + said)
+        return PairClaim(i, j, rows, verdicts, sentences)
+
+    def _array(self, group: xr.Dataset, metric: Metric, dims: tuple[str, ...]) -> NDArray[Any]:
+        """Return the values of a metric, read once."""
+        key = metric.label, dims
+        if key not in self._arrays:
+            self._arrays[key] = metric_values(group, metric).transpose(*dims).values
+        return self._arrays[key]
+
+    def verdict(self, row: Row, leads: bool, apart: bool) -> str:
+        """Decide by the thresholds that `claim` states."""
+        alpha, rope = self._attrs["alpha"], self._attrs["rope"]
+        sure = 1.0 - 0.5 * alpha
+        if rope > 0.0 and row["prob_in_rope"] >= 1.0 - alpha:
+            return EQUIVALENT
+        if not (leads and apart and row["prob_greater"] >= sure):
+            return OPEN
+        return BEYOND_ROPE if rope > 0.0 and row["prob_above_rope"] >= sure else AHEAD
+
+    def _scores(self, metric: Metric, i: int, j: int, one: str, other: str) -> str:
+        """Say what both scored on the questions that both tried."""
+        trials = self._result.trials[[i, j]]
+        both = (trials > 0).all(axis=0)
+        if not both.any():  # a crossed model compares them all the same
+            return ""
+        a, b = (self._seen(metric, each, both) for each in (i, j))
+        asked = design_words(trials[:, both])
+        partly = "" if both.all() else f" of {both.size}, those that both tried"
+        if np.isnan(a + b):
+            fewest = int(trials[:, both].min())
+            return (
+                f"{one} and {other} were asked the same {asked}{partly}. {metric.label} judges "
+                f"more trials than the {fewest} of some of them, by the model's difficulties. "
+            )
+        return (
+            f"{one} scored {number_words(a)} and {other} {number_words(b)} in {metric.label} on "
+            f"the same {asked}{partly}. "
+        )
+
+    def _seen(self, metric: Metric, system: int, kept: NDArray[np.bool_]) -> float:
+        key = metric.label, system, kept.tobytes()
+        if key not in self._observed:
+            self._observed[key] = observed_value(self._result, system, metric, kept)
+        return self._observed[key]
+
+    def _says(self, verdict: str, one: str, other: str, row: Row, tiers: list[int]) -> str:
+        """Say who is ahead, by how much and how surely."""
+        rope, error = f"{self._attrs['rope']:g}", row["monte_carlo_error"]
+        text = {
+            BEYOND_ROPE: f"{one} is ahead of {other} by more than {rope}",
+            AHEAD: f"{one} is ahead of {other}",
+            EQUIVALENT: f"{one} and {other} are practically equivalent",
+            OPEN: f"{one} and {other} are not separated",
+        }[verdict]
+        among = f"of {len(self._result.systems)} systems"
+        if len(self._result.systems) > 2:
+            both = (
+                f"tiers {tiers[0]} and {tiers[1]}" if tiers[0] != tiers[1] else f"tier {tiers[0]}"
+            )
+            text += f" ({both if all(tiers) else 'no tiers'} {among})"
+        known = [_about("better", row["prob_greater"], error)]
+        if row["prob_tie"] >= 0.0005:
+            known.append(_about("tie", row["prob_tie"], error))
+        if self._attrs["rope"] > 0.0:
+            beyond = verdict == BEYOND_ROPE
+            chance = row["prob_above_rope" if beyond else "prob_in_rope"]
+            what = f"by more than {rope}" if beyond else f"within ±{rope}"
+            known.append(_about(what, chance, error))
+        mean, low, high = _difference(row)
+        percent = f"{100 * self._result.ci_prob:g}%"
+        return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(known)}."
+
+    def tiers(self, metric: Metric, target: str) -> str:
+        """Say how many systems there are, and which are in which tier."""
+        own, group = self._result, self._result.group("tiers")
+        asked, ranked = own.trials.shape[1], int(group.attrs["ranked_on"])
+        names = np.array([named(one) for one in own.systems], dtype=object)
+        if not ranked:
+            return f"{len(names)} systems: no question was tried by all, so there are no tiers."
+        kept = (own.trials > 0).all(axis=0) | own.joint
+        seen = np.array(
+            [self._seen(metric, i, kept & (own.trials[i] > 0)) for i in range(len(names))]
+        )
+        on = design_words(own.trials[:, kept])
+        on += "" if ranked == asked else f" of {asked}, those that all tried"
+        text = f"{len(names)} systems were asked {on}. In {metric.label} on {TARGET_NAMES[target]} "
+        if not np.isnan(seen).any():
+            ends = f"{number_words(seen.min())} to {number_words(seen.max())}"
+            text = (
+                f"{len(names)} systems scored {ends} in {metric.label} on {on}. "
+                f"On {TARGET_NAMES[target]} "
+            )
+        tier = self._array(group, metric, ("target", "system"))[TARGETS.index(target)]
+        if tier.max() == 1:
+            return f"{text}they are not separated: all are in one tier."
+        levels = [_some(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)]
+        return f"{text}there are {len(levels)} tiers: {' > '.join(levels)}."
+
+
+def _some(names: list[str]) -> str:
+    """Return names, some of them where they are many."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _about(event: str, chance: float, error: float) -> str:
+    words = probability_words(chance, error)
+    return f"P({event}) {words if words[0] in '<>' else f'= {words}'}"
+
+
+def _difference(row: Row) -> list[str]:
+    """Return difference and interval with the digits that the Monte Carlo error leaves."""
+    chance, error = row["prob_greater"], row["monte_carlo_error"]
+    # The error of a probability p from N draws is sqrt(p (1 - p) / N); of a p of 0 or 1, and with
+    # N draws, sqrt(1/2) / N.
+    inner = chance * (1.0 - chance)
+    size = np.inf if error == 0.0 else inner / error**2 if inner > 0.0 else np.sqrt(0.5) / error
+    of_mean = row["sd"] / np.sqrt(size)
+    found = [number_words(row["mean"], of_mean, sign=True)]
+    return found + [
+        number_words(row[f"ci_{end}"], ENDS * of_mean, True) for end in ("lower", "upper")
+    ]

@@ -1,0 +1,318 @@
+"""How trials are judged: as right and wrong, or as categories with scores.
+
+What both ways share and where they differ is said here once. A scale is chosen when data and
+metrics are read, and what comes after calls it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.special import betaln, gammaln, xlog1py, xlogy
+
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.metrics.category_credit import Judged, reaching
+from bayesatk.metrics.grid import Metric
+from bayesatk.prior_choice import resolve_category_prior, resolve_prior
+from bayesatk.priors import CategoryPrior, Pooling, Prior
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_TINY = 5e-324  # the smallest number above zero
+_LEAST = 1e-300  # of an icc: its inverse is a number
+
+
+class Worth(Protocol):
+    """A metric as a function of the probabilities of one question."""
+
+    @property
+    def k(self) -> int:
+        """Trials judged."""
+        ...
+
+    def latent(self, p: Array) -> Array:
+        """Value at known probabilities."""
+        ...
+
+
+class Scale(Protocol):
+    """How trials are judged.
+
+    Attributes
+    ----------
+    variable : str
+        Name of the counts in a result.
+    axes : tuple of str
+        Dimensions of a question's probabilities: none for p, the categories for a vector.
+    rated : str
+        What `rate` returns.
+    scores : tuple of float
+        Of the categories.
+    """
+
+    variable: ClassVar[str]
+    axes: ClassVar[tuple[str, ...]]
+    rated: ClassVar[str]
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """Scores of the categories."""
+        ...
+
+    @classmethod
+    def of(cls, outcomes: Outcomes) -> "Scale":
+        """Return the scale of data."""
+        ...
+
+    def resolve_prior(self, pooling: Pooling, prior: object) -> Any:
+        """Return the prior given, checked, or the default."""
+        ...
+
+    def judged(self, metric: Metric) -> Worth:
+        """Return a metric as a function of probabilities, or refuse one that does not fit."""
+        ...
+
+    def reaching(self) -> Sequence[Worth]:
+        """Probabilities to reach each score above the lowest, where trials have scores."""
+        ...
+
+    def rate(self, p: Array) -> Array:
+        """Success probabilities, or mean scores, of probabilities."""
+        ...
+
+    def counts(self, outcomes: Outcomes) -> Ints:
+        """Trials (system, question, category); of right and wrong: wrong, then right."""
+        ...
+
+    def identity(self, counts: Ints) -> Ints:
+        """Part of the counts that, with the trials, says all."""
+        ...
+
+    def observed(self, outcomes: Outcomes) -> xr.DataArray:
+        """Return the counts as a result stores them."""
+        ...
+
+    def constants(self, outcomes: Outcomes) -> dict[str, xr.DataArray]:
+        """Return what else a result stores of them."""
+        ...
+
+    def vectors(self, p: Array) -> Array:
+        """Probabilities as vectors (..., category)."""
+        ...
+
+    def log_density(self, p: Array, alpha: Array) -> Array:
+        """Log density of the logits of probabilities under a Dirichlet prior."""
+        ...
+
+    def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Draw probabilities (*shape, *axes) from one Dirichlet."""
+        ...
+
+    def draw_counts(self, trials: Ints | int, p: Array, rng: np.random.Generator) -> Ints:
+        """Draw successes, or counts by category, of trials with probabilities."""
+        ...
+
+    def by_category(self, drawn: Ints, trials: Ints | int) -> Ints:
+        """Return what was drawn as counts (..., category)."""
+        ...
+
+    def replicates(
+        self, mean: Array, icc: Array | None, trials: Ints, rng: np.random.Generator
+    ) -> Ints:
+        """Draw the counts of new questions given the hyperparameters.
+
+        Parameters
+        ----------
+        mean : ndarray, shape (..., *axes)
+        icc : ndarray, shape (...), optional
+            No icc is the same probabilities for all questions.
+        trials : ndarray of int, shape (system, question)
+            The last of the other dimensions of `mean` is that of systems.
+        rng : numpy.random.Generator
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class RightWrong:
+    """Successes out of trials; a question has a success probability."""
+
+    variable: ClassVar[str] = "successes"
+    axes: ClassVar[tuple[str, ...]] = ()
+    rated: ClassVar[str] = "p"
+    scores: ClassVar[tuple[float, ...]] = (0.0, 1.0)
+
+    @classmethod
+    def of(cls, outcomes: Outcomes) -> "RightWrong":
+        """Return the scale of marks, which is always the same."""
+        return RIGHT_WRONG
+
+    def resolve_prior(self, pooling: Pooling, prior: object) -> Prior:
+        """Return the prior given, checked, or the default."""
+        return resolve_prior(pooling, prior)
+
+    def judged(self, metric: Metric) -> Worth:
+        """Return the metric."""
+        return metric
+
+    def reaching(self) -> Sequence[Worth]:
+        """Nothing: to succeed is a metric."""
+        return ()
+
+    def rate(self, p: Array) -> Array:
+        """Success probabilities."""
+        return p
+
+    def counts(self, outcomes: Outcomes) -> Ints:
+        """Wrong and right trials."""
+        return self.by_category(outcomes.successes.values, outcomes.trials.values)
+
+    def identity(self, counts: Ints) -> Ints:
+        """Successes."""
+        return np.ascontiguousarray(counts[..., -1])
+
+    def observed(self, outcomes: Outcomes) -> xr.DataArray:
+        """Return the successes."""
+        return outcomes.successes
+
+    def constants(self, outcomes: Outcomes) -> dict[str, xr.DataArray]:
+        """Nothing."""
+        return {}
+
+    def vectors(self, p: Array) -> Array:
+        """Probabilities of wrong and right."""
+        return np.stack([1.0 - p, p], axis=-1)
+
+    def log_density(self, p: Array, alpha: Array) -> Array:
+        """Log density of logits under Beta(alpha[1], alpha[0])."""
+        return log_logit_beta(p, alpha[1], alpha[0])
+
+    def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Draw success probabilities."""
+        return rng.beta(float(alpha[1]), float(alpha[0]), shape)
+
+    def draw_counts(self, trials: Ints | int, p: Array, rng: np.random.Generator) -> Ints:
+        """Draw successes."""
+        return np.asarray(rng.binomial(trials, p))
+
+    def by_category(self, drawn: Ints, trials: Ints | int) -> Ints:
+        """Wrong and right trials."""
+        return np.stack([trials - drawn, drawn], axis=-1)
+
+    def replicates(
+        self, mean: Array, icc: Array | None, trials: Ints, rng: np.random.Generator
+    ) -> Ints:
+        """Draw successes of questions that are all alike; others are drawn from a `Difficulty`."""
+        return np.asarray(rng.binomial(trials, mean[..., None]))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Categories with scores; a question has a probability for each.
+
+    Parameters
+    ----------
+    scores : tuple of float
+    """
+
+    scores: tuple[float, ...]
+    variable: ClassVar[str] = "count"
+    axes: ClassVar[tuple[str, ...]] = ("category",)
+    rated: ClassVar[str] = "score"
+
+    @classmethod
+    def of(cls, outcomes: Outcomes) -> "Scored":
+        """Return the scale of scored categories."""
+        return cls(tuple(outcomes.dataset["score"].values.tolist()))
+
+    def resolve_prior(self, pooling: Pooling, prior: object) -> CategoryPrior:
+        """Return the prior given, checked, or the default."""
+        return resolve_category_prior(pooling, prior)
+
+    def judged(self, metric: Metric) -> Judged:
+        """Return the metric of these scores."""
+        return Judged(metric.category_credit, np.array(self.scores))
+
+    def reaching(self) -> list[Judged]:
+        """Probabilities to reach each score above the lowest."""
+        return reaching(np.array(self.scores))
+
+    def rate(self, p: Array) -> Array:
+        """Mean scores."""
+        return np.asarray(p @ np.array(self.scores))
+
+    def counts(self, outcomes: Outcomes) -> Ints:
+        """Trials by category."""
+        return np.asarray(outcomes.dataset["count"].values)
+
+    def identity(self, counts: Ints) -> Ints:
+        """All counts."""
+        return counts
+
+    def observed(self, outcomes: Outcomes) -> xr.DataArray:
+        """Return the counts."""
+        return outcomes.dataset["count"].drop_vars("score")
+
+    def constants(self, outcomes: Outcomes) -> dict[str, xr.DataArray]:
+        """Return the scores."""
+        return {"category_score": outcomes.dataset["score"].drop_vars("score")}
+
+    def vectors(self, p: Array) -> Array:
+        """Probabilities as they are."""
+        return p
+
+    def log_density(self, p: Array, alpha: Array) -> Array:
+        """Log density of logits under Dirichlet(alpha)."""
+        logs = np.log(np.maximum(p, _TINY))
+        return np.asarray(logs @ alpha - gammaln(alpha).sum() + gammaln(alpha.sum()))
+
+    def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Draw vectors of probabilities."""
+        return rng.dirichlet(alpha, shape)
+
+    def draw_counts(self, trials: Ints | int, p: Array, rng: np.random.Generator) -> Ints:
+        """Draw counts by category."""
+        return np.asarray(rng.multinomial(trials, p))
+
+    def by_category(self, drawn: Ints, trials: Ints | int) -> Ints:
+        """Return the counts as they are."""
+        return drawn
+
+    def replicates(
+        self, mean: Array, icc: Array | None, trials: Ints, rng: np.random.Generator
+    ) -> Ints:
+        """Draw counts by category of new questions."""
+        mean = mean[..., None, :]
+        shape = (*np.broadcast_shapes(mean.shape[:-1], trials.shape), mean.shape[-1])
+        p = np.broadcast_to(mean, shape)
+        if icc is not None:
+            total = (1.0 - icc) / np.maximum(icc, _LEAST)
+            with np.errstate(under="ignore"):
+                alpha = np.maximum(mean * total[..., None, None], _TINY)
+            p = _drawn_or_certain(np.broadcast_to(alpha, shape), p, rng)
+        return np.asarray(rng.multinomial(np.broadcast_to(trials, shape[:-1]), p))
+
+
+RIGHT_WRONG = RightWrong()
+
+
+def log_logit_beta(x: Array, a: float, b: float) -> Array:
+    """Log density of ``logit x`` when x is Beta(a, b); up to a constant where b <= 0 (improper)."""
+    constant = betaln(a, b) if b > 0 else 0.0
+    return np.asarray(xlogy(a, x) + xlog1py(b, -x) - constant)
+
+
+def _drawn_or_certain(alpha: Array, mean: Array, rng: np.random.Generator) -> Array:
+    """Draw Dirichlet probabilities; one category by its mean, where all variates underflow."""
+    gamma = rng.standard_gamma(alpha)
+    total = gamma.sum(axis=-1, keepdims=True)
+    level = np.cumsum(mean, axis=-1)
+    chosen = (level < rng.random((*mean.shape[:-1], 1)) * level[..., -1:]).sum(axis=-1)
+    certain = np.eye(mean.shape[-1])[chosen]
+    with np.errstate(under="ignore"):
+        return np.where(total > 0.0, gamma / np.where(total > 0.0, total, 1.0), certain)

@@ -1,0 +1,113 @@
+"""How much memory a file may ask for while it is read, whatever it says of itself.
+
+`bayesatk.load` and `convert` set the budget; whatever opens or unpacks a source keeps to it here.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from io import BufferedReader, TextIOWrapper
+from pathlib import Path
+
+from bayesatk._tools.messages import Argument
+from bayesatk.data.validation import OutcomeError, shown
+
+BUDGET = 1 << 31  # bytes, by default: 2 GiB
+LEAST = 1 << 20  # bytes that anybody has
+_RATIO = 100  # bytes that a byte of a packed file may become: transcripts pack about 20:1
+_ONE = 8  # one value, line, row or member may take this share of the budget
+_OBJECT = 64  # bytes of an empty list, or of a number, with the place that refers to it
+_MAPPING = 192  # bytes of a dict with one key
+
+_set: ContextVar[int] = ContextVar("bayesatk_budget", default=BUDGET)
+
+
+@contextmanager
+def within(budget: object) -> Iterator[None]:
+    """Read with this budget, in bytes."""
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < LEAST:
+        raise OutcomeError(
+            f"budget must be a whole number of bytes, {LEAST} or more; got {shown(budget)}. The "
+            f"default is {BUDGET}."
+        )
+    token = _set.set(budget)
+    try:
+        yield
+    finally:
+        _set.reset(token)
+
+
+def keeps_budget[**Given, Found](read: Callable[Given, Found]) -> Callable[Given, Found]:
+    """Make a function read within its argument `budget`."""
+
+    @wraps(read)
+    def wrapped(*args: Given.args, **options: Given.kwargs) -> Found:
+        with within(options.get("budget", BUDGET)):
+            return read(*args, **options)
+
+    return wrapped
+
+
+def total() -> int:
+    """Return the budget of what is being read, in bytes."""
+    return _set.get()
+
+
+def largest() -> int:
+    """Return the characters of one value, line or row, and the bytes of a member."""
+    return total() // _ONE
+
+
+def unpacked(packed: int) -> int:
+    """Return the bytes that all of a file with so many may become, one part after the other."""
+    return max(total(), _RATIO * packed)
+
+
+def too_large(
+    what: str, limit: int, unit: str = "characters", got: int | None = None
+) -> OutcomeError:
+    """Return the error for what exceeds its part of the budget."""
+    more = Argument("budget", 4 * total())
+    return OutcomeError(
+        f"{what} must have at most {limit} {unit}; it has {'more' if got is None else got}. Is it "
+        "damaged, or made to fill the memory? If it is what you want to read, allow more: ", more,
+        ".",
+    )  # fmt: skip
+
+
+def check_objects(text: str | bytes, what: str) -> None:
+    """Refuse JSON text whose values would take more memory than the budget.
+
+    A list of empty lists takes twenty times the memory of its text; a transcript, as much as it.
+    """
+    comma, bracket, brace = (",", "[", "{") if isinstance(text, str) else (b",", b"[", b"{")
+    objects = text.count(comma) + text.count(bracket)  # type: ignore[arg-type]
+    size = len(text) + _OBJECT * objects + _MAPPING * text.count(brace)  # type: ignore[arg-type]
+    if size > total():
+        raise too_large(what, total(), "bytes when it is read", size)
+
+
+def opened(path: Path) -> BufferedReader:
+    """Open a file to read; a pipe or device, which may have no end, is refused at once."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise OutcomeError(
+        f"source must be a file; {shown(str(path))} is a pipe or device. Copy what it gives into a "
+        "file first."
+    )
+
+
+class BoundedText(TextIOWrapper):
+    """Text whose lines are read no further than the budget allows."""
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
+        limit = largest()
+        while line := self.readline(limit + 1):
+            if len(line) > limit:
+                raise too_large("a line", limit)
+            yield line

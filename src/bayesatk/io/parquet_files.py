@@ -1,0 +1,206 @@
+"""Parquet files, some rows at a time: what a file unpacks to is held to the budget.
+
+Text is read as Parquet stores it, by a dictionary: a value that stands in every row is in memory
+once. Of the columns of what was asked only digests are kept.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayesatk.data import tables
+from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.content import Contents, content_columns
+from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.io.budget import largest, opened, too_large, total
+
+ROWS = 1 << 16  # read at once
+_CELL = 8  # bytes of a cell that is kept
+_WIDE = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")  # whose values can be long
+
+
+def read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
+    """Read the columns that matter of a long table."""
+    with readable():
+        file, coded = open_parquet(path)
+        names = file.schema_arrow.names
+        roles = find_columns(names, columns)
+        asked = content_columns(names, roles, columns)
+        needed = list(dict.fromkeys([*roles.values(), *asked]))
+        rows = file.metadata.num_rows
+        if rows * len(needed) * _CELL > total():
+            most = total() // (len(needed) * _CELL)
+            raise too_large("the file, to be read whole,", most, "rows", rows)
+        digests = Contents(asked)
+        kept: dict[str, _Coded | _Other] = {
+            name: _Coded() if name in coded else _Other() for name in roles.values()
+        }
+        told = {name: _Coded() for name in asked if name in coded and name not in kept}
+        for batch in batches(file, needed):
+            for name in needed:
+                (kept | told).get(name, _Other()).add(batch.column(name))
+            for name in set(asked) - set(told):
+                for value in batch.column(name).to_pylist():
+                    digests.add(name, value)
+    return Columns(
+        roles,
+        {role: kept[name].values(role) for role, name in roles.items()},
+        content=digests.digests | {name: own.digests(name) for name, own in told.items()},
+    )
+
+
+def open_parquet(path: Path) -> tuple[Any, set[str]]:
+    """Return a file to read, and the names of its columns of text."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise OutcomeError(
+            "reading Parquet needs pyarrow. Install it: pip install 'bayesatk[parquet]'. Or "
+            "convert the file to CSV."
+        ) from None
+    with opened(path):
+        plain = parquet.ParquetFile(path, pre_buffer=False)
+    text = {field.name for field in plain.schema_arrow if _is_text(field.type)}
+    as_stored = text - {
+        one.path_in_schema
+        for one in _chunks(plain.metadata)
+        if "DELTA_BYTE_ARRAY" in one.encodings  # which pyarrow cannot read by a dictionary
+    }
+    return parquet.ParquetFile(path, read_dictionary=list(as_stored), pre_buffer=False), text
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return any(
+        (types.is_string(kind), types.is_large_string(kind), types.is_binary(kind),
+         types.is_large_binary(kind))
+    )  # fmt: skip
+
+
+def _chunks(metadata: Any) -> Iterator[Any]:
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        yield from map(group.column, range(group.num_columns))
+
+
+def batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
+    """Yield record batches of some columns, each within the budget."""
+    from pyarrow import types
+
+    if file.metadata.num_rows > total():
+        raise too_large("the file", total(), "rows", file.metadata.num_rows)
+    schema = file.schema_arrow
+    coded = {field.name for field in schema if types.is_dictionary(field.type)}
+    for group in range(file.metadata.num_row_groups):
+        own = file.metadata.row_group(group)
+        chunks = [own.column(i) for i in range(own.num_columns)]
+        chunks = [one for one in chunks if one.path_in_schema.split(".")[0] in names]
+        nested = [one.num_values for one in chunks if "." in one.path_in_schema]
+        size = sum(max(0, one.total_uncompressed_size) for one in chunks) + _CELL * sum(nested)
+        if size > total():
+            raise too_large(f"row group {group}, unpacked,", total(), "bytes", size)
+        # A value that is not in memory once may be as long as all of them are in the file.
+        long = any(
+            one.path_in_schema not in coded and (one.physical_type in _WIDE or nested)
+            for one in chunks
+        )
+        rows = min(ROWS, max(1, total() // (4 * size + 1))) if long else ROWS
+        yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names))
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Turn every way in which a Parquet file can be broken into one message."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except OutcomeError:
+        raise
+    except (OSError, ValueError, ArrowException) as error:
+        why = shown(" ".join(str(error).split()), 200)
+        raise OutcomeError(
+            f"the file must be Parquet; {why}. Write it again, or check its type."
+        ) from None
+
+
+class Texts:
+    """Codes of text columns that come in parts, each part with a dictionary of its own."""
+
+    def __init__(self) -> None:
+        self.texts: list[str | None] = []
+        self._known: dict[str | None, int] = {}
+        self._last: tuple[Any, Any] = (None, None)
+
+    def codes(self, part: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the code of every cell; -1 where there is none."""
+        part = part if hasattr(part, "dictionary") else part.dictionary_encode()
+        dictionary = part.dictionary
+        if self._last[0] is None or not dictionary.equals(self._last[0]):
+            self._last = dictionary, self._coded(dictionary)
+        indices = part.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return np.asarray(self._last[1][indices], np.int64)
+
+    def _coded(self, dictionary: Any) -> Any:
+        from pyarrow import compute
+
+        longest = compute.max(compute.binary_length(dictionary)).as_py() or 0
+        if longest > largest():
+            raise too_large("a cell", largest(), "bytes", longest)
+        for text in dictionary.to_pylist():
+            if text not in self._known:
+                self._known[text] = -1 if text is None else len(self.texts)
+                self.texts += [] if text is None else [text]
+        return np.array([*map(self._known.get, dictionary.to_pylist()), -1], np.int64)
+
+
+class _Coded:
+    """A column of text."""
+
+    def __init__(self) -> None:
+        self._texts, self._codes = Texts(), [np.zeros(0, np.int32)]
+
+    def add(self, part: Any) -> None:
+        self._codes.append(self._texts.codes(part).astype(np.int32))
+
+    def values(self, role: str) -> Any:
+        """Return labels coded by pandas; outcomes and answers as a list."""
+        codes, texts = np.concatenate(self._codes), self._texts.texts
+        if role in ("system", "question", "trial"):
+            return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
+        each = [*texts, None]
+        return [each[code] for code in codes.tolist()]
+
+    def digests(self, name: str) -> list[int]:
+        """Return the digest of every cell."""
+        own = Contents([name])
+        for text in [*self._texts.texts, None]:
+            own.add(name, text)
+        return list(np.array(own.digests[name])[np.concatenate(self._codes)].tolist())
+
+
+class _Other:
+    """A column of numbers, or of anything but text."""
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+        self._size = 0
+
+    def add(self, part: Any) -> None:
+        self._size += part.nbytes
+        if self._size > total():
+            raise too_large("a column, unpacked,", total(), "bytes")
+        self._parts.append(part)
+
+    def values(self, role: str) -> Any:
+        """Return an array of numbers, or a list."""
+        import narwhals as nw
+        import pyarrow
+
+        whole = pyarrow.table({"column": pyarrow.chunked_array(self._parts)})
+        return tables.values_of(nw.from_native(whole)["column"], role)

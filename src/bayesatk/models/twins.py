@@ -1,0 +1,71 @@
+"""The PyMC model of a scale, and what it takes of the data: the one place where scales part."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pymc as pm
+from numpy.typing import NDArray
+
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.scales import RightWrong, Scale, Scored
+from bayesatk.models.builders import Form, build_families, model_data
+from bayesatk.models.categories import build_dirichlet_multinomial, category_data
+from bayesatk.models.logit_normal import build_crossed
+from bayesatk.priors import ModelPrior, Pooling
+
+Models = dict[str, pm.Model]
+
+
+@dataclass(frozen=True)
+class _Twin:
+    """How models of a scale are built, and the values of their data containers made."""
+
+    build: Callable[..., Models]
+    values: Callable[[Outcomes, Form], dict[str, Any]]
+
+
+def _right_wrong(outcomes: Outcomes, pooling: Pooling, prior: Any, form: Form, _: Any) -> Models:
+    if form == "crossed":
+        return {"": build_crossed(outcomes, prior=prior)}
+    return build_families(outcomes, pooling, prior, form)
+
+
+def _scored(outcomes: Outcomes, pooling: Pooling, prior: Any, form: Form, before: Any) -> Models:
+    options = {"prior": prior, "prior_counts": before, "form": form}
+    return {"": build_dirichlet_multinomial(outcomes, pooling, **options)}
+
+
+_TWINS: dict[type, _Twin] = {
+    RightWrong: _Twin(_right_wrong, model_data),
+    Scored: _Twin(_scored, category_data),
+}
+
+
+def build_models(
+    scale: Scale,
+    outcomes: Outcomes,
+    pooling: Pooling,
+    prior: ModelPrior,
+    form: Form,
+    before: NDArray[Any] | None = None,
+) -> Models:
+    """Return the models of counts: one for each difficulty family, or the only one.
+
+    Parameters
+    ----------
+    scale : Scale
+    outcomes : Outcomes
+    pooling : Pooling
+    prior : ModelPrior
+        Of the scale; crossed where the form is.
+    form : Form
+    before : ndarray, shape (system, question, category), optional
+        Prior trials, discounted.
+    """
+    return _TWINS[type(scale)].build(outcomes, pooling, prior, form, before)
+
+
+def model_values(scale: Scale, outcomes: Outcomes, form: Form) -> dict[str, Any]:
+    """Return the values of the data containers of these models."""
+    return _TWINS[type(scale)].values(outcomes, form)

@@ -1,0 +1,133 @@
+"""Posteriors without hyperparameters: of independent questions, and of questions all alike."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from bayesatk.data.scales import Worth
+from bayesatk.metrics.credit import Array
+from bayesatk.posterior.draws import correlated_normals
+from bayesatk.posterior.posterior import (
+    Distributions,
+    Draws,
+    Summary,
+    SystemPosterior,
+    bootstrap_moments,
+    by_target,
+)
+
+
+class Questions(Protocol):
+    """Independent questions: the posterior of each, in groups that are alike."""
+
+    @property
+    def share(self) -> Array:
+        """Share of the questions in each group."""
+        ...
+
+    @property
+    def questions(self) -> float:
+        """Number of questions."""
+        ...
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """Mean and variance of the metrics of each group, (groups, metrics)."""
+        ...
+
+    def draw(
+        self, size: int, rng: np.random.Generator, keep_p: bool
+    ) -> tuple[Array, Array, Array | None] | None:
+        """Means over questions, bootstrapped means, and p; None where sums have to do."""
+        ...
+
+    def covariance(self, variance: Array, rng: np.random.Generator) -> Array:
+        """Covariance of the means over questions, whose variance is given."""
+        ...
+
+    def distributions(self) -> Distributions:
+        """Exact distributions of means, where there are any."""
+        ...
+
+    def question_p(self) -> tuple[Array, Array]:
+        """Mean and sd of every question's probabilities."""
+        ...
+
+
+def independent(own: Questions, diagnostics: Mapping[str, float]) -> SystemPosterior:
+    """Questions with independent priors; the population by the Bayesian bootstrap over them."""
+    (mean_each, variance_each), share, questions = own.moments, own.share, own.questions
+    mean, trial, question = bootstrap_moments(mean_each, variance_each, share, questions)
+
+    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+        drawn = own.draw(size, rng, keep_p)
+        if drawn is not None:
+            return Draws(np.stack(drawn[:2], axis=-1), {}, drawn[2])
+        within = own.covariance(trial, rng)
+        centred = np.sqrt(share)[:, None] * (mean_each - mean)
+        between = (centred.T @ centred + within * (questions - 1.0)) / (questions + 1.0)
+        first = mean + correlated_normals(within, size, rng)
+        values = first, first + correlated_normals(between, size, rng)
+        return Draws(np.stack(values, axis=-1), {})
+
+    zero = np.zeros_like(trial)
+    return SystemPosterior(
+        by_target(mean, mean),
+        by_target(trial, trial),
+        by_target(zero, question),
+        own.distributions,
+        draw,
+        own.question_p,
+        diagnostics=dict(diagnostics),
+    )
+
+
+def complete(
+    questions: int,
+    metrics: Sequence[Worth],
+    moments: tuple[Array, Array],
+    draw_p: Callable[[int, np.random.Generator], Array],
+    mean_p: Summary | list[Summary],
+    distributions: Distributions,
+    diagnostics: Mapping[str, float],
+) -> SystemPosterior:
+    """One p, or vector of probabilities, for all questions: both targets are the metric of it.
+
+    Parameters
+    ----------
+    questions : int
+    metrics : sequence of Worth
+    moments : (ndarray, ndarray)
+        Mean and variance of every metric.
+    draw_p : callable
+        ``draw_p(size, rng)``.
+    mean_p : Summary, or list of Summary by category
+    distributions, diagnostics
+        As of `SystemPosterior`.
+    """
+    mean, variance = moments
+
+    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+        p = draw_p(size, rng)
+        values = np.stack([metric.latent(p) for metric in metrics], axis=1)
+        every = np.repeat(p[:, None], questions, axis=1) if keep_p else None
+        return Draws(np.stack([values, values], axis=-1), {"mean_p": p}, every)
+
+    def question_p() -> tuple[Array, Array]:
+        each = [mean_p] if isinstance(mean_p, Summary) else mean_p
+        table = np.array([[one.mean, one.sd] for one in each]).T
+        rows = table[:, 0] if isinstance(mean_p, Summary) else table
+        found = np.repeat(rows[:, None], questions, axis=1)
+        return found[0], found[1]
+
+    return SystemPosterior(
+        by_target(mean, mean),
+        by_target(variance, variance),
+        np.zeros((len(mean), 2)),
+        lambda: distributions,
+        draw,
+        question_p,
+        {"mean_p": mean_p},
+        dict(diagnostics),
+    )

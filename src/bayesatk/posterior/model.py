@@ -1,0 +1,122 @@
+"""One system's questions under a pooling and a prior: what all closed forms ask, once chosen.
+
+A model is chosen by the scale that the data are judged on (`bayesatk.data.scales`), or is one of
+votes between answers (`bayesatk.posterior.answers`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from bayesatk.core import leave_one_out
+from bayesatk.core.leave_one_out import Predictive
+from bayesatk.core.states import States
+from bayesatk.data.scales import Worth
+from bayesatk.metrics.credit import Array
+from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.prior_choice import power_scaled
+from bayesatk.priors import Pooling
+
+_POWER = 0.5  # of the weaker prior that sensitivity is about
+
+
+class Model(Protocol):
+    """What is known of one system's questions: of counts, or of votes."""
+
+    def estimate(self, metrics: Sequence[Any]) -> Array:
+        """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
+        ...
+
+    def fit(self, metrics: Sequence[Any]) -> SystemPosterior:
+        """Return the posterior of metrics."""
+        ...
+
+
+@dataclass(frozen=True)
+class CountModel(ABC):
+    """Counts of trials, whatever the number of categories.
+
+    Parameters
+    ----------
+    pooling : Pooling
+    states : States
+    prior : Prior or CategoryPrior
+        Of the model's scale.
+    """
+
+    pooling: Pooling
+    states: States
+    prior: Any
+
+    @abstractmethod
+    def estimate(self, metrics: Sequence[Any]) -> Array:
+        """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
+
+    @abstractmethod
+    def fit(self, metrics: Sequence[Any]) -> SystemPosterior:
+        """Return the posterior of metrics."""
+
+    @abstractmethod
+    def partial_predictive(self) -> Predictive:
+        """Predict questions that are left out, hyperparameters integrated."""
+
+    @abstractmethod
+    def partial_evidence(self) -> float:
+        """Log evidence, hyperparameters integrated."""
+
+    @property
+    def alpha(self) -> Array:
+        """Dirichlet parameters of a fixed prior, or of the mean's prior."""
+        vector: Array = self.prior.vector(self.states.counts.shape[1])
+        return vector
+
+    def predictive(self) -> Predictive:
+        """Log predictive probabilities of questions that are left out, and log evidence."""
+        if self.states.prior.any():
+            raise ValueError(
+                "the result must be of its own data alone to be compared; it has prior trials. "
+                "Evaluate without prior_trials=, or count them as data."
+            )
+        if self.pooling == "partial":
+            return self.partial_predictive()
+        predict = (
+            leave_one_out.complete if self.pooling == "complete" else leave_one_out.independent
+        )
+        return predict(self.states, self.alpha)
+
+    def log_evidence(self) -> float:
+        """Log evidence alone, which may cost less than predictions."""
+        if self.pooling == "partial" and not self.states.prior.any():
+            return self.partial_evidence()
+        return self.predictive().log_evidence
+
+    def prior_sensitivity(
+        self, metrics: Sequence[Worth], posterior: SystemPosterior, sd: Array
+    ) -> Array:
+        """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
+
+        Given where k exceeds the trials of some question, NaN elsewhere.
+
+        Parameters
+        ----------
+        metrics : sequence of Worth
+        posterior : SystemPosterior
+            Of these metrics, and of others after them.
+        sd : ndarray, shape (metrics, target)
+        """
+        ratio = np.full(sd.shape, np.nan)
+        fewest = self.states.trials.min()
+        beyond = [i for i, one in enumerate(metrics) if one.k > fewest]
+        if not beyond:
+            return ratio
+        weaker = power_scaled(self.prior, _POWER)
+        if posterior.sd_under is not None:
+            other = posterior.sd_under(weaker)[beyond]
+        else:
+            other = replace(self, prior=weaker).fit([metrics[i] for i in beyond]).sd
+        own = sd[beyond]
+        ratio[beyond] = np.divide(other, own, out=np.ones_like(own), where=own > 0)
+        return ratio

@@ -1,0 +1,94 @@
+"""The model of a system's counts, as data are read or a result stores them, and its estimates."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.core.states import States
+from bayesatk.data.scales import RightWrong, Scale
+from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.answers import finite_estimates
+from bayesatk.posterior.categories import CategoryModel
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.priors import CrossedPrior, Pooling
+from bayesatk.results.result import Result
+
+
+def count_model(
+    scale: Scale,
+    pooling: Pooling,
+    prior: object,
+    counts: NDArray[np.int64],
+    before: Array | None = None,
+) -> CountModel:
+    """Return the model of one system: the one place where right and wrong part from categories.
+
+    Parameters
+    ----------
+    scale : Scale
+    pooling : Pooling
+    prior : Prior or CategoryPrior
+        Of the scale.
+    counts : ndarray of int, shape (questions, categories)
+    before : ndarray, shape (questions, categories), optional
+        Prior trials, discounted.
+    """
+    if isinstance(scale, RightWrong):
+        return RightWrongModel(pooling, States.of(counts[:, 1], counts.sum(axis=1)), prior)
+    return CategoryModel(pooling, States.of_counts(counts, before), prior)
+
+
+def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:
+    """Return the model of a system under the result's pooling and prior.
+
+    Parameters
+    ----------
+    result : Result
+        Whose prior has a closed form.
+    system : int
+        Position of the system.
+    kept : ndarray of bool, shape (questions,), optional
+        The questions to use; default: all.
+    """
+    if isinstance(result.prior, CrossedPrior):
+        raise ValueError(
+            "fit must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
+            "sampled with form='crossed'. Evaluate the same data."
+        )
+    return _model(result, system, slice(None) if kept is None else kept)
+
+
+def _model(result: Result, system: int, chosen: slice | NDArray[np.bool_]) -> CountModel:
+    before = None if result.prior_counts is None else result.prior_counts[system, chosen]
+    counts = result.counts[system, chosen]
+    return count_model(result.scale, result.pooling, result.prior, counts, before)
+
+
+def observed_value(
+    result: Result, system: int, metric: Metric, kept: NDArray[np.bool_] | None = None
+) -> float:
+    """Return the unbiased finite estimate of a metric, from the trials that were run.
+
+    Parameters
+    ----------
+    result : Result
+        Evaluated or sampled.
+    system : int
+        Position of the system.
+    metric : Metric
+    kept : ndarray of bool, shape (questions,), optional
+        The questions to use; default: all that the system tried.
+
+    Returns
+    -------
+    float
+        Mean over the questions; NaN where k exceeds the trials of one of them.
+    """
+    kept = result.trials[system] > 0 if kept is None else kept
+    if metric.voted:
+        answers = result.data.answers
+        assert answers is not None  # a result of votes has answers
+        return float(finite_estimates(answers.on_questions(kept).of(system), [metric.k])[0])
+    model = _model(result, system, kept)
+    return float(model.estimate([result.scale.judged(metric)])[0])

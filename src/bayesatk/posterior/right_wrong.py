@@ -1,0 +1,181 @@
+"""Closed-form posterior of one system's right and wrong under each kind of pooling."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.core import leave_one_out
+from bayesatk.core.beta_binomial import beta_binomial_moments
+from bayesatk.core.distribution import BetaImage, Quantity, constant
+from bayesatk.core.laws import finite
+from bayesatk.core.leave_one_out import Predictive
+from bayesatk.core.means import mean_distributions
+from bayesatk.core.mixture import StateMixture
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import States
+from bayesatk.metrics.credit import Array, Credit, pass_at
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.conjugate import complete, independent
+from bayesatk.posterior.draws import (
+    draw_p,
+    draw_question_means,
+    drawn_one_by_one,
+    sum_covariance,
+)
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.partial_pooling import partial_pooling
+from bayesatk.posterior.posterior import Distributions, Draws, Summary, SystemPosterior
+
+
+@dataclass(frozen=True)
+class RightWrongModel(CountModel):
+    """Successes out of trials; exact distributions by quadrature of Betas."""
+
+    def estimate(self, metrics: Sequence[Metric]) -> Array:
+        """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
+        states = self.states
+        each = [finite(metric.credit, states.successes, states.trials) for metric in metrics]
+        return np.array([states.share @ one for one in each])
+
+    def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
+        """Return the posterior of metrics; those that coincide are done once."""
+        first: dict[Credit, int] = {}
+        for metric in metrics:
+            first.setdefault(Credit.of(metric.credit.values), len(first))
+        index = np.array([first[Credit.of(metric.credit.values)] for metric in metrics])
+        distinct = [metrics[int(np.argmax(index == i))] for i in range(len(first))]
+        if self.pooling == "partial":
+            posterior = partial_pooling(self.states, distinct, self.prior)
+        elif self.pooling == "complete":
+            posterior = self._complete(distinct)
+        else:
+            posterior = independent(_Questions(self, tuple(distinct)), {})
+        return _repeat(posterior, index)
+
+    def partial_predictive(self) -> Predictive:
+        """Predict questions that are left out, difficulty families averaged."""
+        return leave_one_out.partial(self.states, self.prior)
+
+    def partial_evidence(self) -> float:
+        """Log evidence, difficulty families averaged."""
+        return leave_one_out.partial_evidence(self.states, self.prior)
+
+    def _complete(self, metrics: Sequence[Metric]) -> SystemPosterior:
+        """One success probability for all questions."""
+        states, credits = self.states, tuple(metric.credit for metric in metrics)
+        b, a = (self.alpha + states.count @ states.counts).tolist()
+        mean, _, variance = (moment[0] for moment in beta_binomial_moments(credits, a, b))
+        sd = float(np.sqrt(a * b / (a + b + 1.0)) / (a + b))
+        summary = Summary(a / (a + b), sd, partial(BetaImage, pass_at(1).vector, a, b))
+        exact = images(credits, a, b, mean, variance)
+        return complete(
+            len(states.which), metrics, (mean, variance), lambda size, rng: rng.beta(a, b, size),
+            summary, (exact, exact), {},
+        )  # fmt: skip
+
+
+def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPosterior:
+    """Return the posterior with its metrics repeated in the order of ``index``."""
+
+    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+        drawn = posterior.draw(size, rng, keep_p)
+        return replace(drawn, metrics=drawn.metrics[:, index])
+
+    def distributions() -> Distributions:
+        questions, population = posterior.distributions()
+        return [questions[i] for i in index], [population[i] for i in index]
+
+    sd_under = posterior.sd_under
+    return replace(
+        posterior,
+        sd_under=None if sd_under is None else lambda prior: sd_under(prior)[index],
+        distributions=cache(distributions),
+        mean=posterior.mean[index],
+        variance_trial=posterior.variance_trial[index],
+        variance_question=posterior.variance_question[index],
+        draw=draw,
+    )
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """Questions with independent Beta priors."""
+
+    model: RightWrongModel
+    metrics: tuple[Metric, ...]
+
+    @cached_property
+    def _mixture(self) -> StateMixture:
+        beta, alpha = self.model.alpha.tolist()
+        credits = tuple(metric.credit for metric in self.metrics)
+        return StateMixture(Nodes.single(alpha, beta), self.model.states, credits)
+
+    @property
+    def share(self) -> Array:
+        """Share of the questions in each state."""
+        return self.model.states.share
+
+    @property
+    def questions(self) -> float:
+        """Number of questions."""
+        return self.model.states.questions
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """Mean and variance of the metrics of each state."""
+        return self._mixture.by_state
+
+    def draw(
+        self, size: int, rng: np.random.Generator, keep_p: bool
+    ) -> tuple[Array, Array, Array | None] | None:
+        """Means over questions, bootstrapped means, and p; None where sums have to do."""
+        states, mixture = self.model.states, self._mixture
+        nodes = mixture.nodes.among(np.zeros(size, np.intp))
+        p = draw_p(states, nodes, slice(None), rng) if keep_p else None
+        if not keep_p:
+            evaluations = size * states.questions * len(self.metrics)
+            if not drawn_one_by_one(mixture, evaluations):
+                return None
+        return *draw_question_means(self.metrics, states, nodes, rng, weighted=True, p=p), p
+
+    def covariance(self, variance: Array, rng: np.random.Generator) -> Array:
+        """Covariance of the means over questions, by quadrature."""
+        return sum_covariance(self._mixture, 0)
+
+    def distributions(self) -> Distributions:
+        """Exact distributions of means; of one question they are images of a Beta."""
+        states, mixture = self.model.states, self._mixture
+        none: list[Quantity | None] = [None] * len(self.metrics)
+        if states.questions > 1:
+            return mean_distributions(mixture), none
+        b, a = (self.model.alpha + states.counts[0]).tolist()
+        moments = mixture.moments
+        return images(mixture.credits, a, b, moments.overall[0], moments.total_variance), none
+
+    def question_p(self) -> tuple[Array, Array]:
+        """Mean and sd of every question's success probability."""
+        return self._mixture.question_p()
+
+
+def images(
+    credits: Sequence[Credit],
+    a: float,
+    b: float,
+    mean: Array,
+    variance: Array,
+) -> list[Quantity]:
+    """Distributions of credits of one ``p ~ Beta(a, b)``."""
+    found: list[Quantity] = []
+    for i, credit in enumerate(credits):
+        if not variance[i] > 0.0:
+            found.append(constant(float(mean[i])))
+        elif (np.diff(credit.vector) >= 0.0).all():
+            found.append(BetaImage(credit.vector, a, b))
+        else:
+            one = States.of([0], [0])
+            node = Nodes.single(a, b)
+            found.extend(mean_distributions(StateMixture(node, one, (credit,))))
+    return found

@@ -1,0 +1,193 @@
+"""Sentences: each says what its row says, by the thresholds that `claim` states."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bayesatk as bk
+from bayesatk.comparison.claims import claim
+from bayesatk.comparison.pair_claims import design_words
+from bayesatk.results.result import Result
+from bayesatk.results.schema import metric_values
+
+VERDICTS = (
+    "ahead by more than the ROPE", "ahead", "practically equivalent", "not separated",
+)  # fmt: skip
+QUICK = {"derandomize": True, "deadline": None}
+
+
+@st.composite
+def _boards(draw):
+    """Two to five systems, three to twelve questions, one to six trials, some untried."""
+    size, questions = draw(st.integers(2, 5)), draw(st.integers(3, 12))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    trials = rng.integers(1, 7, (size, questions))
+    if draw(st.booleans()):
+        trials[rng.random(trials.shape) < 0.3] = 0
+        trials[:, 0] = 2
+    skill = rng.choice([0.0, 0.0, 3.0], size)[:, None]
+    p = 1.0 / (1.0 + np.exp(-skill - rng.normal(0.0, 1.5, questions)))
+    data = bk.tally((rng.binomial(trials, p), trials), missing="ignore")
+    rope, alpha = draw(st.sampled_from([0.0, 0.02, 0.3])), draw(st.sampled_from([0.05, 0.4]))
+    fit = bk.evaluate(data, "bayes pass@3", pooling=draw(_POOLINGS), draws=20, rng=1)
+    return bk.compare(fit, rope=rope, alpha=alpha, rng=1)
+
+
+_POOLINGS = st.sampled_from(["none", "complete"])
+
+
+def _numbers(sentence: str) -> list[float]:
+    """Difference and ends of the interval, as written."""
+    found = re.search(
+        r": ([+-][\d.]+) \(\d+% interval ([+-][\d.]+) to ([+-][\d.]+)\), P\(", sentence
+    )
+    assert found, sentence
+    return [float(one) for one in found.groups()]
+
+
+@settings(max_examples=12, **QUICK)
+@given(_boards())
+def test_a_claim_never_contradicts_its_table(result) -> None:
+    own, frame = Result.of(result), bk.comparison_table(result)
+    rope, alpha = result["comparison"].attrs["rope"], result["comparison"].attrs["alpha"]
+    leads = frame.query("target == 'questions'").set_index(["system", "other", "metric"])
+    for row in frame.to_dict("records"):
+        verdict, sentence, chance = row["verdict"], row["sentence"], row["prob_greater"]
+        metric = next(one for one in own.metrics if one.label == row["metric"])
+        tiers = metric_values(own.group("tiers"), metric).sel(target=row["target"])
+        apart = int(tiers.sel(system=row["system"])) < int(tiers.sel(system=row["other"]))
+        first = leads.loc[(row["system"], row["other"], row["metric"]), "prob_greater"] > 0.5
+        assert [word for word in VERDICTS if word == verdict]
+        assert ("is ahead of" in sentence) == verdict.startswith("ahead")
+        assert (f"by more than {rope:g}" in sentence) == (verdict == VERDICTS[0])
+        assert ("practically equivalent" in sentence) == (verdict == VERDICTS[2])
+        assert ("not separated" in sentence) == (verdict == VERDICTS[3])
+        if verdict.startswith("ahead"):
+            assert chance >= 1 - alpha / 2
+            assert first
+            assert apart or len(own.systems) == 2
+            assert row["prob_in_rope"] < 1 - alpha or rope == 0
+        if verdict == VERDICTS[0]:
+            assert row["prob_above_rope"] >= 1 - alpha / 2
+        if verdict == VERDICTS[2]:
+            assert rope > 0
+            assert row["prob_in_rope"] >= 1 - alpha
+        elif rope > 0:
+            assert row["prob_in_rope"] < 1 - alpha
+        if verdict == VERDICTS[3]:
+            sure = chance >= 1 - alpha / 2 and first
+            assert not (sure and (apart or len(own.systems) == 2))
+        stated = _numbers(sentence)
+        for told, name in zip(stated, ("mean", "ci_lower", "ci_upper"), strict=True):
+            assert told == pytest.approx(row[name], abs=0.0051)
+        assert stated[1] <= stated[2]
+        again = claim(
+            result, row["metric"], target=row["target"], system=row["other"], other=row["system"]
+        )
+        assert again == sentence
+
+
+@settings(max_examples=6, **QUICK)
+@given(_boards())
+def test_tiers_in_words_are_the_tiers(result) -> None:
+    own = Result.of(result)
+    for target in ("questions", "population"):
+        text = claim(own, "pass@3", target=target) if len(own.systems) > 2 else ""
+        if not text:
+            return
+        tiers = metric_values(own.group("tiers"), own.metrics[1]).sel(target=target).to_series()
+        assert text.startswith(f"{len(own.systems)} systems ")
+        levels = [tiers.index[tiers == one].tolist() for one in range(1, tiers.max() + 1)]
+        said = " > ".join(", ".join(map(str, one)) for one in levels)
+        assert text.endswith(f"there are {len(levels)} tiers: {said}." if len(levels) > 1 else (
+            "they are not separated: all are in one tier."))  # fmt: skip
+
+
+def test_a_level_gives_what_was_observed_then_the_posterior(ragged) -> None:
+    fit = bk.evaluate(ragged, "pass@1,8 pass^1", rng=1)
+    rows = bk.table(fit).set_index(["system", "metric", "target"])
+    for target, where in (("questions", "these questions"), ("population", "questions like these")):
+        row = rows.loc[("a", "pass@1", target)]
+        text = claim(fit, target=target, system="a")
+        assert text.startswith(f"a scored {row['estimate']:.3f} in pass@1 on 12 questions (")
+        assert f"On {where} its pass@1 is {row['mean']:.3f} (95% interval " in text
+        beyond = rows.loc[("a", "pass@8", target)]
+        text = claim(fit, "pass@8", target=target, system="a")
+        assert text.startswith("a: pass@8 judges more trials than were run, 1 of some questions.")
+        assert f"is {beyond['range_lower']:.3f} to {beyond['range_upper']:.3f} (95%" in text
+
+
+def test_digits_follow_the_monte_carlo_error() -> None:
+    """100 draws of a sampler leave two decimals; the closed form has three."""
+    rng = np.random.default_rng(3)
+    fit = bk.evaluate(rng.binomial(1, 0.5, (40, 4)), "bayes", pooling="complete", rng=1)
+    sampled = fit.copy()
+    del sampled["closed_form"]
+    sampled["posterior"] = sampled["posterior"].isel(draw=slice(25))
+    sampled.attrs["method"] = "nuts"
+    value, interval = r"its bayes is (0\.\d+) \(95% interval (0\.\d+) to (0\.\d+)\)", []
+    for each in (fit, sampled):
+        found = re.search(value, claim(each, target="questions"))
+        assert found
+        interval.append([len(one) - 2 for one in found.groups()])
+    assert interval == [[3, 3, 3], [2, 2, 2]]
+
+
+def test_advice_is_the_plan(monkeypatch) -> None:
+    """A plan for the width that is advised needs the questions that it was advised for."""
+    rng = np.random.default_rng(4)
+    fit = bk.evaluate(rng.binomial(1, rng.beta(1, 1, (60, 1)), (60, 3)), "pass@1", rng=1)
+    text = claim(fit, advice=True)
+    found = re.search(r"interval (\S+) wide for 60 new questions more, and (\S+) wide for 3", text)
+    assert found
+    more, deeper = map(float, found.groups())
+    assert more < deeper  # for equal cost more questions are never worse
+    for trials, width, questions in ((3, more, 120), (6, deeper, 60)):
+        needed = bk.plan(fit, "pass@1", width=width, trials=[trials])["questions"].item()
+        assert needed == pytest.approx(questions, rel=0.02)
+    assert "plan" not in claim(
+        bk.evaluate([[1, 0]] * 9, "pass@1", pooling="none", rng=1), advice=True
+    )
+
+
+def test_what_cannot_be_claimed_is_refused() -> None:
+    fit = bk.evaluate({"a": [[1, 0]] * 4, "b": [[1, 1]] * 4}, "pass@1", pooling="none", rng=1)
+    with pytest.raises(ValueError, match=r"metric must be one metric of the result.*It has pass@1"):
+        claim(fit, "pass@2", system="a")
+    with pytest.raises(
+        ValueError, match=r"system must be one of the systems \['a', 'b'\]; got None"
+    ):
+        claim(fit)
+    with pytest.raises(ValueError, match="other must be one of the systems"):
+        claim(bk.compare(fit, rng=1), system="a", other="c")
+    with pytest.raises(ValueError, match="must have the group 'comparison'"):
+        claim(fit, system="a", other="b")
+    with pytest.raises(ValueError, match="target must be"):
+        claim(fit, system="a", target="these")
+
+
+def test_designs_in_words() -> None:
+    assert design_words(np.array([[1]])) == "1 question (1 trial each)"
+    assert design_words(np.array([[0, 4], [0, 3]])) == "1 question (3 to 4 trials each)"
+
+
+@pytest.mark.statistical
+def test_identical_systems_are_called_ahead_as_seldom_as_stated() -> None:
+    """alpha = 0.1 of pairs, and hardly any of boards of five, over simulated evaluations."""
+    rng, named = np.random.default_rng(7), np.zeros((2, 2))
+    for row, systems in enumerate((2, 5)):
+        for _ in range(60):
+            p = rng.beta(0.8, 0.6, 60)
+            counts = rng.binomial(4, np.tile(p, (systems, 1)))
+            fit = bk.evaluate(
+                bk.tally((counts, np.full(counts.shape, 4))), "bayes", draws=50, rng=1
+            )
+            frame = bk.comparison_table(bk.compare(fit, alpha=0.1, rng=1))
+            ahead = frame["verdict"].str.startswith("ahead").groupby(frame["target"]).any()
+            named[row] += ahead[["questions", "population"]].to_numpy()
+    # At a rate of 0.1 more than 13 of 60 has probability .003.
+    assert (named <= 13).all(), named

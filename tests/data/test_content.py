@@ -1,0 +1,160 @@
+"""One label, one content: an id that is numbered by request does not make one question of two."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bayesatk as bk
+from tests.data.intake import refused
+
+# Two questions, asked in requests whose numbers are used again for the other question.
+ROWS = [
+    {"example_id": number % 2, "prompt": [{"role": "user", "content": f"{asked} + 1 = ?"}],
+     "answer": str(asked + 1), "reward": mark}
+    for number, (asked, mark) in enumerate([(4, 1), (7, 0), (7, 0), (4, 1), (4, 1)])
+]  # fmt: skip
+TOLD = {"question": "example_id"}
+
+
+def as_text(rows):
+    return [{**row, "prompt": json.dumps(row["prompt"])} for row in rows]
+
+
+def files(folder):
+    """Every kind of file and of table with the rows."""
+    frame = pd.DataFrame(as_text(ROWS))
+    frame.to_csv(folder / "rows.csv", index=False)
+    frame.to_csv(folder / "rows.tsv", index=False, sep="\t")
+    frame.to_parquet(folder / "text.parquet", index=False)
+    pl.DataFrame(ROWS).write_parquet(folder / "nested.parquet")
+    (folder / "rows.json").write_text(json.dumps(ROWS))
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return sorted(folder.iterdir())
+
+
+TABLES = {
+    "pandas": pd.DataFrame(ROWS),
+    "pandas text": pd.DataFrame(as_text(ROWS)),
+    "polars": pl.DataFrame(ROWS),
+    "polars lazy": pl.DataFrame(ROWS).lazy(),
+    "pyarrow": pa.Table.from_pylist(ROWS),
+}
+
+
+def remedies(error):
+    """The mappings of columns that a message offers, in order."""
+    return [eval(text) for text in re.findall(r"columns=(\{[^}]*\})", str(error))]
+
+
+def counted(data):
+    return sorted(zip(data.successes.values[0], data.trials.values[0], strict=True))
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_an_id_of_several_prompts_is_refused_and_the_remedies_work(kind):
+    with pytest.raises(bk.OutcomeError) as error:
+        bk.tally(TABLES[kind], columns=TOLD)
+    assert re.search(r"row 0 and row 2 are both question 0 .* 'prompt'", str(error.value))
+    by_prompt, in_other_words = remedies(error.value)
+    assert counted(bk.tally(TABLES[kind], columns=by_prompt)) == [(0, 2), (3, 3)]
+    assert counted(bk.tally(TABLES[kind], columns=in_other_words)) == [(1, 2), (2, 3)]
+
+
+def test_every_kind_of_file_is_checked(tmp_path):
+    paths = files(tmp_path)
+    assert len(paths) == 6
+    for path in paths:
+        with pytest.raises(bk.OutcomeError, match=r"(row|line|record) .* 'prompt'") as error:
+            bk.load(path, columns=TOLD, format=path.suffix[1:])
+        assert str(error.value).startswith(path.name)
+        by_prompt, _ = remedies(error.value)
+        read = bk.load(path, columns=by_prompt, format=path.suffix[1:])
+        assert counted(read) == [(0, 2), (3, 3)]
+
+
+def test_files_of_two_systems_are_checked_against_each_other(tmp_path):
+    for name, asked in (("a", "one"), ("b", "two")):
+        (tmp_path / f"{name}.csv").write_text(f"id,prompt,passed\n1,{asked},1\n2,three,0\n")
+    (tmp_path / "c.csv").write_text("id,passed\n1,1\n2,0\n")
+    a, b, c = (tmp_path / f"{name}.csv" for name in "abc")
+    refused(lambda: bk.load([a, b]), "'prompt'", r"b\.csv")
+    assert bk.load([a, c]).systems == ["a", "c"]
+
+
+def test_a_right_answer_that_differs_is_refused_unless_it_is_what_was_answered():
+    table = pd.DataFrame({"id": [1, 1, 2], "answer": ["4", "5", "4"], "correct": [1, 0, 1]})
+    with pytest.raises(bk.OutcomeError, match="'answer'") as error:
+        bk.tally(table)
+    answered, _ = remedies(error.value)
+    assert counted(bk.tally(table, columns=answered)) == [(1, 1), (1, 2)]
+    graded = table.assign(correct=[1, 0.5, 0])
+    with pytest.raises(bk.OutcomeError, match="'answer'") as error:
+        bk.tally(graded, scores={0: 0, 0.5: 0.5, 1: 1})
+    last = bk.tally(graded, scores={0: 0, 0.5: 0.5, 1: 1}, columns=remedies(error.value)[-1])
+    assert last.trials.values.tolist() == [[2, 1]]
+
+
+@pytest.mark.parametrize("name", ["prompt", "Question", "input", "target", "gold", "problem"])
+def test_columns_are_recognised_by_their_names(name):
+    table = pd.DataFrame({"task_id": [1, 1], name: ["x", "y"], "passed": [1, 0]})
+    told = {"question": "task_id"}
+    refused(lambda: bk.tally(table, columns=told), name)
+    bk.tally(table.assign(**{name: ["x", "x"]}), columns=told)
+    bk.tally(table.assign(**{name: ["x", None]}), columns=told)
+    other = table.rename(columns={name: "asked"})
+    bk.tally(other, columns=told)
+    refused(lambda: bk.tally(other, columns={**told, "content": "asked"}), "asked")
+
+
+def test_numbers_say_nothing_of_what_was_asked_but_may_be_right_answers():
+    table = pd.DataFrame({"id": [1, 1], "input": [812, 813], "passed": [1, 0]})
+    assert counted(bk.tally(table)) == [(1, 2)]
+    assert counted(bk.tally(table.assign(input=["812", "8.5"]))) == [(1, 2)]
+    refused(lambda: bk.tally(table.rename(columns={"input": "target"})), "target")
+
+
+def test_one_content_under_two_ids_is_noted():
+    table = pd.DataFrame(
+        {"id": [1, 2, 3, 3], "prompt": ["x", "y", "x", "x"], "passed": [1, 0, 1, 1]}
+    )
+    (note,) = [note for note in bk.tally(table).notes if "CHECK" in note]
+    assert "1 of 3 questions ask the same as another (first: 3 as 1)" in note
+    told = bk.tally(table.assign(target=["a", "b", "c", "c"])).notes
+    assert not [note for note in told if "CHECK" in note]
+    assert not [note for note in bk.tally(table.drop(columns="prompt")).notes if "CHECK" in note]
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_renumbered_tables_give_the_true_counts_or_are_refused(chosen):
+    """Whatever ids a run gives: never a count that mixes two questions."""
+    asked = chosen.draw(st.lists(st.integers(0, 3), min_size=1, max_size=12))
+    ids = [chosen.draw(st.integers(0, 3)) for _ in asked]
+    marks = [chosen.draw(st.integers(0, 1)) for _ in asked]
+    table = pd.DataFrame({"id": ids, "prompt": [f"question {one}" for one in asked],
+                          "passed": marks})  # fmt: skip
+    several = len(set(zip(ids, asked, strict=True))) > len(set(ids))
+    if several:
+        refused(lambda: bk.tally(table), "'prompt'")
+    else:
+        truth = table.groupby("id", sort=False)["passed"].agg(["sum", "count"])
+        assert bk.tally(table).successes.values[0].tolist() == truth["sum"].tolist()
+    by_prompt = bk.tally(table, columns={"question": "prompt"})
+    truth = table.groupby("prompt", sort=False)["passed"].agg(["sum", "count"])
+    assert by_prompt.successes.values[0].tolist() == truth["sum"].tolist()
+    assert by_prompt.trials.values[0].tolist() == truth["count"].tolist()
+
+
+def test_keys_in_another_order_are_one_content():
+    ways = [{"role": "user", "content": "x"}, {"content": "x", "role": "user"}]
+    table = pd.DataFrame({"id": [1, 1], "prompt": [[way] for way in ways], "passed": [1, 0]})
+    assert counted(bk.tally(table)) == [(1, 2)]
+    arrays = table.assign(prompt=[np.array([1, 2]), np.array([1, 2])])
+    assert counted(bk.tally(arrays, columns={"question": "prompt"})) == [(1, 2)]
