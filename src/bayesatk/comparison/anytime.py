@@ -17,6 +17,8 @@ from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.results.days import outcomes_of
 
 Ints = NDArray[np.int64]
+_TURNER = "Turner and Grünwald 2023, AISTATS, PMLR 206"
+_BETTING = "Waudby-Smith and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27"
 _LOG_2 = float(np.log(2.0))
 
 
@@ -132,7 +134,9 @@ def e_value(
         )  # fmt: skip
     rows = [settings.row(looks, list(group)) for group in groups]
     found = pd.DataFrame(rows)
-    found.attrs.update(alpha=alpha, sd=float(sd), trials=trials, metric=chosen and chosen.label)
+    cited = _TURNER if chosen is None else _BETTING
+    label = None if chosen is None else chosen.label
+    found.attrs.update(alpha=alpha, sd=float(sd), trials=trials, metric=label, citation=cited)
     return found
 
 

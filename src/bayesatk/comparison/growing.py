@@ -93,7 +93,7 @@ def simulate_stopping(
     whole_number("replications", replications)
     done = all_batches(
         partial(_batch, study, metric), range(0, replications, _BATCH), asdict(study),
-        fault=lambda found: misshapen(found, _BATCH, len(study.looks), 5), path=path,
+        fault=lambda found: misshapen(found, _BATCH, len(study.looks), _NUMBERS), path=path,
         client=client, description="stopping", progressbar=progressbar,
     )  # fmt: skip
     stacked = np.concatenate(list(done.values()))[:replications]

@@ -1,5 +1,6 @@
 """When to stop an evaluation that grows: a rule, and what it does in the long run, simulated."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -100,7 +101,7 @@ class StoppingRule:
             )
         check_asked(self.metric, self.threshold, self.trials, self.sd)
 
-    def decide(self, compared: object) -> pd.DataFrame:
+    def decide(self, compared: object, earlier: Sequence[object] | None = None) -> pd.DataFrame:
         """Apply the rule: one row per pair, or per system where there is a threshold.
 
         Of kind "posterior" a system is called ahead on questions like these only if it is also
@@ -112,6 +113,9 @@ class StoppingRule:
         compared : xarray.DataTree
             From `bayesatk.compare`, with the metric. Of kind "anytime" any result or data: all that
             was evaluated so far.
+        earlier : sequence, optional
+            Of kind "anytime": the earlier looks, if any, as in `bayesatk.e_value`, in place of the
+            plan: pass questions only as far as they are complete, in their order.
 
         Returns
         -------
@@ -120,7 +124,7 @@ class StoppingRule:
             above, or below), "precise enough" or "go on".
         """
         if self.kind == "anytime":
-            return self._by_evidence(compared)
+            return self._by_evidence(compared, earlier)
         read = Result.of(compared, "comparison")  # type: ignore[arg-type]
         if one_metric(self.metric) not in read.metrics:
             raise ValueError(
@@ -147,11 +151,11 @@ class StoppingRule:
             rows.append(row | {"reason": reason})
         return pd.DataFrame(rows)
 
-    def _by_evidence(self, data: object) -> pd.DataFrame:
+    def _by_evidence(self, data: object, earlier: Sequence[object] | None) -> pd.DataFrame:
         """Decide by e-values."""
         found = e_value(
-            data, self.metric, threshold=self.threshold, trials=self.trials, sd=self.sd,
-            alpha=self.alpha,
+            data, self.metric, threshold=self.threshold, sd=self.sd, alpha=self.alpha,
+            trials=self.trials if earlier is None else None, earlier=earlier or (),
         )  # fmt: skip
         rows = []
         against = "other" if self.threshold is None else "threshold"
