@@ -14,6 +14,7 @@ from bayesatk.data.outcomes import BINARY
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.cells import defused
+from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import to_columns
@@ -28,6 +29,8 @@ def convert(
     path: str | Path,
     *,
     columns: Mapping[str, str] | None = None,
+    records: str | None = None,
+    wide: bool = False,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -36,6 +39,7 @@ def convert(
     question_key: QuestionKey = "id",
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
+    strict: bool = False,
     progress: bool = False,
     budget: int = BUDGET,
 ) -> Path:
@@ -50,9 +54,9 @@ def convert(
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
         ``reason`` why an outcome is missing, if some are. In CSV, text that a spreadsheet would
         run as a formula begins with an apostrophe, which `bayesatk.load` takes off.
-    columns, format, scorer, filter, task, answers, question_key, same_system, empty_output
+    columns, records, wide, format, scorer, filter, task, answers, question_key, same_system
         As for `bayesatk.load`.
-    progress, budget
+    empty_output, strict, progress, budget
         As for `bayesatk.load`.
 
     Returns
@@ -82,17 +86,18 @@ def convert(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
+    layout = Layout(columns or {}, records, wide)
     _refuse_sources(path, named_paths(source))
-    found = find_files(source, format, progress)
+    found = find_files(source, format, progress, strict)
     _refuse_sources(path, (one.path for one in found.sources))
     reasons: list[str] = []
     try:
         if found.are_logs:
-            rows = read_logs(found, options, columns)
+            rows = read_logs(found, options, layout)
             table = to_columns(rows)
             reasons = [one.reason for one in rows.trials]
         else:
-            table = read_tables(found, options, columns or {}, BINARY)
+            table = read_tables(found, options, layout, BINARY)
     except OutcomeError as error:
         raise in_file(found, error) from None
     _write(path, _columns(table, reasons))

@@ -13,6 +13,7 @@ from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, is_missing
 from bayesatk.io.budget import BUDGET, keeps_budget
+from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import CORRECT_INCORRECT, note_uneven, to_long
@@ -28,6 +29,8 @@ def load(
     scores: Mapping[Any, float] | None = None,
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
+    records: str | None = None,
+    wide: bool = False,
     answer_rules: AnswerRules | None = None,
     format: str | None = None,
     scorer: str | None = None,
@@ -37,6 +40,7 @@ def load(
     question_key: QuestionKey = "id",
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
+    strict: bool = False,
     progress: bool = False,
     budget: int = BUDGET,
 ) -> Outcomes:
@@ -55,6 +59,14 @@ def load(
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
         In logs, C and I are right and wrong; other marks need `scores`.
+        A dotted name is a field within fields, as ``reward_info.reward``. A cell may hold a list:
+        the outcomes of all trials of its question.
+    records : str, optional
+        Where a JSON document has its records, if not under one of the usual names: ``"runs"``, or
+        ``"output.runs"``.
+    wide : bool
+        Whether tables have a column for each system, beside one of questions (the first, unless
+        it is told or has a usual name).
     format : str, optional
         What the files are, if their names do not say: "csv", "tsv", "jsonl", "json", "parquet",
         "inspect", "lm-eval", "evalplus", "human-eval", "tau-bench" or "tau2-bench".
@@ -75,6 +87,9 @@ def load(
     empty_output : {"marked", "missing"}
         What a trial means in which the system returned nothing and which is marked wrong: what
         the mark says, with an `OutcomeWarning`; or a failed call, so a missing outcome.
+    strict : bool
+        Whether to refuse a folder that holds files that are no logs, or Git LFS pointers. Else
+        they are passed over, and the card says so.
     progress : bool
         Whether to show how far large files have been read, on standard error.
     budget : int
@@ -118,25 +133,27 @@ def load(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
+    layout = Layout(columns or {}, records, wide)
     if not is_source(source):
         refuse_options(options, "data that are no files")
+        replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
             **labels,
         )  # fmt: skip
     scale = outcomes.check_options(scores, missing)
     rules = check_rules(answer_rules)
-    found = find_files(source, format, progress)
+    found = find_files(source, format, progress, strict)
     try:
         if found.are_logs:
             if answer_rules is not None and not answers:
                 raise OutcomeError(
                     "answer_rules must be left out unless ", Argument("answers", True), " is given."
                 )
-            rows = read_logs(found, options, columns)
+            rows = read_logs(found, options, layout)
             long, scale = to_long(rows, scores, missing, rules)
         else:
-            read = read_tables(found, options, columns or {}, scale)
+            read = read_tables(found, options, layout, scale)
             if scores is None and _is_correct_incorrect(read):
                 scale = CORRECT_INCORRECT
             long = read_rows(read, scale, rules)

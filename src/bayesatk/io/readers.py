@@ -1,18 +1,19 @@
 """Which reader reads a file, and what every error says: the file it is about."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
-from bayesatk.data.validation import OutcomeError, Scores, shown
-from bayesatk.io import code_results, inspect_logs, lm_eval, tau_bench
-from bayesatk.io.formats import LOGS, detect
-from bayesatk.io.long_tables import join_tables, read_one_table
+from bayesatk.data.validation import OutcomeError, Scores
+from bayesatk.io import code_results, inspect_logs, lm_eval
+from bayesatk.io.formats import LOGS, RECORD_LOGS, detect, kind_in_folder
+from bayesatk.io.long_tables import Layout, join_tables, read_one_table
 from bayesatk.io.rows import LogOptions, Rows
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
+from bayesatk.io.wide_tables import read_wide
 
 _LogReader = Callable[[BinaryIO, Path, str | None, Rows], None]
 
@@ -20,16 +21,25 @@ _LOG_READERS: dict[str, _LogReader] = {
     "inspect": inspect_logs.read_log,
     "lm-eval": lm_eval.read_samples,
     "evalplus": code_results.read_evalplus,
-    "human-eval": code_results.read_human_eval,
-    "tau-bench": tau_bench.read_runs,
-    "tau2-bench": tau_bench.read_simulations,
+    **{one.name: one for one in RECORD_LOGS},
 }
+
+
+def _honouring(option: str, *native: str) -> set[str]:
+    """Return the formats for which an option has an effect."""
+    return {*native, *(one.name for one in RECORD_LOGS if option in one.honours)}
+
+
 _SPECIAL = {
     "filter": {"lm-eval"},
-    "scorer": {"inspect", "lm-eval", "evalplus"},
-    "answers": {"inspect", "lm-eval"},
-    "task": {"inspect", "lm-eval", "tau2-bench"},
-    "question_key": {"inspect", "lm-eval", "tau-bench", "tau2-bench"},
+    "scorer": _honouring("scorer", "inspect", "lm-eval", "evalplus"),
+    "answers": _honouring("answers", "inspect", "lm-eval"),
+    "task": _honouring("task", "inspect", "lm-eval"),
+    "question_key": {
+        "inspect",
+        "lm-eval",
+        *(one.name for one in RECORD_LOGS if one.says_what_was_asked),
+    },
 }
 
 
@@ -48,19 +58,20 @@ class Found:
         return all(kind in LOGS for kind in self.kinds)
 
 
-def find_files(source: object, told: str | None, progress: bool) -> Found:
+def find_files(source: object, told: str | None, progress: bool, strict: bool = False) -> Found:
     """Return the files that are meant."""
-    files = find(source)
+    files = find(source, kind_in_folder, strict)
     opener = Opener(files.sources, progress)
     kinds = [_named(one, detect, one, opener, told) for one in files.sources]
-    refuse_copies(files.sources, all(kind in LOGS for kind in kinds))
+    parts = {one.name for one in RECORD_LOGS if one.is_part_of_a_run}  # short, and may be equal
+    whole = [one for one, kind in zip(files.sources, kinds, strict=True) if kind not in parts]
+    refuse_copies(whole, all(kind in LOGS for kind in kinds))
     return Found(files.sources, kinds, opener, files.notes)
 
 
-def read_logs(found: Found, options: LogOptions, columns: Mapping[str, str] | None) -> Rows:
+def read_logs(found: Found, options: LogOptions, layout: Layout) -> Rows:
     """Read logs, of one format or several."""
-    if columns:
-        raise OutcomeError(f"columns must be left out for logs; got {shown(columns)}.")
+    layout.refuse_for("logs")
     for name, formats in _SPECIAL.items():
         if name in options.given() and not formats & set(found.kinds):
             raise OutcomeError(
@@ -74,10 +85,8 @@ def read_logs(found: Found, options: LogOptions, columns: Mapping[str, str] | No
     return rows
 
 
-def read_tables(
-    found: Found, options: LogOptions, columns: Mapping[str, str], scale: Scores
-) -> Columns:
-    """Read long tables into one."""
+def read_tables(found: Found, options: LogOptions, layout: Layout, scale: Scores) -> Columns:
+    """Read tables into one long table."""
     refuse_options(options, "tables")
     for one, kind in zip(found.sources, found.kinds, strict=True):
         if kind in LOGS:
@@ -86,9 +95,10 @@ def read_tables(
                 "tables. Read them one by one, or convert them."
             )
     read = []
+    how = read_wide if layout.wide else read_one_table
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
-            read.append(_named(one, read_one_table, kind, file, one.path, columns, scale))
+            read.append(_named(one, how, kind, file, one.path, layout, scale))
     return join_tables(found.sources, read)
 
 
