@@ -8,7 +8,6 @@ from . import models as models
 from . import plots as plots
 from . import published as published
 from .comparison.anytime import e_value as e_value
-from .comparison.changes import ChangePoint as ChangePoint
 from .comparison.changes import change_point as change_point
 from .comparison.claims import claim as claim
 from .comparison.criticism import criticise as criticise

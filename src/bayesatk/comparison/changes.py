@@ -120,6 +120,12 @@ def change_point(
     Returns
     -------
     ChangePoint
+        Printed it is one sentence. ``by_day`` is a table: of every day its ``rate``, the
+        ``probability`` of a change whose first day it is, and of the alarm the ``score`` of the
+        day, ``log_e`` and whether there is an ``alarm`` by then. ``probability`` is that of any
+        change, ``day`` the likeliest first day, ``alarm`` the first day with one; given a change,
+        ``shift`` has mean, sd and interval of the shift in logits, ``before`` and ``after`` the
+        mean success probability of questions like these.
 
     See Also
     --------

@@ -37,7 +37,7 @@ def build_change_point(
     Notes
     -----
     ``shift`` has its prior where there is no change, so that its posterior here is a mixture of
-    that prior and of `bayesatk.ChangePoint.shift`.
+    that prior and of the ``shift`` of `bayesatk.change_point`.
 
     Examples
     --------
