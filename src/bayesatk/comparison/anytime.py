@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.arguments import proper_probability, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.e_values import Capital, Splits
 from bayesatk.core.laws import finite
@@ -116,7 +116,7 @@ def e_value(
     >>> round(float(np.exp(above["log_e_above"])), 6)  # the mean of (1 + u)^3 (1 - u) over u
     1.3
     """
-    alpha = check_alpha(alpha)
+    alpha = proper_probability("alpha", alpha)
     chosen = check_asked(metric, threshold, trials, sd)
     if trials is not None and len(earlier):
         raise ArgumentError(
@@ -140,14 +140,6 @@ def e_value(
     return found
 
 
-def check_alpha(alpha: object) -> float:
-    """Return an error rate, or refuse."""
-    if not 0.0 < real_number("alpha", alpha) < 1.0:
-        rule = f" must lie strictly between 0 and 1; got {alpha}. Try 0.05."
-        raise ArgumentError(Argument("alpha"), rule)
-    return float(alpha)  # type: ignore[arg-type]
-
-
 def check_asked(
     metric: str | None, threshold: float | None, trials: int | None, sd: float
 ) -> Metric | None:
@@ -157,9 +149,8 @@ def check_asked(
     chosen = None if metric is None else one_metric(metric)
     if trials is not None:
         whole_number("trials", trials, 1 if chosen is None else chosen.k)
-    if threshold is not None and not 0.0 < real_number("threshold", threshold) < 1.0:
-        rule = f" must lie strictly between 0 and 1; got {threshold}. Try 0.5."
-        raise ArgumentError(Argument("threshold"), rule)
+    if threshold is not None:
+        proper_probability("threshold", threshold, 0.5)
     if threshold is not None and chosen is None:
         raise ArgumentError(
             Argument("metric"), " must be given with ", Argument("threshold"),

@@ -9,11 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bayesatk._tools.arguments import real_number
+from bayesatk._tools.arguments import proper_probability, real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import probability_words
-from bayesatk.comparison.anytime import check_alpha
 from bayesatk.core.alarm import alarm_evidence, day_scores
 from bayesatk.core.change import Changes, ShiftPosterior, mixed_shift
 from bayesatk.data.validation import shown
@@ -153,7 +152,7 @@ def change_point(
     ('Wed', True, 'Wed')
     """
     chosen = _checked(prior, sd, prob_change, ci_prob)
-    alpha = check_alpha(alpha)
+    alpha = proper_probability("alpha", alpha)
     generator, seed = resolve_rng(rng)
     days, successes, trials = read_days(outcomes_by_day)[1:]
     changes = Changes(successes, trials, chosen, float(sd))
@@ -197,9 +196,8 @@ def _shift(
 
 
 def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: float) -> HyperPrior:
-    for name, value in (("prob_change", prob_change), ("ci_prob", ci_prob)):
-        if not 0.0 < real_number(name, value) < 1.0:
-            raise ArgumentError(Argument(name), f" must lie strictly between 0 and 1; got {value}.")
+    proper_probability("prob_change", prob_change, 0.5)
+    proper_probability("ci_prob", ci_prob, 0.95)
     if not 0.0 < real_number("sd", sd) <= 10.0:
         rule = f" must lie in (0, 10], in logits; got {sd}. 1 is usual."
         raise ArgumentError(Argument("sd"), rule)

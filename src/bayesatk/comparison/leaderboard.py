@@ -11,8 +11,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import real_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import probability_words
 from bayesatk.comparison.board import Board, board_of, rank_draws, separated, tiers_of
@@ -348,10 +347,7 @@ def leaderboard(
     [['a', 1.0, 1], ['b', 0.5, 2], ['c', 0.25, 3]]
     """
     own = Result.of(fit)
-    if not 0.0 < real_number("error", error) < 1.0:
-        raise ArgumentError(
-            Argument("error"), f" must lie strictly between 0 and 1; got {error}. Try 0.05."
-        )
+    proper_probability("error", error)
     if prior is not None and not isinstance(prior, LeaderboardPrior):
         raise TypeError(f"prior must be a LeaderboardPrior; got {prior!r:.80}.")
     generator, seed = resolve_rng(rng)

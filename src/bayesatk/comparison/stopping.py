@@ -10,7 +10,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.comparison.anytime import check_alpha, check_asked, e_value
+from bayesatk._tools.arguments import one_of, proper_probability
+from bayesatk.comparison.anytime import check_asked, e_value
 from bayesatk.metrics.grid import one_metric
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
@@ -72,17 +73,14 @@ class StoppingRule:
     sd: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.kind not in ("posterior", "anytime"):
-            raise ValueError(f"kind must be 'posterior' or 'anytime'; got {self.kind!r}.")
+        one_of("kind", self.kind, ("posterior", "anytime"))
         if self.metric is not None:
             one_metric(self.metric)
-        if not 0.5 < self.prob < 1.0:
-            raise ValueError(f"prob must lie strictly between 0.5 and 1; got {self.prob}.")
+        proper_probability("prob", self.prob, 0.95, least=0.5)
         if self.width is not None and not self.width > 0.0:
             raise ValueError(f"width must be > 0; got {self.width}.")
-        if self.target not in TARGETS:
-            raise ValueError(f"target must be 'questions' or 'population'; got {self.target!r}.")
-        check_alpha(self.alpha)
+        one_of("target", self.target, TARGETS)
+        proper_probability("alpha", self.alpha)
         if self.kind == "anytime":
             self._check_anytime()
         elif self.metric is None:
@@ -280,8 +278,7 @@ class StoppingStudy:
         For a study of equal systems: looking again and again makes false decisions more likely
         than one look would; this is the price.
         """
-        if not 0.0 < alpha < 1.0:
-            raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
+        proper_probability("alpha", alpha)
         furthest = np.maximum(self.prob_greater, 1.0 - self.prob_greater).max(axis=1)
         allowed = int(np.floor(alpha * len(furthest)))
         found = np.sort(furthest)[len(furthest) - 1 - allowed]
