@@ -290,7 +290,6 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write one self-contained page: claims, tables, plots, data, methods, provenance."""
-    from bayesatk.comparison.systems import compare as hold
     from bayesatk.guessing.baseline import random_baseline
     from bayesatk.posterior.evaluate import evaluate as run
     from bayesatk.reporting import report as write_page
@@ -314,7 +313,7 @@ def report(
         progress=progress,
     )  # fmt: skip
     if len(data.systems) > 1:
-        fit = hold(fit, rope=rope, rng=seed, progress=progress)
+        fit, _ = ranked(fit, rope, seed, True, progress)
     with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, configurations or DEFAULT_T, rng=seed)

@@ -122,7 +122,9 @@ class Leaderboard:
     def attached(self) -> xr.DataTree:
         """Return the result with the table as its group ``leaderboard``, so that it can be saved.
 
-        Dims ``(system, metric, target, statistic)``; `bayesatk.tables_of` reads it back.
+        ``value``, dims ``(system, metric, target, statistic)``, which `bayesatk.tables_of` reads
+        back; and ``separated``, dims ``(metric, target, system, other)``: 1 where the order of two
+        systems is declared.
         """
         names = [one for one in self.table.columns if one not in ("system", "metric", "target")]
         keys = ["system", "metric", "target"]
@@ -138,7 +140,15 @@ class Leaderboard:
         coords["metric"] = labels
         tree = self.result.tree.copy()
         coords |= {"target": list(TARGETS), "statistic": names}
-        table = {"value": ((*keys, "statistic"), values.reshape(shape))}
+        declared = [
+            [self._declared(metric, target) for target in TARGETS]  # type: ignore[arg-type]
+            for metric in self.result.metrics
+        ]
+        table = {
+            "value": ((*keys, "statistic"), values.reshape(shape)),
+            "separated": (("metric", "target", "system", "other"), np.array(declared, np.int8)),
+        }
+        coords["other"] = coords["system"]
         tree["leaderboard"] = xr.DataTree(xr.Dataset(table, coords, attrs))
         return tree
 
