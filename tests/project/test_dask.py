@@ -97,7 +97,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing(client, tmp_path) -> None:
     pids = list(client.run(os.getpid).values())
 
     def kill() -> None:
-        while not path.exists():
+        while not path.exists() or not path.stat().st_size:
             time.sleep(0.01)
         os.kill(pids[0], signal.SIGKILL)
 
@@ -111,3 +111,33 @@ def test_a_worker_killed_in_the_middle_loses_nothing(client, tmp_path) -> None:
     assert len(path.read_text().splitlines()) == 60
     alone = bk.calibrate(20, 8, replications=3000, **study)
     xr.testing.assert_identical(spread.tree["prior_sbc"].ds, alone.tree["prior_sbc"].ds)
+
+
+RUNS = {
+    "a": [[1, 0, 1], [1, 1, 1], [0, 0, 0]], "b": [[1, 0, 0], [0, 0, 1], [1, 1, 1]],
+    "c": [[0, 0, 0], [0, 1, 1], [1, 0, 1]],
+}  # fmt: skip
+ASKED = {
+    "averaged": (RUNS, "pass@1,2", {}),
+    "none, kept": (RUNS, "pass^2", {"pooling": "none", "keep": ["p", "log_likelihood"]}),
+    "scores": (
+        bk.tally(np.array([[[0, 1, 2], [2, 2, 1]], [[0, 0, 2], [1, 2, 1]]]),
+                 scores={0: 0, 1: 0.5, 2: 1}),
+        ["bayes", "max@2"], {"pooling": "none"},
+    ),
+    "votes": (
+        bk.tally([[1, 0, 1], [1, 1, 0]], answers=[["x", "y", "x"], ["u", "u", "v"]]),
+        ["plurality@3", "pass@1"], {"pooling": "none"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_systems_evaluated_on_a_cluster_are_the_same(client) -> None:
+    for data, metrics, options in ASKED.values():
+        here = bk.evaluate(data, metrics, draws=50, rng=1, **options)
+        there = bk.evaluate(data, metrics, draws=50, rng=1, client=client, **options)
+        there.attrs["created_at"] = here.attrs["created_at"]
+        assert there.identical(here)
+    with pytest.raises(ValueError, match="vote between answers, and the data have none"):
+        bk.evaluate(RUNS, "plurality@2", pooling="none", client=client)
