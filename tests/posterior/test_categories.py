@@ -241,6 +241,22 @@ def test_evidence_of_poolings_ranks_them_as_the_data_were_made() -> None:
     assert evidence["spread", "partial"] > evidence["spread", "complete"]
 
 
+def test_systems_of_scored_categories_are_compared_with_identical_ones() -> None:
+    """Three trials in the first category and three in the last, under uniform probabilities.
+
+    Alone 2! 3! / 5! = 1/10 each; of one system 2! 3! 3! / 8! = 1/560.
+    """
+    counts = np.array([[[3, 0, 0]], [[0, 0, 3]]])
+    data = xr.Dataset(
+        {"count": (("system", "question", "category"), counts)},
+        {"score": ("category", [0.0, 0.5, 1.0])},
+    )
+    fit = bk.evaluate(bk.tally(data), "bayes", pooling="none", draws=5, rng=1)
+    factor = bk.log_bayes_factor_equal(fit)
+    assert float(np.exp(factor[0, 1])) == pytest.approx(5.6, rel=1e-12)
+    assert factor.values.diagonal().tolist() == [0.0, 0.0]
+
+
 def test_an_outlier_is_integrated_afresh() -> None:
     """Left out, the one different question no longer pulls at the correlation of the others."""
     counts = np.array([[[0, 0, 12]] * 10 + [[12, 0, 0]]])

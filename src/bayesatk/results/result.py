@@ -261,7 +261,8 @@ class Result:
 
     def of_systems(self, places: list[int]) -> "Result":
         """Return the result of some systems, by position; without what compares them."""
-        kept = [name for name in self.tree.children if name not in ("comparison", "ranks", "tiers")]
+        of_all = ("comparison", "leaderboard", "ranks", "tiers")
+        kept = [name for name in self.tree.children if name not in of_all]
         groups = {f"/{name}": self.group(name) for name in kept}
         chosen = {
             name: own.isel(system=places) if "system" in own.dims else own
