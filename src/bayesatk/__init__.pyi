@@ -37,9 +37,9 @@ from .io.convert import convert as convert
 from .io.exports import export as export
 from .io.exports import provenance as provenance
 from .io.exports import tables_of as tables_of
-from .io.inspect_stopping import InspectStopping as InspectStopping
 from .io.inspect_source import SourceReport as SourceReport
 from .io.inspect_source import inspect_source as inspect_source
+from .io.inspect_stopping import InspectStopping as InspectStopping
 from .io.load import load as load
 from .io.saved import load_result as load_result
 from .io.saved import save as save
