@@ -116,7 +116,8 @@ class Series:
         for edge, reach in zip((self.fine.x[0], self.fine.x[-1]), self.reach, strict=True):
             away = np.abs(found - edge)
             gap += np.where(away < reach, away, 0.0)
-        return np.maximum(_HONEST * gap, moved) + self.blur + np.spacing(np.abs(found))
+        error: Array = np.maximum(_HONEST * gap, moved)
+        return error + self.blur + np.spacing(np.abs(found))
 
     @cached_property
     def doubt_of_ends(self) -> float:
