@@ -44,7 +44,8 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
     }
     named = dict.fromkeys(name for own in read for name in own.content)
     content = {name: [each for own in read for each in _asked(own, name)] for name in named}
-    return Columns(roles, values, read[0].word, _Places(found, read), content)
+    others = tuple(dict.fromkeys(name for own in read for name in own.others))
+    return Columns(roles, values, read[0].word, _Places(found, read), content, others)
 
 
 def _asked(table: Columns, name: Any) -> Sequence[int]:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from bayesatk.data import tables
-from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.columns import Columns, find_columns, unused
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import largest, opened, too_large, total
@@ -50,6 +50,7 @@ def read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
         roles,
         {role: kept[name].values(role) for role, name in roles.items()},
         content=digests.digests | {name: own.digests(name) for name, own in told.items()},
+        others=unused(names, roles, asked),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import BinaryIO
 
-from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.columns import Columns, find_columns, unused
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
@@ -42,6 +42,7 @@ class _Records:
         self.values: dict[str, list[object]] = {}
         self.numbers: list[int] = []
         self.asked = Contents(())
+        self.others: tuple[str, ...] = ()
         self.checked: set[tuple[str, ...]] = set()
         self.pool: dict[str, str] = {}
 
@@ -67,6 +68,7 @@ class _Records:
             self.roles = find_columns(fields, self.columns)
             self.values = {role: [] for role in self.roles}
             self.asked = Contents(content_columns(fields, self.roles, self.columns))
+            self.others = unused(fields, self.roles, list(self.asked.digests))
         for name in self.roles.values():
             if name not in fields:
                 raise OutcomeError(
@@ -88,4 +90,6 @@ class _Records:
         """Return the columns."""
         if not self.numbers:
             raise OutcomeError("the file must hold an array of records, or one a line; got none.")
-        return Columns(self.roles, self.values, self.word, self.numbers, self.asked.digests)
+        return Columns(
+            self.roles, self.values, self.word, self.numbers, self.asked.digests, self.others
+        )

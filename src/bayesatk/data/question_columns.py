@@ -1,0 +1,227 @@
+"""What is known of the questions: their group and their covariates, one value for each.
+
+Tables, logs and xarray objects bring them under names; arrays have no names, and values are given
+by question. Either way they end as arrays (question,), text or numbers, beside the counts.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.messages import Argument
+from bayesatk.data.columns import COVARIATE, GROUP, Columns
+from bayesatk.data.long_form import LongForm
+from bayesatk.data.validation import OutcomeError, is_missing, shown
+
+# Names that counts and results give to something of their own.
+OWN = frozenset(
+    {"system", "question", "trial", "category", "count", "missing", "score", "trials", "successes",
+     "category_score", "prior_count", "answer", "unanswered", "chain", "draw", "target", "k"}
+)  # fmt: skip
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?\s*", re.ASCII | re.IGNORECASE)
+_WHOLE = 2**53  # below which whole numbers of any kind are exact
+
+
+@dataclass(frozen=True)
+class QuestionColumns:
+    """The columns of questions that were asked for.
+
+    Parameters
+    ----------
+    roles : dict of str to str
+        Names of columns by role: ``"group"``, or ``"covariate NAME"``.
+    given : dict of str to values
+        Values by question, by the name under which they are kept.
+    """
+
+    roles: Mapping[str, Any]
+    given: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, group: object, covariates: object) -> "QuestionColumns":
+        """Read the arguments: names of columns, or values by question.
+
+        Examples
+        --------
+        >>> QuestionColumns.of("domain", ["minutes"]).roles
+        {'group': 'domain', 'covariate minutes': 'minutes'}
+        >>> QuestionColumns.of(["law", "art"], {"minutes": [3, 5]}).given
+        {'group': ['law', 'art'], 'minutes': [3, 5]}
+        """
+        roles: dict[str, Any] = {GROUP: group} if isinstance(group, str) else {}
+        given: dict[str, Any] = {} if group is None or roles else {GROUP: group}
+        if isinstance(covariates, pd.DataFrame):
+            covariates = {name: covariates[name] for name in covariates.columns}
+        if isinstance(covariates, Mapping):
+            given |= covariates
+            names = list(covariates)
+        else:
+            listed = isinstance(covariates, Sequence) and not isinstance(covariates, str)
+            names = list(covariates) if listed else [] if covariates is None else [covariates]  # type: ignore[call-overload]
+            roles |= {f"{COVARIATE}{name}": name for name in names}
+        for name in names:
+            if not isinstance(name, str) or name in OWN | {GROUP} or names.count(name) > 1:
+                raise OutcomeError(
+                    Argument("covariates"), " must be names of columns, or values by name; each "
+                    f"name is text, comes once, and is none of {', '.join(sorted(OWN | {GROUP}))}; "
+                    f"got {shown(name)}. Rename the column.",
+                )  # fmt: skip
+        return cls(roles, given)
+
+    def add_to(self, long: LongForm) -> LongForm:
+        """Keep the columns that were named and the values that were given."""
+        columns = dict(long.columns)
+        for role, name in self.roles.items():
+            kept = role.removeprefix(COVARIATE)
+            if name in columns:
+                own = columns.pop(name)
+                columns[kept] = (
+                    _by_question(kept, own.tolist(), long.questions) if role == GROUP else own
+                )
+            if kept not in columns:
+                what = "group" if role == GROUP else "covariates"
+                example = Argument("covariates", {name: ...}) if role != GROUP else ""
+                raise OutcomeError(
+                    Argument(what), " must hold values by question where the data are no table "
+                    "and have no coordinate of that name; got "
+                    f"{shown(name)}. Give a list in the order of the questions, or a mapping from "
+                    "question to value", f": {example}" * bool(example), ".",
+                )  # fmt: skip
+        for name, values in self.given.items():
+            columns[name] = _by_question(name, values, long.questions)
+        return replace(long, columns=columns)
+
+
+def read_columns(
+    table: Columns, question: NDArray[np.int64], questions: Sequence[Any]
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of questions of a long table, in which all rows of a question agree."""
+    return {
+        role.removeprefix(COVARIATE): _one_each(table, role, question, questions)
+        for role in table.roles
+        if role == GROUP or role.startswith(COVARIATE)
+    }
+
+
+def left_out(table: Columns) -> tuple[str, ...]:
+    """Return a note on the columns of a table that nothing is made of, if there are any."""
+    if not table.others:
+        return ()
+    named = shown(list(table.others), 200)[1:-1]
+    return (f"left out: columns {named}; group= and covariates= keep what belongs to questions",)
+
+
+def _one_each(
+    table: Columns, role: str, question: NDArray[np.int64], questions: Sequence[Any]
+) -> NDArray[Any]:
+    """Return the value of every question, which all of its rows must have."""
+    name = table.roles[role]
+    values = [None if _absent(each) else each for each in table.listed(role)]
+    try:
+        code, distinct = pd.factorize(np.fromiter(values, object, len(values)))
+    except TypeError:
+        row = next(i for i, each in enumerate(values) if isinstance(each, list | dict | set))
+        raise OutcomeError(
+            f"column {name!r} must hold one text or number for every question; {table.place(row)} "
+            f"has {shown(values[row])}. Name another column."
+        ) from None
+    known = np.flatnonzero(code >= 0)
+    first = np.full(len(questions), -1)
+    labels, place = np.unique(question[known], return_index=True)
+    first[labels] = known[place]
+    differs = known[code[known] != code[first[question[known]]]]
+    if len(differs):
+        second = int(differs[0])
+        one = int(first[question[second]])
+        raise OutcomeError(
+            f"column {name!r} must be the same in all rows of a question; {table.place(one)} has "
+            f"{shown(values[one])} and {table.place(second)} has {shown(values[second])}, both of "
+            f"question {shown(questions[question[second]])}. Correct the rows, or do not name the "
+            "column."
+        )
+    found = [distinct[code[row]] if row >= 0 else None for row in first.tolist()]
+    if role == GROUP and (first < 0).any():
+        lacking = int(np.argmax(first < 0))
+        row = int(np.argmax(question == lacking))
+        raise OutcomeError(
+            f"column {name!r} must name the group of every question; question "
+            f"{shown(questions[lacking])} ({table.place(row)}) has none. Write one, such as "
+            "'other'."
+        )
+    return _plain(found, role == GROUP)
+
+
+def _by_question(name: str, values: object, questions: Sequence[Any]) -> NDArray[Any]:
+    """Return values given by label, or in the order of the questions."""
+    if isinstance(values, xr.DataArray) and values.dims == ("question",):
+        plain = "question" not in values.indexes
+        values = values.values if plain else values.to_series()
+    if isinstance(values, pd.Series):
+        plain = isinstance(values.index, pd.RangeIndex)
+        values = values.tolist() if plain else dict(values.items())
+    argument = Argument("group" if name == GROUP else "covariates")
+    if isinstance(values, Mapping):
+        absent = [label for label in questions if label not in values]
+        if absent:
+            raise OutcomeError(
+                argument, f" must have a value for every question; {name!r} has none for "
+                f"{shown(absent[0])} ({len(absent)} of {len(questions)} questions). Add it.",
+            )  # fmt: skip
+        found = [values[label] for label in questions]
+    else:
+        listed = isinstance(values, np.ndarray | Sequence) and not isinstance(values, str | bytes)
+        found = list(values) if listed and np.ndim(values) == 1 else []  # type: ignore[call-overload]
+        if len(found) != len(questions):
+            raise OutcomeError(
+                argument, f" must have a value for each of the {len(questions)} questions, in "
+                f"their order or by label; {name!r} is {shown(values)}. Give a list or a mapping.",
+            )  # fmt: skip
+    found = [each.item() if isinstance(each, np.generic) else each for each in found]
+    for label, each in zip(questions, found, strict=True):
+        if isinstance(each, list | dict | set | tuple | np.ndarray):
+            raise OutcomeError(
+                argument, f" must be one text or number for every question; {name!r} of "
+                f"{shown(label)} is {shown(each)}. Give single values.",
+            )  # fmt: skip
+        if name == GROUP and _absent(each):
+            raise OutcomeError(
+                argument, f" must name the group of every question; that of {shown(label)} is "
+                f"{shown(each)}. Write one, such as 'other'.",
+            )  # fmt: skip
+    return _plain([None if _absent(each) else each for each in found], name == GROUP)
+
+
+def _absent(value: object) -> bool:
+    return is_missing(value) or (isinstance(value, str) and not value.strip())
+
+
+def _plain(values: list[Any], labels: bool) -> NDArray[Any]:
+    """Return values as numbers if all are, text that is a number included, else as text.
+
+    Labels of groups are whole numbers or text, as they are written. Where a covariate is missing a
+    number is NaN, a text is empty.
+    """
+    known = [each for each in values if each is not None]
+    whole = all(isinstance(each, int) and abs(each) < _WHOLE for each in known)
+    if whole and len(known) == len(values) and not (labels and any(map(_is_flag, known))):
+        return np.array(values, np.int64)
+    texts = all(isinstance(each, str) and _NUMBER.fullmatch(each) for each in known)
+    numbers = all(isinstance(each, int | float) for each in known)
+    if known and not labels and (texts or numbers):
+        try:
+            return np.array([np.nan if each is None else float(each) for each in values])
+        except OverflowError:  # an integer beyond the floats
+            pass
+    found = np.empty(len(values), object)
+    found[:] = ["" if each is None else str(each) for each in values]
+    return found
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
