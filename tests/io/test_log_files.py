@@ -54,9 +54,12 @@ def test_a_git_lfs_pointer_is_named(tmp_path, suffix):
 
 @pytest.mark.parametrize("name", ["b.eval", "b.json", "samples_b.jsonl"])
 def test_a_git_lfs_pointer_in_a_folder_is_named(tmp_path, name):
-    (tmp_path / "a.eval").write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
     (tmp_path / name).write_text(POINTER)
-    refused(lambda: bk.load(tmp_path), name, "Git LFS")
+    refused(lambda: bk.load(tmp_path), "1 of them Git LFS pointers")
+    (tmp_path / "a.eval").write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
+    card = bk.load(tmp_path).card()
+    assert f"passed over in {tmp_path.name}: {name} (a Git LFS pointer: git lfs pull)" in card
+    refused(lambda: bk.load(tmp_path, strict=True), name, "Git LFS", "strict=True")
 
 
 def test_a_broken_link_in_a_folder_is_not_passed_over(tmp_path):

@@ -72,6 +72,25 @@ def parquet():
     return whole.getvalue()
 
 
+# A small file of each format that is read by its description, with the options for it.
+RECORDS = {
+    "verifiers": ("verifiers/outputs/evals/shell--beta/1a2b3c4d/results.jsonl", {}),
+    "verifiers-traces": ("verifiers/traces.jsonl", {}),
+    "harbor": ("harbor/2026-11-21__10-00-00/fix-permissions__2xyz/result.json", {}),
+    "terminal-bench": ("terminal_bench/run-beta/results.json", {}),
+    "swe-bench": ("swe_bench/org__alpha-4.1.run_1.json", {}),
+    "helm": ("helm/gsm_model=provider_beta/per_instance_stats.json", {"scorer": "f1_score"}),
+    "every-eval-ever": ("every_eval_ever/sums_beta.jsonl", {"scorer": "sums/exact_match"}),
+    "promptfoo": ("others/promptfoo.json", {}),
+    "deepeval": ("others/deepeval.json", {}),
+    "openai-evals": ("others/openai_evals.jsonl", {}),
+    "live-code-bench": (
+        "others/livecodebench/alpha/Scenario.codegeneration_3_0.2_eval_all.json", {},
+    ),
+    "math-arena": ("others/matharena/aime/aime_2026/provider/alpha/0.json", {}),
+}  # fmt: skip
+
+
 @cache
 def genuine(name):
     """Name of the file, its bytes, and the options with which it can be read."""
@@ -106,6 +125,10 @@ def genuine(name):
         "jsonl": ("table.jsonl", frame().to_json(orient="records", lines=True).encode(), {}),
         "json": ("table.json", frame().to_json(orient="records").encode(), {}),
         "parquet": ("table.parquet", parquet(), {}),
+        **{
+            name: (Path(file).name, (LOGS / "records" / file).read_bytes(), options)
+            for name, (file, options) in RECORDS.items()
+        },
         "counts": ("counts.csv", b"id,n,c\na,4,1\nb,3,3\nc,2,0\n", {}),
         "counts jsonl": ("counts.jsonl", b'{"id":"a","n":4,"c":1}\n{"id":"b","n":3,"c":3}\n', {}),
     }  # fmt: skip
@@ -115,15 +138,15 @@ def genuine(name):
 FORMATS = [
     "eval", "eval deflate", "eval scorers", "inspect json", "lm-eval", "lm-eval choice", "evalplus",
     "evalplus old", "human-eval", "tau-bench", "tau2-bench", "csv", "tsv", "jsonl", "json",
-    "parquet", "counts", "counts jsonl",
+    "parquet", "counts", "counts jsonl", *RECORDS,
 ]  # fmt: skip
-TOLD = {
+TOLD = {name: name for name in RECORDS} | {
     "eval": "inspect", "eval deflate": "inspect", "eval scorers": "inspect",
     "inspect json": "inspect", "lm-eval": "lm-eval", "lm-eval choice": "lm-eval",
     "evalplus": "evalplus", "evalplus old": "evalplus", "human-eval": "human-eval",
     "tau-bench": "tau-bench", "tau2-bench": "tau2-bench",
 }  # fmt: skip
-ANSWERED = {"inspect", "lm-eval"}
+ANSWERED = {"inspect", "lm-eval", "every-eval-ever", "openai-evals", "math-arena"}
 
 
 def read_or_refuse(path, **options):
@@ -369,10 +392,19 @@ def small(name):
         whole = {"eval": dict([first, last])}
     if name == "lm-eval":
         del whole["arguments"]
+    if name == "harbor":
+        whole = {key: value for key, value in whole.items() if value} | {"config": {}}
+    if name == "promptfoo":
+        results = whole["results"]["results"][:1]
+        whole = {"results": {"prompts": whole["results"]["prompts"][:1], "results": results}}
+        del results[0]["tokenUsage"]
     return whole
 
 
-LINES = ["lm-eval", "human-eval", "jsonl", "counts jsonl"]
+LINES = [
+    "lm-eval", "human-eval", "jsonl", "counts jsonl",
+    *(name for name, (file, _) in RECORDS.items() if file.endswith(".jsonl")),
+]  # fmt: skip
 
 
 def lines_of(name):
@@ -381,6 +413,7 @@ def lines_of(name):
 
 @pytest.mark.parametrize("name", [
     "inspect json", "evalplus", "evalplus old", "tau-bench", "tau2-bench", "json", *LINES,
+    *(name for name in RECORDS if name not in LINES),
 ])  # fmt: skip
 def test_every_value_in_every_place(tmp_path, name):
     """Of the first record; what fails is listed together."""

@@ -117,6 +117,9 @@ def read_options(
     shared: Annotated[
         bool, typer.Option("--shared", help="Only questions that every system tried.")
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse folders with files that are no logs.")
+    ] = False,
     budget: Annotated[
         int | None,
         typer.Option(help="Bytes of memory that a file may ask for; default: 2 GiB."),
@@ -128,7 +131,7 @@ def read_options(
     options = {
         "missing": missing, "format": format, "scorer": scorer, "filter": filter,
         "answers": answers, "question_key": question_key, "same_system": same_system,
-        "empty_output": empty_output, "task": task, "shared": shared,
+        "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
         "columns": pairs(column, "--column"),
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),

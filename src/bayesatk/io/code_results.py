@@ -1,18 +1,17 @@
-"""Results of code benchmarks: EvalPlus ``*eval_results.json`` and HumanEval ``*_results.jsonl``.
+"""Results of EvalPlus, ``*eval_results.json``.
 
-Facts of the formats: EvalPlus maps every task under ``eval`` to a list of judged solutions, each
+Facts of the format: EvalPlus maps every task under ``eval`` to a list of judged solutions, each
 with ``base_status`` and (unless only the base tests ran) ``plus_status``, "pass", "fail" or
 "timeout"; its first releases wrote ``{"base": [[status, ...], ...], "plus": ...}`` instead, with
 "success" for "pass". A solution passes the added tests only if it passes the base tests too.
-HumanEval writes a line ``{task_id, completion, result, passed}`` for every solution.
 """
 
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.rows import Rows, Trial
+from bayesatk.io.json_stream import decoded, members
+from bayesatk.io.rows import EMPTY, Rows, Trial
 
 _TESTS = ("base", "plus")
 _STATUSES = {
@@ -43,33 +42,7 @@ def _judged(system: str, task: object, number: int, status: object, solution: ob
         trial=number,
         outcome=None if status is None else _STATUSES[status],
         reason="not judged" if status is None else "",
-        empty=isinstance(solution, str) and not solution.strip(),
-    )
-
-
-def read_human_eval(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
-    """Read a HumanEval file, one solution at a time."""
-    name = _opened(path, system, rows, "_results", ".jsonl")
-    with decoded(file) as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                rows.add(_solution(parse(line, f"line {number}"), number, name))
-
-
-def _solution(record: object, number: int, system: str) -> Trial:
-    if not isinstance(record, dict) or "task_id" not in record or "passed" not in record:
-        raise OutcomeError(
-            f"line {number} must have task_id and passed, as HumanEval writes them; got "
-            f"{shown(record)}."
-        )
-    completion = record.get("completion")
-    return Trial(
-        system=system,
-        task="",
-        question=record["task_id"],
-        trial=number,
-        outcome=record["passed"],
-        empty=isinstance(completion, str) and not completion.strip(),
+        fault=EMPTY if isinstance(solution, str) and not solution.strip() else "",
     )
 
 

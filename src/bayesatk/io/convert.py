@@ -36,6 +36,7 @@ def convert(
     question_key: QuestionKey = "id",
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
+    strict: bool = False,
     progress: bool = False,
     budget: int = BUDGET,
 ) -> Path:
@@ -50,7 +51,7 @@ def convert(
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
         ``reason`` why an outcome is missing, if some are. In CSV, text that a spreadsheet would
         run as a formula begins with an apostrophe, which `bayesatk.load` takes off.
-    columns, format, scorer, filter, task, answers, question_key, same_system, empty_output
+    columns, format, scorer, filter, task, answers, question_key, same_system, empty_output, strict
         As for `bayesatk.load`.
     progress, budget
         As for `bayesatk.load`.
@@ -83,7 +84,7 @@ def convert(
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
     _refuse_sources(path, named_paths(source))
-    found = find_files(source, format, progress)
+    found = find_files(source, format, progress, strict)
     _refuse_sources(path, (one.path for one in found.sources))
     reasons: list[str] = []
     try:

@@ -1,15 +1,21 @@
 """Which format a file has, by its name and its beginning."""
 
+from collections.abc import Iterable
 from itertools import islice
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.io import agent_logs, benchmark_logs
 from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.sources import Opener, Source
+from bayesatk.io.parquet_files import open_parquet, readable
+from bayesatk.io.record_logs import RecordLog
+from bayesatk.io.sources import SUMMARY, Opener, Source, is_pointer
 
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet")
-LOGS = ("inspect", "lm-eval", "evalplus", "human-eval", "tau-bench", "tau2-bench")
+RECORD_LOGS = (*agent_logs.FORMATS, *benchmark_logs.FORMATS)
+LOGS = ("inspect", "lm-eval", "evalplus", *(one.name for one in RECORD_LOGS))
 
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
@@ -34,10 +40,37 @@ def detect(source: Source, opener: Opener, told: str | None) -> str:
             "it, or pass the data itself to bayesatk.tally.",
         )  # fmt: skip
     found = _SUFFIXES[suffix]
+    if found == "parquet":
+        return _of_parquet(source.path)
     if found not in ("json", "jsonl"):
         return found
     with opener.open(source) as file:
         return _of_document(file) if found == "json" else _of_lines(file)
+
+
+def kind_in_folder(path: Path) -> str:
+    """Return the format of a log in a folder; nothing for a table or anything else."""
+    if not path.exists():  # a link
+        raise FileNotFoundError(
+            f"{path}: the log is a link to a file that is not there. Fetch it (git annex get)."
+        )
+    if is_pointer(path):
+        return ""
+    source = Source(path, None, "")
+    try:
+        kind = detect(source, Opener([source], False), None)
+    except (OutcomeError, UnicodeDecodeError, OSError):
+        return ""
+    if any(one.summary for one in RECORD_LOGS if one.name == kind):
+        return SUMMARY
+    whole = next((one.part_of for one in RECORD_LOGS if one.name == kind and one.part_of), "")
+    return SUMMARY if whole and _repeated_above(path, whole) else kind * (kind in LOGS)
+
+
+def _repeated_above(path: Path, whole: str) -> bool:
+    """Whether a file of the same name, or a report, in a folder above holds the trial as well."""
+    above = (folder / path.name for folder in path.parents[1:4])
+    return any(file.is_file() and kind_in_folder(file) == whole for file in above)
 
 
 def sniff(start: bytes) -> str:
@@ -64,7 +97,7 @@ def sniff(start: bytes) -> str:
 
 
 def _of_lines(file: BinaryIO) -> str:
-    """Tell lm-eval's samples and HumanEval's results from other records."""
+    """Tell logs by their first record from other records."""
     with decoded(file) as lines:
         for number, line in enumerate(islice(lines, 1000), start=1):
             if line.strip():
@@ -72,22 +105,45 @@ def _of_lines(file: BinaryIO) -> str:
                 keys = set(record) if isinstance(record, dict) else set()
                 if {"doc_id", "resps"} <= keys:
                     return "lm-eval"
-                return "human-eval" if {"task_id", "passed", "completion"} <= keys else "jsonl"
+                return _named([one for one in RECORD_LOGS if one.form == "lines"], record, "jsonl")
     return "jsonl"
 
 
 def _of_document(file: BinaryIO) -> str:
     """Tell logs from arrays of records by the first parts of the document."""
-    streamed = frozenset({"samples", "simulations", "eval", "tasks"})
+    documents = [one for one in RECORD_LOGS if one.form == "document"]
+    arrays = [one for one in documents if not one.records and not one.summary]
+    whole = [one for one in documents if one not in arrays]
+    streamed = frozenset(
+        {"samples", "eval", "tasks", *(one.records.split(".")[0] for one in whole)}
+    )
+    seen: dict[str, Any] = {}
     with decoded(file) as text:
-        for key, _, value in members(text, streamed):
+        for key, place, value in members(text, streamed):
             if key == "":
-                keys: set[Any] = set(value) if isinstance(value, dict) else set()
-                traced = {"task_id", "reward"} <= keys and keys & {"traj", "info"}
-                return "tau-bench" if traced else "json"
+                return _named(arrays, value, "json")
             if key == "eval":
                 old = isinstance(value, dict) and isinstance(value.get("base"), list)
                 return "evalplus" if old or isinstance(value, list) else "inspect"
-            if key in ("simulations", "samples"):
-                return "tau2-bench" if key == "simulations" else "inspect"
+            if key == "samples":
+                return "inspect"
+            if isinstance(place, str):
+                seen.setdefault(key, {})[place] = value
+            else:
+                seen.setdefault(key, value)
+            found = _named(whole, seen, "")
+            if found:
+                return found
     return "json"
+
+
+def _of_parquet(path: Path) -> str:
+    """Tell logs from tables by the names of the columns."""
+    with readable():
+        names = dict.fromkeys(open_parquet(path)[0].schema_arrow.names)
+    return _named([one for one in RECORD_LOGS if one.form == "parquet"], names, "parquet")
+
+
+def _named(candidates: Iterable[RecordLog], fields: object, otherwise: str) -> str:
+    """Return the format that recognises the fields."""
+    return next((one.name for one in candidates if one.recognises(fields)), otherwise)

@@ -17,7 +17,7 @@ from bayesatk.data.content import digest
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.rows import Rows, Trial
+from bayesatk.io.rows import EMPTY, Rows, Trial
 
 _MOST_EPOCHS = 1_000_000
 
@@ -104,7 +104,7 @@ class _Log:
                 answer=answer if self.rows.options.answers else None,
                 content=_content(sample),
                 reason=reason,
-                empty=_is_empty(sample),
+                fault=EMPTY if _is_empty(sample) else "",
                 identity=str(sample.get("uuid") or ""),
             )
         )

@@ -16,7 +16,7 @@ from bayesatk.data.content import digest
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import largest, opened
 from bayesatk.io.json_stream import decoded, parse
-from bayesatk.io.rows import Rows, Trial
+from bayesatk.io.rows import EMPTY, Rows, Trial
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
 
@@ -46,6 +46,7 @@ def read_samples(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> 
 def _trial(record: dict[str, Any], mark: object, system: str, task: str, answers: bool) -> Trial:
     answer = _only(record.get("filtered_resps"))
     response = _only(_only(record.get("resps")))
+    blank = isinstance(response, str) and not response.strip()
     return Trial(
         system=system,
         task=task,
@@ -55,7 +56,7 @@ def _trial(record: dict[str, Any], mark: object, system: str, task: str, answers
         answer=answer if answers and isinstance(answer, str) else None,
         content=_content(record),
         reason="" if mark is not None else "unscored",
-        empty=answer in ("", []) or (isinstance(response, str) and not response.strip()),
+        fault=EMPTY if answer in ("", []) or blank else "",
     )
 
 

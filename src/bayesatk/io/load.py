@@ -37,6 +37,7 @@ def load(
     question_key: QuestionKey = "id",
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
+    strict: bool = False,
     progress: bool = False,
     budget: int = BUDGET,
 ) -> Outcomes:
@@ -75,6 +76,9 @@ def load(
     empty_output : {"marked", "missing"}
         What a trial means in which the system returned nothing and which is marked wrong: what
         the mark says, with an `OutcomeWarning`; or a failed call, so a missing outcome.
+    strict : bool
+        Whether to refuse a folder that holds files that are no logs, or Git LFS pointers. Else
+        they are passed over, and the card says so.
     progress : bool
         Whether to show how far large files have been read, on standard error.
     budget : int
@@ -126,7 +130,7 @@ def load(
         )  # fmt: skip
     scale = outcomes.check_options(scores, missing)
     rules = check_rules(answer_rules)
-    found = find_files(source, format, progress)
+    found = find_files(source, format, progress, strict)
     try:
         if found.are_logs:
             if answer_rules is not None and not answers:

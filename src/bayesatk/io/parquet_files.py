@@ -56,13 +56,8 @@ def read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
 
 def open_parquet(path: Path) -> tuple[Any, set[str]]:
     """Return a file to read, and the names of its columns of text."""
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise OutcomeError(
-            "reading Parquet needs pyarrow. Install it: pip install 'bayesatk[parquet]'. Or "
-            "convert the file to CSV."
-        ) from None
+    from pyarrow import parquet
+
     with opened(path):
         plain = parquet.ParquetFile(path, pre_buffer=False)
     text = {field.name for field in plain.schema_arrow if _is_text(field.type)}
@@ -117,8 +112,13 @@ def batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
 @contextmanager
 def readable() -> Iterator[None]:
     """Turn every way in which a Parquet file can be broken into one message."""
-    from pyarrow import ArrowException
-
+    try:
+        from pyarrow import ArrowException
+    except ImportError:
+        raise OutcomeError(
+            "reading Parquet needs pyarrow. Install it: pip install 'bayesatk[parquet]'. Or "
+            "convert the file to CSV."
+        ) from None
     try:
         yield
     except OutcomeError:

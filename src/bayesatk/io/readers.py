@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
 from bayesatk.data.validation import OutcomeError, Scores, shown
-from bayesatk.io import code_results, inspect_logs, lm_eval, tau_bench
-from bayesatk.io.formats import LOGS, detect
+from bayesatk.io import code_results, inspect_logs, lm_eval
+from bayesatk.io.formats import LOGS, RECORD_LOGS, detect, kind_in_folder
 from bayesatk.io.long_tables import join_tables, read_one_table
 from bayesatk.io.rows import LogOptions, Rows
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
@@ -20,16 +20,25 @@ _LOG_READERS: dict[str, _LogReader] = {
     "inspect": inspect_logs.read_log,
     "lm-eval": lm_eval.read_samples,
     "evalplus": code_results.read_evalplus,
-    "human-eval": code_results.read_human_eval,
-    "tau-bench": tau_bench.read_runs,
-    "tau2-bench": tau_bench.read_simulations,
+    **{one.name: one for one in RECORD_LOGS},
 }
+
+
+def _honouring(option: str, *native: str) -> set[str]:
+    """Return the formats for which an option has an effect."""
+    return {*native, *(one.name for one in RECORD_LOGS if option in one.honours)}
+
+
 _SPECIAL = {
     "filter": {"lm-eval"},
-    "scorer": {"inspect", "lm-eval", "evalplus"},
-    "answers": {"inspect", "lm-eval"},
-    "task": {"inspect", "lm-eval", "tau2-bench"},
-    "question_key": {"inspect", "lm-eval", "tau-bench", "tau2-bench"},
+    "scorer": _honouring("scorer", "inspect", "lm-eval", "evalplus"),
+    "answers": _honouring("answers", "inspect", "lm-eval"),
+    "task": _honouring("task", "inspect", "lm-eval"),
+    "question_key": {
+        "inspect",
+        "lm-eval",
+        *(one.name for one in RECORD_LOGS if one.says_what_was_asked),
+    },
 }
 
 
@@ -48,12 +57,14 @@ class Found:
         return all(kind in LOGS for kind in self.kinds)
 
 
-def find_files(source: object, told: str | None, progress: bool) -> Found:
+def find_files(source: object, told: str | None, progress: bool, strict: bool = False) -> Found:
     """Return the files that are meant."""
-    files = find(source)
+    files = find(source, kind_in_folder, strict)
     opener = Opener(files.sources, progress)
     kinds = [_named(one, detect, one, opener, told) for one in files.sources]
-    refuse_copies(files.sources, all(kind in LOGS for kind in kinds))
+    parts = {one.name for one in RECORD_LOGS if one.is_part_of_a_run}  # short, and may be equal
+    whole = [one for one, kind in zip(files.sources, kinds, strict=True) if kind not in parts]
+    refuse_copies(whole, all(kind in LOGS for kind in kinds))
     return Found(files.sources, kinds, opener, files.notes)
 
 

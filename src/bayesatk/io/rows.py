@@ -9,6 +9,7 @@ from typing import Any, Literal
 from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 
+EMPTY = "an empty output"
 QuestionKey = Literal["id", "content", "unchecked"]
 
 
@@ -60,8 +61,8 @@ class Trial:
         Digest of what was asked and of what is right.
     reason : str
         Why there is no outcome.
-    empty : bool
-        Whether the system returned nothing.
+    fault : str
+        Why a trial that is marked wrong may not be the system's doing: a failed call, say.
     identity : str
         Name of this very trial in every log that repeats it, if the format has one.
     """
@@ -74,7 +75,7 @@ class Trial:
     answer: object = None
     content: str = ""
     reason: str = ""
-    empty: bool = False
+    fault: str = ""
     identity: str = ""
 
 
@@ -89,11 +90,14 @@ class Rows:
     notes: list[str] = field(default_factory=list)
     marks: dict[str, str] = field(default_factory=dict)
     tasks: dict[str, None] = field(default_factory=dict)
+    _run: str = ""
     _pool: dict[Any, Any] = field(default_factory=dict)
 
-    def open(self, name: str) -> None:
-        """Begin another log."""
-        self.names.append(name)
+    def open(self, name: str, run: str = "") -> None:
+        """Begin another log; the files of one run, one after another, are one log."""
+        if not run or run != self._run:
+            self.names.append(name)
+        self._run = run
 
     def add(self, trial: Trial) -> None:
         """Take a trial of the log that was opened last."""
@@ -119,7 +123,7 @@ class Rows:
         self.tasks.setdefault(trial.task)
         if self.options.task not in (None, trial.task):
             return
-        for name in ("system", "task", "question", "content", "reason"):
+        for name in ("system", "task", "question", "content", "reason", "fault"):
             value = getattr(trial, name)  # one object for each text: a log repeats them
             setattr(trial, name, self._pool.setdefault((type(value), value), value))
         self.trials.append(trial)

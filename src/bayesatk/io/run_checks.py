@@ -183,28 +183,33 @@ def _note_marks(rows: Rows) -> None:
 
 
 def _check_empty(rows: Rows, scale: Scores | None) -> None:
-    """Warn of trials that returned nothing and yet have the lowest mark."""
+    """Warn of trials that returned nothing, or failed, and yet have the lowest mark."""
     scores = {**CORRECT_INCORRECT, **BINARY} if scale is None else scale
     lowest = min(scores.values())
-    empty = [
+    faulty = [
         row
         for row, one in enumerate(rows.trials)
-        if one.empty
+        if one.fault
         and isinstance(one.outcome, str | int | float)
         and scores.get(one.outcome) == lowest
     ]
-    if not empty:
+    if not faulty:
         return
-    many = f"{len(empty)} of {len(rows.trials)} trials have an empty output"
+    kinds = Counter(rows.trials[row].fault for row in faulty).most_common()
+    told = " and ".join(fault for fault, _ in kinds)
+    if len(kinds) > 1:
+        told = ", ".join(f"{fault} ({number})" for fault, number in kinds)
+    many = f"{len(faulty)} of {len(rows.trials)} trials have {told}"
     if rows.options.empty_output == "missing":
-        for row in empty:
-            rows.trials[row].outcome, rows.trials[row].reason = None, "empty output"
+        for row in faulty:
+            one = rows.trials[row]
+            one.outcome, one.reason = None, one.fault.partition(" ")[2]
         rows.note(f"{many}: read as missing")
         return
-    text = f"{many} and are marked wrong (first: {rows.place(empty[0])}); were the calls failed?"
+    text = f"{many} and are marked wrong (first: {rows.place(faulty[0])}); were the calls failed?"
     rows.note(f"CHECK: {text}")
-    told = (f"{text} ", Argument("empty_output", "missing"), " reads them as missing.")
-    warnings.warn(OutcomeWarning(*told), stacklevel=5)
+    advice = (f"{text} ", Argument("empty_output", "missing"), " reads them as missing.")
+    warnings.warn(OutcomeWarning(*advice), stacklevel=5)
 
 
 def _usual_scores(rows: Rows) -> Scores:

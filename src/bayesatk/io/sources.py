@@ -2,19 +2,27 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import opened
 
 _LONG = 40_000_000  # bytes that take seconds to read: worth a progress bar
 _POINTER = b"version https://git-lfs"
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
-_COMPANIONS = ("logs.json", "eval-set.json")  # Inspect's indexes of its logs
+# What tools write beside their logs: indexes of Inspect, settings and summaries of Terminal-Bench,
+# Harbor, verifiers and HELM. They may hold the name of a model, and no trials.
+_COMPANIONS = (
+    "logs.json", "eval-set.json", "config.json", "lock.json", "metadata.json", "run_metadata.json",
+    "run_spec.json", "scenario.json", "scenario_state.json", "instances.json", "stats.json",
+    "display_predictions.json", "display_requests.json", "reward.json", "ctrf.json",
+)  # fmt: skip
+SUMMARY = "summary"  # the kind of a file that tells of others in its folder
+_SUFFIXES = (".eval", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 _FEW = 5
 
 
@@ -58,8 +66,11 @@ def named_paths(source: object) -> list[Path]:
     return list(map(Path, source)) if isinstance(source, Sequence) else []
 
 
-def find(source: object) -> Files:
-    """Return the files that are meant, each once, in order."""
+def find(source: object, kind_of: Callable[[Path], str], strict: bool) -> Files:
+    """Return the files that are meant, each once, in order.
+
+    `kind_of` says what log a file in a folder is; nothing for one that is none.
+    """
     named: list[tuple[Any, Any]]
     named = list(source.items()) if isinstance(source, Mapping) else [(None, source)]
     found: list[Source] = []
@@ -70,7 +81,7 @@ def find(source: object) -> Files:
         paths = [given] if isinstance(given, str | os.PathLike) else list(given)
         for path in map(Path, paths):
             try:
-                files, passed_over = _files(path)
+                files, passed_over = _files(path, kind_of)
                 found += [Source(file, system, _sha256(file)) for file in files]
             except FileNotFoundError:
                 raise
@@ -81,25 +92,38 @@ def find(source: object) -> Files:
                     f"{shown(str(path))}: source must be a path that can be read; {error}. Check "
                     "it."
                 ) from None
+            if passed_over and strict:
+                raise OutcomeError(
+                    f"{path.name}: every file in the folder must be a log; these are none: "
+                    f"{', '.join(passed_over)}. Take them out, or leave out ",
+                    Argument("strict", True), ".",
+                )  # fmt: skip
             if passed_over:
                 notes.append(f"passed over in {path.name}: {', '.join(passed_over)}")
     return Files(found, tuple(notes))
 
 
-def _files(path: Path) -> tuple[list[Path], list[str]]:
+def _files(path: Path, kind_of: Callable[[Path], str]) -> tuple[list[Path], list[str]]:
     """Return the file itself, or the logs in a folder and below it; and what is passed over."""
     if path == Path() or not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file.")
     if not path.is_dir():
         return [path], []
     inside = sorted(file for file in path.rglob("*") if not file.is_dir())
-    logs = [file for file in inside if _is_log(file)]
+    kinds = {file: kind_of(file) for file in inside if _is_data(file)}
+    logs = [file for file, kind in kinds.items() if kind not in ("", SUMMARY)]
+    pointers = [file for file, kind in kinds.items() if not kind and is_pointer(file)]
     if not logs:
         raise OutcomeError(
-            f"{path.name}: the folder must hold logs (.eval, Inspect's .json, samples_*.jsonl); it "
-            f"holds {len(inside)} other files. Name the tables in it one by one."
+            f"{path.name}: the folder must hold logs; it holds {len(inside)} other files"
+            + f", {len(pointers)} of them Git LFS pointers (git lfs pull)" * bool(pointers)
+            + ". Name the tables in it one by one."
         )
-    others = [file.name for file in inside if file not in logs and _is_data(file)]
+    others = [
+        f"{file.name} (a Git LFS pointer: git lfs pull)" if file in pointers else file.name
+        for file, kind in kinds.items()
+        if not kind
+    ]
     more = [f"and {len(others) - _FEW} more"] if len(others) > _FEW else []
     return logs, others[:_FEW] + more
 
@@ -110,30 +134,19 @@ def _is_data(file: Path) -> bool:
     return file.suffix in _SUFFIXES and not companion
 
 
-def _is_log(file: Path) -> bool:
-    """Whether a file in a folder is a log: by its name alone, but for Inspect's JSON."""
-    if file.suffix == ".eval" or (file.suffix == ".jsonl" and file.name.startswith("samples_")):
-        if not file.exists():
-            raise FileNotFoundError(
-                f"{file}: the log is a link to a file that is not there. Fetch it (git annex get)."
-            )
-        return True
-    if file.suffix != ".json" or file.name in _COMPANIONS or not file.is_file():
-        return False
+def is_pointer(file: Path) -> bool:
+    """Whether Git LFS has left its pointer in place of the file."""
     with opened(file) as head:
-        start = head.read(400)
-    return start.startswith(_POINTER) or (b'"status"' in start and b'"version"' in start)
+        return head.read(len(_POINTER)) == _POINTER
 
 
 def _sha256(path: Path) -> str:
+    if is_pointer(path):
+        raise OutcomeError(
+            f"{path.name}: the file must be the log itself; it is a Git LFS pointer to it. "
+            "Fetch the file: git lfs pull."
+        )
     with opened(path) as file:
-        start = file.read(len(_POINTER))
-        if start == _POINTER:
-            raise OutcomeError(
-                f"{path.name}: the file must be the log itself; it is a Git LFS pointer to it. "
-                "Fetch the file: git lfs pull."
-            )
-        file.seek(0)
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -1,0 +1,334 @@
+"""Genuine logs of tools that write records: counts of an independent reading, and their traps."""
+
+import json
+import shutil
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+
+import bayesatk as bk
+from bayesatk.io.formats import kind_in_folder
+from tests.io.logs import LOGS, QUIET, counts, load_quietly, refused, totals
+
+pytestmark = QUIET
+RECORDS = LOGS / "records"
+OTHERS = RECORDS / "others"
+SWE = [RECORDS / "swe_bench" / f"org__alpha-4.1.run_{run}.json" for run in (1, 2)]
+VERIFIERS = RECORDS / "verifiers" / "outputs"
+
+
+def read(path):
+    text = path.read_text()
+    return [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else (
+        json.loads(text)
+    )  # fmt: skip
+
+
+def tally(marks):
+    """{system: sorted (wrong, right, missing) of its questions}, from (system, question, mark)."""
+    cells = Counter((system, question, mark) for system, question, mark in marks)
+    found = {}
+    for system, question in {key[:2] for key in cells}:
+        row = tuple(cells[system, question, mark] for mark in (0, 1, None))
+        found.setdefault(system, []).append(row)
+    return {system: sorted(rows) for system, rows in found.items()}
+
+
+def of_terminal_bench():
+    for run in sorted((RECORDS / "terminal_bench").glob("run-*")):
+        model = read(run / "run_metadata.json")["model_name"]
+        for one in read(run / "results.json")["results"]:
+            yield f"terminus {model}", one["task_id"], one["is_resolved"]
+
+
+def of_harbor():
+    for path in (RECORDS / "harbor").glob("*/*/result.json"):
+        one = read(path)
+        reward = (one["verifier_result"] or {"rewards": {"reward": None}})["rewards"]["reward"]
+        yield "terminus-2 alpha", (one["source"], one["task_name"]), reward
+
+
+def of_swe_bench():
+    for path in SWE:
+        one = read(path)
+        for name in one["submitted_ids"]:
+            yield "org__alpha-4.1", name, int(name in one["resolved_ids"])
+        for name in one["incomplete_ids"]:
+            yield "org__alpha-4.1", name, None
+
+
+def of_verifiers():
+    for path in VERIFIERS.rglob("results.jsonl"):
+        model = read(path.with_name("metadata.json"))["model"]
+        for row in read(path):
+            yield model, row["prompt"][0]["content"], row["reward"]
+
+
+def of_traces():
+    for row in read(RECORDS / "verifiers" / "traces.jsonl"):
+        for trace in row["traces"]:
+            parts = trace["rewards"].values()
+            whole = sum(part["score"] * part["weight"] for part in parts)
+            yield "provider/beta", row["task"]["key"], whole if parts else None
+
+
+def of_helm(metric):
+    for path in (RECORDS / "helm").rglob("per_instance_stats.json"):
+        model = read(path.with_name("run_spec.json"))["adapter_spec"]["model"]
+        found = {}
+        for one in read(path):
+            if "perturbation" not in one:
+                found.setdefault((one["instance_id"], one["train_trial_index"]), {}).update(
+                    {stat["name"]["name"]: stat["mean"] for stat in one["stats"]}
+                )
+        for (question, _), stats in found.items():
+            yield model, question, stats.get(metric)
+
+
+def of_every_eval_ever(metric):
+    for path in (RECORDS / "every_eval_ever").iterdir():
+        for row in read(path):
+            if row["evaluation_result_id"] == metric:
+                yield row["model_id"], row["sample_id"], row["evaluation"]["is_correct"]
+
+
+def of_promptfoo():
+    for row in read(OTHERS / "promptfoo.json")["results"]["results"]:
+        yield row["provider"]["label"], json.dumps(row["vars"]), row["success"]
+
+
+def of_lighteval():
+    for path in (OTHERS / "lighteval").rglob("*.parquet"):
+        for row in parquet.read_table(path).to_pylist():
+            yield "org/alpha", row["doc"]["id"], row["metric"]["extractive_match"]
+
+
+def of_deepeval():
+    for case in read(OTHERS / "deepeval.json")["testCases"]:
+        yield "alpha", case["input"], case["success"]
+
+
+def of_openai_evals():
+    for row in read(OTHERS / "openai_evals.jsonl"):
+        if row.get("type") == "match":
+            yield "provider/alpha", row["sample_id"], row["data"]["correct"]
+
+
+def of_lists(folder, name, marks):
+    for path in (OTHERS / folder).rglob("*.json"):
+        whole = read(path)
+        for one in whole if isinstance(whole, list) else [whole]:
+            yield from (("alpha", one[name], mark) for mark in one[marks])
+
+
+TRIALS = {"same_system": "trials"}
+CASES = {
+    "terminal-bench": (RECORDS / "terminal_bench", {}, of_terminal_bench),
+    "harbor": (RECORDS / "harbor", {}, of_harbor),
+    "swe-bench": (SWE, TRIALS, of_swe_bench),
+    "verifiers": (VERIFIERS, {}, of_verifiers),
+    "verifiers-traces": (RECORDS / "verifiers" / "traces.jsonl", {}, of_traces),
+    "helm exact": (
+        RECORDS / "helm", {"scorer": "exact_match"}, lambda: of_helm("exact_match"),
+    ),
+    "helm f1": (RECORDS / "helm", {"scorer": "f1_score"}, lambda: of_helm("f1_score")),
+    **{
+        f"every-eval-ever {metric}": (
+            RECORDS / "every_eval_ever", {"scorer": f"sums/{metric}"},
+            lambda metric=metric: of_every_eval_ever(f"sums/{metric}"),
+        )
+        for metric in ("exact_match", "lenient_match")
+    },
+    "promptfoo": (OTHERS / "promptfoo.json", {}, of_promptfoo),
+    "lighteval": (
+        OTHERS / "lighteval", TRIALS | {"scorer": "extractive_match"}, of_lighteval,
+    ),
+    "deepeval": (OTHERS / "deepeval.json", {}, of_deepeval),
+    "openai-evals": (OTHERS / "openai_evals.jsonl", {}, of_openai_evals),
+    "live-code-bench": (
+        OTHERS / "livecodebench", {},
+        lambda: of_lists("livecodebench", "question_id", "graded_list"),
+    ),
+    "math-arena": (OTHERS / "matharena", {}, lambda: of_lists("matharena", "idx", "correct")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_genuine_records_give_the_counts_of_an_independent_reading(case):
+    source, options, reading = CASES[case]
+    data = load_quietly(source, missing="ignore", **options)
+    found = {system: sorted(rows.values()) for system, rows in counts(data).items()}
+    assert found == tally(reading())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_file_of_a_folder_is_told_by_its_content(case, tmp_path):
+    """Under another name, with the format left to be found."""
+    source, options, _ = CASES[case]
+    files = source if isinstance(source, list) else [source]
+    files = [file for one in files for file in ([one] if one.is_file() else one.rglob("*"))]
+    first = next(file for file in files if file.is_file() and kind_in_folder(file) not in
+                 ("", "summary"))  # fmt: skip
+    path = shutil.copy(first, tmp_path / f"renamed{first.suffix}")
+    scorer = {name: value for name, value in options.items() if name == "scorer"}
+    named = load_quietly({"me": path}, missing="ignore", **scorer)
+    assert named.systems == ["me"]
+
+
+def test_ids_numbered_by_request_are_not_questions():
+    """What the ids of these rollouts say is wrong, and nobody would see it."""
+    paths = {path.parents[1].name[7:]: path for path in VERIFIERS.rglob("results.jsonl")}
+    rows = read(paths["alpha"])
+    assert len({row["id"] for row in rows}) == len({str(row["prompt"]) for row in rows}) == 2
+    by_id = Counter((row["id"], row["reward"]) for row in rows)
+    data = bk.load(paths["alpha"])
+    assert sorted(data.successes.values[0]) == [1, 2]
+    assert {by_id[0, 1.0], by_id[1, 1.0]} == {1, 2}
+    table = {"columns": {"question": "id", "outcome": "reward"}, "format": "jsonl"}
+    refused(lambda: bk.load(paths["alpha"], **table), "'prompt'", "line 1 and line 2")
+
+
+def test_other_rewards_are_chosen_by_name():
+    path = next(VERIFIERS.rglob("results.jsonl"))
+    data = bk.load(path, scorer="format_reward_func")
+    assert totals(data) == [0, 6, 0]
+    assert "verifiers's 'format_reward_func'" in data.card()
+    refused(lambda: bk.load(path, scorer="style"), "format_reward_func", "'style'")
+
+
+def test_one_task_in_two_data_sets_is_two_questions():
+    found = counts(load_quietly(RECORDS / "harbor", missing="ignore"))["terminus-2 alpha"]
+    assert found["core/hello-world"] == (1, 1, 0)
+    assert found["extra/hello-world"] == (1, 0, 1)
+    one = load_quietly(RECORDS / "harbor", missing="ignore", task="core")
+    assert totals(one) == [2, 2, 0]
+
+
+def test_failures_of_the_infrastructure_are_told_apart():
+    """An error of the provider is a fault; running out of time is the agent's own."""
+    with pytest.warns(bk.OutcomeWarning, match="1 of 6 trials have the exception ApiRateLimit"):
+        data = bk.load(RECORDS / "harbor", missing="wrong")
+    assert totals(data) == [4, 2, 1]  # the trial that was not judged counts as wrong
+    assert "1 not judged (EnvironmentStartTimeoutError)" in data.card()
+    data = bk.load(RECORDS / "harbor", missing="ignore", empty_output="missing")
+    assert totals(data) == [2, 2, 2]
+    assert "1 exception ApiRateLimitError" in data.card()
+
+
+def test_runs_of_swe_bench(tmp_path):
+    refused(lambda: load_quietly(SWE, missing="ignore"), "evaluated once", "same_system='trials'")
+    with pytest.warns(bk.OutcomeWarning) as caught:
+        data = bk.load(SWE[0], missing="ignore", empty_output="marked")
+    assert "an error of the evaluation (1), an empty output (1)" in str(caught[0].message)
+    assert totals(data) == [3, 2, 1]
+    logs = load_quietly(RECORDS / "swe_bench" / "logs", **TRIALS)
+    assert counts(logs)["org__alpha-4.1"] == {
+        f"astropy__astropy-{number}": row
+        for number, row in ((1, (0, 2, 0)), (2, (1, 1, 0)), (3, (1, 1, 0)))
+    }
+    assert "MODEL.RUN.json, counts them" in logs.card()
+    whole = read(SWE[0]) | {"infra_failure_ids": ["astropy__astropy-2"]}
+    (tmp_path / "m.run.json").write_text(json.dumps(whole))
+    data = bk.load(tmp_path / "m.run.json", missing="ignore", empty_output="missing")
+    assert totals(data) == [0, 2, 4]
+    assert "1 infrastructure failure" in data.card()
+
+
+def test_a_scorer_must_be_chosen_where_there_are_several():
+    for folder in ("helm", "every_eval_ever"):
+        refused(lambda folder=folder: bk.load(RECORDS / folder), "one scorer must be chosen")
+    data = load_quietly(RECORDS / "helm", scorer="f1_score", missing="ignore")
+    assert "1 not marked by f1_score" in data.card()
+
+
+def test_a_failed_call_of_promptfoo_is_told():
+    with pytest.warns(bk.OutcomeWarning, match="1 of 12 trials have an error"):
+        data = bk.load(OTHERS / "promptfoo.json")
+    assert totals(data) == [5, 7, 0]
+    data = bk.load(OTHERS / "promptfoo.json", scorer="exact", missing="ignore")
+    assert totals(data) == [4, 7, 1]
+
+
+def test_two_prompts_make_two_systems_of_a_provider(tmp_path):
+    whole = read(OTHERS / "promptfoo.json")
+    whole["results"]["prompts"].append({"raw": "Add {{a}} to {{b}}", "provider": "alpha"})
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps(whole))
+    assert load_quietly(path).systems == ["alpha: {{a}} + {{b}} = ?", "beta: {{a}} + {{b}} = ?"]
+
+
+def test_answers_are_kept_for_votes():
+    for folder in (OTHERS / "matharena", OTHERS / "openai_evals.jsonl"):
+        assert "answers" in bk.load(folder, answers=True).card()
+    rows = RECORDS / "every_eval_ever"
+    data = load_quietly(rows, scorer="sums/exact_match", answers=True)
+    assert data.answers is not None
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("harbor/2026-11-21__10-00-00/result.json", "summary of a Harbor job"),
+])  # fmt: skip
+def test_summaries_hold_no_trials(name, words):
+    refused(lambda: bk.load(RECORDS / name), words)
+
+
+def test_an_aggregate_names_the_rows(tmp_path):
+    path = tmp_path / "sums.json"
+    path.write_text(json.dumps({"schema_version": "0.3.0", "model_info": {"id": "m"},
+                                "evaluation_results": []}))  # fmt: skip
+    refused(lambda: bk.load(path), "Give the .jsonl")
+    shutil.copy(RECORDS / "every_eval_ever" / "sums_alpha.jsonl", tmp_path)
+    data = bk.load(tmp_path, scorer="sums/exact_match")
+    assert data.systems == ["org/alpha"]
+
+
+def simulations(number=4):
+    return [
+        {"id": f"s{n}", "task_id": str(n // 2), "trial": None, "termination_reason": "user_stop",
+         "reward_info": {"reward": float(n % 2)}, "messages": [{"role": "user"}]}
+        for n in range(number)
+    ]  # fmt: skip
+
+
+def test_tau2_without_trial_numbers_and_without_a_wrapper(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"info": {"agent_info": {"llm": "m"}}, "tasks": [],
+                                "simulations": simulations()}))  # fmt: skip
+    data = bk.load(path)
+    assert counts(data) == {"m": {"0": (1, 1, 0), "1": (1, 1, 0)}}
+    assert "counted in the order of the file" in data.card()
+    path.write_text(json.dumps(simulations()))
+    assert counts(bk.load(path)) == {"run": {"0": (1, 1, 0), "1": (1, 1, 0)}}
+
+
+def test_a_resumed_run_does_not_count_trials_twice(tmp_path):
+    """A second results file that repeats the trials of the first, as tools do that resume."""
+    run = RECORDS / "terminal_bench" / "run-alpha"
+    for name in ("first", "resumed"):
+        shutil.copytree(run, tmp_path / name, ignore=lambda folder, names: [
+            name for name in names if Path(folder, name).is_dir()
+        ])  # fmt: skip
+    whole = read(run / "results.json")
+    whole["id"] = "another"
+    (tmp_path / "resumed" / "results.json").write_text(json.dumps(whole))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bk.OutcomeWarning)
+        refused(lambda: bk.load(tmp_path, same_system="trials"), "by its own identifier")
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_foreign_file_in_a_folder(tmp_path, strict):
+    shutil.copy(OTHERS / "openai_evals.jsonl", tmp_path)
+    (tmp_path / "notes.json").write_text('{"author": "me"}')
+    (tmp_path / "broken.jsonl").write_text('{"half": ')
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "readme.txt").write_text("no log")
+    if strict:
+        refused(lambda: bk.load(tmp_path, strict=True), r"broken\.jsonl, notes\.json, table\.csv")
+    else:
+        card = bk.load(tmp_path).card()
+        assert "passed over in" in card
+        assert ": broken.jsonl, notes.json, table.csv" in card
