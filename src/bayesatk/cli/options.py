@@ -93,6 +93,14 @@ def read_options(
         list[str] | None,
         typer.Option("--column", help="Column of a role: --column answer=text."),
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", help="Column with the group of every question, its domain say."),
+    ] = None,
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option("--covariate", help="Column that says something else of every question."),
+    ] = None,
     format: Annotated[
         str | None, typer.Option("--format", help="What the files are, if names do not say.")
     ] = None,
@@ -132,7 +140,7 @@ def read_options(
         "missing": missing, "format": format, "scorer": scorer, "filter": filter,
         "answers": answers, "question_key": question_key, "same_system": same_system,
         "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
-        "columns": pairs(column, "--column"),
+        "columns": pairs(column, "--column"), "group": group, "covariates": covariate,
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip

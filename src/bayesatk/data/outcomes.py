@@ -22,7 +22,7 @@ from bayesatk.data.answers import AnswerRules, Answers, check_rules
 from bayesatk.data.arrays import read_answers, read_nested
 from bayesatk.data.data_card import data_card, html_card
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
-from bayesatk.data.question_columns import QuestionColumns
+from bayesatk.data.question_columns import QuestionColumns, with_roles
 from bayesatk.data.selection import selected
 from bayesatk.data.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
 
@@ -296,8 +296,8 @@ def read_trials(
 ) -> LongForm:
     """Return the long form of an array, rows, a mapping, a table or a DataArray."""
     if tables.is_table(data):
-        told = dict(columns or {}) | dict(of_questions or {})
-        return tables.read_rows(tables.read_table(data, told), scores, rules)
+        read = tables.read_table(data, with_roles(columns or {}, of_questions or {}))
+        return tables.read_rows(read, scores, rules)
     _refuse_given("data without columns", columns=columns)
     if isinstance(data, xr.DataArray):
         return labelled.read_data_array(data, scores)

@@ -98,6 +98,11 @@ class QuestionColumns:
         return replace(long, columns=columns)
 
 
+def with_roles(columns: Mapping[str, Any], roles: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the columns of a table by role, with those of questions."""
+    return {**columns, **roles} if roles and isinstance(columns, Mapping) else columns
+
+
 def read_columns(
     table: Columns, question: NDArray[np.int64], questions: Sequence[Any]
 ) -> dict[str, NDArray[Any]]:
@@ -176,7 +181,7 @@ def _by_question(name: str, values: object, questions: Sequence[Any]) -> NDArray
         found = [values[label] for label in questions]
     else:
         listed = isinstance(values, np.ndarray | Sequence) and not isinstance(values, str | bytes)
-        found = list(values) if listed and np.ndim(values) == 1 else []  # type: ignore[call-overload]
+        found = list(values) if listed and getattr(values, "ndim", 1) == 1 else []  # type: ignore[call-overload]
         if len(found) != len(questions):
             raise OutcomeError(
                 argument, f" must have a value for each of the {len(questions)} questions, in "

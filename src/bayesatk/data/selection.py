@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.question_columns import GROUP
+from bayesatk.data.columns import GROUP
 from bayesatk.data.validation import OutcomeError, shown
 
 Kept = NDArray[np.bool_]

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import replacing, replacing_text
-from bayesatk.data.columns import Columns
+from bayesatk.data.columns import COVARIATE, Columns
 from bayesatk.data.outcomes import BINARY
+from bayesatk.data.question_columns import QuestionColumns, with_roles
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.cells import defused
@@ -28,6 +29,8 @@ def convert(
     path: str | Path,
     *,
     columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+    covariates: Sequence[str] | None = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -49,9 +52,11 @@ def convert(
     path : path
         ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced once all is written.
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
-        ``reason`` why an outcome is missing, if some are. In CSV, text that a spreadsheet would
-        run as a formula begins with an apostrophe, which `bayesatk.load` takes off.
-    columns, format, scorer, filter, task, answers, question_key, same_system, empty_output, strict
+        ``group`` and covariates that are named; ``reason`` why an outcome is missing, if some are.
+        In CSV, text that a spreadsheet would run as a formula begins with an apostrophe, which
+        `bayesatk.load` takes off.
+    columns, group, covariates, format, scorer, filter, task, answers, question_key, same_system,
+    empty_output, strict
         As for `bayesatk.load`.
     progress, budget
         As for `bayesatk.load`.
@@ -83,17 +88,18 @@ def convert(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
+    known = QuestionColumns.of(group, covariates).roles
     _refuse_sources(path, named_paths(source))
     found = find_files(source, format, progress, strict)
     _refuse_sources(path, (one.path for one in found.sources))
     reasons: list[str] = []
     try:
         if found.are_logs:
-            rows = read_logs(found, options, columns)
+            rows = read_logs(found, options, columns, known)
             table = to_columns(rows)
             reasons = [one.reason for one in rows.trials]
         else:
-            table = read_tables(found, options, columns or {}, BINARY)
+            table = read_tables(found, options, with_roles(columns or {}, known), BINARY)
     except OutcomeError as error:
         raise in_file(found, error) from None
     _write(path, _columns(table, reasons))
@@ -101,7 +107,7 @@ def convert(
 
 
 def _columns(table: Columns, reasons: Sequence[str]) -> dict[str, list[Any]]:
-    found = {role: table.listed(role) for role in table.values}
+    found = {role.removeprefix(COVARIATE): table.listed(role) for role in table.values}
     return found | ({"reason": list(reasons)} if any(reasons) else {})
 
 

@@ -10,6 +10,7 @@ from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.columns import Columns
 from bayesatk.data.long_form import MissingPolicy
 from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.question_columns import QuestionColumns, with_roles
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, is_missing
 from bayesatk.io.budget import BUDGET, keeps_budget
@@ -29,6 +30,8 @@ def load(
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
     answer_rules: AnswerRules | None = None,
+    group: object = None,
+    covariates: object = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -52,10 +55,13 @@ def load(
         text). Or logs: Inspect's ``.eval`` and ``.json``; ``samples_*.jsonl`` of
         lm-evaluation-harness; results of EvalPlus, HumanEval, tau-bench and tau2-bench. A folder
         stands for the logs in it. Other objects go to `bayesatk.tally`.
-    systems, questions, scores, missing, columns, answer_rules
+    systems, questions, scores, missing, columns, answer_rules, group, covariates
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
-        In logs, C and I are right and wrong; other marks need `scores`.
+        In logs, C and I are right and wrong; other marks need `scores`. Questions of logs have a
+        ``"task"``, which is their group if there are several; what Inspect's metadata and lm-eval's
+        documents say of them; the fields of the records of other logs, by dotted paths; and the
+        ``"repo"`` of SWE-bench, the ``"domain"`` of tau2-bench.
     format : str, optional
         What the files are, if their names do not say: "csv", "tsv", "jsonl", "json", "parquet",
         "inspect", "lm-eval", "evalplus", "human-eval", "tau-bench" or "tau2-bench".
@@ -118,6 +124,7 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
+    known = QuestionColumns.of(group, covariates)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
@@ -126,7 +133,7 @@ def load(
         refuse_options(options, "data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
-            **labels,
+            group=group, covariates=covariates, **labels,
         )  # fmt: skip
     scale = outcomes.check_options(scores, missing)
     rules = check_rules(answer_rules)
@@ -137,14 +144,14 @@ def load(
                 raise OutcomeError(
                     "answer_rules must be left out unless ", Argument("answers", True), " is given."
                 )
-            rows = read_logs(found, options, columns)
+            rows = read_logs(found, options, columns, known.roles)
             long, scale = to_long(rows, scores, missing, rules)
         else:
-            read = read_tables(found, options, columns or {}, scale)
+            read = read_tables(found, options, with_roles(columns or {}, known.roles), scale)
             if scores is None and _is_correct_incorrect(read):
                 scale = CORRECT_INCORRECT
             long = read_rows(read, scale, rules)
-        counts = long.labelled(**labels).count(scale)
+        counts = known.add_to(long.labelled(**labels)).count(scale)
         counts = note_uneven(counts) if found.are_logs else counts
         done = outcomes.finish(counts, scale, missing)
     except OutcomeError as error:

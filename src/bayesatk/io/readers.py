@@ -68,7 +68,12 @@ def find_files(source: object, told: str | None, progress: bool, strict: bool = 
     return Found(files.sources, kinds, opener, files.notes)
 
 
-def read_logs(found: Found, options: LogOptions, columns: Mapping[str, str] | None) -> Rows:
+def read_logs(
+    found: Found,
+    options: LogOptions,
+    columns: Mapping[str, str] | None,
+    of_questions: Mapping[str, str] | None = None,
+) -> Rows:
     """Read logs, of one format or several."""
     if columns:
         raise OutcomeError(f"columns must be left out for logs; got {shown(columns)}.")
@@ -78,7 +83,7 @@ def read_logs(found: Found, options: LogOptions, columns: Mapping[str, str] | No
                 f"{name} must be left out for {', '.join(sorted(set(found.kinds)))}; it is for "
                 f"{', '.join(sorted(formats))}. Leave it out."
             )
-    rows = Rows(options, notes=list(found.notes))
+    rows = Rows(options, dict(of_questions or {}), notes=list(found.notes))
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
             _named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
