@@ -9,7 +9,12 @@ from . import plots as plots
 from . import published as published
 from .comparison.claims import claim as claim
 from .comparison.criticism import criticise as criticise
+from .comparison.gate_policy import GatePolicy as GatePolicy
+from .comparison.gate_rates import gate_design as gate_design
+from .comparison.gates import gate as gate
 from .comparison.growing import simulate_stopping as simulate_stopping
+from .comparison.leaderboard import Leaderboard as Leaderboard
+from .comparison.leaderboard import leaderboard as leaderboard
 from .comparison.models import compare_models as compare_models
 from .comparison.models import exact_loo as exact_loo
 from .comparison.models import log_bayes_factor_chance as log_bayes_factor_chance
@@ -48,6 +53,7 @@ from .priors import CrossedPrior as CrossedPrior
 from .priors import DirichletHyperPrior as DirichletHyperPrior
 from .priors import DirichletPrior as DirichletPrior
 from .priors import HyperPrior as HyperPrior
+from .priors import LeaderboardPrior as LeaderboardPrior
 from .reporting import report as report
 from .results.citations import cite as cite
 from .results.result import notes as notes

@@ -291,6 +291,58 @@ class CrossedPrior:
 
 
 @dataclass(frozen=True)
+class LeaderboardPrior:
+    """Prior of systems that share the difficulty of questions, for `bayesatk.leaderboard`.
+
+    The difficulty ``z`` of a question is standard normal. Its success probability under system s is
+    Beta with mean ``expit(mu_s + a_s z)`` and intraclass correlation ``rho_s``. Systems are
+    exchangeable: each of ``mu_s``, ``log a_s`` and ``logit rho_s`` is normal around a mean that all
+    systems share, and which is normal itself.
+
+    Parameters
+    ----------
+    mean : (float, float)
+        Mean and sd of the common mean of mu.
+    spread_sd : float
+        The sd of mu between systems is half-normal with this scale, in logits.
+    discrimination : (float, float, float)
+        Of ``log a``: mean and sd of its common mean, and sd between systems.
+    interaction : (float, float, float)
+        Likewise of ``logit rho``: how much a question is harder or easier for one system than for
+        the others, beyond its difficulty. Single trials say nothing about it.
+
+    Examples
+    --------
+    >>> LeaderboardPrior().spread_sd
+    1.0
+    """
+
+    mean: tuple[float, float] = (0.0, 1.5)
+    spread_sd: float = 1.0
+    discrimination: tuple[float, float, float] = (0.4, 0.7, 0.4)
+    interaction: tuple[float, float, float] = (-2.0, 1.2, 0.6)
+
+    def __post_init__(self) -> None:
+        for name, size in (("mean", 2), ("discrimination", 3), ("interaction", 3)):
+            given = getattr(self, name)
+            if not isinstance(given, tuple | list) or len(given) != size:
+                raise ValueError(f"prior: {name} must be {size} numbers; got {given!r:.80}.")
+            values = tuple(real_number(f"prior: {name}", one) for one in given)
+            if not (np.isfinite(values).all() and min(values[1:]) > 0):
+                raise ValueError(
+                    f"prior: {name} must be finite, with sds > 0 after the mean; got {values}. "
+                    "LeaderboardPrior() has useful defaults."
+                )
+            object.__setattr__(self, name, values)
+        spread = real_number("prior: spread_sd", self.spread_sd)
+        if not (np.isfinite(spread) and spread > 0):
+            raise ValueError(
+                f"prior: spread_sd must be finite and > 0; got {spread}. 1.0 is useful."
+            )
+        object.__setattr__(self, "spread_sd", spread)
+
+
+@dataclass(frozen=True)
 class AnswerPrior:
     """Prior of the answers to one question: independent ``p ~ Dirichlet`` over its answers.
 

@@ -187,13 +187,14 @@ def test_compare_prints_pairs_and_sentences(runs) -> None:
 
 LOGS = Path(__file__).parents[1] / "logs"
 COMMANDS = [
-    "evaluate", "verify", "compare", "plan", "baseline", "report", "convert", "cite", "demo"
+    "evaluate", "verify", "compare", "plan", "baseline", "gate", "report", "convert", "cite", "demo"
 ]  # fmt: skip
 
 
 def test_every_command_has_an_example_in_its_help() -> None:
     done = run("--help")
-    assert "Exit codes: 0 done, 1 closed form and sampler disagree, 2 bad input." in done.output
+    said = " ".join(done.output.split())
+    assert "Exit codes: 0 done, 1 closed form and sampler disagree, or a gate fails, 2" in said
     for command in COMMANDS:
         assert f" {command} " in done.output
         assert "Example" in run(command, "--help").output
@@ -386,7 +387,8 @@ def test_systems_without_a_common_question_have_no_tiers(tmp_path) -> None:
     options = ("-m", "pass@1", "--missing", "ignore", "--pooling", "none", "--seed", 1)
     done = run("compare", path, *options)
     assert done.exit_code == 0, done.stderr
-    assert "No tiers: no question was tried by all systems." in done.output
+    assert "systems ranked on questions like these" in done.output
+    assert "P(best)" in done.output
     found = json.loads(run("compare", path, *options, "--json").stdout)["tables"]
     assert {row["system"] for row in found["comparison"]} <= {"a", "b"}
     assert "ranks" not in found
@@ -394,6 +396,27 @@ def test_systems_without_a_common_question_have_no_tiers(tmp_path) -> None:
     done = run("report", path, *options, "-o", page)
     assert done.exit_code == 0, done.stderr
     assert ">nan" not in page.read_text().lower()
+
+
+def test_many_systems_are_ranked_and_pairs_are_printed_when_asked_for(tmp_path) -> None:
+    path = tmp_path / "many.csv"
+    rows = [f"{s},{q},{int((7 * s + 3 * q) % 11 > s)}" for s in range(5) for q in range(8)]
+    path.write_text("system,task,passed\n" + "\n".join(rows) + "\n")
+    options = ("-m", "pass@1", "--seed", 1)
+    done = run("compare", path, *options)
+    assert done.exit_code == 0, done.stderr
+    assert "systems ranked on questions like these" in done.output
+    assert "P(better)" not in done.output
+    found = json.loads(run("compare", path, *options, "--json").stdout)["tables"]
+    assert len(found["leaderboard"]) == 10
+    assert "comparison" not in found
+    kept = tmp_path / "kept.nc"
+    done = run("compare", path, *options, "--pairs", "-o", kept)
+    assert "P(better)" in done.output
+    assert "Tiers in" not in done.output
+    tables = bk.tables_of(bk.load_result(kept))
+    assert tables["leaderboard"].to_dict("records") == found["leaderboard"]
+    assert len(tables["comparison"]) == 20
 
 
 def test_systems_that_share_nothing_are_told_so(tmp_path) -> None:

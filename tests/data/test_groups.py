@@ -196,3 +196,15 @@ def test_what_is_not_there_cannot_be_selected(chosen, said):
         data.sel(**chosen)
     with pytest.raises(bk.OutcomeError, match="without groups"):
         bk.tally([[1]]).sel(group="u")
+
+
+def test_wide_tables_and_lists_in_cells_bring_them_too(tmp_path):
+    wide = tmp_path / "wide.csv"
+    wide.write_text("task_id,domain,a,b\nx,law,1,0\ny,art,0,1\n")
+    data = bk.load(wide, wide=True, group="domain")
+    assert data.systems == ["a", "b"]
+    assert data.dataset["group"].values.tolist() == ["law", "art"]
+    listed = pd.DataFrame({"question": ["x", "y"], "outcome": [[1, 0], [1]], "domain": ["u", "v"]})
+    own = bk.tally(listed, group="domain")
+    assert own.trials.values.tolist() == [[2, 1]]
+    assert own.dataset["group"].values.tolist() == ["u", "v"]

@@ -67,6 +67,20 @@ def test_tables_of_rubbish_raise_only_outcome_error(rows):
 
 
 @FUZZ
+@given(st.lists(st.tuples(st.integers(0, 1) | NESTED, NESTED, st.integers(0, 1)), max_size=4))
+def test_rubbish_as_what_was_asked_raises_only_outcome_error(rows):
+    columns = zip(*rows, strict=True) if rows else ([], [], [])
+    frame = pd.DataFrame(
+        {
+            name: pd.Series(list(column), dtype=object)
+            for name, column in zip(["id", "prompt", "outcome"], columns, strict=True)
+        }
+    )
+    only_outcome_errors(lambda: bk.tally(frame, missing="ignore"))
+    only_outcome_errors(lambda: bk.tally(frame, columns={"question": "prompt"}))
+
+
+@FUZZ
 @given(st.binary(max_size=60), st.sampled_from([".csv", ".tsv", ".json", ".jsonl", ".parquet"]))
 def test_files_of_rubbish_raise_only_outcome_error(tmp_path, content, suffix):
     for head in (b"", b"question,outcome\n", b'{"question": "x", "outcome": 1}\n'):
@@ -106,4 +120,6 @@ def test_json_of_rubbish_loses_nothing(tmp_path, records, lines):
     path = written(tmp_path, ".jsonl" if lines else ".json", text)
     data = only_outcome_errors(lambda: bk.load(path, missing="ignore"))
     if data is not None:
-        assert data.trials.sum() + data.dataset["missing"].sum() == len(records)
+        assert data.trials.sum() + data.dataset["missing"].sum() == sum(
+            len(one["outcome"]) if isinstance(one["outcome"], list) else 1 for one in records
+        )

@@ -22,7 +22,7 @@ LONGER = (
 )  # fmt: skip
 OTHERS = (
     "how_to/more_trials_than_run", "how_to/prior_data", "how_to/from_the_published_package",
-    "how_to/from_the_random_baseline_tool", "how_to/add_a_reader", "citing",
+    "how_to/from_the_random_baseline_tool", "how_to/gate", "how_to/add_a_reader", "citing",
 )  # fmt: skip
 SHOWING = ("logs", "plots")  # pictures and files, checked elsewhere
 EXECUTED = {*SAMPLING, *LONGER, *OTHERS, *SHOWING, "choosing_a_metric"}

@@ -10,6 +10,8 @@ import typer
 from bayesatk._tools.packages import REPORT, SAMPLING, require
 from bayesatk.cli.options import Pooling, pairs, print_json, write
 from bayesatk.cli.terminal import (
+    print_comparison,
+    print_leaderboard,
     print_published_baseline,
     print_result,
     print_verification,
@@ -17,6 +19,7 @@ from bayesatk.cli.terminal import (
 )
 
 DISAGREE = 1  # exit code
+_FEW = 4  # systems up to which pairs are printed unasked
 
 
 def deliver(
@@ -137,6 +140,32 @@ def convert_logs(*args: Any, **options: Any) -> Path:
     from bayesatk.io.convert import convert as turn
 
     return turn(*args, **options)
+
+
+def ranked(
+    fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None
+) -> tuple[Any, Callable[[Any, Any], None]]:
+    """Rank three systems or more, compare pairs where asked or few; and return how to print it."""
+    from bayesatk.comparison.leaderboard import leaderboard
+    from bayesatk.comparison.systems import compare as hold
+    from bayesatk.results.result import Result
+
+    own, board = Result.of(fit), None
+    marks = "successes" in own.group("observed_data") and not own.voted
+    if len(own.systems) > 2 and marks:
+        board = leaderboard(own, rng=seed)
+    if board is None or pairs_too or len(own.systems) <= _FEW:
+        fit = hold(fit, rope=rope, rng=seed, progress=progress)
+    if board is None:
+        return fit, print_comparison
+    fit["leaderboard"] = board.attached()["leaderboard"]
+
+    def show(console: Any, result: Any) -> None:
+        print_leaderboard(console, board)
+        if "comparison" in result:
+            print_comparison(console, result, tiers=False)
+
+    return fit, show
 
 
 def hold_against_sampler(

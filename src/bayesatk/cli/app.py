@@ -17,8 +17,10 @@ from bayesatk.cli.actions import (
     deliver,
     hold_against_sampler,
     published_baseline,
+    ranked,
     sampled,
 )
+from bayesatk.cli.gating import EXAMPLES, gate
 from bayesatk.cli.options import (
     DEFAULT_T,
     AsJson,
@@ -43,7 +45,6 @@ from bayesatk.cli.options import (
 )
 from bayesatk.cli.terminal import (
     print_baseline,
-    print_comparison,
     print_plan,
     print_result,
     terminal,
@@ -53,7 +54,8 @@ _DEMO_METRICS = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
 
 app = typer.Typer(
     help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
-    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, 2 bad input.",
+    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, or a gate fails, 2 bad input, "
+    "3 a gate is inconclusive.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -126,6 +128,9 @@ def compare(
     data: Any,
     metric: Metrics,
     rope: Rope = 0.0,
+    pairs_too: Annotated[
+        bool, typer.Option("--pairs", help="Every pair, also of more than four systems.")
+    ] = False,
     pooling: PoolingOption = "partial",
     difficulty: Difficulty = None,
     ci_prob: Probability = 0.95,
@@ -136,8 +141,7 @@ def compare(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hold every pair of systems against each other, and rank them."""
-    from bayesatk.comparison.systems import compare as hold
+    """Rank systems; hold pairs against each other where they are few, or asked for."""
     from bayesatk.posterior.evaluate import evaluate as run
 
     progress = False if quiet or as_json else None
@@ -146,8 +150,9 @@ def compare(
         ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
-    result = hold(fit, rope=rope, rng=seed, progress=progress)
-    deliver(result, output, as_json, print_comparison, None if quiet else data)
+    with working("Ranking ...", quiet or as_json):
+        result, show = ranked(fit, rope, seed, pairs_too, progress)
+    deliver(result, output, as_json, show, None if quiet else data)
 
 
 @app.command(
@@ -251,6 +256,9 @@ def baseline(
             fit, p, configurations, correlation=correlation, alpha=alpha, rng=seed
         )
     deliver(result, output, as_json, print_baseline)
+
+
+app.command(epilog=EXAMPLES)(gate)
 
 
 @app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")

@@ -101,6 +101,12 @@ def read_options(
         list[str] | None,
         typer.Option("--covariate", help="Column that says something else of every question."),
     ] = None,
+    records: Annotated[
+        str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
+    ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Tables have a column for each system.")
+    ] = False,
     format: Annotated[
         str | None, typer.Option("--format", help="What the files are, if names do not say.")
     ] = None,
@@ -140,6 +146,7 @@ def read_options(
         "missing": missing, "format": format, "scorer": scorer, "filter": filter,
         "answers": answers, "question_key": question_key, "same_system": same_system,
         "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
+        "records": records, "wide": wide,
         "columns": pairs(column, "--column"), "group": group, "covariates": covariate,
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),

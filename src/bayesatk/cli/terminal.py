@@ -183,7 +183,34 @@ def print_baseline(console: Console, result: Any) -> None:
     )
 
 
-def print_comparison(console: Console, result: Any) -> None:
+def print_leaderboard(console: Console, board: Any) -> None:
+    """Print a row per system and metric, ranked on questions like these."""
+    from bayesatk.comparison.leaderboard import as_text
+
+    for metric in board.result.metrics:
+        rows = board.table[board.table["metric"] == metric.label]
+        these, like = (
+            as_text(rows[rows["target"] == target], board.worth, board.result).to_dict("records")
+            for target in ("questions", "population")
+        )
+        own = {row["system"]: row for row in these}
+        percent = next(name for name in like[0] if str(name).endswith("interval"))
+        grid = _grid(f"{metric.label}: systems ranked on questions like these")
+        grid.add_column("rank", justify="right", no_wrap=True)
+        grid.add_column("system", overflow="fold")
+        headings = "observed", "these", percent, "like these", percent, "P(best)", "P(top 3)"
+        for heading in (*headings, "ranks", "tier"):
+            grid.add_column(str(heading), justify="right", no_wrap=True)
+        for row in like:
+            same = own[row["system"]]
+            cells = [row["rank"], row["system"], row["observed"], same["mean"], same[percent]]
+            cells += [row["mean"], row[percent], row["P(best)"], row["P(top 3)"]]
+            grid.add_row(*map(str, [*cells, row["ranks"], row["tier"]]))
+        console.print(grid, markup=False)
+    console.print(board.legend(), highlight=False, markup=False)
+
+
+def print_comparison(console: Console, result: Any, tiers: bool = True) -> None:
     """Print a row per pair, metric and target, and the sentences."""
     from bayesatk.comparison.claims import claim
     from bayesatk.comparison.systems import comparison_table
@@ -215,7 +242,7 @@ def print_comparison(console: Console, result: Any) -> None:
     console.print(grid, markup=False)
     for sentence in frame.loc[frame["target"] == "population", "sentence"]:
         console.print(sentence, highlight=False, markup=False)
-    if len(own.systems) > 2:
+    if len(own.systems) > 2 and tiers:
         for metric in own.metrics:
             console.print(claim(own, metric), highlight=False, markup=False)
 

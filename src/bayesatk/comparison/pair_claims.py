@@ -78,13 +78,17 @@ class PairSentences:
         """Questions that a pair was compared on."""
         return np.asarray(self._data["shared_questions"].values)
 
+    def rows(self, metric: Metric, i: int, j: int) -> list[dict[str, float]]:
+        """Return the contrasts of system i minus system j, by target."""
+        values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
+        return [dict(zip(CONTRASTS, own, strict=True)) for own in values[i, j].tolist()]
+
     def of(self, metric: Metric, i: int, j: int) -> PairClaim:
         """Return what is said of a pair; the better on these questions comes first."""
-        values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
-        gap = values[i, j, 0, CONTRASTS.index("mean")]
-        if gap < 0.0 or (gap == 0.0 and i > j):
+        rows = self.rows(metric, i, j)
+        if rows[0]["mean"] < 0.0 or (rows[0]["mean"] == 0.0 and i > j):
             i, j = j, i
-        rows = [dict(zip(CONTRASTS, own, strict=True)) for own in values[i, j].tolist()]
+            rows = self.rows(metric, i, j)
         names = named(self._result.systems[i]), named(self._result.systems[j])
         if not self.shared[i, j]:
             nothing = f"{names[0]} and {names[1]} tried no question both: nothing can be compared."
@@ -157,14 +161,14 @@ class PairSentences:
                 f"tiers {tiers[0]} and {tiers[1]}" if tiers[0] != tiers[1] else f"tier {tiers[0]}"
             )
             text += f" ({both if all(tiers) else 'no tiers'} {among})"
-        known = [_about("better", row["prob_greater"], error)]
+        known = [chance_words("better", row["prob_greater"], error)]
         if row["prob_tie"] >= 0.0005:
-            known.append(_about("tie", row["prob_tie"], error))
+            known.append(chance_words("tie", row["prob_tie"], error))
         if self._attrs["rope"] > 0.0:
             beyond = verdict == BEYOND_ROPE
             chance = row["prob_above_rope" if beyond else "prob_in_rope"]
             what = f"by more than {rope}" if beyond else f"within ±{rope}"
-            known.append(_about(what, chance, error))
+            known.append(chance_words(what, chance, error))
         mean, low, high = _difference(row)
         percent = f"{100 * self._result.ci_prob:g}%"
         return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(known)}."
@@ -202,7 +206,14 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _about(event: str, chance: float, error: float) -> str:
+def chance_words(event: str, chance: float, error: float) -> str:
+    """Write a probability with its event.
+
+    Examples
+    --------
+    >>> chance_words("better", 0.25, 0.0), chance_words("tie", 1.0, 0.0)
+    ('P(better) = 0.250', 'P(tie) > 0.999')
+    """
     words = probability_words(chance, error)
     return f"P({event}) {words if words[0] in '<>' else f'= {words}'}"
 

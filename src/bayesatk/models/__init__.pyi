@@ -10,3 +10,4 @@ from .guessers import build_random_guessers as build_random_guessers
 from .guessers import sample_random_baseline as sample_random_baseline
 from .logit_normal import build_crossed as build_crossed
 from .logit_normal import build_logit_normal as build_logit_normal
+from .one_factor import build_one_factor as build_one_factor

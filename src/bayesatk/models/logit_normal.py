@@ -88,6 +88,7 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
 
     See Also
     --------
+    bayesatk.models.build_one_factor : one difficulty per question, for many systems.
     bayesatk.sample : samples this model with ``form="crossed"``.
     bayesatk.models.compile_crossed : compiles it once for many data sets.
     bayesatk.plan : takes the correlation that it estimates.

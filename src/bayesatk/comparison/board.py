@@ -1,0 +1,182 @@
+"""Joint draws of all systems of a result, with difficulties that they share."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.comparison.question_values import Part, data_keys
+from bayesatk.core.contrasts import sites
+from bayesatk.core.laws import finite
+from bayesatk.core.one_factor import Counts
+from bayesatk.core.one_factor_means import QuestionMeans, population_means
+from bayesatk.core.one_factor_posterior import Draws, Fit
+from bayesatk.metrics.grid import Metric
+from bayesatk.priors import LeaderboardPrior
+from bayesatk.results.result import Result
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Board:
+    """Draws of the metrics of all systems.
+
+    Parameters
+    ----------
+    values : ndarray, shape (targets, draws, systems, metrics)
+    observed : ndarray, shape (systems, metrics)
+        Unbiased estimates from the trials that were run; NaN where k exceeds those of a question.
+    draws : Draws
+        Of the parameters.
+    order : ndarray of int
+        Place of every system among those of `draws`.
+    """
+
+    values: Array
+    observed: Array
+    draws: Draws
+    order: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a board is worked out from, equal to another of the same content."""
+
+    content: bytes
+    labels: tuple[str, ...]
+    prior: LeaderboardPrior
+    seed: int
+    right: Ints = field(compare=False)
+    trials: Ints = field(compare=False)
+    metrics: tuple[Metric, ...] = field(compare=False)
+
+
+def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
+    """Draw the parameters of all systems, and their metrics; the last few boards are kept.
+
+    Names and the order of systems have no part in anything.
+    """
+    right, trials = _counts(fit)
+    keys = data_keys(fit, Part.whole(fit))
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    right, trials = right[order], trials[order]
+    content = np.ascontiguousarray(np.stack([right, trials])).tobytes()
+    labels = tuple(metric.label for metric in fit.metrics)
+    asked = _Asked(content, labels, prior, seed, right, trials, fit.metrics)
+    found, back = _board(asked), np.argsort(order)
+    return Board(found.values[:, :, back], found.observed[back], found.draws, back)
+
+
+@lru_cache(maxsize=8)
+def _board(asked: _Asked) -> Board:
+    rng = np.random.default_rng(asked.seed)
+    metrics, right, trials = asked.metrics, asked.right, asked.trials
+    draws = Fit.of(Counts.of(right, trials), asked.prior).draw(rng)
+    credits = [metric.credit for metric in metrics]
+    means = QuestionMeans(draws.likelihood, right, trials, credits)
+    questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
+    values = np.stack([questions, population_means(credits, draws.theta)])
+    observed = np.full((len(trials), len(metrics)), np.nan)
+    for i, (c, n) in enumerate(zip(right, trials, strict=True)):
+        for j, credit in enumerate(credits):
+            if n.any():
+                observed[i, j] = finite(credit, c[n > 0], n[n > 0]).mean()
+    return Board(values, observed, draws, np.arange(len(trials)))
+
+
+def _counts(fit: Result) -> tuple[Ints, Ints]:
+    """Return counts, or say why there can be no leaderboard."""
+    voted = [one.label for one in fit.metrics if one.family.on_answers]
+    if voted:
+        raise ValueError(
+            "fit must be of right and wrong, without votes between answers, for a leaderboard; "
+            f"got {', '.join(voted)}. Evaluate the other metrics alone, maj@k among them."
+        )
+    right, trials = fit.right_of_all()
+    if len(trials) < 2:
+        raise ArgumentError(
+            Argument("fit"), " must hold at least two systems to rank; got one. Name them: ",
+            Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
+        )  # fmt: skip
+    return right, trials
+
+
+def rank_draws(values: Array) -> Array:
+    """Ranks in every draw (draws, systems), 1 for the highest; ties share the mean of theirs.
+
+    Examples
+    --------
+    >>> rank_draws(np.array([[0.5, 0.9, 0.5]])).tolist()
+    [[2.5, 1.0, 2.5]]
+    """
+    site, _ = sites(values)  # what doubles cannot resolve is a tie
+    found = np.empty(values.shape)
+    for own, row in zip(found, site, strict=True):
+        ordered = np.sort(row)
+        below = np.searchsorted(ordered, row, side="left")
+        upto = np.searchsorted(ordered, row, side="right")
+        own[:] = len(row) - 0.5 * (below + upto - 1.0)
+    return found
+
+
+def separated(values: Array, error: float) -> NDArray[np.bool_]:
+    """Which systems (row) are declared better than which (column).
+
+    Pairs are declared one after the other, the surest first, as long as all those declared so far
+    are right together with probability ``1 - error`` or more.
+
+    Parameters
+    ----------
+    values : ndarray, shape (draws, systems)
+        Joint draws.
+    error : float
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> separated(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).astype(int).tolist()
+    [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
+    """
+    site, _ = sites(values)
+    size = site.shape[1]
+    order = np.argsort(-site.mean(axis=0), kind="stable")
+    wrong = np.full((size, size), np.inf)
+    for place, above in enumerate(order):
+        below = order[place + 1 :]
+        wrong[above, below] = (site[:, [above]] <= site[:, below]).mean(axis=0)
+    found = np.zeros((size, size), bool)
+    failed = np.zeros(len(site), bool)
+    for pair in np.argsort(wrong, axis=None, kind="stable"):
+        above, below = divmod(int(pair), size)
+        if wrong[above, below] > error:
+            break
+        failed |= site[:, above] <= site[:, below]
+        if failed.mean() > error:
+            break
+        found[above, below] = True
+    return found
+
+
+def tiers_of(declared: NDArray[np.bool_], means: Array) -> Ints:
+    """Tier of every system, 1 for the best, from the pairs that are declared.
+
+    Systems are taken in the order of their means; a tier ends where the next system is declared
+    worse than one of it. So no two systems of a tier are declared different.
+
+    Examples
+    --------
+    >>> declared = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], bool)
+    >>> tiers_of(declared, np.array([0.9, 0.8, 0.1])).tolist()
+    [1, 1, 2]
+    """
+    order = np.argsort(-means, kind="stable")
+    found, start, level = np.empty(len(order), np.int64), 0, 1
+    for place, system in enumerate(order):
+        if declared[order[start:place], system].any():
+            start, level = place, level + 1
+        found[system] = level
+    return found

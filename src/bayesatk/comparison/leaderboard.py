@@ -1,0 +1,359 @@
+"""Leaderboards: all systems in one model of the difficulties that they share."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.arguments import real_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.words import probability_words
+from bayesatk.comparison.board import Board, board_of, rank_draws, separated, tiers_of
+from bayesatk.core.contrasts import sites
+from bayesatk.metrics.grid import Metric, parse
+from bayesatk.priors import LeaderboardPrior
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGET_NAMES, TARGETS
+
+Array = NDArray[np.float64]
+Target = Literal["questions", "population"]
+CITATIONS = (
+    "Bock and Aitkin 1981, Psychometrika 46, 443-459 (marginal likelihood of item response models)",
+    "Vehtari et al. 2024, arXiv:1507.02646 (Pareto k-hat)",
+)
+SLICE = "Murray, Adams and MacKay 2010, AISTATS (elliptical slice sampling)"
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Systems ranked by a model in which they share the difficulty of questions.
+
+    Print it for the table; made by `bayesatk.leaderboard`.
+
+    Parameters
+    ----------
+    result : Result
+    board : Board
+    error : float
+        Probability, at most, that any of the declared orders is wrong.
+    seed : str
+    """
+
+    result: Result
+    board: Board
+    error: float
+    seed: str
+
+    @property
+    def worth(self) -> float:
+        """How many independent draws all probabilities rest on."""
+        return self.board.draws.worth
+
+    @property
+    def method(self) -> str:
+        """Where draws come from: ``"importance"``, or ``"slice"`` where weights would not do."""
+        return self.board.draws.method
+
+    @property
+    def k_hat(self) -> float:
+        """Pareto shape of the largest importance weights; those of 0.7 or more are not used."""
+        return self.board.draws.k_hat
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        """What the numbers rest on."""
+        return (*CITATIONS, SLICE) if self.method == "slice" else CITATIONS
+
+    def draws(self, metric: str | Metric | None = None, target: Target = "population") -> Array:
+        """Return joint draws (draws, systems) of a metric; default: the first.
+
+        Their columns are in the order of the result's systems.
+        """
+        return self.board.values[self._target(target), :, :, self._metric(metric)]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """A row per metric, target and system, best first.
+
+        Columns: ``observed`` (unbiased estimate from the trials that were run), ``mean``, ``sd``,
+        ``ci_lower``, ``ci_upper``, ``prob_best``, ``prob_top3`` (ties share a rank), ``rank``,
+        ``rank_lower``, ``rank_upper`` (of an interval of ranks with the result's probability),
+        ``tier``, ``questions`` (that the system tried), ``trials``.
+        """
+        rows = [
+            row for metric in self.result.metrics for target in TARGETS
+            for row in self._rows(metric, target)
+        ]  # fmt: skip
+        found = pd.DataFrame(rows)
+        found.attrs["ci_prob"] = self.result.ci_prob
+        return found
+
+    def _rows(self, metric: Metric, target: Any) -> list[dict[str, Any]]:
+        draws, tails = self.draws(metric, target), list(self.result.tails)
+        ranks = rank_draws(draws)
+        mean = draws.mean(axis=0)
+        ends = np.quantile(draws, tails, axis=0)
+        places = np.quantile(ranks, tails, axis=0)
+        tier = tiers_of(self._declared(metric, target), mean)
+        first = _share_upto(ranks, 1)
+        top = _share_upto(ranks, min(3, len(mean)))
+        trials, names = self.result.trials, self.result.systems
+        cell = self._metric(metric)
+        return [
+            {
+                "system": names[i], "metric": metric.label, "target": target,
+                "observed": self.board.observed[i, cell], "mean": mean[i],
+                "sd": draws[:, i].std(), "ci_lower": ends[0, i], "ci_upper": ends[1, i],
+                "prob_best": first[i], "prob_top3": top[i], "rank": rank,
+                "rank_lower": int(np.floor(places[0, i])),
+                "rank_upper": int(np.ceil(places[1, i])),
+                "tier": int(tier[i]), "questions": int((trials[i] > 0).sum()),
+                "trials": int(trials[i].sum()),
+            }
+            for rank, i in enumerate(np.argsort(-mean, kind="stable"), 1)
+        ]  # fmt: skip
+
+    def attached(self) -> xr.DataTree:
+        """Return the result with the table as its group ``leaderboard``, so that it can be saved.
+
+        Dims ``(system, metric, target, statistic)``; `bayesatk.tables_of` reads it back.
+        """
+        names = [one for one in self.table.columns if one not in ("system", "metric", "target")]
+        keys = ["system", "metric", "target"]
+        labels = [one.label for one in self.result.metrics]
+        order = pd.MultiIndex.from_product([self.result.systems, labels, list(TARGETS)])
+        values = self.table.set_index(keys)[names].astype(float).loc[order].to_numpy()
+        shape = len(self.result.systems), len(labels), len(TARGETS), len(names)
+        attrs = {
+            "error": self.error, "seed": self.seed, "method": self.method, "worth": self.worth,
+            "k_hat": float(self.k_hat), "citations": json.dumps(list(self.citations)),
+        }  # fmt: skip
+        coords: dict[str, Any] = {"system": self.result.posterior["system"].values}
+        coords["metric"] = labels
+        tree = self.result.tree.copy()
+        coords |= {"target": list(TARGETS), "statistic": names}
+        table = {"value": ((*keys, "statistic"), values.reshape(shape))}
+        tree["leaderboard"] = xr.DataTree(xr.Dataset(table, coords, attrs))
+        return tree
+
+    def pairs(
+        self, metric: str | Metric | None = None, target: Target = "population"
+    ) -> pd.DataFrame:
+        """Return every pair, the better first: the difference, and whether its order is declared.
+
+        Columns ``system``, ``other``, ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` of the
+        difference, ``prob_greater`` (with half the probability of a tie), ``monte_carlo_error`` of
+        that, and ``separated``: all orders that are declared so are right together with probability
+        ``1 - error`` or more.
+        """
+        draws, names = self.draws(metric, target), self.result.systems
+        declared = self._declared(metric, target)
+        site, _ = sites(draws)
+        order = np.argsort(-draws.mean(axis=0), kind="stable")
+        rows = []
+        for i, j in combinations(order, 2):
+            gap = draws[:, i] - draws[:, j]
+            low, high = np.quantile(gap, list(self.result.tails))
+            above = (site[:, i] > site[:, j]).mean() + 0.5 * (site[:, i] == site[:, j]).mean()
+            rows.append({
+                "system": names[i], "other": names[j], "mean": gap.mean(), "sd": gap.std(),
+                "ci_lower": low, "ci_upper": high, "prob_greater": above,
+                "monte_carlo_error": float(np.sqrt(above * (1.0 - above) / self.worth)),
+                "separated": bool(declared[i, j]),
+            })  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def separated(
+        self,
+        system: object,
+        other: object,
+        metric: str | Metric | None = None,
+        target: Target = "population",
+    ) -> bool:
+        """Whether one system is declared better than another, however many are ranked."""
+        names = self.result.systems
+        for name, value in (("system", system), ("other", other)):
+            if value not in names:
+                raise ValueError(f"{name} must be one of {names}; got {value!r}.")
+        declared = self._declared(metric, target)
+        return bool(declared[names.index(system), names.index(other)])
+
+    def _declared(self, metric: str | Metric | None, target: Target) -> NDArray[np.bool_]:
+        key = self._metric(metric), self._target(target)
+        if key not in self._known:
+            self._known[key] = separated(self.draws(metric, target), self.error)
+        return self._known[key]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], NDArray[np.bool_]]:
+        return {}
+
+    def _metric(self, metric: str | Metric | None) -> int:
+        labels = [one.label for one in self.result.metrics]
+        if metric is None:
+            return 0
+        label = parse(metric)[0].label if isinstance(metric, str) else metric.label
+        if label not in labels:
+            raise ValueError(f"metric must be one of the result's, {labels}; got {label!r}.")
+        return labels.index(label)
+
+    def _target(self, target: str) -> int:
+        if target not in TARGETS:
+            raise ValueError(f"target must be one of {TARGETS}; got {target!r}.")
+        return TARGETS.index(target)
+
+    def __str__(self) -> str:
+        shown = self.table
+        parts = []
+        for (metric, target), own in shown.groupby(["metric", "target"], sort=False):
+            heading = f"{metric} on {TARGET_NAMES[str(target)]}"
+            parts.append(
+                f"{heading}\n{as_text(own, self.worth, self.result).to_string(index=False)}"
+            )
+        return "\n\n".join([*parts, self.legend()])
+
+    __repr__ = __str__
+
+    def legend(self) -> str:
+        """Say what the columns are and what the numbers rest on."""
+        return (
+            "mean: shrunken towards the other systems. Systems of one tier are not separated; all "
+            f"pairs that are, are in the right order with probability {1.0 - self.error:g} or "
+            f"more. From {self.worth:.0f} independent draws ({self.method})."
+        )
+
+
+def leaderboard_rows(result: Result) -> pd.DataFrame:
+    """Return the table of a result that has the group ``leaderboard``, best first."""
+    value = result.group("leaderboard")["value"]
+    frame = value.to_dataframe().unstack("statistic")["value"].reset_index()
+    frame.columns.name = None
+    frame = frame[["system", "metric", "target", *value["statistic"].values]]
+    whole = ["rank", "rank_lower", "rank_upper", "tier", "questions", "trials"]
+    keys = {name: i for i, name in enumerate(value["metric"].values)}
+    place = frame["metric"].map(keys) * 2 + (frame["target"] == TARGETS[1])
+    frame = frame.assign(place=place).sort_values(["place", "rank"], kind="stable")
+    frame = frame.drop(columns="place").astype(dict.fromkeys(whole, int))
+    return frame.reset_index(drop=True)
+
+
+def _share_upto(ranks: Array, last: int) -> Array:
+    """Probability of a rank up to some, ties sharing theirs.
+
+    Examples
+    --------
+    >>> _share_upto(np.array([[1.5, 1.5, 3.0], [1.0, 2.0, 3.0]]), 1).tolist()
+    [0.75, 0.25, 0.0]
+    """
+    found = np.zeros(ranks.shape[1])
+    for row in ranks:
+        # Systems that tie for ranks a to b are each at each of them equally often.
+        many = (row[:, None] == row[None, :]).sum(axis=1)
+        lowest = row - 0.5 * (many - 1.0)
+        found += np.clip((last + 1.0 - lowest) / many, 0.0, 1.0)
+    return found / len(ranks)
+
+
+def as_text(rows: pd.DataFrame, worth: float, result: Result) -> pd.DataFrame:
+    """Return rows of a leaderboard as a person reads them."""
+    percent = f"{100 * result.ci_prob:g}% interval"
+
+    def chance(p: float) -> str:
+        return probability_words(p, float(np.sqrt(p * (1.0 - p) / worth)))
+
+    return pd.DataFrame({
+        "rank": rows["rank"], "system": rows["system"].astype(str),
+        "observed": ["k>n" if np.isnan(x) else f"{x:.3f}" for x in rows["observed"]],
+        "mean": [f"{x:.3f}" for x in rows["mean"]],
+        percent: [
+            f"[{a:.3f}, {b:.3f}]" for a, b in zip(rows["ci_lower"], rows["ci_upper"], strict=True)
+        ],
+        "P(best)": [chance(x) for x in rows["prob_best"]],
+        "P(top 3)": [chance(x) for x in rows["prob_top3"]],
+        "ranks": [
+            f"{a}-{b}" if a < b else f"{a}"
+            for a, b in zip(rows["rank_lower"], rows["rank_upper"], strict=True)
+        ],
+        "tier": rows["tier"],
+    })  # fmt: skip
+
+
+def leaderboard(
+    fit: xr.DataTree | Result,
+    *,
+    error: float = 0.05,
+    prior: LeaderboardPrior | None = None,
+    rng: RandomSource = None,
+) -> Leaderboard:
+    """Rank systems by a model in which they share the difficulty of questions.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        Of right and wrong, with two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`.
+        Its data, metrics and interval are used; systems may lack questions, or share none.
+    error : float
+        Probability, at most, that any of the orders that are declared (`Leaderboard.separated`)
+        is wrong.
+    prior : LeaderboardPrior, optional
+    rng : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    Leaderboard
+        ``table``: a row per system, metric and target, best first, with observed value, shrunken
+        mean, interval, probabilities of being best and among the best three, an interval of ranks,
+        and a tier. ``pairs()``: differences. ``draws()``: joint draws of the systems.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two systems, scored categories or votes.
+
+    See Also
+    --------
+    bayesatk.compare : pairs of systems one by one, each with a prior of its own.
+    bayesatk.models.build_one_factor : the same model in PyMC.
+
+    Notes
+    -----
+    The difficulty z of a question is standard normal; under system s its success probability is
+    Beta with mean ``expit(mu_s + a_s z)``, the two-parameter logistic model, and intraclass
+    correlation ``rho_s``. The parameters of systems are normal around means that all systems share:
+    what many similar systems do says what the next is likely to do, so the best of a crowded
+    leaderboard is moved towards the others, by as much as it was probably lucky. Difficulties are
+    integrated by quadrature (Bock and Aitkin 1981), parameters by importance sampling from the
+    normal approximation, or by elliptical slice sampling where weights cannot be trusted.
+
+    *These questions*: given parameters and difficulties, success probabilities are Beta and
+    independent; their means are drawn. *Questions like these*: the expectation over difficulties.
+
+    Probabilities of ranks are joint, so they need no further correction for the number of systems.
+    Names and the order of systems have no part in anything.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = {"a": [[1, 1, 1, 1]] * 9, "b": [[1, 0, 1, 0]] * 9, "c": [[0, 0, 1, 0]] * 9}
+    >>> board = leaderboard(bayesatk.evaluate(runs, "pass@1", rng=1), rng=1)
+    >>> rows = board.table.query("target == 'questions'")
+    >>> rows[["system", "observed", "tier"]].values.tolist()
+    [['a', 1.0, 1], ['b', 0.5, 2], ['c', 0.25, 3]]
+    """
+    own = Result.of(fit)
+    if not 0.0 < real_number("error", error) < 1.0:
+        raise ArgumentError(
+            Argument("error"), f" must lie strictly between 0 and 1; got {error}. Try 0.05."
+        )
+    if prior is not None and not isinstance(prior, LeaderboardPrior):
+        raise TypeError(f"prior must be a LeaderboardPrior; got {prior!r:.80}.")
+    generator, seed = resolve_rng(rng)
+    board = board_of(own, prior or LeaderboardPrior(), int(generator.integers(2**63)))
+    return Leaderboard(own, board, float(error), seed)

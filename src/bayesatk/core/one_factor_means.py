@@ -1,0 +1,178 @@
+"""Metrics of systems that share the difficulty of questions: draws of their means.
+
+Given its parameters and a question's difficulty, a system's success probability is Beta, and again
+Beta given its trials: with mean ``(m + c r) / (1 + n r)`` and ``r / (1 + n r)`` in place of m and
+r. So the expectation of any metric is one function of two numbers, the logit of the mean and log r,
+which is tabulated once and interpolated.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import RectBivariateSpline
+from scipy.special import expit
+
+from bayesatk.core.moments import posterior_moments
+from bayesatk.core.one_factor import Likelihood
+from bayesatk.metrics.credit import Array, Credit
+
+Ints = NDArray[np.int64]
+_LOGITS, _RATIOS = 0.25, 0.5  # steps of the table: its error is below 1e-5
+_FARTHEST = 30.0  # logits of the table
+_CERTAIN = -16.0  # log r below which a Beta is a point to all purposes
+_WIDEST = 12.0  # log r above which it is 0 or 1
+_STEP = 0.3  # of nodes of difficulty, for questions like these
+_DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
+_FEWEST = 200.0  # questions whose mean may be taken as normal, given parameters and difficulties
+_NOISE = 8  # draws of parameters from which the variance of that normal is averaged
+
+
+@dataclass(frozen=True)
+class ExpectedCredit:
+    """Mean and variance of a metric ``g(p)`` under ``p ~ Beta``, by logit of the mean and log r."""
+
+    credit: Credit
+    low: tuple[float, float]
+    high: tuple[float, float]
+    splines: tuple[RectBivariateSpline, RectBivariateSpline] | None
+
+    @classmethod
+    def of(
+        cls, credit: Credit, logits: tuple[float, float], log_r: tuple[float, float]
+    ) -> "ExpectedCredit":
+        """Tabulate for a range of either; of one trial it is a formula."""
+        x_ends = np.clip(logits, -_FARTHEST, _FARTHEST)
+        r_ends = np.clip(log_r, _CERTAIN, _WIDEST)
+        low, high = (float(x_ends[0]), float(r_ends[0])), (float(x_ends[1]), float(r_ends[1]))
+        if credit.k == 1:
+            return cls(credit, low, high, None)
+        x, r = (
+            np.linspace(start, max(stop, start + step), max(4, int((stop - start) / step) + 2))
+            for (start, stop), step in ((x_ends, _LOGITS), (r_ends, _RATIOS))
+        )
+        total = np.exp(-r)[None, :]
+        alpha, beta = (expit(sign * x)[:, None] * total for sign in (1.0, -1.0))
+        found = posterior_moments([credit], alpha.ravel(), beta.ravel())
+        splines = tuple(
+            RectBivariateSpline(x, r, values.reshape(alpha.shape))
+            for values in (found.mean, found.variance)
+        )
+        return cls(credit, low, high, splines)  # type: ignore[arg-type]
+
+    def mean(self, logits: Array, log_r: Array) -> Array:
+        """Return the expectation."""
+        if self.splines is None:
+            first, last = self.credit.vector
+            return np.asarray(first + (last - first) * expit(logits))
+        return np.clip(self._at(0, logits, log_r), 0.0, 1.0)
+
+    def variance(self, logits: Array, log_r: Array) -> Array:
+        """Return the variance."""
+        if self.splines is None:
+            first, last = self.credit.vector
+            icc = expit(log_r)
+            return np.asarray((last - first) ** 2 * expit(logits) * expit(-logits) * icc)
+        return np.maximum(self._at(1, logits, log_r), 0.0)
+
+    def _at(self, which: int, logits: Array, log_r: Array) -> Array:
+        assert self.splines is not None
+        logits, log_r = np.broadcast_arrays(logits, log_r)
+        x = np.clip(logits, self.low[0], self.high[0])
+        r = np.clip(log_r, self.low[1], self.high[1])
+        return np.asarray(self.splines[which].ev(x.ravel(), r.ravel()).reshape(x.shape))
+
+
+def population_means(credits: Sequence[Credit], theta: Array) -> Array:
+    """Return expectations over questions like these, (draws, systems, credits)."""
+    step = min(_STEP, 1.0 / float(np.exp(theta[:, 1].max())))
+    z = np.arange(-6.0, 6.0 + step, step)
+    weight = np.exp(-0.5 * z**2)
+    weight /= weight.sum()
+    slope = np.exp(theta[:, 1])
+    ends = float((theta[:, 0] - 6.0 * slope).min()), float((theta[:, 0] + 6.0 * slope).max())
+    log_r = theta[:, 2]
+    made = [
+        ExpectedCredit.of(one, ends, (float(log_r.min()), float(log_r.max()))) for one in credits
+    ]
+    found = np.zeros((len(theta), theta.shape[2], len(credits)))
+    for node, share in zip(z, weight, strict=True):
+        x = theta[:, 0] + slope * node
+        for i, one in enumerate(made):
+            found[:, :, i] += share * one.mean(x, log_r)
+    return found
+
+
+@dataclass(frozen=True)
+class QuestionMeans:
+    """Draws of means over these questions.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    successes, trials : ndarray of int, shape (systems, questions)
+    credits : sequence of Credit
+    """
+
+    likelihood: Likelihood
+    successes: Ints
+    trials: Ints
+    credits: Sequence[Credit]
+
+    def draw(self, theta: Array, latents: Sequence[object], rng: np.random.Generator) -> Array:
+        """Means of every metric given parameters (draws, 3, systems); (draws, systems, metrics).
+
+        Parameters
+        ----------
+        theta : ndarray
+        latents : sequence of callable
+            ``latent(p)`` of each metric.
+        rng : numpy.random.Generator
+        """
+        systems, questions = self.trials.shape
+        one_by_one = len(theta) * self.trials.size <= _DRAWN or questions < _FEWEST
+        found = np.empty((len(theta), systems, len(self.credits)))
+        made = [] if one_by_one else self._expected(theta)
+        noise = np.zeros((systems, len(self.credits)))
+        for i, own in enumerate(theta):
+            z = self.likelihood.draw_difficulties(own, rng)
+            logits, log_r = self._posterior(own, z)
+            if one_by_one:
+                p = _draw_beta(logits, log_r, rng)
+                for j, latent in enumerate(latents):
+                    found[i, :, j] = latent(p).mean(axis=1)  # type: ignore[operator]
+                continue
+            for j, one in enumerate(made):
+                found[i, :, j] = one.mean(logits, log_r).mean(axis=1)
+                if i < _NOISE:
+                    noise[:, j] += one.variance(logits, log_r).sum(axis=1) / questions**2
+        if not one_by_one:
+            noise = np.sqrt(noise / min(_NOISE, len(theta)))
+            found = np.clip(found + noise * rng.standard_normal(found.shape), 0.0, 1.0)
+        return found
+
+    def _expected(self, theta: Array) -> list[ExpectedCredit]:
+        """Tables that hold for all cells and draws."""
+        most = float(self.trials.max())
+        low = float(np.min(theta[:, 2] - np.logaddexp(0.0, theta[:, 2] + np.log(max(most, 1.0)))))
+        log_r = low, float(theta[:, 2].max())
+        return [ExpectedCredit.of(one, (-_FARTHEST, _FARTHEST), log_r) for one in self.credits]
+
+    def _posterior(self, theta: Array, z: Array) -> tuple[Array, Array]:
+        """Logit of the mean, and log r, of success probabilities given their trials."""
+        x = theta[0][:, None] + np.exp(theta[1])[:, None] * z
+        r = np.exp(theta[2])[:, None]
+        right, wrong = expit(x) + self.successes * r, expit(-x) + (self.trials - self.successes) * r
+        with np.errstate(divide="ignore"):
+            logits = np.clip(np.log(right) - np.log(wrong), -600.0, 600.0)
+        return logits, theta[2][:, None] - np.log1p(self.trials * r)
+
+
+def _draw_beta(logits: Array, log_r: Array, rng: np.random.Generator) -> Array:
+    total, least = np.exp(-log_r), 5e-324
+    alpha, beta = (
+        np.maximum(expit(logits) * total, least),
+        np.maximum(expit(-logits) * total, least),
+    )
+    return np.asarray(rng.beta(alpha, beta))

@@ -1,0 +1,405 @@
+"""Posterior of the parameters of systems that share the difficulty of questions.
+
+The likelihood is replaced by a normal one with the same value, gradient and curvature at the mode
+(Laplace). Under it the posterior of all parameters is normal given the sd of systems, which is
+integrated on a grid. Draws from that are weighted by the ratio of the two likelihoods; whether the
+weights can be trusted is judged by their largest (Pareto k-hat, Vehtari et al. 2024). Where they
+cannot, the same draws start Markov chains: elliptical slice sampling (Murray, Adams and MacKay
+2010) of the deviations from the normal posterior, which needs no tuning and moves freely where the
+normal is about right, and two steps for the sd of systems, one with parameters fixed and one with
+deviations fixed (Yu and Meng 2011). The chains say how many independent draws they are worth.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logit, softmax
+
+from bayesatk.core.importance import pareto_shape
+from bayesatk.core.one_factor import Counts, Likelihood
+from bayesatk.metrics.credit import Array
+from bayesatk.priors import LeaderboardPrior
+
+_ROUGH, _SPREADS = 24, 24  # nodes of the sd of systems: to find where it lies, and there
+_LEAST, _MOST = 0.005, 5.0  # of it, in scales of its prior
+_NEGLIGIBLE = 1e-6  # probability of such a node, relative to the largest
+_FIRST_STEP = 0.2  # of nodes of difficulty, until their posterior sds are known
+_NODES_A_SD = 1.5  # step of nodes, in posterior sds of difficulties: an error of 1e-4 of a density
+_NARROW = 0.05  # share of questions whose difficulties may be known better than that
+_FINEST = 0.012  # step of nodes: a thousand of them
+_GRADIENT = 1e-3  # of the log posterior, in prior sds, at the mode
+_DRAWS = 2000
+_ROUNDS = 6  # of so many draws with weights
+_TRUSTED = 0.7  # largest Pareto k-hat
+_ENOUGH = 400.0  # independent draws that weighted ones, or chains, must be worth
+_CHAINS = 40
+_KEPT = 50  # draws of each
+_BURN = 60  # steps, at first
+_THIN = 2  # steps for each draw, at first
+_LONGER = 3  # times that chains run, twice as far each
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The normal prior of parameters given the sd of mu between systems, at nodes of this sd."""
+
+    prior: LeaderboardPrior
+    systems: int
+    sd: Array
+
+    @classmethod
+    def rough(cls, prior: LeaderboardPrior, systems: int) -> "Spread":
+        """Nodes over all that the prior allows."""
+        scale = prior.spread_sd
+        return cls(prior, systems, np.geomspace(_LEAST * scale, _MOST * scale, _ROUGH))
+
+    @cached_property
+    def log_weight(self) -> Array:
+        """Log prior probabilities of nodes."""
+        ratio = self.sd / self.prior.spread_sd
+        return np.asarray(log_softmax(np.log(ratio) - 0.5 * ratio**2))
+
+    @cached_property
+    def centre(self) -> Array:
+        """Prior mean, (3 systems,)."""
+        own = self.prior
+        means = own.mean[0], own.discrimination[0], own.interaction[0]
+        return np.repeat(np.array(means), self.systems)
+
+    def covariance(self, sd: float) -> Array:
+        """Prior covariance, (3 systems, 3 systems)."""
+        size, own = self.systems, self.prior
+        found = np.zeros((3 * size, 3 * size))
+        pairs = (own.mean[1], sd), own.discrimination[1:], own.interaction[1:]
+        for i, (common, between) in enumerate(pairs):
+            part = slice(i * size, (i + 1) * size)
+            found[part, part] = common**2 + between**2 * np.eye(size)
+        return found
+
+    def log_density(self, theta: Array) -> Array:
+        """Log prior density of mu at the nodes, up to what they share; (points, nodes)."""
+        mu, size = theta[:, 0] - self.prior.mean[0], self.systems
+        level = mu.mean(axis=1)
+        within = ((mu - level[:, None]) ** 2).sum(axis=1)[:, None]
+        common = self.sd**2 + size * self.prior.mean[1] ** 2
+        quadratic = within / self.sd**2 + size * (level**2)[:, None] / common
+        logs = (size - 1.0) * np.log(self.sd) + 0.5 * np.log(common)
+        return np.asarray(-0.5 * quadratic - logs)
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Normal likelihood: in logs ``height + slope d - d curvature d / 2``, with d from the mode.
+
+    Its curvature is made non-negative.
+    """
+
+    mode: Array
+    height: float
+    slope: Array
+    curvature: Array
+
+    @classmethod
+    def at(cls, likelihood: Likelihood, theta: Array) -> "Laplace":
+        """Return the one that agrees with a likelihood at these parameters."""
+        height, slope = likelihood.gradient(theta)
+        values, vectors = np.linalg.eigh(likelihood.curvature(theta))
+        curvature = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return cls(theta.ravel(), height, slope.ravel(), curvature)
+
+    def log_likelihood(self, theta: Array) -> Array:
+        """Log of the normal likelihood; theta (points, 3, systems)."""
+        gap = theta.reshape(len(theta), -1) - self.mode
+        square = ((gap @ self.curvature) * gap).sum(axis=1)
+        return np.asarray(self.height + gap @ self.slope - 0.5 * square)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal posterior of parameters given every node of the sd of systems.
+
+    Parameters
+    ----------
+    spread : Spread
+    mean : ndarray, shape (nodes, parameters)
+    root, inverse : ndarray, shape (nodes, parameters, parameters)
+        Covariances are ``root @ root.T``; the inverses of the roots.
+    log_weight : ndarray, shape (nodes,)
+        Posterior probabilities of nodes.
+    """
+
+    spread: Spread
+    mean: Array
+    root: Array
+    inverse: Array
+    log_weight: Array
+
+    @classmethod
+    def of(cls, spread: Spread, laplace: Laplace) -> "Normal":
+        """Combine the prior with a normal likelihood."""
+        size = len(laplace.mode)
+        gap, unit = spread.centre - laplace.mode, np.eye(size)
+        mean, logs = np.empty((len(spread.sd), size)), np.empty(len(spread.sd))
+        roots = np.empty((2, len(spread.sd), size, size))
+        for i, sd in enumerate(spread.sd):
+            prior = cholesky(spread.covariance(sd), lower=True)
+            precision = cho_solve((prior, True), unit)
+            pull = laplace.slope + precision @ gap
+            root = cholesky(laplace.curvature + precision, lower=True)
+            move = cho_solve((root, True), pull)
+            mean[i], roots[1, i] = laplace.mode + move, root.T
+            roots[0, i] = solve_triangular(root, unit, lower=True).T
+            logs[i] = 0.5 * pull @ move - 0.5 * gap @ precision @ gap
+            logs[i] -= np.log(np.diag(prior)).sum() + np.log(np.diag(root)).sum()
+        log_weight = log_softmax(logs + spread.log_weight)
+        return cls(spread, mean, roots[0], roots[1], log_weight)
+
+    @classmethod
+    def integrated(cls, prior: LeaderboardPrior, systems: int, laplace: Laplace) -> "Normal":
+        """Put the nodes where the sd of systems has posterior probability."""
+        rough = cls.of(Spread.rough(prior, systems), laplace)
+        some = np.flatnonzero(rough.log_weight > rough.log_weight.max() + np.log(_NEGLIGIBLE))
+        low, high = rough.spread.sd[[max(0, some[0] - 1), min(_ROUGH - 1, some[-1] + 1)]]
+        nodes = np.geomspace(float(low), float(high), _SPREADS)
+        return cls.of(Spread(prior, systems, nodes), laplace)
+
+    def place(self, node: NDArray[np.intp], deviation: Array) -> Array:
+        """Parameters (points, 3, systems) of standard normal deviations."""
+        found = np.empty_like(deviation)
+        for one in np.unique(node):
+            own = node == one
+            found[own] = self.mean[one] + deviation[own] @ self.root[one].T
+        return found.reshape(len(found), 3, -1)
+
+    def deviation(self, node: NDArray[np.intp], theta: Array) -> Array:
+        """Return the deviations of parameters: the inverse of `place`."""
+        flat = theta.reshape(len(theta), -1)
+        found = np.empty_like(flat)
+        for one in np.unique(node):
+            own = node == one
+            found[own] = (flat[own] - self.mean[one]) @ self.inverse[one].T
+        return found
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Equally probable draws of the parameters of systems.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (draws, 3, systems)
+    worth : float
+        How many independent draws they are worth.
+    k_hat : float
+        Pareto shape of the largest weights.
+    method : str
+        ``"importance"`` or ``"slice"``.
+    likelihood : Likelihood
+    log_evidence : float
+        Of all trials in their order; NaN for chains.
+    """
+
+    theta: Array
+    worth: float
+    k_hat: float
+    method: str
+    likelihood: Likelihood
+    log_evidence: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The likelihood on its nodes, and the normal posterior."""
+
+    likelihood: Likelihood
+    laplace: Laplace
+    normal: Normal
+
+    @classmethod
+    def of(cls, counts: Counts, prior: LeaderboardPrior) -> "Fit":
+        """Find the mode, choose nodes by what the data say about difficulties, find it again."""
+        spread = Spread.rough(prior, counts.systems)
+        likelihood, theta = Likelihood.on(counts, _FIRST_STEP), _start(counts, spread)
+        theta = _mode(likelihood, spread, float(prior.spread_sd), theta)
+        likelihood = Likelihood.on(counts, _step(likelihood, theta)).windowed(theta)
+        sd = float(np.clip(theta[0].std(), 0.05, prior.spread_sd))  # where the normal touches
+        theta = _mode(likelihood, spread, sd, theta)
+        laplace = Laplace.at(likelihood, theta)
+        return cls(likelihood, laplace, Normal.integrated(prior, counts.systems, laplace))
+
+    def log_ratio(self, theta: Array) -> Array:
+        """Log of the likelihood over the normal one."""
+        return self.likelihood.log_likelihood(theta) - self.laplace.log_likelihood(theta)
+
+    def draw(self, rng: np.random.Generator) -> Draws:
+        """Draw by importance, or by slices where weights cannot be trusted."""
+        thetas, logs = [], []
+        shares = np.exp(self.normal.log_weight)
+        for _ in range(_ROUNDS):
+            node = _systematic(shares, _DRAWS, rng)
+            size = self.normal.mean.shape[1]
+            thetas.append(self.normal.place(node, rng.standard_normal((_DRAWS, size))))
+            logs.append(self.log_ratio(thetas[-1]))
+            log_weight = np.concatenate(logs)
+            weight = softmax(log_weight)
+            worth, k_hat = 1.0 / float(weight @ weight), pareto_shape(weight)
+            if worth >= _ENOUGH or k_hat >= _TRUSTED:
+                break
+        theta = np.concatenate(thetas)
+        if k_hat < _TRUSTED and worth >= _ENOUGH:
+            evidence = float(np.log(np.exp(log_weight - log_weight.max()).mean()))
+            evidence += float(log_weight.max()) + self._log_constant
+            chosen = theta[rng.permutation(_systematic(weight, _DRAWS, rng))]
+            return Draws(chosen, worth, k_hat, "importance", self.likelihood, evidence)
+        started = theta[_systematic(weight, _CHAINS, rng)]
+        theta, worth = _Chains(self, rng, started).run()
+        return Draws(theta, worth, k_hat, "slice", self.likelihood, np.nan)
+
+    @property
+    def _log_constant(self) -> float:
+        """Log of the integral of the prior times the normal likelihood."""
+        spread = self.normal.spread
+        node = int(self.normal.log_weight.argmax())
+        # Any parameters will do: prior times likelihood over posterior.
+        theta = self.normal.mean[node]
+        prior = cholesky(spread.covariance(float(spread.sd[node])), lower=True)
+        gap = solve_triangular(prior, theta - spread.centre, lower=True)
+        log_prior = -0.5 * float(gap @ gap) - float(np.log(np.diag(prior)).sum())
+        log_likelihood = self.laplace.log_likelihood(theta.reshape(1, 3, -1))[0]
+        log_posterior = -float(np.log(np.diag(self.normal.root[node])).sum())
+        joint = spread.log_weight[node] - self.normal.log_weight[node]
+        return float(log_prior + log_likelihood - log_posterior + joint)
+
+
+@dataclass
+class _Chains:
+    """Markov chains of parameters, all moved together."""
+
+    fit: Fit
+    rng: np.random.Generator
+    theta: Array
+    node: NDArray[np.intp] = field(init=False)
+    deviation: Array = field(init=False)
+    log_ratio: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._move_sd_given_theta()
+        self.log_ratio = self.fit.log_ratio(self.theta)
+
+    def run(self) -> tuple[Array, float]:
+        """Return draws, and how many independent ones they are worth."""
+        burn, thin = _BURN, _THIN
+        for _ in range(_LONGER):
+            for _ in range(burn):
+                self.step()
+            kept = np.empty((_KEPT, *self.theta.shape))
+            for i in range(_KEPT):
+                for _ in range(thin):
+                    self.step()
+                kept[i] = self.theta
+            worth = _worth(kept)
+            if worth >= _ENOUGH:
+                break
+            burn, thin = 0, 2 * thin
+        return kept.reshape(-1, *self.theta.shape[1:]), worth
+
+    def step(self) -> None:
+        """Move parameters along an ellipse, then the sd of systems, twice."""
+        self._move_along_ellipse()
+        self._move_sd_given_theta()
+        self._move_sd_given_deviation()
+
+    def _move_along_ellipse(self) -> None:
+        chains = len(self.theta)
+        other = self.rng.standard_normal(self.deviation.shape)
+        level = self.log_ratio - self.rng.standard_exponential(chains)
+        angle = self.rng.uniform(0.0, 2.0 * np.pi, chains)
+        low, high = angle - 2.0 * np.pi, angle.copy()
+        left, start = np.arange(chains), self.deviation.copy()
+        while len(left):
+            turn = angle[left, None]
+            tried = start[left] * np.cos(turn) + other[left] * np.sin(turn)
+            theta = self.fit.normal.place(self.node[left], tried)
+            found = self.fit.log_ratio(theta)
+            taken = (found >= level[left]) | (high[left] - low[left] < 1e-12)
+            done = left[taken]
+            self.deviation[done], self.theta[done] = tried[taken], theta[taken]
+            self.log_ratio[done] = found[taken]
+            left = left[~taken]
+            below = angle[left] < 0.0
+            low[left[below]], high[left[~below]] = angle[left[below]], angle[left[~below]]
+            angle[left] = self.rng.uniform(low[left], high[left])
+
+    def _move_sd_given_theta(self) -> None:
+        spread = self.fit.normal.spread
+        share = softmax(spread.log_density(self.theta) + spread.log_weight, axis=1)
+        u = self.rng.random((len(share), 1))
+        self.node = np.minimum((share.cumsum(axis=1) < u).sum(axis=1), share.shape[1] - 1)
+        self.deviation = self.fit.normal.deviation(self.node, self.theta)
+
+    def _move_sd_given_deviation(self) -> None:
+        share = np.exp(self.fit.normal.log_weight)
+        node = self.rng.choice(len(share), len(self.node), p=share / share.sum())
+        theta = self.fit.normal.place(node, self.deviation)
+        found = self.fit.log_ratio(theta)
+        taken = np.log(self.rng.random(len(node))) < found - self.log_ratio
+        self.node = np.where(taken, node, self.node)
+        self.theta[taken], self.log_ratio[taken] = theta[taken], found[taken]
+
+
+def _worth(kept: Array) -> float:
+    """Independent draws that chains (draws, chains, 3, systems) are worth, for mu.
+
+    The variance of all draws over that of a chain's mean, times the chains; this ratio over all
+    systems, since that of one is known within a quarter only.
+    """
+    mu = kept[:, :, 0]
+    between, whole = mu.mean(axis=0).var(axis=0, ddof=1), mu.var(axis=(0, 1))
+    ratio = float((between / np.maximum(whole, np.finfo(float).tiny)).mean())
+    return float(min(kept.shape[1] / ratio, kept.shape[0] * kept.shape[1]))
+
+
+def _systematic(share: Array, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw indices with these probabilities, as evenly as can be."""
+    upto = np.cumsum(share)
+    place = (np.arange(size) + rng.random()) / size * upto[-1]
+    return np.asarray(np.minimum(np.searchsorted(upto, place), len(share) - 1))
+
+
+def _start(counts: Counts, spread: Spread) -> Array:
+    """Return rough parameters: logits of mean scores, the prior's means of the others."""
+    questions = counts.incidence.T @ counts.repeats
+    right, trials = (
+        np.bincount(counts.system, part * questions, counts.systems)
+        for part in (counts.successes, counts.trials)
+    )
+    theta = spread.centre.reshape(3, -1).copy()
+    theta[0] = 1.3 * logit((right + 1.0) / (trials + 2.0))
+    return theta
+
+
+def _step(likelihood: Likelihood, theta: Array) -> float:
+    """Return the step of nodes that the posterior of difficulties asks for."""
+    weight, z = likelihood.difficulties(theta), likelihood.z
+    variance = np.maximum(weight @ z**2 - (weight @ z) ** 2, 0.0)
+    narrow = np.sqrt(np.quantile(variance, _NARROW))
+    steepest = float(np.exp(theta[1].max()))
+    return float(np.clip(min(_NODES_A_SD * narrow, 1.0 / steepest), _FINEST, _FIRST_STEP))
+
+
+def _mode(likelihood: Likelihood, spread: Spread, sd: float, start: Array) -> Array:
+    """Posterior mode of parameters given the sd of systems."""
+    root = cholesky(spread.covariance(sd), lower=True)
+
+    def objective(x: Array) -> tuple[float, Array]:
+        theta = spread.centre + root @ x
+        value, gradient = likelihood.gradient(theta.reshape(start.shape))
+        return 0.5 * float(x @ x) - value, x - root.T @ gradient.ravel()
+
+    x = solve_triangular(root, start.ravel() - spread.centre, lower=True)
+    found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"gtol": _GRADIENT})
+    return np.asarray((spread.centre + root @ found.x).reshape(start.shape))

@@ -1,0 +1,126 @@
+"""Leaderboards: laws, published values, known truth."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bayesatk as bk
+from bayesatk.comparison.board import rank_draws, separated, tiers_of
+from tests.core.test_one_factor import simulate
+
+
+def _fit(c, n, metrics="pass@1", **more):
+    data = bk.tally((c, n), missing="ignore", **more)
+    return bk.evaluate(data, metrics, difficulty="beta", rng=1, draws=50)
+
+
+@pytest.fixture(scope="module")
+def board():
+    rng = np.random.default_rng(4)
+    c, n, _ = simulate(rng, 6, 50, 3)
+    n[2, :25] = c[2, :25] = 0
+    return bk.leaderboard(_fit(c, n, "pass@1,2"), rng=1)
+
+
+def test_a_row_for_every_system_metric_and_target(board) -> None:
+    rows = board.table
+    assert len(rows) == 6 * 2 * 2
+    for _, own in rows.groupby(["metric", "target"]):
+        assert own["rank"].tolist() == [1, 2, 3, 4, 5, 6]
+        assert own["mean"].is_monotonic_decreasing
+        assert own["tier"].is_monotonic_increasing
+        assert own["prob_best"].sum() == pytest.approx(1.0)
+        assert own["prob_top3"].sum() == pytest.approx(3.0)
+        assert (own["prob_best"] <= own["prob_top3"] + 1e-12).all()
+        assert (own["rank_lower"] <= own["rank_upper"]).all()
+        assert own["ci_lower"].lt(own["mean"]).all()
+        assert own["ci_upper"].gt(own["mean"]).all()
+    assert rows.query("system == 2")["questions"].unique().tolist() == [25]
+    text = str(board)
+    assert "P(best)" in text
+    assert "tier" in text
+
+
+def test_pairs_and_tiers_tell_one_story(board) -> None:
+    for target in ("questions", "population"):
+        pairs = board.pairs("pass@2", target)
+        tier = board.table.query("metric == 'pass@2' and target == @target")
+        tier = tier.set_index("system")["tier"]
+        assert len(pairs) == 15
+        for row in pairs.to_dict("records"):
+            assert row["separated"] == board.separated(
+                row["system"], row["other"], "pass@2", target
+            )
+            if row["separated"]:
+                assert row["prob_greater"] > 0.95
+                assert tier[row["system"]] < tier[row["other"]]
+            assert not board.separated(row["other"], row["system"], "pass@2", target)
+
+
+def test_names_and_order_change_nothing() -> None:
+    rng = np.random.default_rng(7)
+    c, n, _ = simulate(rng, 4, 20, 2)
+    turned = np.array([2, 0, 3, 1])
+    one = bk.leaderboard(_fit(c, n), rng=3)
+    other = bk.leaderboard(_fit(c[turned], n[turned], systems=list("wxyz")), rng=3)
+    assert np.array_equal(other.draws(), one.draws()[:, turned])
+
+
+def test_systems_that_share_no_question_are_ranked() -> None:
+    """The common distribution of difficulties is all that connects them."""
+    rng = np.random.default_rng(9)
+    c, n, _ = simulate(rng, 3, 30, 2)
+    n[0, 10:] = n[1, :10] = n[1, 20:] = n[2, :20] = 0
+    c = np.where(n > 0, c, 0)
+    rows = bk.leaderboard(_fit(c, n), rng=1).table
+    assert rows["questions"].tolist() == [10] * 6
+    assert rows["mean"].between(0, 1).all()
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.integers(0, 2**31))
+def test_ordinary_data_are_ranked(seed) -> None:
+    """Saturated, never solved, single questions, many trials: an answer without a warning."""
+    rng = np.random.default_rng(seed)
+    systems, questions = rng.integers(2, 6), rng.integers(1, 12)
+    n = rng.choice([0, 1, 2, 5, 300], (systems, questions))
+    n[rng.integers(systems), rng.integers(questions)] += 1
+    p = rng.choice([0.0, 1.0, 0.5], (systems, questions), p=rng.dirichlet(np.ones(3)))
+    rows = bk.leaderboard(_fit(rng.binomial(n, p), n, "pass@1,4"), rng=1).table
+    assert np.isfinite(rows["mean"]).all()
+    assert rows["mean"].between(0, 1).all()
+    assert (rows["ci_lower"] <= rows["ci_upper"]).all()
+
+
+def test_declared_orders_hold_together() -> None:
+    rng = np.random.default_rng(2)
+    centre = np.linspace(0, 3, 8)
+    values = centre + rng.standard_normal((4000, 8))
+    declared = separated(values, 0.1)
+    fresh = centre + rng.standard_normal((4000, 8))
+    above, below = np.nonzero(declared)
+    assert len(above) > 0
+    assert (fresh[:, above] <= fresh[:, below]).any(axis=1).mean() < 0.12
+    assert (separated(values, 0.3) >= declared).all()
+    tier = tiers_of(declared, values.mean(axis=0))
+    assert (tier[above] < tier[below]).all()
+    assert not separated(np.ones((10, 3)), 0.05).any()
+    assert rank_draws(np.ones((1, 3))).tolist() == [[2.0, 2.0, 2.0]]
+
+
+def test_refusals() -> None:
+    fit = _fit(np.array([[1, 2]]), np.array([[2, 2]]))
+    with pytest.raises(ValueError, match="at least two systems"):
+        bk.leaderboard(fit)
+    fit = _fit(np.array([[1, 2], [0, 1]]), np.array([[2, 2], [2, 2]]))
+    with pytest.raises(ValueError, match="error must lie"):
+        bk.leaderboard(fit, error=1.0)
+    with pytest.raises(TypeError, match="LeaderboardPrior"):
+        bk.leaderboard(fit, prior=bk.HyperPrior())
+    with pytest.raises(ValueError, match="spread_sd must be"):
+        bk.LeaderboardPrior(spread_sd=0)
+    with pytest.raises(ValueError, match="metric must be one"):
+        bk.leaderboard(fit, rng=1).draws("pass@3")
+    with pytest.raises(ValueError, match="system must be one"):
+        bk.leaderboard(fit, rng=1).separated("none", 0)
