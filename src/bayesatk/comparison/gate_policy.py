@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from bayesatk._tools.arguments import real_number
+from bayesatk._tools.arguments import proper_probability, real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.schema import TARGETS
@@ -74,9 +74,7 @@ class GatePolicy:
         if not (self.margin > 0.0 or (self.margin == 0.0 and self.rule == RULES[1])):
             rule = f" must be {least} for {self.rule}; got {self.margin}. Try 0.02."
             raise ArgumentError(Argument("margin"), rule)
-        if not 0.5 < real_number("level", self.level) < 1.0:
-            rule = f" must lie strictly between 0.5 and 1; got {self.level}. Try 0.95."
-            raise ArgumentError(Argument("level"), rule)
+        proper_probability("level", self.level, 0.95, least=0.5)
         if self.effect is not None:
             real_number("effect", self.effect)
         self._check_floors()

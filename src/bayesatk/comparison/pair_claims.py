@@ -67,11 +67,17 @@ class PairSentences:
     """Verdicts and sentences of the pairs of a comparison."""
 
     def __init__(self, result: Result) -> None:
-        self._result = Result.of(result, "comparison")
-        self._data = self._result.group("comparison")
-        self._attrs = self._data.attrs
+        self._result = Result.of(result)
         self._observed: dict[tuple[str, int, bytes], float] = {}
         self._arrays: dict[tuple[str, tuple[str, ...]], NDArray[Any]] = {}
+
+    @cached_property
+    def _data(self) -> xr.Dataset:
+        return Result.of(self._result, "comparison").group("comparison")
+
+    @property
+    def _attrs(self) -> dict[Any, Any]:
+        return self._data.attrs
 
     @cached_property
     def shared(self) -> NDArray[np.int64]:
@@ -94,14 +100,32 @@ class PairSentences:
             nothing = f"{names[0]} and {names[1]} tried no question both: nothing can be compared."
             return PairClaim(i, j, rows, [OPEN] * len(TARGETS), [nothing] * len(TARGETS))
         leads, verdicts, sentences = rows[0]["prob_greater"] > 0.5, [], []
-        tiers = self._array(self._result.group("tiers"), metric, ("target", "system"))
-        for target, row, tier in zip(TARGETS, rows, tiers[:, [i, j]].tolist(), strict=True):
-            apart = tier[0] < tier[1] or len(self._result.systems) == 2
-            verdicts.append(self.verdict(row, leads, apart))
+        for place, (target, row) in enumerate(zip(TARGETS, rows, strict=True)):
+            tier = self._tiers(metric, place)[[i, j]].tolist()
+            verdicts.append(self.verdict(row, leads, self._apart(metric, place, i, j, tier)))
             where = f"On {TARGET_NAMES[target]} "
             said = self._says(verdicts[-1], *names, row, tier)
             sentences.append(self._scores(metric, i, j, *names) + where + said)
         return PairClaim(i, j, rows, verdicts, sentences)
+
+    def _tiers(self, metric: Metric, target: int) -> NDArray[np.int64]:
+        """Return the tier of every system: of the leaderboard, if there is one."""
+        if not self._result.has("leaderboard"):
+            group = self._result.group("tiers")
+            own: NDArray[np.int64] = self._array(group, metric, ("target", "system"))[target]
+            return own
+        value = self._result.group("leaderboard")["value"].sel(metric=metric.label)
+        tier: NDArray[np.int64] = value.isel(target=target).sel(statistic="tier").values.astype(int)
+        return tier
+
+    def _apart(self, metric: Metric, target: int, i: int, j: int, tier: list[int]) -> bool:
+        """Whether so many systems let one be called better than another."""
+        if len(self._result.systems) == 2:
+            return True
+        if not self._result.has("leaderboard"):
+            return tier[0] < tier[1]
+        declared = self._result.group("leaderboard")["separated"].sel(metric=metric.label)
+        return bool(declared.isel(target=target, system=i, other=j))
 
     def _array(self, group: xr.Dataset, metric: Metric, dims: tuple[str, ...]) -> NDArray[Any]:
         """Return the values of a metric, read once."""
@@ -175,12 +199,14 @@ class PairSentences:
 
     def tiers(self, metric: Metric, target: str) -> str:
         """Say how many systems there are, and which are in which tier."""
-        own, group = self._result, self._result.group("tiers")
-        asked, ranked = own.trials.shape[1], int(group.attrs["ranked_on"])
+        own, ranked = self._result, self._result.trials.shape[1]
+        asked, whole = ranked, own.joint or own.has("leaderboard")
+        if not own.has("leaderboard"):
+            ranked = int(own.group("tiers").attrs["ranked_on"])
         names = np.array([named(one) for one in own.systems], dtype=object)
         if not ranked:
             return f"{len(names)} systems: no question was tried by all, so there are no tiers."
-        kept = (own.trials > 0).all(axis=0) | own.joint
+        kept = (own.trials > 0).all(axis=0) | whole
         seen = np.array(
             [self._seen(metric, i, kept & (own.trials[i] > 0)) for i in range(len(names))]
         )
@@ -193,7 +219,7 @@ class PairSentences:
                 f"{len(names)} systems scored {ends} in {metric.label} on {on}. "
                 f"On {TARGET_NAMES[target]} "
             )
-        tier = self._array(group, metric, ("target", "system"))[TARGETS.index(target)]
+        tier = self._tiers(metric, TARGETS.index(target))
         if tier.max() == 1:
             return f"{text}they are not separated: all are in one tier."
         levels = [_some(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)]

@@ -113,7 +113,7 @@ class QuestionLaws:
 
 
 def fewer(nodes: Nodes, most: int) -> Nodes:
-    """Return at most so many nodes that stand for all: equal steps of probability along the mean."""
+    """Return at most so many nodes that stand for all: at equal steps of probability."""
     if len(nodes) <= most:
         return nodes
     order = np.argsort(nodes.overall()[0], kind="stable")

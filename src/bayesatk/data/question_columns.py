@@ -103,15 +103,109 @@ def with_roles(columns: Mapping[str, Any], roles: Mapping[str, Any]) -> Mapping[
     return {**columns, **roles} if roles and isinstance(columns, Mapping) else columns
 
 
-def read_columns(
-    table: Columns, question: NDArray[np.int64], questions: Sequence[Any]
-) -> dict[str, NDArray[Any]]:
-    """Return the columns of questions of a long table, in which all rows of a question agree."""
-    return {
-        role.removeprefix(COVARIATE): _one_each(table, role, question, questions)
-        for role in table.roles
-        if role == GROUP or role.startswith(COVARIATE)
-    }
+def roles_of(table: Columns) -> list[str]:
+    """Return the roles of a table's columns of questions."""
+    return [role for role in table.roles if role == GROUP or role.startswith(COVARIATE)]
+
+
+class TableColumns:
+    """Columns of questions of a long table, which may come in parts: all rows of one agree.
+
+    Examples
+    --------
+    >>> found = TableColumns()
+    >>> roles = {"question": "id", "group": "domain"}
+    >>> found.add(Columns(roles, {"group": ["law", None]}), np.array([0, 1]), ["a", "b"])
+    >>> found.add(Columns(roles, {"group": ["art"]}), np.array([1]), ["a", "b"])
+    >>> found.by_question(["a", "b"])["group"].tolist()
+    ['law', 'art']
+    """
+
+    def __init__(self) -> None:
+        # By role and question: a value, and part and row where it stands first.
+        self._known: dict[str, dict[int, tuple[Any, int, int, int]]] = {}
+        self._names: dict[str, Any] = {}
+        self._part = 0
+
+    def add(self, table: Columns, question: NDArray[np.int64], questions: Sequence[Any]) -> None:
+        """Take another part; a question is a place among all that have come so far."""
+        self._part += 1
+        for role in roles_of(table):
+            self._names[role] = table.roles[role]
+            self._add(table, role, question, questions)
+
+    def _add(
+        self, table: Columns, role: str, question: NDArray[np.int64], questions: Sequence[Any]
+    ) -> None:
+        values = [None if _absent(each) else each for each in table.listed(role)]
+        code = _codes(table, role, values)
+        rows = np.flatnonzero(code >= 0)
+        labels, place = np.unique(question[rows], return_index=True)
+        first = np.zeros(len(questions), np.int64)
+        first[labels] = rows[place]
+        differs = rows[code[rows] != code[first[question[rows]]]]
+        if len(differs):
+            second = int(differs[0])
+            one = int(first[question[second]])
+            self._refuse(
+                table,
+                role,
+                values[one],
+                table.place(one),
+                second,
+                values,
+                questions[question[second]],
+            )
+        known = self._known.setdefault(role, {})
+        for label, row in zip(labels.tolist(), rows[place].tolist(), strict=True):
+            earlier, part, at, number = known.setdefault(
+                label, (values[row], self._part, row, table.number(row))
+            )
+            if earlier != values[row]:
+                where = table.place(at) if part == self._part else f"{table.word} {number}"
+                self._refuse(table, role, earlier, where, row, values, questions[label])
+
+    def _refuse(
+        self,
+        table: Columns,
+        role: str,
+        value: Any,
+        where: str,
+        row: int,
+        values: Sequence[Any],
+        question: Any,
+    ) -> None:
+        raise OutcomeError(
+            f"column {table.roles[role]!r} must be the same in all rows of a question; {where} has "
+            f"{shown(value)} and {table.place(row)} has {shown(values[row])}, both of question "
+            f"{shown(question)}. Correct the rows, or do not name the column."
+        )
+
+    def by_question(self, questions: Sequence[Any]) -> dict[str, NDArray[Any]]:
+        """Return the value of every question, by the name under which it is kept."""
+        found = {}
+        for role, known in self._known.items():
+            lacking = next((i for i in range(len(questions)) if i not in known), None)
+            if role == GROUP and lacking is not None:
+                raise OutcomeError(
+                    f"column {self._names[role]!r} must name the group of every question; question "
+                    f"{shown(questions[lacking])} has none in any row. Write one, such as 'other'."
+                )
+            values = [known[i][0] if i in known else None for i in range(len(questions))]
+            found[role.removeprefix(COVARIATE)] = _plain(values, role == GROUP)
+        return found
+
+
+def _codes(table: Columns, role: str, values: list[Any]) -> NDArray[np.int64]:
+    """Return a number for every distinct value, -1 where there is none."""
+    try:
+        return np.asarray(pd.factorize(np.fromiter(values, object, len(values)))[0], np.int64)
+    except TypeError:
+        row = next(i for i, each in enumerate(values) if isinstance(each, list | dict | set))
+        raise OutcomeError(
+            f"column {table.roles[role]!r} must hold one text or number for every question; "
+            f"{table.place(row)} has {shown(values[row])}. Name another column."
+        ) from None
 
 
 def left_out(table: Columns) -> tuple[str, ...]:
@@ -120,46 +214,6 @@ def left_out(table: Columns) -> tuple[str, ...]:
         return ()
     named = shown(list(table.others), 200)[1:-1]
     return (f"left out: columns {named}; group= and covariates= keep what belongs to questions",)
-
-
-def _one_each(
-    table: Columns, role: str, question: NDArray[np.int64], questions: Sequence[Any]
-) -> NDArray[Any]:
-    """Return the value of every question, which all of its rows must have."""
-    name = table.roles[role]
-    values = [None if _absent(each) else each for each in table.listed(role)]
-    try:
-        code, distinct = pd.factorize(np.fromiter(values, object, len(values)))
-    except TypeError:
-        row = next(i for i, each in enumerate(values) if isinstance(each, list | dict | set))
-        raise OutcomeError(
-            f"column {name!r} must hold one text or number for every question; {table.place(row)} "
-            f"has {shown(values[row])}. Name another column."
-        ) from None
-    known = np.flatnonzero(code >= 0)
-    first = np.full(len(questions), -1)
-    labels, place = np.unique(question[known], return_index=True)
-    first[labels] = known[place]
-    differs = known[code[known] != code[first[question[known]]]]
-    if len(differs):
-        second = int(differs[0])
-        one = int(first[question[second]])
-        raise OutcomeError(
-            f"column {name!r} must be the same in all rows of a question; {table.place(one)} has "
-            f"{shown(values[one])} and {table.place(second)} has {shown(values[second])}, both of "
-            f"question {shown(questions[question[second]])}. Correct the rows, or do not name the "
-            "column."
-        )
-    found = [distinct[code[row]] if row >= 0 else None for row in first.tolist()]
-    if role == GROUP and (first < 0).any():
-        lacking = int(np.argmax(first < 0))
-        row = int(np.argmax(question == lacking))
-        raise OutcomeError(
-            f"column {name!r} must name the group of every question; question "
-            f"{shown(questions[lacking])} ({table.place(row)}) has none. Write one, such as "
-            "'other'."
-        )
-    return _plain(found, role == GROUP)
 
 
 def _by_question(name: str, values: object, questions: Sequence[Any]) -> NDArray[Any]:

@@ -24,7 +24,7 @@ from bayesatk.data.long_form import (
     first_invalid,
     refuse,
 )
-from bayesatk.data.question_columns import left_out, read_columns
+from bayesatk.data.question_columns import TableColumns, left_out
 from bayesatk.data.validation import OutcomeError, Scores, check_counts, check_trials, shown
 
 _MOST_CELLS = 100_000_000  # systems times questions: 1.6 GB of counts
@@ -144,20 +144,17 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
     system, systems = np.zeros(len(question), np.int64), ["system"]
     if "system" in table.roles:
         system, systems = labels(table, "system")
-    if len(systems) * len(questions) > _MOST_CELLS:
-        raise OutcomeError(
-            f"the table has {len(systems)} systems and {len(questions)} questions, which makes "
-            f"more than {_MOST_CELLS} cells. Check that column {table.roles.get('system')!r} names "
-            "systems, or split the table."
-        )
+    check_cells(len(systems), len(questions), table.roles.get("system"))
     asked = check_content(table, question, questions)
     cell = system * len(questions) + question
-    known = read_columns(table, question, questions)
+    known = TableColumns()
+    known.add(table, question, questions)
+    columns = known.by_question(questions)
     used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
     if "successes" in table.roles:
         counted = _count_successes(table, cell, (len(systems), len(questions)), scores)
         notes = used, *asked, *left_out(table)
-        return LongForm(systems, questions, counted=counted, notes=notes, columns=known)
+        return LongForm(systems, questions, counted=counted, notes=notes, columns=columns)
     notes = used, *_check_repeated(table, cell), *asked, *left_out(table)
     answer = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
     if "outcome" in table.roles:
@@ -167,8 +164,17 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
         codes = codes_of(answer or [], question, right, scores)
     return LongForm(
         systems, questions, (Trials(codes, cell),), trial_labels=table.values.get("trial"),
-        answer=answer, rules=rules, notes=notes, columns=known,
+        answer=answer, rules=rules, notes=notes, columns=columns,
     )  # fmt: skip
+
+
+def check_cells(systems: int, questions: int, column: object) -> None:
+    """Refuse more cells than counts of them fit into memory."""
+    if systems * questions > _MOST_CELLS:
+        raise OutcomeError(
+            f"the table has {systems} systems and {questions} questions, which makes more than "
+            f"{_MOST_CELLS} cells. Check that column {column!r} names systems, or split the table."
+        )
 
 
 def _references(

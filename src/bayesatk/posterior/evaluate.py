@@ -12,7 +12,7 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
-from bayesatk.posterior.analysis import Analysis, Request
+from bayesatk.posterior.analysis import Analysis
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
     exact_dataset,
@@ -25,7 +25,7 @@ from bayesatk.posterior.assembly import (
     statistics_table,
 )
 from bayesatk.posterior.posterior import Draws, SystemPosterior
-from bayesatk.posterior.request import read_request
+from bayesatk.posterior.request import Request, read_request
 from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
 from bayesatk.results.citations import RUBIN
