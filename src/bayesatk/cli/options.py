@@ -77,13 +77,14 @@ def read_options(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Tables (.csv, .jsonl, .json, .parquet) or logs (Inspect, lm-eval, EvalPlus, "
-            "tau-bench): files, folders, NAME=FILE to name a system, - for standard input.",
+            help="Tables (.csv, .jsonl, .json, .parquet) or logs (Inspect, lm-eval, Harbor, "
+            "HELM, ...): files, folders, NAME=FILE to name a system, - for standard input.",
             show_default=False,
         ),
     ],
     missing: Annotated[
-        Literal["error", "ignore", "wrong"], typer.Option(help="What a missing outcome means.")
+        Literal["error", "ignore", "wrong", "bounds"],
+        typer.Option(help="What a missing outcome means; bounds: all wrong, and all right."),
     ] = "error",
     score: Annotated[
         list[str] | None,
@@ -125,7 +126,8 @@ def read_options(
         Literal["error", "trials"], typer.Option(help="What a second log of a system means.")
     ] = "error",
     empty_output: Annotated[
-        Literal["marked", "missing"], typer.Option(help="What a wrong trial without output means.")
+        Literal["marked", "missing"],
+        typer.Option(help="What a wrong trial means that had no output or a failed call."),
     ] = "marked",
     task: Annotated[str | None, typer.Option(help="Which task of logs, if several.")] = None,
     shared: Annotated[

