@@ -50,7 +50,7 @@ def one_row_a_trial(table: Columns) -> Columns:
         values["trial"] = [f"{one}/{n}" for one, n in zip(values["trial"], place, strict=True)]
     numbers = [table.number(row) for row in range(len(cells))]
     content = {name: _repeated(list(each), rows) for name, each in table.content.items()}
-    return Columns(table.roles, values, table.word, _repeated(numbers, rows), content)
+    return Columns(table.roles, values, table.word, _repeated(numbers, rows), content, table.others)
 
 
 def _check(table: Columns, cells: Sequence[list[Any] | None]) -> None:

@@ -80,7 +80,7 @@ def read_logs(found: Found, options: LogOptions, layout: Layout) -> Rows:
                 f"{name} must be left out for {', '.join(sorted(set(found.kinds)))}; it is for "
                 f"{', '.join(sorted(formats))}. Leave it out."
             )
-    rows = Rows(options, notes=list(found.notes))
+    rows = Rows(options, dict(layout.of_questions), notes=list(found.notes))
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
             named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
