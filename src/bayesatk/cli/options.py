@@ -94,6 +94,14 @@ def read_options(
         list[str] | None,
         typer.Option("--column", help="Column of a role: --column answer=text."),
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", help="Column with the group of every question, its domain say."),
+    ] = None,
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option("--covariate", help="Column that says something else of every question."),
+    ] = None,
     records: Annotated[
         str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
     ] = None,
@@ -141,7 +149,7 @@ def read_options(
         "answers": answers, "question_key": question_key, "same_system": same_system,
         "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
         "records": records, "wide": wide,
-        "columns": pairs(column, "--column"),
+        "columns": pairs(column, "--column"), "group": group, "covariates": covariate,
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip

@@ -9,6 +9,7 @@ from bayesatk.data import outcomes
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
@@ -40,6 +41,8 @@ def load(
     records: str | None = None,
     wide: bool = False,
     answer_rules: AnswerRules | None = None,
+    group: object = None,
+    covariates: object = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -66,10 +69,13 @@ def load(
         tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval,
         LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
         logs in it. Other objects go to `bayesatk.tally`.
-    systems, questions, scores, missing, columns, answer_rules
+    systems, questions, scores, missing, columns, answer_rules, group, covariates
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
-        In logs, C and I are right and wrong; other marks need `scores`.
+        In logs, C and I are right and wrong; other marks need `scores`. Questions of logs have a
+        ``"task"``, which is their group if there are several; what Inspect's metadata and lm-eval's
+        documents say of them; the fields of the records of other logs, by dotted paths; and the
+        ``"repo"`` of SWE-bench, the ``"domain"`` of tau2-bench.
         A dotted name is a field within fields, as ``reward_info.reward``. A cell may hold a list:
         the outcomes of all trials of its question.
     records : str, optional
@@ -146,17 +152,18 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
+    known = QuestionColumns.of(group, covariates)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    layout = Layout(columns or {}, records, wide)
+    layout = Layout(columns or {}, records, wide, known.roles)
     if not is_source(source):
         refuse_options(options, "data that are no files")
         replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
-            **labels,
+            group=group, covariates=covariates, **labels,
         )  # fmt: skip
     scale = outcomes.check_options(scores, missing)
     rules = check_rules(answer_rules)
@@ -171,7 +178,7 @@ def load(
             long, scale = to_long(rows, scores, missing, rules)
         else:
             long, scale = _from_tables(found, options, layout, scores, scale, rules, stream)
-        counts = long.labelled(**labels).count(scale)
+        counts = known.add_to(long.labelled(**labels)).count(scale)
         counts = note_uneven(counts) if found.are_logs else counts
         done = outcomes.finish(counts, scale, missing)
     except OutcomeError as error:
@@ -191,7 +198,7 @@ def _from_tables(
     """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
     check_tables(found, options)
     if in_parts(found, layout, stream):
-        return count_parts(found, layout.columns, None if scores is None else scale, scale)
+        return count_parts(found, layout.named, None if scores is None else scale, scale)
     read = read_tables(found, layout, scale)
     if scores is None and is_correct_incorrect(read):
         scale = CORRECT_INCORRECT
