@@ -7,6 +7,8 @@ from . import guessing as guessing
 from . import models as models
 from . import plots as plots
 from . import published as published
+from .comparison.board_questions import next_questions as next_questions
+from .comparison.board_questions import suspicious_questions as suspicious_questions
 from .comparison.claims import claim as claim
 from .comparison.criticism import criticise as criticise
 from .comparison.growing import simulate_stopping as simulate_stopping
