@@ -7,10 +7,15 @@ from . import guessing as guessing
 from . import models as models
 from . import plots as plots
 from . import published as published
+from .comparison.anytime import e_value as e_value
 from .comparison.board_questions import next_questions as next_questions
 from .comparison.board_questions import suspicious_questions as suspicious_questions
+from .comparison.changes import change_point as change_point
 from .comparison.claims import claim as claim
 from .comparison.criticism import criticise as criticise
+from .comparison.gate_policy import GatePolicy as GatePolicy
+from .comparison.gate_rates import gate_design as gate_design
+from .comparison.gates import gate as gate
 from .comparison.growing import simulate_stopping as simulate_stopping
 from .comparison.leaderboard import Leaderboard as Leaderboard
 from .comparison.leaderboard import leaderboard as leaderboard
@@ -34,6 +39,9 @@ from .io.convert import convert as convert
 from .io.exports import export as export
 from .io.exports import provenance as provenance
 from .io.exports import tables_of as tables_of
+from .io.inspect_source import SourceReport as SourceReport
+from .io.inspect_source import inspect_source as inspect_source
+from .io.inspect_stopping import InspectStopping as InspectStopping
 from .io.load import load as load
 from .io.saved import load_result as load_result
 from .io.saved import save as save

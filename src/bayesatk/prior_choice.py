@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+from bayesatk._tools.arguments import one_of
 from bayesatk.priors import (
     AnswerPrior,
     AnyPrior,
@@ -59,8 +60,7 @@ def _fitting[Hyper, Fixed](
     pooling: Pooling, prior: object, hyper: type[Hyper], fixed: type[Fixed], what: str
 ) -> Hyper | Fixed:
     """Return the prior given, checked, or the default of the kind that the pooling needs."""
-    if pooling not in ("none", "partial", "complete"):
-        raise ValueError(f"pooling must be 'none', 'partial' or 'complete'; got {pooling!r}.")
+    one_of("pooling", pooling, ("none", "partial", "complete"))
     needed: type[Hyper] | type[Fixed] = hyper if pooling == "partial" else fixed
     if prior is None:
         return needed()

@@ -191,3 +191,30 @@ def test_identical_systems_are_called_ahead_as_seldom_as_stated() -> None:
             named[row] += ahead[["questions", "population"]].to_numpy()
     # At a rate of 0.1 more than 13 of 60 has probability .003.
     assert (named <= 13).all(), named
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_with_a_leaderboard_only_its_declared_orders_are_claimed(missing) -> None:
+    rng = np.random.default_rng(11)
+    questions = rng.normal(0.0, 1.5, 60)
+    skill = np.array([1.5, 0.9, 0.6, 0.5, -1.0])[:, None]
+    trials = np.where(rng.random((5, 60)) < missing, 0, 3)
+    p = 1.0 / (1.0 + np.exp(-skill - questions))
+    data = bk.tally((rng.binomial(trials, p), trials), systems=list("abcde"), missing="ignore")
+    fit = bk.compare(bk.evaluate(data, "pass@1", draws=50, rng=1), rng=1)
+    board = bk.leaderboard(fit, rng=1)
+    result = board.attached()
+    frame = bk.comparison_table(result)
+    assert frame["verdict"].isin(["ahead", "not separated"]).all()
+    assert {"ahead", "not separated"} == set(frame["verdict"])
+    for row in frame.to_dict("records"):
+        declared = board.separated(row["system"], row["other"], "pass@1", row["target"])
+        assert (row["verdict"] == "ahead") == (declared and row["prob_greater"] >= 0.975)
+    for target in ("questions", "population"):
+        text = claim(board, target=target)
+        assert text == claim(result, target=target)
+        tiers = board.table.query("target == @target").sort_values("system")
+        tiers = tiers.set_index("system")["tier"]
+        said = [", ".join(tiers.index[tiers == one]) for one in range(1, tiers.max() + 1)]
+        assert text.endswith(f"there are {len(said)} tiers: {' > '.join(said)}.")
+        assert "on 60 questions (3 trials each)" in text

@@ -81,7 +81,7 @@ def _check(result: xr.DataTree, alike: list[tuple[int, int]]) -> None:
             np.testing.assert_allclose(one["mean"][:, i, j], 0.0, atol=1e-12)
             np.testing.assert_allclose(rank[:, i], rank[:, j], atol=1e-9)
             assert (tier[:, i] == tier[:, j]).all()
-        if not metric.family.on_answers and result.attrs["metrics"] == METRICS:
+        if not metric.voted and result.attrs["metrics"] == METRICS:
             for target in ("questions", "population"):
                 rule = bk.StoppingRule(metric.label, prob=0.501, target=target)
                 decided = rule.decide(result).set_index(["system", "other"])["stop"]

@@ -391,6 +391,19 @@ def test_many_questions_against_draws(name: str) -> None:
         check_against_draws(found, draws, [0.025, 0.5, 0.975], HARD)
 
 
+@pytest.mark.slow
+def test_levels_beside_a_large_atom_inside_the_scale() -> None:
+    """One of thirty questions never solved: .7 to .75 of the probability lies at 29/30.
+
+    Levels just above it are where hardly anything is, so that their quantiles are hard to know.
+    """
+    states, hyper = _tallied([(64, 64, 29), (0, 64, 1)])
+    (found,) = _pooled(states, hyper, pass_at(32))
+    (draws,) = _simulated(states, hyper, (pass_at(32),), 100_000, 5)
+    levels = np.array([0.1, 0.5, 0.6, 0.7, 0.72, 0.74, 0.75, 0.76, 0.78, 0.8, 0.85, 0.9, 0.975])
+    check_against_draws(found, draws, levels)
+
+
 @pytest.mark.parametrize("questions", [2, 30, 1000, 100_000])
 def test_moments_of_the_distribution_are_the_posterior_moments(questions: int) -> None:
     """Means and sds by integrating quantiles."""

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
+from bayesatk.results.result import Result
 
 DOMAIN, MINUTES = ["law", "law", "art"], [1.5, 20.0, 3.0]
 MARKS = np.array([[[1, 0], [1, 1], [0, 0]], [[0, 0], [1, np.nan], [1, 0]]])
@@ -52,6 +53,9 @@ def test_coordinates_change_no_count_and_reach_saved_results(tmp_path):
     xr.testing.assert_equal(fit["posterior"].dataset, without["posterior"].dataset)
     saved = bk.load_result(bk.save(fit, tmp_path / "fit.nc"))
     assert known(saved["constant_data"]) == (DOMAIN, MINUTES)
+    again = Result.of(saved).data
+    assert known(again.dataset) == (DOMAIN, MINUTES)
+    assert again.sha256() == data.sha256()
     assert bk.compare(saved)["closed_form"].equals(bk.compare(without)["closed_form"])
 
 

@@ -6,7 +6,7 @@ import arviz as az
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.special import gammaln, ndtr
+from scipy.special import ndtr
 
 import bayesatk as bk
 from bayesatk.core.categorical import category_finite, category_moments
@@ -241,26 +241,20 @@ def test_evidence_of_poolings_ranks_them_as_the_data_were_made() -> None:
     assert evidence["spread", "partial"] > evidence["spread", "complete"]
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_leave_one_out_is_a_ratio_of_evidences(pooling) -> None:
-    """The definition: p(n_a | others) = p(all) / p(others), each fitted on its own."""
-    data = simulated(questions=8, trials=4, seed=9).dataset
-    counts = data["count"].values[0]
-    ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
+def test_systems_of_scored_categories_are_compared_with_identical_ones() -> None:
+    """Three trials in the first category and three in the last, under uniform probabilities.
 
-    def fitted(rows):
-        return bk.evaluate(bk.tally(data.isel(question=rows)), "bayes", pooling=pooling, rng=1)
-
-    everyone = np.arange(8)
-    loo = bk.exact_loo(fitted(everyone))
-    whole = float(bk.log_evidence(fitted(everyone))[0])
-    tolerance = 0.02 if pooling == "partial" else 1e-9
-    for a in range(8):
-        rest = float(bk.log_evidence(fitted(everyone != a))[0])
-        expected = whole - rest + ways[a]
-        assert float(loo.elpd_i[0, a]) == pytest.approx(expected, abs=tolerance)
-    stored = fitted(everyone)["closed_form"]["log_evidence"]
-    assert float(stored[0]) == pytest.approx(whole, abs=1e-9)
+    Alone 2! 3! / 5! = 1/10 each; of one system 2! 3! 3! / 8! = 1/560.
+    """
+    counts = np.array([[[3, 0, 0]], [[0, 0, 3]]])
+    data = xr.Dataset(
+        {"count": (("system", "question", "category"), counts)},
+        {"score": ("category", [0.0, 0.5, 1.0])},
+    )
+    fit = bk.evaluate(bk.tally(data), "bayes", pooling="none", draws=5, rng=1)
+    factor = bk.log_bayes_factor_equal(fit)
+    assert float(np.exp(factor[0, 1])) == pytest.approx(5.6, rel=1e-12)
+    assert factor.values.diagonal().tolist() == [0.0, 0.0]
 
 
 def test_an_outlier_is_integrated_afresh() -> None:

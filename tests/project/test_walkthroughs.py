@@ -18,11 +18,11 @@ CELL = re.compile(r"```\{code-cell\} python\n((?::[^\n]*\n)*)(.*?)```", re.DOTAL
 SAMPLING = ("tutorial", "verification", "how_to/add_a_metric")  # with one run of PyMC each
 LONGER = (
     "index", "limits", "comparing_systems", "model_comparison", "random_baseline", "estimands",
-    "categories",
+    "categories", "stopping", "changes",
 )  # fmt: skip
 OTHERS = (
     "how_to/more_trials_than_run", "how_to/prior_data", "how_to/from_the_published_package",
-    "how_to/from_the_random_baseline_tool", "how_to/add_a_reader", "citing",
+    "how_to/from_the_random_baseline_tool", "how_to/gate", "how_to/add_a_reader", "citing",
 )  # fmt: skip
 SHOWING = ("logs", "plots")  # pictures and files, checked elsewhere
 EXECUTED = {*SAMPLING, *LONGER, *OTHERS, *SHOWING, "choosing_a_metric"}

@@ -1,4 +1,6 @@
-"""Arguments that must be numbers."""
+"""Arguments that must be numbers, or one of several words."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -33,3 +35,35 @@ def whole_number(name: str, value: object, least: int = 1) -> int:
     ):
         raise ArgumentError(Argument(name), f" must be an integer >= {least}; got {value!r:.80}.")
     return int(value)
+
+
+def proper_probability(
+    name: str, value: object, example: float = 0.05, least: float = 0.0
+) -> float:
+    """Return a probability strictly between `least` and 1, or refuse and propose an example.
+
+    Examples
+    --------
+    >>> proper_probability("ci_prob", 0.9)
+    0.9
+    """
+    number = real_number(name, value)
+    if not least < number < 1.0:
+        rule = f" must lie strictly between {least:g} and 1; got {value}. Try {example:g}."
+        raise ArgumentError(Argument(name), rule)
+    return number
+
+
+def one_of[Word](name: str, value: Word, choices: Sequence[Word]) -> Word:
+    """Return one of some words, or refuse.
+
+    Examples
+    --------
+    >>> one_of("target", "questions", ("questions", "population"))
+    'questions'
+    """
+    if not isinstance(value, str) or value not in choices:
+        *others, last = (repr(one) for one in choices)
+        listed = f"{', '.join(others)} or {last}"
+        raise ArgumentError(Argument(name), f" must be {listed}; got {value!r:.80}.")
+    return value

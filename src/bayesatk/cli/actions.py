@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from bayesatk._tools.packages import REPORT, SAMPLING, require
-from bayesatk.cli.options import Pooling, pairs, print_json, write
+from bayesatk.cli.messages import as_options, options_of
+from bayesatk.cli.options import BAD_INPUT, Pooling, pairs, print_json, read_options, write
 from bayesatk.cli.terminal import (
     print_comparison,
     print_leaderboard,
@@ -140,6 +142,28 @@ def convert_logs(*args: Any, **options: Any) -> Path:
     from bayesatk.io.convert import convert as turn
 
     return turn(*args, **options)
+
+
+def inspect_files(source: Any, **options: Any) -> Any:
+    """Return what files are and hold."""
+    from bayesatk.io.inspect_source import inspect_source
+
+    given = {name: value for name, value in options.items() if value not in (None, False, {})}
+    usual = {"question_key": "id", "same_system": "error", "empty_output": "marked"}
+    return inspect_source(
+        source, **{name: value for name, value in given.items() if usual.get(name) != value}
+    )
+
+
+def say_what_was_found(report: Any, quiet: bool) -> None:
+    """Print what files are and hold; leave with an exit code if they cannot be read."""
+    write = partial(as_options, offered=options_of(read_options))
+    if not quiet:
+        terminal().print(report.told(write), highlight=False, markup=False)
+    if report.error is not None:
+        if quiet:
+            print(f"bayesatk: {write(report.error)}", file=sys.stderr)
+        raise typer.Exit(BAD_INPUT)
 
 
 def ranked(

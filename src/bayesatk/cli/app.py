@@ -16,10 +16,13 @@ from bayesatk.cli.actions import (
     convert_logs,
     deliver,
     hold_against_sampler,
+    inspect_files,
     published_baseline,
     ranked,
     sampled,
+    say_what_was_found,
 )
+from bayesatk.cli.gating import EXAMPLES, gate
 from bayesatk.cli.options import (
     DEFAULT_T,
     AsJson,
@@ -53,7 +56,8 @@ _DEMO_METRICS = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
 
 app = typer.Typer(
     help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
-    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, 2 bad input.",
+    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, or a gate fails, 2 bad input, "
+    "3 a gate is inconclusive.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -256,6 +260,9 @@ def baseline(
     deliver(result, output, as_json, print_baseline)
 
 
+app.command(epilog=EXAMPLES)(gate)
+
+
 @app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")
 @reads_data(check=check_report, endings=(".html", ".htm"))
 def report(
@@ -283,7 +290,6 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write one self-contained page: claims, tables, plots, data, methods, provenance."""
-    from bayesatk.comparison.systems import compare as hold
     from bayesatk.guessing.baseline import random_baseline
     from bayesatk.posterior.evaluate import evaluate as run
     from bayesatk.reporting import report as write_page
@@ -307,7 +313,7 @@ def report(
         progress=progress,
     )  # fmt: skip
     if len(data.systems) > 1:
-        fit = hold(fit, rope=rope, rng=seed, progress=progress)
+        fit, _ = ranked(fit, rope, seed, True, progress)
     with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, configurations or DEFAULT_T, rng=seed)
@@ -320,6 +326,13 @@ def report(
     console.print(f"Saved {output}", highlight=False, markup=False)
     if found is not None and found.verdict == "disagree":
         raise typer.Exit(DISAGREE)
+
+
+@app.command(epilog="Example: bayesatk doctor logs/")
+@reads_data(read=inspect_files, without=("missing", "shared"))
+def doctor(data: Any, quiet: Quiet = False) -> None:
+    """Say what files are, what they hold, what is doubtful, and what to run next."""
+    say_what_was_found(data(), quiet)
 
 
 @app.command(epilog="Example: bayesatk convert logs/ -o runs.csv --answers")

@@ -83,7 +83,8 @@ def read_options(
         ),
     ],
     missing: Annotated[
-        Literal["error", "ignore", "wrong"], typer.Option(help="What a missing outcome means.")
+        Literal["error", "ignore", "wrong", "bounds"],
+        typer.Option(help="What a missing outcome means; bounds: all wrong, and all right."),
     ] = "error",
     score: Annotated[
         list[str] | None,

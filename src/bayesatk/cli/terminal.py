@@ -1,5 +1,6 @@
 """What the command line prints: results as tables a person can read."""
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -41,12 +42,7 @@ def print_result(console: Console, fit: Any) -> None:
         cells += [_number(row["estimate"]) if first else ""]
         cells += [f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
         cells += [f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]"]
-        if "prior x" in legends:
-            ratio = row["prior_sensitivity"]
-            cells.append("" if ratio != ratio else f"{ratio:.2f}")
-        if "any shape" in legends:
-            low, high = row["range_lower"], row["range_upper"]
-            cells.append("" if low != low else f"[{low:.3f}, {high:.3f}]")
+        cells += [_cell_of(heading, row, first) for heading in legends]
         grid.add_row(*cells)
     console.print(grid, markup=False)
     for heading, meaning in legends.items():
@@ -57,6 +53,19 @@ def print_result(console: Console, fit: Any) -> None:
         console.print(f"Note: {note}", highlight=False, markup=False)
 
 
+def _cell_of(heading: str, row: Mapping[Hashable, Any], first: bool) -> str:
+    """Return what a row says under a heading that has a legend."""
+    if heading == "prior x":
+        ratio = row["prior_sensitivity"]
+        return "" if ratio != ratio else f"{ratio:.2f}"
+    if heading == "if missing":
+        part = "mean" if row["estimate_if_wrong"] != row["estimate_if_wrong"] else "estimate"
+        low, high = row[f"{part}_if_wrong"], row[f"{part}_if_right"]
+        return f"[{low:.3f}, {high:.3f}]" * first
+    low, high = row["range_lower"], row["range_upper"]
+    return "" if low != low else f"[{low:.3f}, {high:.3f}]"
+
+
 def _legends(frame: Any, percent: str) -> dict[str, str]:
     """Return the columns that a table has for k beyond the trials, and what they mean."""
     found = {}
@@ -64,6 +73,11 @@ def _legends(frame: Any, percent: str) -> dict[str, str]:
         found["prior x"] = (
             "sd under a weaker prior over the sd; far from 1, an answer for k > trials is mostly "
             "prior."
+        )
+    if "mean_if_wrong" in frame:
+        found["if missing"] = (
+            "the estimate (the mean where k > n) with every missing outcome wrong, and with every "
+            "one right."
         )
     if "range_lower" in frame:
         found["any shape"] = (

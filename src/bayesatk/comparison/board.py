@@ -90,7 +90,7 @@ def _board(asked: _Asked) -> Board:
 
 def _counts(fit: Result) -> tuple[Ints, Ints]:
     """Return counts, or say why there can be no leaderboard."""
-    voted = [one.label for one in fit.metrics if one.family.on_answers]
+    voted = [one.label for one in fit.metrics if one.voted]
     if voted:
         raise ValueError(
             "fit must be of right and wrong, without votes between answers, for a leaderboard; "

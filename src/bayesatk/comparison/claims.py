@@ -7,6 +7,7 @@ import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words
+from bayesatk.comparison.leaderboard import Leaderboard
 from bayesatk.comparison.pair_claims import ENDS, PairSentences, design_words, named
 from bayesatk.comparison.planning import expected_widths
 from bayesatk.metrics.grid import Metric, parse
@@ -17,7 +18,7 @@ from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
 
 
 def claim(
-    result: xr.DataTree | Result,
+    result: xr.DataTree | Result | Leaderboard,
     metric: str | Metric | None = None,
     *,
     target: Literal["questions", "population"] = "population",
@@ -29,8 +30,9 @@ def claim(
 
     Parameters
     ----------
-    result : xarray.DataTree
-        From `bayesatk.evaluate` or `bayesatk.sample`; for pairs and tiers from `bayesatk.compare`.
+    result : xarray.DataTree or Leaderboard
+        From `bayesatk.evaluate` or `bayesatk.sample`; for pairs from `bayesatk.compare`; for tiers
+        from `bayesatk.leaderboard` or `bayesatk.compare`.
     metric : str or Metric, optional
         One metric of the result; default: its first.
     target : {"population", "questions"}
@@ -57,6 +59,7 @@ def claim(
     See Also
     --------
     bayesatk.comparison_table : every pair with its verdict and sentence.
+    bayesatk.leaderboard : all systems in one table.
 
     Notes
     -----
@@ -67,8 +70,10 @@ def claim(
     * *ahead* if P(better) >= 1 - alpha/2;
     * *not separated* otherwise.
 
-    Nobody is ahead who does not also lead on the questions that were asked; and of three systems
-    or more, nobody who is not in a higher tier.
+    Nobody is ahead who does not also lead on the questions that were asked. Of three systems or
+    more nobody is ahead who is not in a higher tier; where the result has a leaderboard
+    (``bayesatk.leaderboard(fit).attached()``), the pair must be separated there, so that all
+    orders that are claimed are right together with the leaderboard's probability.
 
     Where P(better) and others are known by draws, they and the numbers beside them have as many
     digits as their Monte Carlo error leaves.
@@ -84,9 +89,10 @@ def claim(
     """
     if target not in TARGETS:
         raise ValueError(f"target must be 'questions' or 'population'; got {target!r}.")
-    own = Result.of(result)
+    own = Result.of(result.attached() if isinstance(result, Leaderboard) else result)
     chosen = _chosen(own, metric)
-    if other is None and (system is not None or not own.has("comparison")):
+    ranked = own.has("comparison") or own.has("leaderboard")
+    if other is None and (system is not None or not ranked):
         place = _place(own, system, "system")
         text = level_sentence(own, place, chosen, target)
         return text + (_advice(own, place, chosen, target) if advice else "")

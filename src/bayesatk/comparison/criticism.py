@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.family_choice import family_row
 from bayesatk.core.difficulty import Difficulty
@@ -133,8 +134,7 @@ def criticise(
             f"difficult questions are; got pooling={own.pooling!r}, form="
             f"{own.form!r}. Evaluate with pooling='partial'."
         )
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
+    proper_probability("alpha", alpha)
     generator, _ = resolve_rng(rng)
     successes, trials = own.right_of_all()
     rows = []

@@ -72,14 +72,14 @@ def designs_of(
         scores = _checked_scores(scores)
     if metric.voted:
         if scores is not None:
-            raise ValueError("scores must be left out for votes between answers.")
+            raise ArgumentError(Argument("scores"), " must be left out for votes between answers.")
         return _votes(source, metric)
     if not isinstance(source, xr.DataTree | Result):
         known = _stated(source, metric, scores)
     elif scores is None:
         known = _of_pilot(Result.of(source), metric)
     else:
-        raise ValueError("scores must be left out for a pilot, which has them.")
+        raise ArgumentError(Argument("scores"), " must be left out for a pilot, which has them.")
     systems = len(known[0])
     _check_systems(systems)
 
@@ -93,10 +93,12 @@ def designs_of(
 
 def _checked_scores(scores: object) -> list[float]:
     if not isinstance(scores, Sequence | np.ndarray) or isinstance(scores, str):
-        raise ValueError(f"scores must be a sequence of numbers; got {scores!r:.80}.")
+        rule = f" must be a sequence of numbers; got {scores!r:.80}."
+        raise ArgumentError(Argument("scores"), rule)
     values = [real_number("scores: each", one) for one in scores]
     if len(set(values)) < 2 or not np.isfinite(values).all():
-        raise ValueError(f"scores must be finite and not all the same; got {values}.")
+        rule = f" must be finite and not all the same; got {values}."
+        raise ArgumentError(Argument("scores"), rule)
     return values
 
 
@@ -112,11 +114,11 @@ def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
     posterior = pilot.posterior
     if "icc" not in posterior:
-        raise ValueError(
-            "source must be evaluated with pooling='partial', which says how difficult questions "
-            f"are; got pooling={pilot.pooling!r}, form="
-            f"{pilot.form!r}. Evaluate the pilot with it."
-        )
+        raise ArgumentError(
+            Argument("source"), " must be evaluated with ", Argument("pooling", "partial"),
+            f", which says how difficult questions are; got pooling={pilot.pooling!r}, "
+            f"form={pilot.form!r}. Evaluate the pilot with it.",
+        )  # fmt: skip
     chosen = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
     by_system = []
     for system in range(len(pilot.systems)):
@@ -164,10 +166,11 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
     )
     if not ok:
         shape = "mean one share per score, adding up to 1," if scores is not None else "both"
-        raise ValueError(
-            f"source must be a result, (mean, icc) or {{system: (mean, icc)}}, {shape} strictly "
-            f"between 0 and 1; got {source!r:.80}. Scored categories need scores=."
-        )
+        raise ArgumentError(
+            Argument("source"), f" must be a result, (mean, icc) or {{system: (mean, icc)}}, "
+            f"{shape} strictly between 0 and 1; got {source!r:.80}. Scored categories need ",
+            Argument("scores", ...), ".",
+        )  # fmt: skip
     if scores is None:
         return [[_of_marks(metric, Difficulty.of_beta(mean, [icc])) for mean, icc in pairs]]
     return [[_of_scores(metric, scores, mean, icc) for mean, icc in pairs]]
@@ -179,11 +182,11 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     answers = None if pilot is None else pilot.data.answers
     if pilot is None or answers is None:
         asked = source if pilot is None else " ".join(one.label for one in pilot.metrics)
-        raise ValueError(
-            f"source must be a pilot evaluated for {metric.label}, with pooling='none': the "
-            "answers to a question have no distribution to state; got "
-            f"{asked!r:.80}."
-        )
+        raise ArgumentError(
+            Argument("source"), f" must be a pilot evaluated for {metric.label}, with ",
+            Argument("pooling", "none"), ": the answers to a question have no distribution to "
+            f"state; got {asked!r:.80}.",
+        )  # fmt: skip
     prior, systems = pilot.answer_prior, len(pilot.systems)
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]

@@ -14,9 +14,11 @@ from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.batches import all_batches, misshapen
 from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import Values
-from bayesatk.comparison.stopping import StoppingRule, StoppingStudy, one_metric
+from bayesatk.comparison.stopping import StoppingRule, StoppingStudy
+from bayesatk.core.e_values import Capital, Splits
+from bayesatk.core.laws import finite
 from bayesatk.core.states import States
-from bayesatk.metrics.grid import Metric
+from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import HyperPrior
 from bayesatk.results.schema import TARGETS
@@ -24,6 +26,7 @@ from bayesatk.results.schema import TARGETS
 Array = NDArray[np.float64]
 _DRAWS = 1000
 _BATCH = 20
+_NUMBERS = 9  # of a look: posterior of the difference (4), its true value, log e-values (4)
 
 
 def simulate_stopping(
@@ -49,8 +52,10 @@ def simulate_stopping(
     difficulties : mapping {system: (mean, icc)}
         Two systems; Beta distributions of the questions' success probabilities.
     rule : StoppingRule
-        Its metric and target decide what is worked out; the study can then be asked about any
-        ``prob`` and ``width``.
+        Its metric, target and sd decide what is worked out; the study can then be asked about any
+        ``prob`` and ``width``, and about rules of kind "anytime" with these trials, with the metric
+        (equal means) and without (identical systems, which simulated ones are if they are equal and
+        their difficulties have correlation 1).
     looks : sequence of int
         Questions asked at every look, rising.
     trials : int
@@ -88,11 +93,16 @@ def simulate_stopping(
     whole_number("replications", replications)
     done = all_batches(
         partial(_batch, study, metric), range(0, replications, _BATCH), asdict(study),
-        fault=lambda found: misshapen(found, _BATCH, len(study.looks), 5), path=path,
+        fault=lambda found: misshapen(found, _BATCH, len(study.looks), _NUMBERS), path=path,
         client=client, description="stopping", progressbar=progressbar,
     )  # fmt: skip
     stacked = np.concatenate(list(done.values()))[:replications]
-    return StoppingStudy(study.metric, study.target, study.looks, *np.moveaxis(stacked, -1, 0))
+    prob, mean, lower, upper, truth, *log_e = np.moveaxis(stacked, -1, 0)
+    evidence = np.stack(log_e, axis=-1).reshape(*truth.shape, 2, 2)
+    return StoppingStudy(
+        study.metric, study.target, study.looks, prob, mean, lower, upper, truth, evidence,
+        study.trials, study.sd,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,6 +116,7 @@ class _Study:
     trials: int
     correlation: float
     seed: int
+    sd: float
 
 
 def _checked(
@@ -136,19 +147,29 @@ def _checked(
     whole_number("trials", trials)
     if not -1.0 <= real_number("correlation", correlation) <= 1.0:
         raise ValueError(f"correlation must lie in [-1, 1]; got {correlation}.")
+    if rule.metric is None:
+        raise ValueError(
+            "rule must have a metric to be simulated, by which systems are equal or one is better; "
+            "got None. Pass one, as in 'pass@1': the study can then be asked about this rule too."
+        )
     metric = one_metric(rule.metric)
+    if metric.k > trials:
+        raise ValueError(
+            f"trials must be at least the k of {metric.label}, of which a question's e-value is; "
+            f"got {trials}."
+        )
     size = tuple(pairs), metric.label, rule.target, chosen
-    return _Study(*size, int(trials), float(correlation), int(seed)), metric
+    return _Study(*size, int(trials), float(correlation), int(seed), float(rule.sd)), metric
 
 
 def _batch(study: _Study, metric: Metric, start: int) -> list[list[list[float]]]:
-    """Posterior of the difference and the truth at every look; (batch, looks, 5)."""
+    """Posterior of the difference, the truth and log e-values at every look; (batch, looks, 9)."""
     target, trials = TARGETS.index(study.target), study.trials
     parameters = [
         (mean * (1.0 - icc) / icc, (1.0 - mean) * (1.0 - icc) / icc) for mean, icc in study.pairs
     ]
     population = [float(metric.predictive(np.array([a]), np.array([b]))[0]) for a, b in parameters]
-    found = np.empty((_BATCH, len(study.looks), 5))
+    found = np.empty((_BATCH, len(study.looks), _NUMBERS))
     for row in range(_BATCH):
         rng = np.random.default_rng([study.seed, start + row])
         z = rng.standard_normal((2, study.looks[-1]))
@@ -164,7 +185,9 @@ def _batch(study: _Study, metric: Metric, start: int) -> list[list[list[float]]]
                 truth = [float(metric.latent(own[:questions]).mean()) for own in p]
             greater = (gap > 0).mean() + 0.5 * (gap == 0).mean()
             low, high = np.quantile(gap, [0.025, 0.975])
-            found[row, column] = greater, gap.mean(), low, high, truth[0] - truth[1]
+            posterior = greater, gap.mean(), low, high, truth[0] - truth[1]
+            log_e = _log_e(successes[:, :questions], trials, metric, study.sd)
+            found[row, column] = *posterior, *log_e
     return found.tolist()
 
 
@@ -184,3 +207,13 @@ def _difference(
     both = drawn_together(systems, successes / trials, _DRAWS, _DRAWS, rng)
     values = both[target].values[:, 0]
     return np.asarray(values[:, 0] - values[:, 1])
+
+
+def _log_e(
+    successes: NDArray[np.int64], trials: int, metric: Metric, sd: float
+) -> tuple[float, float, float, float]:
+    """Log e-values against identical systems, and against equal means, as `e_value` makes them."""
+    full = np.full(successes.shape, trials)
+    values = finite(metric.credit, successes, full)
+    split = Splits.of(successes, full).log_e(sd)
+    return *split, *Capital.of(0.5 * (values[0] - values[1]) + 0.5).log_e(0.5)

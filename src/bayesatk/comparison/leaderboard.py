@@ -11,8 +11,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import real_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import probability_words
 from bayesatk.comparison.board import Board, board_of, rank_draws, separated, tiers_of
@@ -123,7 +122,9 @@ class Leaderboard:
     def attached(self) -> xr.DataTree:
         """Return the result with the table as its group ``leaderboard``, so that it can be saved.
 
-        Dims ``(system, metric, target, statistic)``; `bayesatk.tables_of` reads it back.
+        ``value``, dims ``(system, metric, target, statistic)``, which `bayesatk.tables_of` reads
+        back; and ``separated``, dims ``(metric, target, system, other)``: 1 where the order of two
+        systems is declared.
         """
         names = [one for one in self.table.columns if one not in ("system", "metric", "target")]
         keys = ["system", "metric", "target"]
@@ -139,7 +140,15 @@ class Leaderboard:
         coords["metric"] = labels
         tree = self.result.tree.copy()
         coords |= {"target": list(TARGETS), "statistic": names}
-        table = {"value": ((*keys, "statistic"), values.reshape(shape))}
+        declared = [
+            [self._declared(metric, target) for target in TARGETS]  # type: ignore[arg-type]
+            for metric in self.result.metrics
+        ]
+        table = {
+            "value": ((*keys, "statistic"), values.reshape(shape)),
+            "separated": (("metric", "target", "system", "other"), np.array(declared, np.int8)),
+        }
+        coords["other"] = coords["system"]
         tree["leaderboard"] = xr.DataTree(xr.Dataset(table, coords, attrs))
         return tree
 
@@ -348,10 +357,7 @@ def leaderboard(
     [['a', 1.0, 1], ['b', 0.5, 2], ['c', 0.25, 3]]
     """
     own = Result.of(fit)
-    if not 0.0 < real_number("error", error) < 1.0:
-        raise ArgumentError(
-            Argument("error"), f" must lie strictly between 0 and 1; got {error}. Try 0.05."
-        )
+    proper_probability("error", error)
     if prior is not None and not isinstance(prior, LeaderboardPrior):
         raise TypeError(f"prior must be a LeaderboardPrior; got {prior!r:.80}.")
     generator, seed = resolve_rng(rng)

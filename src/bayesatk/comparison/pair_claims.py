@@ -67,37 +67,65 @@ class PairSentences:
     """Verdicts and sentences of the pairs of a comparison."""
 
     def __init__(self, result: Result) -> None:
-        self._result = Result.of(result, "comparison")
-        self._data = self._result.group("comparison")
-        self._attrs = self._data.attrs
+        self._result = Result.of(result)
         self._observed: dict[tuple[str, int, bytes], float] = {}
         self._arrays: dict[tuple[str, tuple[str, ...]], NDArray[Any]] = {}
+
+    @cached_property
+    def _data(self) -> xr.Dataset:
+        return Result.of(self._result, "comparison").group("comparison")
+
+    @property
+    def _attrs(self) -> dict[Any, Any]:
+        return self._data.attrs
 
     @cached_property
     def shared(self) -> NDArray[np.int64]:
         """Questions that a pair was compared on."""
         return np.asarray(self._data["shared_questions"].values)
 
+    def rows(self, metric: Metric, i: int, j: int) -> list[dict[str, float]]:
+        """Return the contrasts of system i minus system j, by target."""
+        values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
+        return [dict(zip(CONTRASTS, own, strict=True)) for own in values[i, j].tolist()]
+
     def of(self, metric: Metric, i: int, j: int) -> PairClaim:
         """Return what is said of a pair; the better on these questions comes first."""
-        values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
-        gap = values[i, j, 0, CONTRASTS.index("mean")]
-        if gap < 0.0 or (gap == 0.0 and i > j):
+        rows = self.rows(metric, i, j)
+        if rows[0]["mean"] < 0.0 or (rows[0]["mean"] == 0.0 and i > j):
             i, j = j, i
-        rows = [dict(zip(CONTRASTS, own, strict=True)) for own in values[i, j].tolist()]
+            rows = self.rows(metric, i, j)
         names = named(self._result.systems[i]), named(self._result.systems[j])
         if not self.shared[i, j]:
             nothing = f"{names[0]} and {names[1]} tried no question both: nothing can be compared."
             return PairClaim(i, j, rows, [OPEN] * len(TARGETS), [nothing] * len(TARGETS))
         leads, verdicts, sentences = rows[0]["prob_greater"] > 0.5, [], []
-        tiers = self._array(self._result.group("tiers"), metric, ("target", "system"))
-        for target, row, tier in zip(TARGETS, rows, tiers[:, [i, j]].tolist(), strict=True):
-            apart = tier[0] < tier[1] or len(self._result.systems) == 2
-            verdicts.append(self.verdict(row, leads, apart))
+        for place, (target, row) in enumerate(zip(TARGETS, rows, strict=True)):
+            tier = self._tiers(metric, place)[[i, j]].tolist()
+            verdicts.append(self.verdict(row, leads, self._apart(metric, place, i, j, tier)))
             where = f"On {TARGET_NAMES[target]} "
             said = self._says(verdicts[-1], *names, row, tier)
             sentences.append(self._scores(metric, i, j, *names) + where + said)
         return PairClaim(i, j, rows, verdicts, sentences)
+
+    def _tiers(self, metric: Metric, target: int) -> NDArray[np.int64]:
+        """Return the tier of every system: of the leaderboard, if there is one."""
+        if not self._result.has("leaderboard"):
+            group = self._result.group("tiers")
+            own: NDArray[np.int64] = self._array(group, metric, ("target", "system"))[target]
+            return own
+        value = self._result.group("leaderboard")["value"].sel(metric=metric.label)
+        tier: NDArray[np.int64] = value.isel(target=target).sel(statistic="tier").values.astype(int)
+        return tier
+
+    def _apart(self, metric: Metric, target: int, i: int, j: int, tier: list[int]) -> bool:
+        """Whether so many systems let one be called better than another."""
+        if len(self._result.systems) == 2:
+            return True
+        if not self._result.has("leaderboard"):
+            return tier[0] < tier[1]
+        declared = self._result.group("leaderboard")["separated"].sel(metric=metric.label)
+        return bool(declared.isel(target=target, system=i, other=j))
 
     def _array(self, group: xr.Dataset, metric: Metric, dims: tuple[str, ...]) -> NDArray[Any]:
         """Return the values of a metric, read once."""
@@ -157,26 +185,28 @@ class PairSentences:
                 f"tiers {tiers[0]} and {tiers[1]}" if tiers[0] != tiers[1] else f"tier {tiers[0]}"
             )
             text += f" ({both if all(tiers) else 'no tiers'} {among})"
-        known = [_about("better", row["prob_greater"], error)]
+        known = [chance_words("better", row["prob_greater"], error)]
         if row["prob_tie"] >= 0.0005:
-            known.append(_about("tie", row["prob_tie"], error))
+            known.append(chance_words("tie", row["prob_tie"], error))
         if self._attrs["rope"] > 0.0:
             beyond = verdict == BEYOND_ROPE
             chance = row["prob_above_rope" if beyond else "prob_in_rope"]
             what = f"by more than {rope}" if beyond else f"within ±{rope}"
-            known.append(_about(what, chance, error))
+            known.append(chance_words(what, chance, error))
         mean, low, high = _difference(row)
         percent = f"{100 * self._result.ci_prob:g}%"
         return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(known)}."
 
     def tiers(self, metric: Metric, target: str) -> str:
         """Say how many systems there are, and which are in which tier."""
-        own, group = self._result, self._result.group("tiers")
-        asked, ranked = own.trials.shape[1], int(group.attrs["ranked_on"])
+        own, ranked = self._result, self._result.trials.shape[1]
+        asked, whole = ranked, own.joint or own.has("leaderboard")
+        if not own.has("leaderboard"):
+            ranked = int(own.group("tiers").attrs["ranked_on"])
         names = np.array([named(one) for one in own.systems], dtype=object)
         if not ranked:
             return f"{len(names)} systems: no question was tried by all, so there are no tiers."
-        kept = (own.trials > 0).all(axis=0) | own.joint
+        kept = (own.trials > 0).all(axis=0) | whole
         seen = np.array(
             [self._seen(metric, i, kept & (own.trials[i] > 0)) for i in range(len(names))]
         )
@@ -189,7 +219,7 @@ class PairSentences:
                 f"{len(names)} systems scored {ends} in {metric.label} on {on}. "
                 f"On {TARGET_NAMES[target]} "
             )
-        tier = self._array(group, metric, ("target", "system"))[TARGETS.index(target)]
+        tier = self._tiers(metric, TARGETS.index(target))
         if tier.max() == 1:
             return f"{text}they are not separated: all are in one tier."
         levels = [_some(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)]
@@ -202,7 +232,14 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _about(event: str, chance: float, error: float) -> str:
+def chance_words(event: str, chance: float, error: float) -> str:
+    """Write a probability with its event.
+
+    Examples
+    --------
+    >>> chance_words("better", 0.25, 0.0), chance_words("tie", 1.0, 0.0)
+    ('P(better) = 0.250', 'P(tie) > 0.999')
+    """
     words = probability_words(chance, error)
     return f"P({event}) {words if words[0] in '<>' else f'= {words}'}"
 

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.arguments import one_of, proper_probability, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.designs import Learning, designs_of
 from bayesatk.metrics.grid import Metric, parse
@@ -145,8 +145,7 @@ def plan(
             Argument("metric"),
             f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
         )
-    if target not in TARGETS:
-        raise ValueError(f"target must be 'questions' or 'population'; got {target!r}.")
+    one_of("target", target, TARGETS)
     expected, systems = designs_of(source, chosen, scores)
     goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
     _check_goal(goal, systems)
@@ -210,17 +209,14 @@ def _check_goal(goal: _Goal, systems: int) -> None:
                 Argument("source", {"a": (0.6, 0.3), "b": (0.65, 0.3)}),
                 " or a pilot of two; got one.",
             )  # fmt: skip
-        if not 0.5 < goal.prob_correct < 1.0:
-            rule = f" must lie strictly between 0.5 and 1; got {goal.prob_correct}. Try 0.9."
-            raise ArgumentError(Argument("prob_correct"), rule)
+        proper_probability("prob_correct", goal.prob_correct, 0.9, least=0.5)
     if not 0.0 <= goal.correlation < 1.0 or (goal.correlation > 0.0 and systems < 2):
         raise ArgumentError(
             Argument("correlation"),
             " must lie in [0, 1), and be 0 for one system; got "
             f"{goal.correlation} for {systems} system{'s' * (systems > 1)}.",
         )
-    if not 0.0 < goal.ci_prob < 1.0:
-        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {goal.ci_prob}.")
+    proper_probability("ci_prob", goal.ci_prob, 0.95)
 
 
 def _fewest(goal: _Goal, designs: list[list[Learning]]) -> float:

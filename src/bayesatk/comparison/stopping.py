@@ -1,5 +1,6 @@
 """When to stop an evaluation that grows: a rule, and what it does in the long run, simulated."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -9,7 +10,9 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.metrics.grid import Metric, parse
+from bayesatk._tools.arguments import one_of, proper_probability
+from bayesatk.comparison.anytime import check_asked, e_value
+from bayesatk.metrics.grid import one_metric
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
@@ -18,18 +21,35 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Stop when one system is ahead with this probability, or the interval is this narrow.
+    """Stop when one system is ahead, or the interval is this narrow.
+
+    Of two kinds. ``"posterior"``: ahead with this probability; each look is another chance to err,
+    and `bayesatk.simulate_stopping` says how often the rule does. ``"anytime"``: the evidence of
+    `bayesatk.e_value` reaches ``1/alpha``; the share of evaluations that ever call one of two equal
+    systems ahead is at most `alpha`, whatever the number of looks.
 
     Parameters
     ----------
-    metric : str
-        One metric at one k.
+    metric : str, optional
+        One metric at one k. Only a rule of kind "anytime" may do without: then equal systems are
+        those with the same success probability on every question, and else those with the same
+        mean on questions like these, which are in random order.
     prob : float
-        Probability that the leader is better, in (0.5, 1).
+        Of kind "posterior": probability that the leader is better, in (0.5, 1).
     width : float, optional
         Width of the interval of the difference at which more data would add too little.
     target : {"population", "questions"}
-        Questions like these, or these questions.
+        Of kind "posterior": questions like these, or these questions.
+    kind : {"posterior", "anytime"}
+    alpha : float
+        Of kind "anytime": error rate, of every pair; one minus the probability of the interval.
+    trials : int, optional
+        Of kind "anytime", which needs it: the trials of every question and system, fixed before.
+        Questions count in the order of the data, each when it has them.
+    threshold : float, optional
+        Of kind "anytime": decide for each system whether its mean is above or below.
+    sd : float
+        Of kind "anytime" without a metric: as in `bayesatk.e_value`.
 
     Examples
     --------
@@ -38,41 +58,72 @@ class StoppingRule:
     >>> compared = bayesatk.compare(bayesatk.evaluate(runs, "bayes", rng=1), rng=1)
     >>> StoppingRule("bayes", prob=0.99).decide(compared)["stop"].tolist()
     [True]
+    >>> StoppingRule("bayes", kind="anytime", trials=4).decide(runs)["reason"].tolist()
+    ['a is ahead']
     """
 
-    metric: str
+    metric: str | None = None
     prob: float = 0.99
     width: float | None = None
     target: Literal["population", "questions"] = "population"
+    kind: Literal["posterior", "anytime"] = "posterior"
+    alpha: float = 0.05
+    trials: int | None = None
+    threshold: float | None = None
+    sd: float = 1.0
 
     def __post_init__(self) -> None:
-        one_metric(self.metric)
-        if not 0.5 < self.prob < 1.0:
-            raise ValueError(f"prob must lie strictly between 0.5 and 1; got {self.prob}.")
+        one_of("kind", self.kind, ("posterior", "anytime"))
+        if self.metric is not None:
+            one_metric(self.metric)
+        proper_probability("prob", self.prob, 0.95, least=0.5)
         if self.width is not None and not self.width > 0.0:
             raise ValueError(f"width must be > 0; got {self.width}.")
-        if self.target not in TARGETS:
-            raise ValueError(f"target must be 'questions' or 'population'; got {self.target!r}.")
+        one_of("target", self.target, TARGETS)
+        proper_probability("alpha", self.alpha)
+        if self.kind == "anytime":
+            self._check_anytime()
+        elif self.metric is None:
+            raise ValueError("metric must be given for kind='posterior', as in 'pass@1'; got None.")
+        elif self.trials is not None or self.threshold is not None:
+            raise ValueError(
+                "trials and threshold must be left out for kind='posterior'; got "
+                f"trials={self.trials}, threshold={self.threshold}. Pass kind='anytime'."
+            )
 
-    def decide(self, compared: xr.DataTree | Result) -> pd.DataFrame:
-        """Apply the rule to a comparison: one row per pair.
+    def _check_anytime(self) -> None:
+        if self.trials is None:
+            raise ValueError(
+                "trials must be given for kind='anytime': the number of trials of every question "
+                "and system, fixed before any is seen; got None. Pass trials=4, say."
+            )
+        check_asked(self.metric, self.threshold, self.trials, self.sd)
 
-        A system is called ahead on questions like these only if it is also the likelier to be
-        ahead on the questions that were asked: a lead that only the model sees (its prior on how
-        questions differ, where all trials succeed) stops nothing.
+    def decide(self, compared: object, earlier: Sequence[object] | None = None) -> pd.DataFrame:
+        """Apply the rule: one row per pair, or per system where there is a threshold.
+
+        Of kind "posterior" a system is called ahead on questions like these only if it is also
+        the likelier to be ahead on the questions that were asked: a lead that only the model sees
+        (its prior on how questions differ, where all trials succeed) stops nothing.
 
         Parameters
         ----------
         compared : xarray.DataTree
-            From `bayesatk.compare`, with the metric.
+            From `bayesatk.compare`, with the metric. Of kind "anytime" any result or data: all that
+            was evaluated so far.
+        earlier : sequence, optional
+            Of kind "anytime": the earlier looks, if any, as in `bayesatk.e_value`, in place of the
+            plan: pass questions only as far as they are complete, in their order.
 
         Returns
         -------
         pandas.DataFrame
-            ``system``, ``other``, ``stop``, and ``reason``: who is ahead, "precise
-            enough" or "go on".
+            ``system``, ``other`` (or ``threshold``), ``stop``, and ``reason``: who is ahead (or
+            above, or below), "precise enough" or "go on".
         """
-        read = Result.of(compared, "comparison")
+        if self.kind == "anytime":
+            return self._by_evidence(compared, earlier)
+        read = Result.of(compared, "comparison")  # type: ignore[arg-type]
         if one_metric(self.metric) not in read.metrics:
             raise ValueError(
                 f"compared must have {self.metric}, which the rule is about; it has "
@@ -98,6 +149,35 @@ class StoppingRule:
             rows.append(row | {"reason": reason})
         return pd.DataFrame(rows)
 
+    def _by_evidence(self, data: object, earlier: Sequence[object] | None) -> pd.DataFrame:
+        """Decide by e-values."""
+        found = e_value(
+            data, self.metric, threshold=self.threshold, sd=self.sd, alpha=self.alpha,
+            trials=self.trials if earlier is None else None, earlier=earlier or (),
+        )  # fmt: skip
+        rows = []
+        against = "other" if self.threshold is None else "threshold"
+        for _, row in found.iterrows():
+            call = int(self.call(row[["log_e_above", "log_e_below"]].to_numpy(float)))
+            narrow = self.width is not None and row["ci_upper"] - row["ci_lower"] <= self.width
+            reason = "precise enough" if narrow else "go on"
+            if call and self.threshold is not None:
+                reason = f"{row['system']} is {'above' if call > 0 else 'below'} {self.threshold:g}"
+            elif call:
+                reason = f"{row['system'] if call > 0 else row['other']} is ahead"
+            names = {"system": row["system"], against: row[against]}
+            rows.append({**names, "stop": bool(call or narrow), "reason": reason})
+        return pd.DataFrame(rows)
+
+    def call(self, log_e: Array) -> NDArray[np.int64]:
+        """1 where log e-values (..., above and below) call the first ahead, -1 the second, 0 none.
+
+        The mean of both is against equal systems; of each error that it can make, at most `alpha`.
+        """
+        above, below = log_e[..., 0], log_e[..., 1]
+        enough = np.logaddexp(above, below) - np.log(2.0) >= -np.log(self.alpha)
+        return np.where(enough, np.where(above > below, 1, -1), 0)
+
     def _is_ahead(self, prob_greater: xr.DataArray) -> bool:
         """Whether a system is ahead on the target, and leads on the questions that were asked."""
         ahead = float(prob_greater.sel(target=self.target)) >= self.prob
@@ -116,6 +196,13 @@ class StoppingStudy:
         Questions at every look.
     prob_greater, mean, lower, upper, truth : ndarray, shape (replications, looks)
         Posterior of the difference (the first system minus the second) and its true value.
+    log_e : ndarray, shape (replications, looks, 2, 2), optional
+        Log e-values against identical systems, and against equal means; of the first being better,
+        and the second. Rules of kind "anytime" need them.
+    trials : int, optional
+        Of every question and system: what those rules must have planned.
+    sd : float
+        Of the prior of the log odds ratio, likewise.
     """
 
     metric: str
@@ -126,6 +213,9 @@ class StoppingStudy:
     lower: Array
     upper: Array
     truth: Array
+    log_e: Array | None = None
+    trials: int | None = None
+    sd: float = 1.0
 
     def table(self, rule: StoppingRule) -> pd.DataFrame:
         """Return what the rule does, look by look.
@@ -188,8 +278,7 @@ class StoppingStudy:
         For a study of equal systems: looking again and again makes false decisions more likely
         than one look would; this is the price.
         """
-        if not 0.0 < alpha < 1.0:
-            raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
+        proper_probability("alpha", alpha)
         furthest = np.maximum(self.prob_greater, 1.0 - self.prob_greater).max(axis=1)
         allowed = int(np.floor(alpha * len(furthest)))
         found = np.sort(furthest)[len(furthest) - 1 - allowed]
@@ -197,13 +286,28 @@ class StoppingStudy:
 
     def _calls(self, rule: StoppingRule) -> NDArray[np.int64]:
         """1 where the first is ahead, -1 where the second is, 0 else; (replications, looks)."""
-        if (one_metric(rule.metric).label, rule.target) != (self.metric, self.target):
-            raise ValueError(
-                f"rule must be about {self.metric} on target {self.target!r}, which this study "
-                f"simulated; got {rule.metric!r} on {rule.target!r}. Simulate it anew."
-            )
+        if rule.metric is not None:
+            target = rule.target if rule.kind == "posterior" else "population"
+            if (one_metric(rule.metric).label, target) != (self.metric, self.target):
+                raise ValueError(
+                    f"rule must be about {self.metric} on target {self.target!r}, which this study "
+                    f"simulated; got {rule.metric!r} on {target!r}. Simulate it anew."
+                )
+        if rule.kind == "anytime":
+            return self._anytime_calls(rule)
         ahead = self.prob_greater >= rule.prob
         return ahead.astype(np.int64) - (self.prob_greater <= 1.0 - rule.prob)
+
+    def _anytime_calls(self, rule: StoppingRule) -> NDArray[np.int64]:
+        own = (rule.trials, rule.sd, rule.threshold)
+        if self.log_e is None or own != (self.trials, self.sd, None) or rule.width is not None:
+            raise ValueError(
+                "rule of kind 'anytime' must have the trials and the sd of the study, no threshold "
+                f"and no width; the study has trials={self.trials}, sd={self.sd:g}, the rule "
+                f"trials={rule.trials}, sd={rule.sd:g}, threshold={rule.threshold}, "
+                f"width={rule.width}. Simulate it anew, or change the rule."
+            )
+        return rule.call(self.log_e[:, :, 0 if rule.metric is None else 1])
 
     def _outcome(self, rule: StoppingRule) -> tuple[NDArray[np.intp], NDArray[np.str_]]:
         """Look at which every evaluation ends, and how."""
@@ -218,11 +322,3 @@ class StoppingStudy:
         kind = np.where(call == better, "right", "wrong")
         kind = np.where(call == 0, np.where(narrow[rows, when], "precise", "running"), kind)
         return when, kind
-
-
-def one_metric(metric: object) -> Metric:
-    """Return the one metric of right and wrong that is meant, or refuse."""
-    (chosen, *others) = parse(metric)  # type: ignore[arg-type]
-    if others or chosen.voted:
-        raise ValueError(f"metric must be one metric of right and wrong at one k; got {metric!r}.")
-    return chosen

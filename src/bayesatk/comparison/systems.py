@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.progress import track
 from bayesatk._tools.seeding import RandomSource, resolve_rng
@@ -125,8 +126,7 @@ def compare(
     if not rope >= 0.0:
         rule = f" must be 0 or more (the half-width of no difference); got {rope}."
         raise ArgumentError(Argument("rope"), rule)
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
+    proper_probability("alpha", alpha)
     generator, seed = resolve_rng(rng)
     settings = Settings(own.ci_prob, own.ci_kind, float(rope))
     trials = own.trials

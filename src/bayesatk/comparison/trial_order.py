@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk.core.trial_order import RANK_SUM, SWITCHES, OrderLaw, two_sided
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.outcomes import Outcomes, read_trials
@@ -95,8 +96,7 @@ def check_trial_order(
     drift: successes come late: of a success and a failure of one question the success is the later
     one in 100% of pairs (p = 3.3e-08).
     """
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
+    proper_probability("alpha", alpha)
     if isinstance(data, Outcomes):
         raise OutcomeError(
             "data must hold the order of the trials; got Outcomes, which are counts. Give the "

@@ -9,7 +9,6 @@ is, for many questions, their Fisher information plus that of the prior. No tria
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,29 +63,8 @@ class Design:
         return np.asarray(shared + np.array([self.trial / questions, 0.0]))
 
 
-class _Model(Protocol):
-    """A difficulty distribution as a point of its family, and the counts of a question."""
-
-    @property
-    def theta(self) -> Array:
-        """Unconstrained hyperparameters."""
-        ...
-
-    @property
-    def prior(self) -> Array:
-        """Information of their prior."""
-        ...
-
-    def at(self, theta: Array) -> tuple[Array, Array, float]:
-        """Probability of every count, the metric expected given it, and of a new question."""
-        ...
-
-    def variance(self) -> Array:
-        """Variance of a question's metric given each count."""
-        ...
-
-
-def _design(model: _Model) -> Design:
+def _design(model: "_Mixed | _Dirichlet") -> Design:
+    """Return what a model says by sums over counts, and by differences of its hyperparameters."""
     theta = model.theta
     weight, _, value = model.at(theta)
     scores, slopes = np.empty((len(theta), len(weight))), np.empty((2, len(theta)))

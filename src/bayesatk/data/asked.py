@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.prior_trials import read_prior_trials
@@ -72,13 +73,10 @@ def read_asked(
 ) -> Asked:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
     outcomes = data if isinstance(data, Outcomes) else tally(data)
-    if not 0.0 < ci_prob < 1.0:
-        rule = f" must lie strictly between 0 and 1; got {ci_prob}. Try 0.95."
-        raise ArgumentError(Argument("ci_prob"), rule)
+    proper_probability("ci_prob", ci_prob, 0.95)
     if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
-        raise ValueError(
-            f"keep must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
-        )
+        rule = f" must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
+        raise ArgumentError(Argument("keep"), rule)
     requested = parse(metrics)
     if success is not None:
         of_scores = [one.label for one in requested if one.family.category is not None]
@@ -113,13 +111,16 @@ def _check_priors(
     """Refuse priors of the wrong kind, and those that would have no effect."""
     voted = [one.label for one in requested if one.voted]
     if answer_prior is not None and not voted:
-        raise ValueError(
-            f"answer_prior must be left out without a vote between answers; got {answer_prior!r}. "
-            "Votes are 'plurality@k'."
-        )
+        raise ArgumentError(
+            Argument("answer_prior"), " must be left out without a vote between answers; got "
+            f"{answer_prior!r}. Votes are 'plurality@k'.",
+        )  # fmt: skip
     if answer_prior is not None and not isinstance(answer_prior, AnswerPrior):
-        raise ValueError(f"answer_prior must be an AnswerPrior; got {answer_prior!r:.80}.")
-    if prior_trials is None and prior_weight != 1.0:
-        raise ValueError(
-            f"prior_weight must be left out without prior_trials; got {prior_weight!r}."
+        raise ArgumentError(
+            Argument("answer_prior"), f" must be an AnswerPrior; got {answer_prior!r:.80}."
         )
+    if prior_trials is None and prior_weight != 1.0:
+        raise ArgumentError(
+            Argument("prior_weight"), " must be left out without ", Argument("prior_trials"),
+            f"; got {prior_weight!r}.",
+        )  # fmt: skip

@@ -31,12 +31,12 @@ def check_content(
         differs = rows[found[rows] != found[earlier[question[rows]]]]
         if len(differs):
             row = int(differs[0])
-            raise _several(table, name, int(earlier[question[row]]), row, questions[question[row]])
+            raise several(table, name, int(earlier[question[row]]), row, questions[question[row]])
     asked = [each for name, each in table.content.items() if str(name).lower() not in RIGHT]
     return same_content(question, questions, list(table.content.values())) if asked else ()
 
 
-def _several(table: Columns, name: Any, first: int, second: int, label: Any) -> OutcomeError:
+def several(table: Columns, name: Any, first: int, second: int, label: Any) -> OutcomeError:
     """Return the error for a label that stands for two contents."""
     told = {role: own for role, own in table.roles.items() if not str(own).startswith("(")}
     asked = next((each for each in table.content if str(each).lower() not in RIGHT), None)

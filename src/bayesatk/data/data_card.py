@@ -80,7 +80,7 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
         mean = f"{total[row].sum() / runs:.4f}" if runs else "-"
         spread = f"{own.min()}/{np.median(own):g}/{own.max()}"
         rows.append((str(name), spread, str(gaps.sum()), mean))
-        if gaps.any() and dataset.attrs["missing_policy"] == "ignore":
+        if gaps.any() and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
             remarks[row] = _bounds(total[row], own, gaps, scores)
     lines = [] if answers is None else [answers.card()]
     known = [

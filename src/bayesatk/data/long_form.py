@@ -27,7 +27,7 @@ from bayesatk.data.validation import (
     shown,
 )
 
-MissingPolicy = Literal["error", "ignore", "wrong"]
+MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
 Codes = NDArray[np.signedinteger[Any]]
 Ints = NDArray[np.int64]
 

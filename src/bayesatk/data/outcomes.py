@@ -6,15 +6,12 @@ is `bayesatk.io.load`, which ends here too.
 """
 
 import hashlib
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data import labelled, tables
@@ -22,7 +19,14 @@ from bayesatk.data.answers import AnswerRules, Answers, check_rules
 from bayesatk.data.arrays import read_answers, read_nested
 from bayesatk.data.data_card import data_card, html_card
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
-from bayesatk.data.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
+from bayesatk.data.validation import (
+    OutcomeError,
+    Scores,
+    as_coordinate,
+    check_scores,
+    shown,
+    succeeding,
+)
 
 BINARY: Scores = {0: 0.0, 1: 1.0}
 
@@ -74,7 +78,7 @@ class Outcomes:
         [[2]]
         """
         scores = self.dataset["score"].values
-        succeeds = _succeeds(rule, scores)
+        succeeds = succeeding(rule, scores)
         count = self.dataset["count"].values
         pair = np.stack([count[..., ~succeeds].sum(-1), count[..., succeeds].sum(-1)], axis=-1)
         names = self.dataset["category"].values[succeeds].tolist()
@@ -124,6 +128,24 @@ class Outcomes:
         answers = None if self.answers is None else self.answers.on_questions(kept)
         dataset = self.dataset.isel(question=kept)
         return replace(self, dataset=dataset, notes=(*self.notes, note), answers=answers)
+
+    def bounds(self) -> "tuple[Outcomes, Outcomes]":
+        """Return the outcomes with all missing ones at the lowest score, and at the highest.
+
+        Examples
+        --------
+        >>> data = tally([[1, None], [0, 1]], missing="bounds")
+        >>> [each.successes.values.tolist() for each in data.bounds()]
+        [[[1, 1]], [[2, 1]]]
+        """
+        scores, missing = self.dataset["score"].values, self.dataset["missing"]
+        ends = []
+        for end in (int(scores.argmin()), int(scores.argmax())):
+            count = self.dataset["count"].copy()
+            count[{"category": end}] += missing
+            dataset = self.dataset.assign(count=count, missing=0 * missing)
+            ends.append(replace(self, dataset=dataset, answers=None))
+        return ends[0], ends[1]
 
     def sha256(self) -> str:
         """Return a digest of the counts with their labels and scores."""
@@ -184,10 +206,11 @@ def tally(
     scores : mapping, optional
         Score of every outcome that may occur, as in ``{"I": 0, "C": 1}``. Default ``{0: 0, 1: 1}``
         (False and True count as 0 and 1).
-    missing : {"error", "ignore", "wrong"}
-        What a NaN or None outcome means: refuse; leave out; or count as the lowest score. A
-        question that a system never ran is left out under "ignore" and refused under both others,
-        for it is not known how many trials would count.
+    missing : {"error", "ignore", "wrong", "bounds"}
+        What a NaN or None outcome means: refuse; leave out; count as the lowest score; or leave out
+        and have `bayesatk.evaluate` bracket every result, all of them wrong and all right. A
+        question that a system never ran is left out under "ignore" and "bounds", and refused else:
+        it is not known how many trials would count.
     columns : mapping, optional
         Names of the table's columns by role: ``{"system": ..., "question": ..., "trial": ...,
         "outcome": ...}``. Default: the usual names are looked for. ``"answer"`` names a column of
@@ -260,30 +283,10 @@ def read_trials(
 
 def check_options(scores: object, missing: object) -> Scores:
     """Return the score mapping, and refuse a policy that is none."""
-    if not isinstance(missing, str) or missing not in ("error", "ignore", "wrong"):
-        raise OutcomeError(f"missing must be 'error', 'ignore' or 'wrong'; got {shown(missing)}.")
+    if not isinstance(missing, str) or missing not in get_args(MissingPolicy):
+        policies = ", ".join(map(repr, get_args(MissingPolicy)))
+        raise OutcomeError(f"missing must be one of {policies}; got {shown(missing)}.")
     return check_scores(BINARY if scores is None else scores)
-
-
-def _succeeds(rule: str, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which categories succeed under a rule such as ``score >= 0.5``."""
-    found = re.fullmatch(r"\s*score\s*(>=|>)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
-    try:
-        bound = float(found.group(2)) if found else math.nan
-    except ValueError:
-        bound = math.nan
-    if found is None or not math.isfinite(bound):
-        raise OutcomeError(
-            f"success must be 'score >= NUMBER' or 'score > NUMBER'; got {shown(rule)}. To count "
-            "single categories as successes, score them 1 and the others 0."
-        )
-    succeeds = scores >= bound if found.group(1) == ">=" else scores > bound
-    if succeeds.all() or not succeeds.any():
-        raise OutcomeError(
-            f"success must split the scores {sorted(scores.tolist())}; {rule!r} holds for "
-            f"{'all' if succeeds.all() else 'none'} of them. Choose a bound between them."
-        )
-    return np.asarray(succeeds)
 
 
 def _refuse_given(what: str, **options: object) -> None:

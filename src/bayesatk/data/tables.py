@@ -143,12 +143,7 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
     system, systems = np.zeros(len(question), np.int64), ["system"]
     if "system" in table.roles:
         system, systems = labels(table, "system")
-    if len(systems) * len(questions) > _MOST_CELLS:
-        raise OutcomeError(
-            f"the table has {len(systems)} systems and {len(questions)} questions, which makes "
-            f"more than {_MOST_CELLS} cells. Check that column {table.roles.get('system')!r} names "
-            "systems, or split the table."
-        )
+    check_cells(len(systems), len(questions), table.roles.get("system"))
     asked = check_content(table, question, questions)
     cell = system * len(questions) + question
     used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
@@ -166,6 +161,15 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
         systems, questions, (Trials(codes, cell),), trial_labels=table.values.get("trial"),
         answer=answer, rules=rules, notes=notes,
     )  # fmt: skip
+
+
+def check_cells(systems: int, questions: int, column: object) -> None:
+    """Refuse more cells than counts of them fit into memory."""
+    if systems * questions > _MOST_CELLS:
+        raise OutcomeError(
+            f"the table has {systems} systems and {questions} questions, which makes more than "
+            f"{_MOST_CELLS} cells. Check that column {column!r} names systems, or split the table."
+        )
 
 
 def _references(

@@ -5,6 +5,7 @@ Every check takes any object whatever and either returns it in one known form or
 """
 
 import math
+import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
@@ -106,6 +107,27 @@ def check_scores(scores: object) -> Scores:
             f"not at all; got {shown(values)}. Rescale them."
         )
     return dict(zip(scores, values, strict=True))
+
+
+def succeeding(rule: str, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which categories succeed under a rule such as ``score >= 0.5``."""
+    found = re.fullmatch(r"\s*score\s*(>=|>)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
+    try:
+        bound = float(found.group(2)) if found else math.nan
+    except ValueError:
+        bound = math.nan
+    if found is None or not math.isfinite(bound):
+        raise OutcomeError(
+            f"success must be 'score >= NUMBER' or 'score > NUMBER'; got {shown(rule)}. To count "
+            "single categories as successes, score them 1 and the others 0."
+        )
+    succeeds = scores >= bound if found.group(1) == ">=" else scores > bound
+    if succeeds.all() or not succeeds.any():
+        raise OutcomeError(
+            f"success must split the scores {sorted(scores.tolist())}; {rule!r} holds for "
+            f"{'all' if succeeds.all() else 'none'} of them. Choose a bound between them."
+        )
+    return np.asarray(succeeds)
 
 
 def _is_finite(score: object) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
 from bayesatk.guessing._systems import System
@@ -245,8 +246,7 @@ def random_baseline_distribution(
     >>> tree["closed_form_cdf"]["best_correct"].values.round(12).tolist()
     [0.0625, 0.5625, 1.0]
     """
-    if not 0.0 < ci_prob < 1.0:
-        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
+    proper_probability("ci_prob", ci_prob, 0.95)
     generator, seed = resolve_rng(rng)
     best = PoissonBinomial(p, n).largest_of(t, correlation=correlation)
     counts = np.arange(best.support()[0], best.support()[1] + 1)

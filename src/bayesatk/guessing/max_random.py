@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk.data.chances import (
     check_times,
     correct_counts,
@@ -193,9 +194,7 @@ def _log_rate(count: CountDistribution, x: int) -> float:
 
 
 def _check_level(alpha: float) -> float:
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.05.")
-    return float(alpha)
+    return proper_probability("alpha", alpha)
 
 
 def max_random_baseline(n: int, p: object, t: float = 10, *, trials: int = 1) -> float:

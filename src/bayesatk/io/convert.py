@@ -15,7 +15,7 @@ from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.cells import defused
 from bayesatk.io.long_tables import Layout
-from bayesatk.io.readers import find_files, in_file, read_logs, read_tables
+from bayesatk.io.readers import check_tables, find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import to_columns
 from bayesatk.io.sources import named_paths
@@ -97,7 +97,8 @@ def convert(
             table = to_columns(rows)
             reasons = [one.reason for one in rows.trials]
         else:
-            table = read_tables(found, options, layout, BINARY)
+            check_tables(found, options)
+            table = read_tables(found, layout, BINARY)
     except OutcomeError as error:
         raise in_file(found, error) from None
     _write(path, _columns(table, reasons))

@@ -4,8 +4,10 @@ import csv
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from decimal import Decimal
+from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk.data.columns import Columns, find_columns
@@ -23,6 +25,18 @@ def read_delimited(
     file: BinaryIO, columns: Mapping[str, str], scores: Scores, separator: str
 ) -> Columns:
     """Read the columns that matter; rows are numbered by the line on which they begin."""
+    with closing(delimited_parts(file, columns, scores, separator, None)) as parts:
+        return next(parts)
+
+
+def delimited_parts(
+    file: BinaryIO,
+    columns: Mapping[str, str],
+    scores: Scores,
+    separator: str,
+    size: int | None,
+) -> Generator[Columns]:
+    """Yield the columns that matter of so many rows after the other; of all without a size."""
     with _LONG_CELLS, decoded(file, newline="") as text:
         lines = _Lines(text)
         rows = _rows(csv.reader(lines, delimiter=separator, strict=True), lines)
@@ -32,7 +46,11 @@ def read_delimited(
                 "the file must be delimited text with a header; it is empty. Give it a first "
                 "row of column names."
             )
-        return _collect(rows, header[1], columns, scores)
+        while True:
+            part = _collect(islice(rows, size), header[1], columns, scores)
+            yield part
+            if size is None or len(part.numbers or ()) < size:
+                return
 
 
 class _CellLimit:

@@ -19,6 +19,7 @@ from bayesatk.comparison.leaderboard import leaderboard_rows
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.cells import defused
+from bayesatk.io.every_eval_ever import every_eval_ever
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
@@ -187,7 +188,9 @@ def export(
         ``pandas.read_csv(path, comment="#")`` reads the table, and text that a spreadsheet would
         run as a formula begins with an apostrophe. LaTeX is a ``tabular`` for booktabs with the
         numbers rounded and intervals in brackets; its provenance, and the sentences of
-        `bayesatk.claim`, are comments. docs/schema.md describes the JSON.
+        `bayesatk.claim`, are comments. docs/schema.md describes the JSON. A name that is, or ends
+        in, ``eee.json`` asks for a document of Every Eval Ever, schema 0.3: each metric of one
+        system with its uncertainty.
     table : str, optional
         Which table to write as CSV or LaTeX; default the first that the result holds.
 
@@ -214,6 +217,11 @@ def export(
             f"path must end in {', '.join(_ENDINGS)}; got {path.name!r}. Whole results go to .nc "
             "or .zarr: bayesatk.save."
         )
+    if path.name.endswith("eee.json"):
+        document = every_eval_ever(Result.of(result))  # type: ignore[arg-type]
+        with replacing_text(path) as file:
+            file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+        return path
     found = tables_of(result)
     name = next(iter(found)) if table is None else table
     if name not in found:

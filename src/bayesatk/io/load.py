@@ -7,17 +7,25 @@ from typing import Any, Literal
 from bayesatk._tools.messages import Argument
 from bayesatk.data import outcomes
 from bayesatk.data.answers import AnswerRules, check_rules
-from bayesatk.data.columns import Columns
-from bayesatk.data.long_form import MissingPolicy
+from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.tables import read_rows
-from bayesatk.data.validation import OutcomeError, is_missing
+from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.long_tables import Layout
-from bayesatk.io.readers import find_files, in_file, read_logs, read_tables, refuse_options
+from bayesatk.io.readers import (
+    Found,
+    check_tables,
+    find_files,
+    in_file,
+    read_logs,
+    read_tables,
+    refuse_options,
+)
 from bayesatk.io.rows import LogOptions, QuestionKey
-from bayesatk.io.run_checks import CORRECT_INCORRECT, note_uneven, to_long
+from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect, note_uneven, to_long
 from bayesatk.io.sources import is_source
+from bayesatk.io.streams import count_parts, in_parts
 
 
 @keeps_budget
@@ -43,6 +51,7 @@ def load(
     strict: bool = False,
     progress: bool = False,
     budget: int = BUDGET,
+    stream: bool | None = None,
 ) -> Outcomes:
     r"""Read outcomes from files, or from anything `bayesatk.tally` accepts.
 
@@ -96,6 +105,9 @@ def load(
         Bytes of memory that a file may ask for, 2 GiB by default, whatever it says of itself. One
         JSON value, line, row, or member of an archive may take an eighth of it; all members
         together the budget, or 100 times the bytes of the archive where that is more.
+    stream : bool, optional
+        Count CSV and Parquet some rows at a time, so that memory grows with the counts and not with
+        the rows. Default: from 256 MB (of Parquet, 8 million rows) on, where no answers are read.
 
     Returns
     -------
@@ -153,10 +165,7 @@ def load(
             rows = read_logs(found, options, layout)
             long, scale = to_long(rows, scores, missing, rules)
         else:
-            read = read_tables(found, options, layout, scale)
-            if scores is None and _is_correct_incorrect(read):
-                scale = CORRECT_INCORRECT
-            long = read_rows(read, scale, rules)
+            long, scale = _from_tables(found, options, layout, scores, scale, rules, stream)
         counts = long.labelled(**labels).count(scale)
         counts = note_uneven(counts) if found.are_logs else counts
         done = outcomes.finish(counts, scale, missing)
@@ -165,11 +174,20 @@ def load(
     return replace(done, sources=tuple((one.name, one.sha256) for one in found.sources))
 
 
-def _is_correct_incorrect(table: Columns) -> bool:
-    """Whether the outcomes of a table are Inspect's C and I, as a converted log has them."""
-    found = {value for value in table.values.get("outcome", ()) if isinstance(value, str)}
-    others = any(
-        not isinstance(value, str) and not is_missing(value)
-        for value in table.values.get("outcome", ())
-    )
-    return bool(found) and found <= set(CORRECT_INCORRECT) and not others
+def _from_tables(
+    found: Found,
+    options: LogOptions,
+    layout: Layout,
+    scores: Mapping[Any, float] | None,
+    scale: Scores,
+    rules: AnswerRules,
+    stream: bool | None,
+) -> tuple[LongForm, Scores]:
+    """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
+    check_tables(found, options)
+    if in_parts(found, layout, stream):
+        return count_parts(found, layout.columns, None if scores is None else scale, scale)
+    read = read_tables(found, layout, scale)
+    if scores is None and is_correct_incorrect(read):
+        scale = CORRECT_INCORRECT
+    return read_rows(read, scale, rules), scale

@@ -67,7 +67,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
     """Return the rows of all files as one table; files without a system column are systems."""
     if len(found) == 1 and found[0].system is None:
         return read[0]
-    read = [_with_system(one, own, found) for one, own in zip(found, read, strict=True)]
+    read = [with_system(one, own, found) for one, own in zip(found, read, strict=True)]
     roles = read[0].roles
     for one, own in zip(found, read, strict=True):
         if set(own.roles) != set(roles):
@@ -76,7 +76,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
                 f"{', '.join(own.roles)}, {found[0].name} has {', '.join(roles)}. Rename its "
                 "columns, or read the files one by one."
             )
-    return stacked(read, _Places(found, read))
+    return stacked(read, Places(found, read))
 
 
 def stacked(read: Sequence[Columns], numbers: Sequence[Any]) -> Columns:
@@ -95,7 +95,7 @@ def _asked(table: Columns, name: Any) -> Sequence[int]:
     return table.content.get(name) or [UNKNOWN] * len(table.values["question"])
 
 
-def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Columns:
+def with_system(source: Source, table: Columns, found: Sequence[Source]) -> Columns:
     """Return the table with a system column: as told, or the name of the file."""
     if "system" in table.roles:
         if source.system is None:
@@ -118,7 +118,7 @@ def _with_system(source: Source, table: Columns, found: Sequence[Source]) -> Col
     )
 
 
-class _Places(Sequence[Any]):
+class Places(Sequence[Any]):
     """Where the rows of joined tables stand: number and file."""
 
     def __init__(self, found: Sequence[Source], read: Sequence[Columns]) -> None:

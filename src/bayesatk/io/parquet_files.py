@@ -4,8 +4,9 @@ Text is read as Parquet stores it, by a dictionary: a value that stands in every
 once. Of the columns of what was asked only digests are kept.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import largest, opened, too_large, total
 
-ROWS = 1 << 16  # read at once
+ROWS = 1 << 18  # read at once: some tens of MB
 _CELL = 8  # bytes of a cell that is kept
 _WIDE = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")  # whose values can be long
 
@@ -26,31 +27,56 @@ _WIDE = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")  # whose values can be long
 def read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
     """Read the columns that matter of a long table."""
     with readable():
-        file, coded = open_parquet(path)
-        names = file.schema_arrow.names
-        roles = find_columns(names, columns)
-        asked = content_columns(names, roles, columns)
-        needed = list(dict.fromkeys([*roles.values(), *asked]))
-        rows = file.metadata.num_rows
-        if rows * len(needed) * _CELL > total():
-            most = total() // (len(needed) * _CELL)
+        table = _Table(path, columns)
+        rows, most = table.file.metadata.num_rows, total() // (len(table.needed) * _CELL)
+        if rows > most:
             raise too_large("the file, to be read whole,", most, "rows", rows)
-        digests = Contents(asked)
+        return table.gathered(batches(table.file, table.needed))
+
+
+def parquet_parts(path: Path, columns: Mapping[str, str]) -> Generator[Columns]:
+    """Yield the columns that matter of some rows after the other."""
+    with readable():
+        table, start = _Table(path, columns), 0
+        for batch in batches(table.file, table.needed):
+            part = table.gathered([batch])
+            yield replace(part, numbers=range(start, start + batch.num_rows))
+            start += batch.num_rows
+
+
+def rows_of(path: Path) -> int:
+    """Return the number of rows that a file says it has."""
+    with readable():
+        return int(open_parquet(path)[0].metadata.num_rows)
+
+
+class _Table:
+    """A file, and which of its columns matter for what."""
+
+    def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
+        self.file, text = open_parquet(path)
+        names = self.file.schema_arrow.names
+        self.roles = find_columns(names, columns)
+        self.asked = content_columns(names, self.roles, columns)
+        self.needed = list(dict.fromkeys([*self.roles.values(), *self.asked]))
+        self.texts = {name: Texts() for name in self.needed if name in text}
+
+    def gathered(self, parts: Iterable[Any]) -> Columns:
+        """Return the columns of record batches."""
         kept: dict[str, _Coded | _Other] = {
-            name: _Coded() if name in coded else _Other() for name in roles.values()
+            name: _Coded(self.texts[name]) if name in self.texts else _Other()
+            for name in dict.fromkeys([*self.roles.values(), *self.texts])
         }
-        told = {name: _Coded() for name in asked if name in coded and name not in kept}
-        for batch in batches(file, needed):
-            for name in needed:
-                (kept | told).get(name, _Other()).add(batch.column(name))
-            for name in set(asked) - set(told):
+        digests = Contents(name for name in self.asked if name not in self.texts)
+        for batch in parts:
+            for name, own in kept.items():
+                own.add(batch.column(name))
+            for name in digests.digests:
                 for value in batch.column(name).to_pylist():
                     digests.add(name, value)
-    return Columns(
-        roles,
-        {role: kept[name].values(role) for role, name in roles.items()},
-        content=digests.digests | {name: own.digests(name) for name, own in told.items()},
-    )
+        coded = {name: kept[name].digests(name) for name in self.asked if name in self.texts}
+        values = {role: kept[name].values(role) for role, name in self.roles.items()}
+        return Columns(self.roles, values, content=digests.digests | coded)
 
 
 def open_parquet(path: Path) -> tuple[Any, set[str]]:
@@ -162,8 +188,8 @@ class Texts:
 class _Coded:
     """A column of text."""
 
-    def __init__(self) -> None:
-        self._texts, self._codes = Texts(), [np.zeros(0, np.int32)]
+    def __init__(self, texts: Texts) -> None:
+        self._texts, self._codes = texts, [np.zeros(0, np.int32)]
 
     def add(self, part: Any) -> None:
         self._codes.append(self._texts.codes(part).astype(np.int32))
@@ -178,10 +204,11 @@ class _Coded:
 
     def digests(self, name: str) -> list[int]:
         """Return the digest of every cell."""
-        own = Contents([name])
-        for text in [*self._texts.texts, None]:
-            own.add(name, text)
-        return list(np.array(own.digests[name])[np.concatenate(self._codes)].tolist())
+        each, own = [*self._texts.texts, None], Contents([name])
+        codes, which = np.unique(np.concatenate(self._codes), return_inverse=True)
+        for code in codes.tolist():
+            own.add(name, each[code])
+        return list(np.array(own.digests[name], np.int64)[which].tolist())
 
 
 class _Other:
@@ -190,6 +217,10 @@ class _Other:
     def __init__(self) -> None:
         self._parts: list[Any] = []
         self._size = 0
+
+    def digests(self, name: str) -> list[int]:
+        """Never asked for: these are worked out as the cells come in."""
+        raise NotImplementedError(name)
 
     def add(self, part: Any) -> None:
         self._size += part.nbytes

@@ -62,7 +62,7 @@ def find_files(source: object, told: str | None, progress: bool, strict: bool = 
     """Return the files that are meant."""
     files = find(source, kind_in_folder, strict)
     opener = Opener(files.sources, progress)
-    kinds = [_named(one, detect, one, opener, told) for one in files.sources]
+    kinds = [named(one, detect, one, opener, told) for one in files.sources]
     parts = {one.name for one in RECORD_LOGS if one.is_part_of_a_run}  # short, and may be equal
     whole = [one for one, kind in zip(files.sources, kinds, strict=True) if kind not in parts]
     refuse_copies(whole, all(kind in LOGS for kind in kinds))
@@ -81,12 +81,12 @@ def read_logs(found: Found, options: LogOptions, layout: Layout) -> Rows:
     rows = Rows(options, notes=list(found.notes))
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
-            _named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
+            named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
     return rows
 
 
-def read_tables(found: Found, options: LogOptions, layout: Layout, scale: Scores) -> Columns:
-    """Read tables into one long table."""
+def check_tables(found: Found, options: LogOptions) -> None:
+    """Refuse logs among tables, and options of logs."""
     refuse_options(options, "tables")
     for one, kind in zip(found.sources, found.kinds, strict=True):
         if kind in LOGS:
@@ -94,11 +94,15 @@ def read_tables(found: Found, options: LogOptions, layout: Layout, scale: Scores
                 f"{one.name}: files must be all logs or all tables; this is {kind}, others are "
                 "tables. Read them one by one, or convert them."
             )
+
+
+def read_tables(found: Found, layout: Layout, scale: Scores) -> Columns:
+    """Read tables into one long table."""
     read = []
     how = read_wide if layout.wide else read_one_table
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
-            read.append(_named(one, how, kind, file, one.path, layout, scale))
+            read.append(named(one, how, kind, file, one.path, layout, scale))
     return join_tables(found.sources, read)
 
 
@@ -111,7 +115,7 @@ def refuse_options(options: LogOptions, what: str) -> None:
         )
 
 
-def _named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
+def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
     """Call a reader; an error names the file."""
     try:
         return read(*args)

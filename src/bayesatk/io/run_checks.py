@@ -31,6 +31,16 @@ from bayesatk.io.rows import Rows, Trial
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
 
 
+def is_correct_incorrect(table: Columns) -> bool:
+    """Whether the outcomes of a table are Inspect's C and I, as a converted log has them."""
+    outcomes = table.values.get("outcome", ())
+    if isinstance(outcomes, np.ndarray):  # numbers
+        return False
+    found = {value for value in outcomes if isinstance(value, str)}
+    others = any(not isinstance(value, str) and not is_missing(value) for value in outcomes)
+    return bool(found) and found <= set(CORRECT_INCORRECT) and not others
+
+
 @dataclass(frozen=True)
 class _LogColumns(Columns):
     """Columns whose rows have their place in a log."""

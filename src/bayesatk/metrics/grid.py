@@ -69,6 +69,20 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     return tuple(found)
 
 
+def one_metric(metric: object) -> Metric:
+    """Return the one metric of right and wrong that is meant, or refuse.
+
+    Examples
+    --------
+    >>> one_metric("pass@4").label
+    'pass@4'
+    """
+    (chosen, *others) = parse(metric)  # type: ignore[arg-type]
+    if others or chosen.voted:
+        raise ValueError(f"metric must be one metric of right and wrong at one k; got {metric!r}.")
+    return chosen
+
+
 def check_judged(
     metrics: Iterable[Metric], binary: bool, pooling: str, prior_trials: bool = False
 ) -> bool:

@@ -1,6 +1,7 @@
 from .builders import build_beta_binomial as build_beta_binomial
 from .categories import build_answers as build_answers
 from .categories import build_dirichlet_multinomial as build_dirichlet_multinomial
+from .changes import build_change_point as build_change_point
 from .compiled import CompiledModel as CompiledModel
 from .compiled import compile_beta_binomial as compile_beta_binomial
 from .compiled import compile_crossed as compile_crossed

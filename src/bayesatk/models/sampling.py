@@ -10,6 +10,7 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import one_of
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.asked import Asked, read_asked
 from bayesatk.data.outcomes import Outcomes
@@ -106,8 +107,7 @@ def sample(
     bayesatk.verify : compares the two.
     """
     form = form or default_form(pooling)
-    if form not in ("marginal", "full", "crossed"):
-        raise ValueError(f"form must be 'marginal', 'full' or 'crossed'; got {form!r}.")
+    one_of("form", form, ("marginal", "full", "crossed"))
     if form == "crossed" and difficulty is not None:
         raise ValueError(
             "difficulty must be left out for form='crossed', whose difficulties are logit-normal; "

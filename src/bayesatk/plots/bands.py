@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk.core.difficulty import Difficulty
 
 Array = NDArray[np.float64]
@@ -57,8 +58,7 @@ def simultaneous_band(draws: ArrayLike, probability: float) -> tuple[Array, Arra
             "draws must be a table (draws, points) of finite numbers; got shape "
             f"{table.shape}. Stack chains and draws into the first axis."
         )
-    if not 0.0 < probability < 1.0:
-        raise ValueError(f"probability must lie strictly between 0 and 1; got {probability}.")
+    proper_probability("probability", probability)
     size = len(table)
     at_most = rankdata(table, method="max", axis=0)
     at_least = size + 1 - rankdata(table, method="min", axis=0)

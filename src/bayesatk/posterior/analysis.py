@@ -1,40 +1,20 @@
 """The closed-form analysis of one system, whatever its metrics judge."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.asked import Asked
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.metrics.grid import MetricGrid
 from bayesatk.posterior.answers import VoteModel
+from bayesatk.posterior.model import Model
 from bayesatk.posterior.models_of import count_model
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.remarks import family_note, outside_note, proxy_note
-
-
-@dataclass(frozen=True)
-class Request(Asked):
-    """What is asked of every system.
-
-    Parameters
-    ----------
-    grid : MetricGrid
-        Of the requested metrics.
-    ci_prob, ci_kind
-        Of credible intervals.
-    draws : int
-        In all.
-    """
-
-    grid: MetricGrid
-    ci_prob: float
-    ci_kind: str
-    draws: int
+from bayesatk.posterior.request import Request
 
 
 class Analysis:
@@ -71,6 +51,13 @@ class Analysis:
             parts.append(self._voted(outcomes, index, rng))
         self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
 
+    def _fitted(
+        self, model: Model, places: list[int], metrics: Sequence[Any], more: Sequence[Any] = ()
+    ) -> SystemPosterior:
+        """Estimate metrics, and return the posterior of these and of more."""
+        self.estimate[places] = model.estimate(metrics)
+        return model.fit([*metrics, *more])
+
     def _judged(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
         """Metrics of the counts, and probabilities to reach each score."""
         request, places = self._request, list(self._request.grid.judged)
@@ -79,8 +66,7 @@ class Analysis:
         model = count_model(request.scale, request.pooling, request.prior, counts, before)
         metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
         reach = request.scale.reaching()
-        self.estimate[places] = model.estimate(metrics)
-        posterior = model.fit([*metrics, *reach])
+        posterior = self._fitted(model, places, metrics, reach)
         self._sensitive = partial(model.prior_sensitivity, metrics, posterior)
         if posterior.warning is not None:
             self.remarks.append(f"{self._name}: {posterior.warning}.")
@@ -103,12 +89,12 @@ class Analysis:
             )  # fmt: skip
         places, metrics = list(request.grid.voted), list(request.grid.voted.values())
         model = VoteModel(answers.of(index), request.answer_prior, request.draws, rng)
-        self.estimate[places] = model.estimate(metrics)
+        posterior = self._fitted(model, places, metrics)
         asked = {metric.k for metric in request.votes}
         voted = {one.k: self.estimate[i] for i, one in request.grid.voted.items() if one.k in asked}
         c, n = outcomes.successes.values[index], outcomes.trials.values[index]
         self.remarks.extend(proxy_note(self._name, c, n, voted))
-        return places, model.fit(metrics)
+        return places, posterior
 
     def finish(self, statistics: NDArray[np.float64]) -> None:
         """Fill in the prior's share of the intervals, and note what pooling changed."""

@@ -12,8 +12,8 @@ from bayesatk.core.plurality import plurality_finite, plurality_posterior
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.conjugate import independent
-from bayesatk.posterior.posterior import Distributions, SystemPosterior
+from bayesatk.posterior.conjugate import Means, Questions, independent
+from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.priors import AnswerPrior
 
 _BUDGET = 2e9  # multiplications spent on exact values at drawn probabilities
@@ -81,58 +81,31 @@ class VoteModel:
         """Return the posterior of plurality votes."""
         ks = [metric.k for metric in metrics]
         found = answer_moments(self.ballots, ks, self.prior, self.draws, self.rng)
-        return independent(_Questions(found), {"answer_draws": float(found.draws)})
+        return independent(_questions(found), {"answer_draws": float(found.draws)})
 
 
-@dataclass(frozen=True)
-class _Questions:
-    """Independent questions."""
+def _questions(found: AnswerMoments) -> Questions:
+    """Independent questions, which have no success probability."""
+    number, ks = found.mean.shape
 
-    found: AnswerMoments
-
-    @property
-    def share(self) -> Array:
-        """Each question counts alone."""
-        return np.full(len(self.found.mean), 1.0 / len(self.found.mean))
-
-    @property
-    def questions(self) -> float:
-        """Number of questions."""
-        return len(self.found.mean)
-
-    @property
-    def moments(self) -> tuple[Array, Array]:
-        """Mean and variance of every question's votes."""
-        return self.found.mean, self.found.variance
-
-    def draw(
-        self, size: int, rng: np.random.Generator, keep_p: bool
-    ) -> tuple[Array, Array, Array | None] | None:
-        """Means over questions, and bootstrapped means; None where votes were simulated."""
-        if self.found.pool is None:
+    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Means | None:
+        if found.pool is None:
             return None
-        first, second = np.zeros((2, size, self.found.mean.shape[1]))
+        first, second = np.zeros((2, size, ks))
         total = np.zeros(size)
-        for pool in self.found.pool:
+        for pool in found.pool:
             chosen = pool if len(pool) == size else pool[rng.integers(len(pool), size=size)]
             weight = rng.standard_exponential(size)
             first += chosen
             second += chosen * weight[:, None]
             total += weight
-        return first / self.questions, second / total[:, None], None
+        return first / number, second / total[:, None], None
 
-    def covariance(self, variance: Array, rng: np.random.Generator) -> Array:
-        """Covariance of simulated votes of several k, taken to be independent."""
-        return np.diag(variance)
-
-    def distributions(self) -> Distributions:
-        """None is known."""
-        none = [None] * self.found.mean.shape[1]
-        return none, none
-
-    def question_p(self) -> tuple[Array, Array]:
-        """Answers have no success probability."""
-        return np.zeros(len(self.found.mean)), np.zeros(len(self.found.mean))
+    return Questions(
+        np.full(number, 1.0 / number), number, found.mean, found.variance, draw,
+        lambda variance, rng: np.diag(variance),  # several k are taken to be independent
+        lambda: (np.zeros(number), np.zeros(number)),
+    )  # fmt: skip
 
 
 def answer_draws(

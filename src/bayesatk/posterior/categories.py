@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from scipy.special import polygamma
@@ -16,16 +16,10 @@ from bayesatk.core.leave_one_out import Predictive
 from bayesatk.core.states import States
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, pass_at
-from bayesatk.posterior.conjugate import complete, independent
+from bayesatk.posterior.conjugate import Means, Questions, complete, independent
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.posterior import (
-    Distributions,
-    Draws,
-    Summary,
-    SystemPosterior,
-    by_target,
-)
+from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
 from bayesatk.priors import DirichletHyperPrior
 
 MAX_PARETO_K = 0.7
@@ -54,8 +48,8 @@ class CategoryModel(CountModel):
         if self.pooling == "complete":
             return replace(self._complete(judged), drawn=True)
         evidence = states.count @ log_ordered(self.alpha + states.prior, states.counts)
-        own = _Questions(states, judged, self.alpha)
-        return replace(independent(own, {"log_evidence": float(evidence)}), drawn=True)
+        posterior = independent(self._questions(judged), {"log_evidence": float(evidence)})
+        return replace(posterior, drawn=True)
 
     def partial_predictive(self) -> Predictive:
         """Predict questions that are left out, hyperparameters integrated."""
@@ -85,54 +79,27 @@ class CategoryModel(CountModel):
             {"log_evidence": float(log_ordered(before, states.count @ states.counts))},
         )  # fmt: skip
 
+    def _questions(self, judged: list[Judged]) -> Questions:
+        """Questions with independent Dirichlet priors."""
+        states, alpha = self.states, self.alpha
+        own = alpha + states.evidence
 
-@dataclass(frozen=True)
-class _Questions:
-    """Questions with independent Dirichlet priors."""
+        def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Means | None:
+            if not (keep_p or size * states.questions * len(alpha) <= _EVALUATIONS):
+                return None
+            rows = np.broadcast_to(alpha, (size, len(alpha)))
+            return _draw_means(states, judged, rows, rng, True, keep_p)
 
-    states: States
-    judged: list[Judged]
-    alpha: Array
+        def question_p() -> tuple[Array, Array]:
+            total = own.sum(axis=-1, keepdims=True)
+            mean = own / total
+            sd = np.sqrt(mean * (1.0 - mean) / (total + 1.0))
+            return mean[states.which], sd[states.which]
 
-    @property
-    def share(self) -> Array:
-        """Share of the questions in each state."""
-        return self.states.share
-
-    @property
-    def questions(self) -> float:
-        """Number of questions."""
-        return len(self.states.which)
-
-    @cached_property
-    def moments(self) -> tuple[Array, Array]:
-        """Mean and variance of the metrics of each state."""
-        return judged_moments(self.judged, self.alpha + self.states.evidence)
-
-    def draw(
-        self, size: int, rng: np.random.Generator, keep_p: bool
-    ) -> tuple[Array, Array, Array | None] | None:
-        """Means over questions, bootstrapped means, and p; None where sums have to do."""
-        if not (keep_p or size * self.questions * len(self.alpha) <= _EVALUATIONS):
-            return None
-        rows = np.broadcast_to(self.alpha, (size, len(self.alpha)))
-        return _draw_means(self.states, self.judged, rows, rng, True, keep_p)
-
-    def covariance(self, variance: Array, rng: np.random.Generator) -> Array:
-        """Covariance of the means over questions: correlations by simulation."""
-        return _noise(self.states, self.judged, self.alpha, variance, rng)
-
-    def distributions(self) -> Distributions:
-        """None is known."""
-        return [None] * len(self.judged), [None] * len(self.judged)
-
-    def question_p(self) -> tuple[Array, Array]:
-        """Mean and sd of every question's probabilities."""
-        own = self.alpha + self.states.evidence
-        total = own.sum(axis=-1, keepdims=True)
-        mean = own / total
-        sd = np.sqrt(mean * (1.0 - mean) / (total + 1.0))
-        return mean[self.states.which], sd[self.states.which]
+        return Questions(
+            states.share, states.questions, *judged_moments(judged, own), draw,
+            lambda variance, rng: _noise(states, judged, alpha, variance, rng), question_p,
+        )  # fmt: skip
 
 
 def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -> SystemPosterior:

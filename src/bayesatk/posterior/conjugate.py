@@ -1,10 +1,11 @@
 """Posteriors without hyperparameters: of independent questions, and of questions all alike."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
+from bayesatk.core.distribution import Quantity
 from bayesatk.data.scales import Worth
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.draws import correlated_normals
@@ -17,56 +18,55 @@ from bayesatk.posterior.posterior import (
     by_target,
 )
 
+Means = tuple[Array, Array, Array | None]
 
-class Questions(Protocol):
-    """Independent questions: the posterior of each, in groups that are alike."""
 
-    @property
-    def share(self) -> Array:
-        """Share of the questions in each group."""
-        ...
+@dataclass(frozen=True)
+class Questions:
+    """Independent questions: the posterior of each, in groups that are alike.
 
-    @property
-    def questions(self) -> float:
-        """Number of questions."""
-        ...
+    Parameters
+    ----------
+    share : ndarray, shape (groups,)
+        Share of the questions in each group.
+    number : float
+        Of questions.
+    mean, variance : ndarray, shape (groups, metrics)
+        Of the metrics of a question of each group.
+    draw : callable
+        ``draw(size, rng, keep_p)`` returns means over questions, their Bayesian bootstrap, and p
+        when kept; None where there are too many to draw one by one.
+    covariance : callable
+        ``covariance(variance, rng)`` of the means over questions, whose variance is given.
+    question_p : callable
+        Returns mean and sd of every question's probabilities.
+    exact : callable, optional
+        Returns the distributions of means over questions, where they are known.
+    """
 
-    @property
-    def moments(self) -> tuple[Array, Array]:
-        """Mean and variance of the metrics of each group, (groups, metrics)."""
-        ...
-
-    def draw(
-        self, size: int, rng: np.random.Generator, keep_p: bool
-    ) -> tuple[Array, Array, Array | None] | None:
-        """Means over questions, bootstrapped means, and p; None where sums have to do."""
-        ...
-
-    def covariance(self, variance: Array, rng: np.random.Generator) -> Array:
-        """Covariance of the means over questions, whose variance is given."""
-        ...
-
-    def distributions(self) -> Distributions:
-        """Exact distributions of means, where there are any."""
-        ...
-
-    def question_p(self) -> tuple[Array, Array]:
-        """Mean and sd of every question's probabilities."""
-        ...
+    share: Array
+    number: float
+    mean: Array
+    variance: Array
+    draw: Callable[[int, np.random.Generator, bool], Means | None]
+    covariance: Callable[[Array, np.random.Generator], Array]
+    question_p: Callable[[], tuple[Array, Array]]
+    exact: Callable[[], Sequence[Quantity]] | None = None
 
 
 def independent(own: Questions, diagnostics: Mapping[str, float]) -> SystemPosterior:
     """Questions with independent priors; the population by the Bayesian bootstrap over them."""
-    (mean_each, variance_each), share, questions = own.moments, own.share, own.questions
-    mean, trial, question = bootstrap_moments(mean_each, variance_each, share, questions)
+    share, number = own.share, own.number
+    mean, trial, question = bootstrap_moments(own.mean, own.variance, share, number)
+    none = [None] * len(mean)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         drawn = own.draw(size, rng, keep_p)
         if drawn is not None:
             return Draws(np.stack(drawn[:2], axis=-1), {}, drawn[2])
         within = own.covariance(trial, rng)
-        centred = np.sqrt(share)[:, None] * (mean_each - mean)
-        between = (centred.T @ centred + within * (questions - 1.0)) / (questions + 1.0)
+        centred = np.sqrt(share)[:, None] * (own.mean - mean)
+        between = (centred.T @ centred + within * (number - 1.0)) / (number + 1.0)
         first = mean + correlated_normals(within, size, rng)
         values = first, first + correlated_normals(between, size, rng)
         return Draws(np.stack(values, axis=-1), {})
@@ -76,7 +76,7 @@ def independent(own: Questions, diagnostics: Mapping[str, float]) -> SystemPoste
         by_target(mean, mean),
         by_target(trial, trial),
         by_target(zero, question),
-        own.distributions,
+        lambda: (own.exact() if own.exact else none, none),
         draw,
         own.question_p,
         diagnostics=dict(diagnostics),

@@ -12,7 +12,7 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
-from bayesatk.posterior.analysis import Analysis, Request
+from bayesatk.posterior.analysis import Analysis
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
     exact_dataset,
@@ -24,8 +24,9 @@ from bayesatk.posterior.assembly import (
     question_statistics,
     statistics_table,
 )
+from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.posterior import Draws, SystemPosterior
-from bayesatk.posterior.request import read_request
+from bayesatk.posterior.request import Request, read_request
 from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
 from bayesatk.results.citations import RUBIN
@@ -45,6 +46,7 @@ Keep = Literal["p", "log_likelihood", "predictive"]
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
+@brackets_missing
 def evaluate(
     data: object,
     metrics: MetricSpec,
@@ -140,6 +142,9 @@ def evaluate(
     from weighted points: ends of intervals are then good to about 1% of their width. ``ci_error``
     and ``quadrature_error`` (of means and sds, in sds) say how good. ``difficulty="beta"`` is
     exact.
+
+    Of data with ``missing="bounds"`` the group ``missing_bounds`` holds the statistics twice more,
+    with all missing trials wrong and with all right; `bayesatk.table` shows them.
 
     On categories the intervals of these questions, and on answers all intervals, come from
     independent draws at which the metric is exact; ``ci_error`` states their Monte Carlo error.

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk.core.moment_range import metric_ranges
 from bayesatk.core.states import States
 from bayesatk.data.outcomes import Outcomes, tally
@@ -80,10 +81,7 @@ def extrapolation_range(
     >>> rows[["metric", "lower", "upper"]].round(2).values.tolist()
     [['pass@2', 0.44, 0.56], ['pass@64', 0.44, 0.81]]
     """
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(
-            f"confidence must lie strictly between 0 and 1; got {confidence}. Try 0.95."
-        )
+    proper_probability("confidence", confidence, 0.95)
     requested = _checked(metrics)
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     if success is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array, Credit, pass_at
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.conjugate import complete, independent
+from bayesatk.posterior.conjugate import Means, Questions, complete, independent
 from bayesatk.posterior.draws import (
     draw_p,
     draw_question_means,
@@ -52,7 +52,7 @@ class RightWrongModel(CountModel):
         elif self.pooling == "complete":
             posterior = self._complete(distinct)
         else:
-            posterior = independent(_Questions(self, tuple(distinct)), {})
+            posterior = independent(self._questions(distinct), {})
         return _repeat(posterior, index)
 
     def partial_predictive(self) -> Predictive:
@@ -74,6 +74,32 @@ class RightWrongModel(CountModel):
         return complete(
             len(states.which), metrics, (mean, variance), lambda size, rng: rng.beta(a, b, size),
             summary, (exact, exact), {},
+        )  # fmt: skip
+
+    def _questions(self, metrics: Sequence[Metric]) -> Questions:
+        """Questions with independent Beta priors."""
+        states, (b, a) = self.states, self.alpha.tolist()
+        credits = tuple(metric.credit for metric in metrics)
+        mixture = StateMixture(Nodes.single(a, b), states, credits)
+
+        def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Means | None:
+            nodes = mixture.nodes.among(np.zeros(size, np.intp))
+            p = draw_p(states, nodes, slice(None), rng) if keep_p else None
+            evaluations = size * states.questions * len(metrics)
+            if not (keep_p or drawn_one_by_one(mixture, evaluations)):
+                return None
+            return *draw_question_means(metrics, states, nodes, rng, weighted=True, p=p), p
+
+        def exact() -> Sequence[Quantity]:
+            if states.questions > 1:
+                return mean_distributions(mixture)
+            wrong, right = states.counts[0].tolist()
+            moments = mixture.moments
+            return images(credits, a + right, b + wrong, moments.overall[0], moments.total_variance)
+
+        return Questions(
+            states.share, states.questions, *mixture.by_state, draw,
+            lambda variance, rng: sum_covariance(mixture, 0), mixture.question_p, exact,
         )  # fmt: skip
 
 
@@ -98,66 +124,6 @@ def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPoster
         variance_question=posterior.variance_question[index],
         draw=draw,
     )
-
-
-@dataclass(frozen=True)
-class _Questions:
-    """Questions with independent Beta priors."""
-
-    model: RightWrongModel
-    metrics: tuple[Metric, ...]
-
-    @cached_property
-    def _mixture(self) -> StateMixture:
-        beta, alpha = self.model.alpha.tolist()
-        credits = tuple(metric.credit for metric in self.metrics)
-        return StateMixture(Nodes.single(alpha, beta), self.model.states, credits)
-
-    @property
-    def share(self) -> Array:
-        """Share of the questions in each state."""
-        return self.model.states.share
-
-    @property
-    def questions(self) -> float:
-        """Number of questions."""
-        return self.model.states.questions
-
-    @property
-    def moments(self) -> tuple[Array, Array]:
-        """Mean and variance of the metrics of each state."""
-        return self._mixture.by_state
-
-    def draw(
-        self, size: int, rng: np.random.Generator, keep_p: bool
-    ) -> tuple[Array, Array, Array | None] | None:
-        """Means over questions, bootstrapped means, and p; None where sums have to do."""
-        states, mixture = self.model.states, self._mixture
-        nodes = mixture.nodes.among(np.zeros(size, np.intp))
-        p = draw_p(states, nodes, slice(None), rng) if keep_p else None
-        if not keep_p:
-            evaluations = size * states.questions * len(self.metrics)
-            if not drawn_one_by_one(mixture, evaluations):
-                return None
-        return *draw_question_means(self.metrics, states, nodes, rng, weighted=True, p=p), p
-
-    def covariance(self, variance: Array, rng: np.random.Generator) -> Array:
-        """Covariance of the means over questions, by quadrature."""
-        return sum_covariance(self._mixture, 0)
-
-    def distributions(self) -> Distributions:
-        """Exact distributions of means; of one question they are images of a Beta."""
-        states, mixture = self.model.states, self._mixture
-        none: list[Quantity | None] = [None] * len(self.metrics)
-        if states.questions > 1:
-            return mean_distributions(mixture), none
-        b, a = (self.model.alpha + states.counts[0]).tolist()
-        moments = mixture.moments
-        return images(mixture.credits, a, b, moments.overall[0], moments.total_variance), none
-
-    def question_p(self) -> tuple[Array, Array]:
-        """Mean and sd of every question's success probability."""
-        return self._mixture.question_p()
 
 
 def images(

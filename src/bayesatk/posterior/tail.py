@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import distributions_of
 from bayesatk.core.states import States
@@ -83,8 +84,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
             f"{type(prior).__name__}. Evaluate with pooling='partial'."
         )
     level = own.ci_prob if ci_prob is None else ci_prob
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"ci_prob must lie strictly between 0 and 1; got {ci_prob}. Try 0.95.")
+    proper_probability("ci_prob", level, 0.95)
     rows = []
     for system, c, n in zip(own.systems, *own.right_of_all(), strict=True):
         found = _tail(Pooled.of(States.of(c, n), (), prior), level)

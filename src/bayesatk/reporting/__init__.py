@@ -25,6 +25,7 @@ _MOST_QUESTIONS = 500
 _HEADINGS = {
     "results": "Results",
     "categories": "Probability to reach a score",
+    "leaderboard": "Leaderboard",
     "comparison": "Differences between systems",
     "ranks": "Ranks",
     "tiers": "Tiers: systems that can be told apart",

@@ -1,7 +1,7 @@
 """Family-free ranges of a result's metrics, from the counts that it stores."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,33 +31,23 @@ def ranges_beyond(
         At the confidence ``ci_prob`` of the result; NaN where k is within the trials, and for
         metrics that judge scores or answers.
     """
+    found = np.full((len(result.systems), len(metrics), 2, 2), np.nan)
     if result.scale.axes:
-        return np.full((len(result.systems), len(metrics), 2, 2), np.nan)
-    counts = [States.of(c, n) for c, n in zip(*result.right_of_all(), strict=True)]
-    found = np.full((len(counts), len(metrics), 2, 2), np.nan)
-    for own, states in zip(found, counts, strict=True):
-        fewest = states.trials[states.trials > 0].min(initial=np.iinfo(np.int64).max)
+        return found
+    for system, (own, c, n) in enumerate(zip(found, *result.right_of_all(), strict=True)):
+        fewest = n[n > 0].min(initial=np.iinfo(np.int64).max)
         beyond = [i for i, one in enumerate(metrics) if one.k > fewest and not one.voted]
         if beyond:
             beyond = [*range(max(beyond[0] - within, 0), beyond[0]), *beyond]
             asked = tuple(metrics[i] for i in beyond)
-            own[beyond] = _ranges(_key(states), asked, result.ci_prob)
+            states = States.of(c, n)
+            key = "ranges", system, asked  # table, report and terminal all ask for them
+            own[beyond] = result.once(key, partial(_ranges, states, asked, result.ci_prob))
     return found
 
 
-Key = tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...]]
-
-
-def _key(states: States) -> Key:
-    return (
-        tuple(states.successes.tolist()),
-        tuple(states.trials.tolist()),
-        tuple(states.count.tolist()),
-    )
-
-
-@lru_cache(maxsize=256)
-def _ranges(counts: Key, metrics: tuple[Metric, ...], confidence: float) -> NDArray[np.float64]:
-    """Ranges that table, report and terminal all ask for, worked out once."""
-    found = metric_ranges(*counts, [one.latent for one in metrics], confidence)
+def _ranges(states: States, metrics: Sequence[Metric], confidence: float) -> NDArray[np.float64]:
+    curves = [one.latent for one in metrics]
+    counts = states.successes, states.trials, states.count
+    found = metric_ranges(*counts, curves, confidence)
     return np.stack([found.lower, found.upper], axis=-1)

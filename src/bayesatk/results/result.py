@@ -5,7 +5,8 @@ text is read: whoever uses a result asks a `Result`.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +50,7 @@ class Result:
     """
 
     tree: xr.DataTree
+    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, result: "xr.DataTree | Result", group: str | None = "posterior") -> "Result":
@@ -179,6 +181,7 @@ class Result:
             {
                 "system": observed["system"].values, "question": observed["question"].values,
                 "category": categories, "score": ("category", scores),
+                **{name: one for name, one in constant.coords.items() if one.dims == dims[1:]},
             },
             {"missing_policy": self._text("missing_policy", "error")},
         )  # fmt: skip
@@ -258,7 +261,8 @@ class Result:
 
     def of_systems(self, places: list[int]) -> "Result":
         """Return the result of some systems, by position; without what compares them."""
-        kept = [name for name in self.tree.children if name not in ("comparison", "ranks", "tiers")]
+        of_all = ("comparison", "leaderboard", "ranks", "tiers")
+        kept = [name for name in self.tree.children if name not in of_all]
         groups = {f"/{name}": self.group(name) for name in kept}
         chosen = {
             name: own.isel(system=places) if "system" in own.dims else own
@@ -289,6 +293,13 @@ class Result:
             "ci_upper": ends.isel(quantile=1, drop=True),
         }
         return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
+
+    def once[Found](self, key: Hashable, work_out: Callable[[], Found]) -> Found:
+        """Return what was worked out for a key before, or work it out and keep it."""
+        if key not in self._known:
+            self._known[key] = work_out()
+        found: Found = self._known[key]
+        return found
 
     def described(self, name: str, absent: Any = ()) -> Any:
         """Return what a root attribute describes in JSON."""

@@ -10,7 +10,7 @@ from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
 _NEEDED = {"system", "metric", "target", "mean", "sd", "ci_lower", "ci_upper"}
 _MOST_ROWS = 60
-_OBSERVED, _RANGE = "observed", "any shape"
+_OBSERVED, _RANGE, _MISSING = "observed", "any shape", "if missing"
 
 
 class ResultTable(pd.DataFrame):
@@ -58,6 +58,13 @@ def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
     }
     if "estimate" in frame:
         columns["", _OBSERVED] = ["k > n" if np.isnan(x) else f"{x:.3f}" for x in first["estimate"]]
+    if "mean_if_wrong" in frame:
+        pairs = zip(first["mean_if_wrong"], first["mean_if_right"], strict=True)
+        seen = zip(first["estimate_if_wrong"], first["estimate_if_right"], strict=True)
+        columns["", _MISSING] = [
+            _bracketed(*(mean if np.isnan(own).any() else own))
+            for mean, own in zip(pairs, seen, strict=True)
+        ]
     for target in (name for name in TARGETS if name in by_target):
         own, heading = by_target[target], TARGET_NAMES[target]
         columns[heading, "mean"] = [f"{x:.3f}" for x in own["mean"]]
@@ -89,6 +96,11 @@ def meanings(frame: pd.DataFrame) -> list[str]:
         found.append(
             f"{_OBSERVED}: unbiased estimate from the observed trials (k drawn without "
             "replacement); k > n where a question has fewer than k."
+        )
+    if "mean_if_wrong" in frame:
+        found.append(
+            f"{_MISSING}: the estimate (the mean where k > n) with every missing outcome wrong, "
+            "and with every one right."
         )
     if "range_lower" in frame:
         found.append(

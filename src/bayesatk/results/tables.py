@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesatk.metrics.grid import Metric
 from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
@@ -27,7 +28,9 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
         for closed forms ``variance_trial`` and ``variance_question``. Where a k exceeds the trials
         of some question, ``range_lower`` and ``range_upper`` hold the family-free range of
         `bayesatk.extrapolation_range` at the confidence ``ci_prob``: what can be said without the
-        shape of difficulties that the interval assumes.
+        shape of difficulties that the interval assumes. Of data with ``missing="bounds"``:
+        ``estimate_if_wrong``, ``estimate_if_right``, ``mean_if_wrong``, ``mean_if_right``,
+        ``ci_lower_if_wrong`` and ``ci_upper_if_right``, with all missing trials wrong, or right.
 
     See Also
     --------
@@ -61,9 +64,26 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
                 }
                 if not np.isnan(ranges).all():
                     numbers |= {"range_lower": lower, "range_upper": upper}
+                numbers |= _if_missing(own, metric, system, target)
                 rows.append({"system": system, "metric": metric.label, "target": target, **numbers})
     found = ResultTable(rows)
     found.attrs["ci_prob"] = own.ci_prob
+    return found
+
+
+def _if_missing(own: Result, metric: Metric, system: object, target: str) -> dict[str, float]:
+    """Return the numbers with every missing outcome wrong, and with every one right."""
+    if not own.has("missing_bounds"):
+        return {}
+    both = metric_values(own.group("missing_bounds"), metric).sel(system=system, target=target)
+    parts = ("estimate", "mean")
+    found = {
+        f"{part}_if_{end}": float(both.sel(statistic=part, missing_trials=end))
+        for part in parts
+        for end in ("wrong", "right")
+    }
+    for part, end in (("ci_lower", "wrong"), ("ci_upper", "right")):
+        found[f"{part}_if_{end}"] = float(both.sel(statistic=part, missing_trials=end))
     return found
 
 

@@ -18,7 +18,7 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 from scipy.stats import kstest
 
-from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.batches import all_batches
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
@@ -226,8 +226,7 @@ def _chosen_prior(
     difficulty: Families,
 ) -> AnyPrior:
     """Return the prior given, checked against the model it is of, or the default."""
-    if engine not in ("closed_form", "pymc"):
-        raise ValueError(f"engine must be 'closed_form' or 'pymc'; got {engine!r}.")
+    one_of("engine", engine, ("closed_form", "pymc"))
     if form is not None and engine != "pymc":
         raise ValueError(f"form must be left out for engine='closed_form'; got {form!r}.")
     chosen = _default_prior(pooling, prior, form, scores)

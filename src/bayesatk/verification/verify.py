@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from bayesatk._tools.arguments import proper_probability
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
@@ -113,8 +114,7 @@ def verify(
     >>> bayesatk.verify(fit, fit).verdict  # its own independent draws
     'agree'
     """
-    if not 0.0 < family_error < 1.0:
-        raise ValueError(f"family_error must lie strictly between 0 and 1; got {family_error}.")
+    proper_probability("family_error", family_error)
     ours = Result.of(exact, "closed_form")
     theirs = sampled if isinstance(sampled, Result) else Result(sampled)
     _check_same_question(ours, theirs)

@@ -1,0 +1,70 @@
+"""How often gates on the same system flip, and what they do at a true difference, as simulated.
+
+    python -m benchmarks.gates [--replications 100]
+
+The same questions in every run, as in continuous integration: their success probabilities are drawn
+once, every gate is `bayesatk.gate` on new trials of both systems. Stated: what the gates say of
+themselves, averaged.
+"""
+
+import argparse
+from collections import Counter
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import bayesatk as bk
+
+# Questions, trials, metric, margin, target; difficulties are Beta with this mean and icc.
+DESIGNS = (
+    (100, 4, "pass@1", 0.06, "questions"), (100, 1, "pass@1", 0.12, "questions"),
+    (300, 8, "pass^4", 0.04, "population"),
+)  # fmt: skip
+MEAN, ICC = 0.65, 0.4
+VERDICTS = ("pass", "fail", "inconclusive")
+
+
+def gates(design: tuple, worse: float, replications: int, seed: int) -> list[bk.gate]:
+    """Simulate gates; every success probability p of the new system is p to the power `worse`."""
+    questions, trials, metric, margin, target = design
+    rng = np.random.default_rng([seed, questions, trials])
+    total = (1.0 - ICC) / ICC
+    p = rng.beta(MEAN * total, (1.0 - MEAN) * total, questions)
+    policy = bk.GatePolicy(metric, margin=margin, target=target)
+    full = np.full((questions,), trials)
+    return [
+        bk.gate((rng.binomial(full, p**worse), full), (rng.binomial(full, p), full), policy)
+        for _ in track(range(replications), description=f"{design} {worse}")
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replications", type=int, default=100)
+    replications, console = parser.parse_args().replications, Console(width=140)
+    for design in DESIGNS:
+        table = Table("design", "passes", "stated", "fails", "stated", "flips", "stated")
+        found = gates(design, 1.0, replications, 1)
+        share = Counter(one.verdict for one in found)
+        rates = [one.design.same_system for one in found]
+        flips = 1.0 - sum((share[name] / replications) ** 2 for name in VERDICTS)
+        row = (
+            share["pass"] / replications, np.mean([one.passes for one in rates]),
+            share["fail"] / replications, np.mean([one.fails for one in rates]),
+            flips, np.mean([one.flip for one in rates]),
+        )  # fmt: skip
+        table.add_row(str(design), *(f"{value:.2f}" for value in row))
+        console.print(table)
+    # Replication: pairs of gates on systems that differ by a random amount.
+    rng, said, same = np.random.default_rng(3), [], []
+    for seed in range(replications):
+        pair = gates(DESIGNS[0], float(np.exp(0.3 * rng.standard_normal())), 2, 100 + seed)
+        said.append(pair[0].replication)
+        same.append(pair[0].verdict == pair[1].verdict)
+    console.print(f"replication: stated {np.mean(said):.3f}, verdict repeated {np.mean(same):.3f}")
+
+
+if __name__ == "__main__":
+    main()

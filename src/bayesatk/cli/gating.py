@@ -1,0 +1,116 @@
+"""``bayesatk gate``: the verdict of a policy, or what the policy does before any data."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayesatk.cli.options import AsJson, Quiet, check_file, print_json, reads_data
+
+EXAMPLES = (
+    "Examples: bayesatk gate new/ --baseline main/ --policy gate.toml; bayesatk gate --policy "
+    "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4"
+)
+
+
+def load_new(source: Any, baseline: Path, **options: Any) -> Any:
+    """Read the new system, and with it the baseline."""
+    from bayesatk.io.load import load
+
+    if isinstance(source, dict):
+        raise ValueError("files must go without NAME= here: they are of the new system.")
+    return load({"new": source, "baseline": str(baseline)}, **options)
+
+
+def check_gate(
+    files: list[str] | None,
+    policy: Path,
+    baseline: Path | None,
+    design: bool,
+    difficulty: str | None,
+    questions: int | None,
+    trials: int | None,
+    **_: Any,
+) -> None:
+    """Refuse what does not go together, before anything is read."""
+    check_file(policy)
+    stated = [difficulty, questions, trials]
+    if design and (files or baseline is not None or None in stated):
+        raise ValueError(
+            "--design takes --difficulty MEAN,ICC, --questions and --trials, and no FILE."
+        )
+    if not design and (not files or baseline is None or stated != [None] * 3):
+        raise ValueError(
+            "give FILE of the new system and --baseline FILE; or --design, which alone takes "
+            "--difficulty, --questions and --trials."
+        )
+    if baseline is not None:
+        check_file(baseline)
+
+
+def mean_and_icc(text: str) -> list[float]:
+    """Return mean and intraclass correlation.
+
+    Examples
+    --------
+    >>> mean_and_icc("0.6,0.3")
+    [0.6, 0.3]
+    """
+    try:
+        mean, icc = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--difficulty must be MEAN,ICC; got {text!r}. Try 0.6,0.3.") from None
+    return [mean, icc]
+
+
+@reads_data(
+    optional=True, check=check_gate, read=load_new, without=("shared",), endings=(".json", ".md")
+)
+def gate(
+    data: Any,
+    policy: Annotated[Path, typer.Option(help="The rules, a TOML file.")],
+    baseline: Annotated[Path | None, typer.Option(help="File or folder of the baseline.")] = None,
+    design: Annotated[
+        bool, typer.Option("--design", help="Before any data: how often verdicts flip, and power.")
+    ] = False,
+    difficulty: Annotated[
+        str | None, typer.Option(help="For --design: MEAN,ICC of the baseline.")
+    ] = None,
+    questions: Annotated[int | None, typer.Option(help="For --design: of a run.")] = None,
+    trials: Annotated[int | None, typer.Option(help="For --design: of each question.")] = None,
+    only_shared: Annotated[
+        bool, typer.Option("--shared", help="Use the questions that both systems tried.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown, for a pull request.")
+    ] = False,
+    as_json: AsJson = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Save as .json, or .md for people.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Decide whether a new system passes; exit code 0 pass, 1 fail, 3 inconclusive."""
+    from bayesatk.comparison.gate_policy import GatePolicy
+    from bayesatk.comparison.gate_rates import GateDesign, gate_design
+    from bayesatk.comparison.gate_result import Gate
+    from bayesatk.comparison.gates import gate_of
+
+    rules, code = GatePolicy.read(policy), 0
+    found: Gate | GateDesign
+    if difficulty is None:  # check_gate has seen to the rest
+        found = gate_of(data(baseline), rules, shared=only_shared, rng=seed)
+        code = found.exit_code
+    else:
+        found = gate_design(rules, mean_and_icc(difficulty), questions=questions, trials=trials)
+    if output is not None:
+        as_text = output.suffix == ".md"
+        text = found.markdown() if as_text else json.dumps(found.as_dict(), indent=2) + "\n"
+        output.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        print(found.markdown() if markdown else found)
+    raise typer.Exit(code)

@@ -1,0 +1,158 @@
+"""The rules of a gate, stated before its data: from Python or a TOML file, with a digest."""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from bayesatk._tools.arguments import proper_probability, real_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.metrics.grid import Metric, parse
+from bayesatk.results.schema import TARGETS
+
+RULES = ("non-inferiority", "superiority")
+_POOLINGS = ("partial", "none", "complete")
+
+
+@dataclass(frozen=True)
+class GatePolicy:
+    """What a new system must show against a baseline to pass.
+
+    Parameters
+    ----------
+    metric : str
+        One metric at one k.
+    margin : float
+        Under non-inferiority, how much worse the new system may be (> 0); under superiority, by
+        how much it must be better (0 or more).
+    rule : {"non-inferiority", "superiority"}
+        The new system passes if its difference to the baseline is above ``-margin``, or above
+        ``+margin``, with probability `level`; it fails if it is below with that probability.
+    level : float
+        Posterior probability that a verdict takes, in (0.5, 1).
+    target : {"questions", "population"}
+        These questions, which are asked in every run, or questions like these.
+    effect : float, optional
+        A difference (new minus baseline) at which the power of the gate is reported.
+    floors : mapping, optional
+        Least value of the metric by question label, or by name of a group in `groups`: the new
+        system fails if one is below its floor, and passes only if none is, each with probability
+        ``1 - (1 - level) / number of floors``.
+    groups : mapping {name: sequence of question labels}, optional
+        A group's value is the mean over its questions.
+    pooling : {"partial", "none", "complete"}
+        As in `bayesatk.evaluate`.
+
+    See Also
+    --------
+    bayesatk.gate : applies a policy.
+
+    Examples
+    --------
+    >>> policy = GatePolicy("pass@1", margin=0.02, effect=-0.05)
+    >>> policy.threshold, len(policy.sha256)
+    (-0.02, 64)
+    """
+
+    metric: str
+    margin: float
+    rule: Literal["non-inferiority", "superiority"] = "non-inferiority"
+    level: float = 0.95
+    target: Literal["questions", "population"] = "questions"
+    effect: float | None = None
+    floors: Mapping[Any, float] = field(default_factory=dict)
+    groups: Mapping[str, Any] = field(default_factory=dict)
+    pooling: Literal["partial", "none", "complete"] = "partial"
+
+    def __post_init__(self) -> None:
+        self._check_words()
+        real_number("margin", self.margin)
+        least = "> 0" if self.rule == RULES[0] else "0 or more"
+        if not (self.margin > 0.0 or (self.margin == 0.0 and self.rule == RULES[1])):
+            rule = f" must be {least} for {self.rule}; got {self.margin}. Try 0.02."
+            raise ArgumentError(Argument("margin"), rule)
+        proper_probability("level", self.level, 0.95, least=0.5)
+        if self.effect is not None:
+            real_number("effect", self.effect)
+        self._check_floors()
+
+    def _check_words(self) -> None:
+        (_, *others) = parse(self.metric)
+        if others:
+            raise ArgumentError(
+                Argument("metric"), f" must be one metric at one k; got {self.metric!r}."
+            )
+        for name, allowed in (("rule", RULES), ("target", TARGETS), ("pooling", _POOLINGS)):
+            value = getattr(self, name)
+            if value not in allowed:
+                raise ArgumentError(
+                    Argument(name), f" must be one of {', '.join(allowed)}; got {value!r:.80}."
+                )
+
+    def _check_floors(self) -> None:
+        for name in ("floors", "groups"):
+            if not isinstance(getattr(self, name), Mapping):
+                rule = f" must be a mapping; got {getattr(self, name)!r:.80}."
+                raise ArgumentError(Argument(name), rule)
+        for label, floor in self.floors.items():
+            real_number(f"floors: of {label!r}", floor)
+        for label, questions in self.groups.items():
+            if not isinstance(questions, list | tuple) or not questions:
+                raise ArgumentError(
+                    Argument("groups"),
+                    f" must name the questions of each group; got {questions!r:.80} for {label!r}.",
+                )
+        unused = [label for label in self.groups if label not in self.floors]
+        if unused:
+            raise ArgumentError(
+                Argument("groups"), f" must each have a floor; {unused[0]!r} has none in floors."
+            )
+
+    @property
+    def asked(self) -> Metric:
+        """The metric."""
+        return parse(self.metric)[0]
+
+    @property
+    def threshold(self) -> float:
+        """Difference (new minus baseline) that must be exceeded."""
+        return self.margin if self.rule == RULES[1] else -self.margin
+
+    @property
+    def sha256(self) -> str:
+        """Digest of all rules, as JSON with sorted keys; comments of a file have no part in it."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rules as JSON keeps them; labels are text."""
+        found = asdict(self)
+        found["floors"] = {str(label): float(floor) for label, floor in self.floors.items()}
+        found["groups"] = {name: [str(one) for one in own] for name, own in self.groups.items()}
+        return {name: value for name, value in found.items() if value not in (None, {})}
+
+    @classmethod
+    def read(cls, path: str | Path) -> "GatePolicy":
+        r"""Read a TOML file whose keys are the parameters.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "gate.toml"
+        >>> _ = path.write_text('metric = "pass@1"\nmargin = 0.02\n[floors]\n"q7" = 0.9\n')
+        >>> GatePolicy.read(path).floors
+        {'q7': 0.9}
+        """
+        try:
+            found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"policy must be a TOML file; {path} is none: {error}.") from None
+        known = [one.name for one in fields(cls)]
+        wrong = [name for name in found if name not in known]
+        lacking = [name for name in ("metric", "margin") if name not in found]
+        if wrong or lacking:
+            what = f"it has {wrong[0]!r}" if wrong else f"it lacks {lacking[0]!r}"
+            raise ValueError(f"policy must have keys from {', '.join(known)}; in {path} {what}.")
+        return cls(**found)

@@ -1,0 +1,305 @@
+"""E-values: evidence against a null hypothesis that may be looked at after every question.
+
+An e-value has an expectation of at most 1 if the null hypothesis holds. One that is multiplied by
+another such factor for every new question is an e-process: whatever the number of looks and the
+reason to stop, it ever reaches ``1/alpha`` with probability ``alpha`` at most (Ville 1939; Ramdas,
+Grünwald, Vovk and Shafer 2023, Statistical Science 38(4), 576-601).
+
+Both e-values here are a family of products over questions, one for each value of a parameter, mixed
+over a prior of that parameter. The logarithm of the product is concave in the parameter, so that
+one routine integrates both.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import gammaln, logsumexp
+
+from bayesatk.metrics.credit import Array
+
+Ints = NDArray[np.int64]
+Curve = Callable[[Array], Array]
+
+_DROP = 45.0  # of the logarithm below its peak, where an integral ends: exp(-45) ~ 3e-20
+_NODES = 64  # Gauss-Legendre on either side of the peak: errs by 1e-12 on half of a Gaussian
+_ZOOM = 17  # points of a round that looks for a peak, or for the end of an integral
+_FLAT = 0.1  # of the logarithm: the peak of an integrand need not be known any better
+_ROUNDS = 14  # each round is 8 times finer: 8^14 = 4e12
+_BLOCK = 2_000_000  # exponentials taken at once: 16 MB
+_STANDARD = 9.5  # standard deviations after which a normal prior has dropped by _DROP
+_FARTHEST = 50.0  # log odds ratio beyond which an interval has no end
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Successes of two systems on the same questions, given their sum on each question.
+
+    Given the sum t of both systems' successes on a question, the first one's are hypergeometric
+    if the systems are equally good at it, whatever its difficulty, and noncentral hypergeometric
+    (Fisher 1935) if their odds have a ratio of ``exp(theta)``: the factor of the question is
+    ``exp(theta c) / E_0[exp(theta C)]``.
+
+    Parameters
+    ----------
+    successes : float
+        Of the first system, over all questions.
+    own, other, total, weight : ndarray
+        Trials of the first and of the second system and the sum of successes, of every distinct
+        kind of question, and how many questions are of the kind.
+    """
+
+    successes: float
+    own: Array
+    other: Array
+    total: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, successes: Ints, trials: Ints) -> "Splits":
+        """Return the splits of counts (2, questions); questions that one lacks say nothing.
+
+        Examples
+        --------
+        >>> splits = Splits.of(np.array([[1, 1], [0, 1]]), np.array([[1, 1], [1, 1]]))
+        >>> float(np.exp(splits.log_ratio(np.log([3.0])))[0])  # (3/4) / (1/2), and nothing of ties
+        1.5
+        """
+        total = successes.sum(axis=0)
+        least = np.maximum(0, total - trials[1])
+        split = np.minimum(total, trials[0]) > least
+        kinds = np.stack([*trials, total])[:, split]
+        states, weight = np.unique(kinds, axis=1, return_counts=True)
+        own, other, sums = states.astype(float)
+        return cls(float(successes[0, split].sum()), own, other, sums, weight.astype(float))
+
+    @cached_property
+    def _support(self) -> tuple[Array, Array, NDArray[np.intp]]:
+        """Values of every kind, one after the other, log null probabilities, and where each begins.
+
+        Values count from the smallest one, so that nothing cancels.
+        """
+        low = np.maximum(0.0, self.total - self.other)
+        size = (np.minimum(self.total, self.own) - low + 1).astype(int)
+        start = np.concatenate([[0], np.cumsum(size)[:-1]]).astype(np.intp)
+        which = np.repeat(np.arange(len(size)), size)
+        above = (np.arange(size.sum()) - start[which]).astype(float)
+        c, n, m, t = above + low[which], self.own[which], self.other[which], self.total[which]
+        logs = _log_choose(n, c) + _log_choose(m, t - c) - _log_choose(n + m, t)
+        return above, logs, start
+
+    @cached_property
+    def above(self) -> float:
+        """Successes of the first system beyond the fewest that the sums allow."""
+        return self.successes - float(self.weight @ np.maximum(0.0, self.total - self.other))
+
+    @cached_property
+    def most(self) -> float:
+        """Return the largest value of `above`."""
+        low = np.maximum(0.0, self.total - self.other)
+        return float(self.weight @ (np.minimum(self.total, self.own) - low))
+
+    def log_ratio(self, theta: Array) -> Array:
+        """Log likelihood at log odds ratios, less that at 0; concave, and 0 at 0."""
+        if not len(self.weight):
+            return np.zeros_like(theta)
+        value, logs, start = self._support
+        found = np.empty(len(theta))
+        rows = max(1, _BLOCK // len(value))
+        size = np.diff(np.append(start, len(value)))
+        with np.errstate(under="ignore"):
+            for first in range(0, len(theta), rows):
+                own = theta[first : first + rows, None]
+                terms = logs + own * value
+                top = np.maximum.reduceat(terms, start, axis=1)
+                terms -= np.repeat(top, size, axis=1)
+                each = np.log(np.add.reduceat(np.exp(terms), start, axis=1)) + top
+                found[first : first + rows] = own[:, 0] * self.above - each @ self.weight
+        return found
+
+    def log_e(self, sd: float) -> tuple[float, float]:
+        """Log e-values of the first system having larger odds, and smaller.
+
+        The first is against "on no question are its odds larger": the products are mixed over a
+        normal prior of the log odds ratio with this sd, cut off below 0. Each is at most 1 in
+        expectation where the ratio is 1 or, question by question, on the other side of 1.
+
+        Examples
+        --------
+        >>> splits = Splits.of(np.array([[1, 1], [0, 1]]), np.array([[1, 1], [1, 1]]))
+        >>> found = np.exp(splits.log_e(1.0))
+        >>> bool(found[0] > 1 > found[1]), float(found.mean().round(9))  # one pair says nothing
+        (True, 1.0)
+        """
+        reach = 1.0 + np.log1p(sd**2 * float(self.weight @ (self.own * self.other)))
+        end = min(sd**2 * self.most, reach) + _STANDARD * sd
+
+        def curve(theta: Array) -> Array:
+            return self.log_ratio(theta) - 0.5 * (theta / sd) ** 2
+
+        scale = 0.5 * np.log(0.5 * np.pi) + np.log(sd)
+        return (
+            log_integral(curve, 0.0, end) - scale,
+            log_integral(lambda theta: curve(-theta), 0.0, end) - scale,
+        )
+
+    def mode(self) -> float:
+        """Return the conditional maximum likelihood estimate of the log odds ratio."""
+        if not len(self.weight):
+            return np.nan
+        if self.above in (0.0, self.most):
+            return np.inf if self.above else -np.inf
+        return _peak(self.log_ratio, -_FARTHEST, _FARTHEST)
+
+    def interval(self, sd: float, alpha: float) -> tuple[float, float]:
+        """Log odds ratios at which the e-value against them is below ``1/alpha``.
+
+        The same mixture over the likelihood at a ratio is an e-value against that ratio, so that
+        the intervals of all looks contain a ratio common to all questions with probability
+        ``1 - alpha``.
+        """
+        level = float(np.logaddexp(*self.log_e(sd)) - np.log(2.0)) + np.log(alpha)
+        middle = float(np.clip(np.nan_to_num(self.mode()), -_FARTHEST, _FARTHEST))
+
+        def over(theta: float) -> float:
+            return float(self.log_ratio(np.array([theta]))[0] - level)
+
+        ends: list[float] = []
+        for end, infinite in ((-_FARTHEST, -np.inf), (_FARTHEST, np.inf)):
+            beyond = middle == end or over(end) >= 0.0
+            ends.append(infinite if beyond else float(brentq(over, middle, end)))
+        return ends[0], ends[1]
+
+
+@dataclass(frozen=True)
+class Capital:
+    """Scores of questions, each from 0 to 1, against a mean that they might have.
+
+    A factor ``1 + u (x/m - 1)`` has expectation 1 if the score has the mean m, whatever its
+    distribution: the money of somebody who bets the share u of it on every question (Waudby-Smith
+    and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27, eq. 24). Shares are mixed uniformly.
+
+    Parameters
+    ----------
+    value, weight : ndarray
+        Distinct scores, and how many questions have each.
+    """
+
+    value: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, scores: Array) -> "Capital":
+        """Tally scores in [0, 1]."""
+        value, weight = np.unique(scores, return_counts=True)
+        return cls(value, weight.astype(float))
+
+    @property
+    def mean(self) -> float:
+        """Mean score."""
+        return float(self.weight @ self.value / self.weight.sum()) if len(self.value) else np.nan
+
+    def log_e(self, mean: float) -> tuple[float, float]:
+        """Log e-values of a larger mean than this, and of a smaller one.
+
+        The first is against "the mean is at most this".
+
+        Examples
+        --------
+        >>> one = Capital.of(np.array([1.0]))  # the mean of 1 + u over u, and of 1 - u
+        >>> np.exp(one.log_e(0.5)).round(9).tolist()
+        [1.5, 0.5]
+        """
+        return self._above(mean), self.mirrored()._above(1.0 - mean)
+
+    def mirrored(self) -> "Capital":
+        """Return one minus the scores."""
+        return Capital(1.0 - self.value, self.weight)
+
+    def _above(self, mean: float) -> float:
+        gain = self.value / mean - 1.0
+
+        def curve(share: Array) -> Array:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log1p(share[:, None] * gain) @ self.weight)
+
+        return log_integral(curve, 0.0, 1.0) if len(gain) else 0.0
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """Means that neither e-value rejects at ``alpha/2``; those of all looks hold together."""
+        lower = self._lower(alpha)
+        return lower, 1.0 - self.mirrored()._lower(alpha)
+
+    def _lower(self, alpha: float) -> float:
+        # A factor falls with the mean, so the e-value of a larger mean does.
+        level, least = np.log(2.0 / alpha), 1e-9
+        if not len(self.value) or self._above(least) <= level:
+            return 0.0
+        highest = max(min(self.mean, 1.0 - least), least)
+        return float(brentq(lambda m: self._above(m) - level, least, highest, xtol=1e-12))
+
+
+def log_integral(curve: Curve, lower: float, upper: float) -> float:
+    """Log of the integral of ``exp(curve)``, for a concave curve.
+
+    Parameters
+    ----------
+    curve : callable
+        Of an array of places.
+    lower, upper : float
+
+    Examples
+    --------
+    >>> round(log_integral(lambda x: -50.0 * x**2, -3.0, 9.0), 6)  # sqrt(pi / 50)
+    -1.383647
+    """
+    peak = _peak(curve, lower, upper, _FLAT)
+    level = float(curve(np.array([peak]))[0]) - _DROP
+    node, log_weight = _rule()
+    parts = []
+    for end in (lower, upper):
+        reach = _drop(curve, peak, end, level) - peak
+        if reach:
+            parts.append(curve(peak + reach * node) + log_weight + np.log(abs(reach)))
+    return float(logsumexp(np.concatenate(parts)))
+
+
+@cache
+def _rule() -> tuple[Array, Array]:
+    """Nodes and log weights on [0, 1]."""
+    node, weight = np.polynomial.legendre.leggauss(_NODES)
+    return 0.5 * (node + 1.0), np.log(0.5 * weight)
+
+
+def _peak(curve: Curve, lower: float, upper: float, flat: float = 0.0) -> float:
+    """Return the place of the maximum of a concave curve, or where it is as high to within flat."""
+    for _ in range(_ROUNDS):
+        places = np.linspace(lower, upper, _ZOOM)
+        found = curve(places)
+        best = int(np.argmax(found))
+        near = slice(max(best - 1, 0), best + 2)
+        lower, upper = places[near][0], places[near][-1]
+        if found[best] - found[near].min() < flat:
+            break
+    return float(places[best])
+
+
+def _drop(curve: Curve, peak: float, end: float, level: float) -> float:
+    """Return about the place towards an end at which a concave curve falls below a level."""
+    for _ in range(_ROUNDS // 2):
+        places = np.linspace(peak, end, _ZOOM)
+        below = curve(places) < level
+        if not below.any():
+            return end
+        first = int(np.argmax(below))
+        end = float(places[first])
+        if first > 1:  # near enough: the integral ends at most half as far again as it must
+            break
+    return end
+
+
+def _log_choose(n: Array, k: Array) -> Array:
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))

@@ -1,0 +1,185 @@
+"""`inspect_source`: what files are, what they hold, and what to do with them next."""
+
+import shlex
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.validation import OutcomeError
+from bayesatk.io.load import load
+from bayesatk.io.readers import find_files
+
+_MANY = 20  # trials of a system, from which on all right or all wrong is worth a second look
+_FEW = 12  # files that are listed one by one
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What `inspect_source` found. Print it.
+
+    Parameters
+    ----------
+    kinds : mapping of str to list of str
+        Files by the format that was recognised.
+    data : Outcomes, optional
+        What they hold, with missing outcomes left out; None if they cannot be read so.
+    error : OutcomeError, optional
+        Why they cannot be read, and what to do.
+    doubts : tuple of str or Message
+        What may not mean what it says.
+    metrics : tuple of str
+        Metrics that the outcomes support at the trials that were run.
+    command : str
+        What to run next.
+    """
+
+    kinds: Mapping[str, Sequence[str]]
+    data: Outcomes | None
+    error: OutcomeError | None
+    doubts: tuple[object, ...]
+    metrics: tuple[str, ...]
+    command: str
+
+    def told(self, write: Callable[[object], str] = str) -> str:
+        """Return the report, with messages in the words of whoever asked."""
+        lines = [_listed(kind, names) for kind, names in self.kinds.items()]
+        if self.data is not None:
+            lines += [self.data.card()]
+        lines += [f"Look at: {write(doubt)}" for doubt in self.doubts]
+        if self.error is not None:
+            lines += [f"Cannot be read: {write(self.error)}"]
+        if self.metrics:
+            lines += [f"Metrics: {', '.join(self.metrics)}", f"Next: {self.command}"]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.told()
+
+    __repr__ = __str__
+
+
+def inspect_source(source: object, **options: Any) -> SourceReport:
+    r"""Say what files are, what they hold, what is missing or doubtful, and what to run next.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, or mapping {system: path or paths}
+        As for `bayesatk.load`.
+    **options
+        Of `bayesatk.load`, but for ``missing``: outcomes that are missing are counted here.
+
+    Returns
+    -------
+    SourceReport
+        Print it. A file that cannot be read is no error here: the report says why, and what to do.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+
+    See Also
+    --------
+    bayesatk.load : reads the files.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "runs.csv"
+    >>> _ = path.write_text("task,trial,passed\na,1,1\na,2,0\nb,1,1\nb,2,\n")
+    >>> report = inspect_source(path)
+    >>> report.kinds, report.metrics
+    ({'csv': ['runs.csv']}, ('pass@1', 'bayes'))
+    >>> print(str(report).splitlines()[-1])
+    Next: bayesatk evaluate .../runs.csv -m pass@1 -m bayes --missing ignore
+    """
+    kinds: dict[str, list[str]] = {}
+    data = error = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = find_files(
+                source, options.get("format"), False, bool(options.get("strict", False))
+            )
+            for one, kind in zip(found.sources, found.kinds, strict=True):
+                kinds.setdefault(kind, []).append(one.name)
+            data = load(source, **{**options, "missing": "ignore"})
+        except OutcomeError as refusal:
+            error = refusal
+    doubts: list[object] = [each.message for each in caught]
+    metrics: tuple[str, ...] = ()
+    if data is not None:
+        doubts += _doubts(data)
+        metrics = _metrics(data)
+    command = _command(source, options, data, metrics)
+    return SourceReport(kinds, data, error, tuple(doubts), metrics, command)
+
+
+def _listed(kind: str, names: Sequence[str]) -> str:
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return f"{kind}: {', '.join(names[:_FEW])}{more}"
+
+
+def _doubts(data: Outcomes) -> list[str]:
+    """Return what may not mean what it says."""
+    trials, scores = data.trials.values, data.dataset["score"].values
+    counts = data.dataset["count"].sum("question").values
+    found = []
+    for system, own, each in zip(data.systems, trials, counts, strict=True):
+        if own.sum() >= _MANY and (each > 0).sum() == 1:
+            label = data.dataset["category"].values[each.argmax()]
+            found.append(f"every outcome of {system} is {label}")
+        if own.any() and own.min() != own.max():
+            found.append(f"{system} has {own.min()} to {own.max()} trials of a question")
+    if trials.max(initial=0) == 1 and len(scores):
+        found.append("each question was tried once: nothing says how often a system would repeat")
+    unrun = int(((trials == 0) & (data.dataset["missing"].values == 0)).sum())
+    if unrun:
+        found.append(f"{unrun} pairs of system and question were never run (--shared)")
+    return found
+
+
+def _metrics(data: Outcomes) -> tuple[str, ...]:
+    """Return the metrics that the outcomes support without going beyond the trials."""
+    run = data.trials.values
+    k = int(run[run > 0].min(initial=int(run.max(initial=0))))
+    voted = (f"plurality@{k}",) if data.answers is not None else ()
+    if data.binary:
+        votes = (f"maj@{k - 1 + k % 2}",) if k >= 3 else ()
+        drawn = (f"pass@1,{k}", f"pass^{k}") if k > 1 else ("pass@1",)
+        return (*drawn, *votes, "bayes", *voted)
+    return ("bayes", f"max@{k}", *voted)
+
+
+def _command(
+    source: object, options: Mapping[str, Any], data: Outcomes | None, metrics: Sequence[str]
+) -> str:
+    """Return the command that evaluates what was read."""
+    if data is None:
+        return ""
+    parts = ["bayesatk", "evaluate", *_named(source)]
+    for metric in metrics:
+        parts += ["-m", metric]
+    for name, value in options.items():
+        if name != "progress" and value not in (None, False):
+            parts += _flags(name, value)
+    if data.dataset["missing"].values.any() or (data.trials.values == 0).any():
+        parts += ["--missing", "ignore"]
+    return shlex.join(parts)
+
+
+def _named(source: object) -> list[str]:
+    """Return the files as arguments, with the names of systems that were given."""
+    if isinstance(source, Mapping):
+        return [f"{name}={path}" for name, given in source.items() for path in _named(given)]
+    return [str(path) for path in (source if isinstance(source, list | tuple) else [source])]
+
+
+def _flags(name: str, value: object) -> list[str]:
+    """Return an option of `bayesatk.load` as options of the command."""
+    flag = {"columns": "--column", "scores": "--score"}.get(name, f"--{name.replace('_', '-')}")
+    if isinstance(value, Mapping):
+        return [part for pair in value.items() for part in (flag, f"{pair[0]}={pair[1]}")]
+    return [flag] if value is True else [flag, str(value)]

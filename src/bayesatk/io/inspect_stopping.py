@@ -1,0 +1,197 @@
+"""Inspect's early stopping by evidence that may be looked at after every sample."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.comparison.stopping import StoppingRule
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.validation import OutcomeError, check_scores, shown
+from bayesatk.results.days import outcomes_of
+
+_MARKS = {"C": 1.0, "I": 0.0, True: 1.0, False: 0.0}  # 1 and 0 are equal to these
+_NEW, _BASELINE = "this evaluation", "baseline"
+
+
+class InspectStopping:
+    """Stop an Inspect evaluation when it is decided, at a stated error rate.
+
+    It implements the protocol `inspect_ai.util.EarlyStopping`: pass it to a task as
+    ``early_stopping``. When the rule has decided, the samples that have not begun are skipped.
+
+    Parameters
+    ----------
+    rule : StoppingRule
+        Of kind "anytime", with as many trials as the task has epochs; with a threshold, or to
+        compare with a baseline.
+    baseline : xarray.DataTree, or data of one system, optional
+        Outcomes of the system to compare with, questions labelled by sample ids, as
+        `bayesatk.load` reads them from its log. Its trials of a question are dealt at random to
+        the epochs.
+    scorer : str, optional
+        Which scorer's marks count; may be left out where there is one.
+    scores : mapping, optional
+        Score, 0 or 1, of every mark that may occur. Default: ``{"C": 1, "I": 0}``, numbers 1 and 0.
+    rng : int, numpy.random.Generator or None
+        Deals the baseline's trials.
+
+    Attributes
+    ----------
+    decision : str or None
+        What the rule said when it stopped.
+
+    See Also
+    --------
+    bayesatk.StoppingRule : the rule.
+
+    Notes
+    -----
+    Inspect runs all samples of an epoch before the next epoch. Each epoch of a question is a split
+    of its own, as with ``earlier`` of `bayesatk.e_value`; samples count in the order of the data
+    set, each after all before it are complete, because those that end first may be those that went
+    well. A sample that ends in an error holds up those after it. Of a mean (a rule with a metric)
+    each question counts once, with its first k epochs: more questions then help, more epochs do
+    not. A rule without a metric uses all epochs.
+
+    Examples
+    --------
+    >>> rule = StoppingRule("pass@1", kind="anytime", trials=1, threshold=0.5)
+    >>> stopping = InspectStopping(rule)  # Task(..., epochs=1, early_stopping=stopping)
+    >>> stopping.decision is None
+    True
+    """
+
+    def __init__(
+        self,
+        rule: StoppingRule,
+        baseline: object = None,
+        *,
+        scorer: str | None = None,
+        scores: Mapping[Any, float] | None = None,
+        rng: RandomSource = None,
+    ) -> None:
+        if not isinstance(rule, StoppingRule) or rule.kind != "anytime":
+            raise ArgumentError(
+                Argument("rule"), " must be a StoppingRule of kind 'anytime', whose error rate "
+                f"holds at every look; got {shown(rule)}. Pass kind='anytime'.",
+            )  # fmt: skip
+        if (baseline is None) == (rule.threshold is None):
+            raise ArgumentError(
+                Argument("baseline"), " must be given for a rule without a threshold, and left out "
+                f"for one with; got threshold={rule.threshold} and "
+                f"{'no' if baseline is None else 'a'} baseline.",
+            )  # fmt: skip
+        self.rule, self.scorer = rule, scorer
+        self.decision: str | None = None
+        self._scores = dict(check_scores(_MARKS if scores is None else scores))
+        self._rng, self.seed = resolve_rng(rng)
+        self._baseline = None if baseline is None else _marks_of(outcomes_of(baseline), self._rng)
+        self._order: list[str] = []
+        self._marks: NDArray[np.float64] = np.empty((0, 0))
+        self._counted = 0
+
+    async def start_task(self, task: Any, samples: list[Any], epochs: int) -> str:
+        """Take the samples and the epochs of the task, and check that the rule is about them."""
+        if epochs != self.rule.trials:
+            raise ValueError(
+                f"rule must plan as many trials as the task has epochs; got {self.rule.trials} and "
+                f"{epochs} epochs. Pass trials={epochs} to the rule."
+            )
+        self._order = [str(sample.id) for sample in samples]
+        if self._baseline is not None:
+            lost = [name for name in self._order if name not in self._baseline]
+            if lost:
+                raise ValueError(
+                    f"baseline must have every sample; it lacks {shown(lost)}. Pass the outcomes "
+                    "of the same questions, labelled by their ids, or leave these samples out."
+                )
+        self._marks = np.full((len(self._order), epochs), np.nan)
+        self._counted, self.decision = 0, None
+        return "bayesatk"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> Any:
+        """Skip a sample once it is decided."""
+        if self.decision is None:
+            return None
+        from inspect_ai.util import EarlyStop  # whoever calls this has it
+
+        return EarlyStop(id=id, epoch=epoch, reason=self.decision)
+
+    async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:
+        """Take the mark of a sample, and decide if all samples before it are complete."""
+        self._marks[self._order.index(str(id)), epoch - 1] = self._mark(scores)
+        complete = ~np.isnan(self._marks.T.ravel())  # epoch by epoch
+        counted = len(complete) if complete.all() else int(np.argmin(complete))
+        if self.decision is None and counted > self._counted:
+            self._counted = counted
+            self.decision = self._decide()
+
+    async def complete_task(self) -> dict[str, Any]:
+        """Return what was decided, for the log."""
+        return {
+            "decision": self.decision, "alpha": self.rule.alpha, "metric": self.rule.metric,
+            "threshold": self.rule.threshold, "samples_counted": self._counted, "seed": self.seed,
+        }  # fmt: skip
+
+    def _mark(self, scores: Mapping[str, Any]) -> float:
+        names = list(scores)
+        if self.scorer is None and len(names) != 1:
+            raise OutcomeError(
+                f"scorer must be named where there are {len(names)}: choose among {names}."
+            )
+        name = names[0] if self.scorer is None else self.scorer
+        if name not in scores:
+            raise OutcomeError(f"scorer must be one of {names}; got {name!r}.")
+        value = scores[name].score.value
+        if isinstance(value, str | int | float) and value in self._scores:
+            return self._scores[value]
+        raise OutcomeError(
+            f"scores must have a score for every mark; got {shown(value)} from {name!r}, and know "
+            f"{list(self._scores)}. Pass scores={{'C': 1, 'P': 0, 'I': 0}}, say."
+        )
+
+    def _decide(self) -> str | None:
+        """Return what the rule says of what counts so far, or None to go on."""
+        epochs, rest = divmod(self._counted, len(self._order))
+        ends = [np.full(len(self._order), epoch) for epoch in range(1, epochs + 1)]
+        if rest:
+            ends.append(epochs + (np.arange(len(self._order)) < rest).astype(int))
+        *earlier, last = [self._look(end) for end in ends]
+        found = self.rule.decide(last, earlier=earlier).iloc[0]
+        return str(found["reason"]) if found["stop"] else None
+
+    def _look(self, end: NDArray[np.int64]) -> Outcomes:
+        """Outcomes of so many epochs of every sample, and of the baseline for these epochs."""
+        seen = np.arange(self._marks.shape[1]) < end[:, None]
+        success = [np.where(seen, self._marks, 0.0).sum(axis=1)]
+        trials = [end]
+        if self._baseline is not None:
+            epochs = self._marks.shape[1]
+            dealt = [
+                self._baseline[name][np.arange(len(self._baseline[name])) % epochs < last]
+                for name, last in zip(self._order, end, strict=True)
+            ]
+            success.append(np.array([own.sum() for own in dealt]))
+            trials.append(np.array([len(own) for own in dealt]))
+        return tally(
+            np.stack(success).astype(int), trials=np.stack(trials).astype(int),
+            systems=[_NEW, _BASELINE][: len(success)], questions=self._order, missing="ignore",
+        )  # fmt: skip
+
+
+def _marks_of(data: Outcomes, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+    """Return the marks of one system by question, in random order."""
+    if len(data.systems) != 1:
+        raise ValueError(
+            f"baseline must hold one system; got {shown(data.systems)}. Pass the outcomes of one."
+        )
+    successes, trials = data.successes.values[0], data.trials.values[0]
+    labels = data.dataset["question"].values.tolist()
+    return {
+        str(label): rng.permutation(np.repeat([1.0, 0.0], [c, n - c]))
+        for label, c, n in zip(labels, successes, trials, strict=True)
+    }

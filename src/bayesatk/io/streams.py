@@ -1,0 +1,87 @@
+"""Tables of any size: some rows are read and counted, and then the next."""
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import BinaryIO
+
+from bayesatk._tools.messages import Argument
+from bayesatk.data.columns import Columns
+from bayesatk.data.counter import Counter
+from bayesatk.data.list_cells import one_row_a_trial
+from bayesatk.data.long_form import LongForm
+from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.io.delimited import delimited_parts
+from bayesatk.io.long_tables import Layout, Places, with_system
+from bayesatk.io.parquet_files import ROWS, parquet_parts, rows_of
+from bayesatk.io.readers import Found, named
+from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect
+from bayesatk.io.sources import Source
+
+_KINDS = ("parquet", "csv", "tsv")
+_LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
+_ROW = 32  # bytes of a row of text
+_WHOLE = ("answer", "reference", "trials", "successes")  # roles whose columns are read whole
+
+
+def in_parts(found: Found, layout: Layout, stream: object) -> bool:
+    """Whether files are counted part by part: as told, else if they are large and can be."""
+    if stream not in (None, True, False):
+        raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
+    whole = [f"columns={{{role!r}: ...}}" for role in _WHOLE if role in layout.columns]
+    whole += [f"{name}=" for name in ("records", "wide") if getattr(layout, name)]
+    fit = not whole and set(found.kinds) <= set(_KINDS)
+    if stream and not fit:
+        what = whole[0] if whole else ", ".join(sorted(set(found.kinds)))
+        raise OutcomeError(
+            f"stream must be left out for {what}; parts of {', '.join(_KINDS)} can be counted "
+            "where there are outcomes. ", Argument("stream", False), " reads files whole.",
+        )  # fmt: skip
+    if stream is not None or not fit:
+        return bool(stream)
+    each = zip(found.sources, found.kinds, strict=True)
+    return bool(sum(named(source, _size, source, kind) for source, kind in each) > _LARGE)
+
+
+def _size(source: Source, kind: str) -> int:
+    """Return the bytes of a file, or about those of the text of its rows."""
+    return _ROW * rows_of(source.path) if kind == "parquet" else source.path.stat().st_size
+
+
+def count_parts(
+    found: Found, columns: Mapping[str, str], scores: Scores | None, default: Scores
+) -> tuple[LongForm, Scores]:
+    """Return the counts of tables, and the scores by which they were read."""
+    counter = None
+    for source, kind in zip(found.sources, found.kinds, strict=True):
+        with (
+            found.opener.open(source) as file,
+            closing(_parts(kind, file, source, columns, scores or default)) as parts,
+        ):
+            while (part := named(source, next, parts, None)) is not None:
+                if not len(part.values["question"]):
+                    continue
+                if counter is None:
+                    scale = scores or (CORRECT_INCORRECT if is_correct_incorrect(part) else default)
+                    counter = Counter(scale)
+                part = named(source, one_row_a_trial, part)
+                named(source, counter.add, _placed(source, part, found))
+    if counter is None:
+        raise OutcomeError("a table of outcomes must have rows; got none.")
+    return counter.long_form(), counter.scores
+
+
+def _parts(
+    kind: str, file: BinaryIO, source: Source, columns: Mapping[str, str], scores: Scores
+) -> Generator[Columns]:
+    if kind == "parquet":
+        return parquet_parts(source.path, columns)
+    return delimited_parts(file, columns, scores, "," if kind == "csv" else "\t", ROWS)
+
+
+def _placed(source: Source, part: Columns, found: Found) -> Columns:
+    """Return the part with a system column where files are systems, and rows with their file."""
+    if len(found.sources) == 1 and source.system is None:
+        return part
+    part = with_system(source, part, found.sources)
+    return replace(part, numbers=Places([source], [part]))

@@ -1,0 +1,77 @@
+"""A change of all success rates between two days, with the day marginalised."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesatk.priors import HyperPrior
+from bayesatk.results.days import read_days
+
+
+def build_change_point(
+    outcomes_by_day: object,
+    *,
+    prior: HyperPrior | None = None,
+    sd: float = 1.0,
+    prob_change: float = 0.5,
+) -> pm.Model:
+    """Build the model of `bayesatk.change_point`: no change, or one on a day that is summed over.
+
+    Parameters
+    ----------
+    outcomes_by_day, prior, sd, prob_change
+        As in `bayesatk.change_point`.
+
+    Returns
+    -------
+    pymc.Model
+        Variables ``mean_p`` and ``icc`` of the difficulty distribution before a change,
+        ``p(question)`` before it, ``shift`` of all logits, and ``log_change(change)``: the log
+        joint density given no change ("none") or a change on each day. Its softmax, averaged over
+        draws, is the posterior of the day.
+
+    See Also
+    --------
+    bayesatk.change_point : the same posterior by quadrature.
+
+    Notes
+    -----
+    ``shift`` has its prior where there is no change, so that its posterior here is a mixture of
+    that prior and of the ``shift`` of `bayesatk.change_point`.
+
+    Examples
+    --------
+    >>> model = build_change_point({"Mon": [[1, 1]], "Tue": [[0, 1]]})
+    >>> [variable.name for variable in model.free_RVs]
+    ['mean_p', 'icc', 'p', 'shift']
+    """
+    questions, days, successes, trials = read_days(outcomes_by_day)
+    chosen = prior or HyperPrior(families="beta")
+    failures = trials - successes
+    # Sums of the days before a change and from it on, for every first day but the earliest.
+    before = [own.cumsum(axis=1)[:, :-1] for own in (successes, failures)]
+    after = [own.sum(axis=1)[:, None] - part
+             for own, part in zip((successes, failures), before, strict=True)]  # fmt: skip
+    coords = {"question": questions, "change": ["none", *map(str, days[1:])]}
+    with pm.Model(coords=coords) as model:
+        mean = pm.Beta("mean_p", *chosen.mean)
+        icc = pm.Beta("icc", *chosen.icc)
+        total = (1.0 - icc) / icc
+        p = pm.Beta("p", mean * total, (1.0 - mean) * total, dims="question")
+        shift = pm.Normal("shift", 0.0, sd)
+        early = pt.log(p), pt.log1p(-p)
+        logit = early[0] - early[1] + shift
+        late = -pt.softplus(-logit), -pt.softplus(logit)
+        same = sum(
+            (log * own.sum(axis=1)).sum() for log, own in zip(early, (successes, failures),
+            strict=True)
+        )  # fmt: skip
+        logs = sum(
+            (log[:, None] * own).sum(axis=0)
+            for log, own in zip((*early, *late), (*before, *after), strict=True)
+        )
+        prior_of = np.log1p(-prob_change), np.log(prob_change / (len(days) - 1))
+        each = pt.concatenate([pt.atleast_1d(same + prior_of[0]), logs + prior_of[1]])
+        by_day = pm.Deterministic("log_change", each, dims="change")
+        pm.Potential("log_likelihood", pt.logsumexp(by_day))
+    return model

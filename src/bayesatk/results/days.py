@@ -1,0 +1,62 @@
+"""Outcomes, wherever they come from: of a result, of data, of successive days."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.results.result import Result
+
+Ints = NDArray[np.int64]
+
+
+def outcomes_of(data: object) -> Outcomes:
+    """Return the outcomes of a result, or of anything that can be tallied."""
+    if isinstance(data, xr.DataTree | Result):
+        return Result.of(data, None).data
+    return tally(data)
+
+
+def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
+    """Return questions, days, and successes and trials (question, day).
+
+    Parameters
+    ----------
+    data : mapping {day: data of one system}, or data whose systems are the days
+
+    Examples
+    --------
+    >>> questions, days, successes, trials = read_days({"Mon": [[1, 0]], "Tue": [[1]]})
+    >>> questions, days, successes.tolist(), trials.tolist()
+    ([0], ['Mon', 'Tue'], [[1, 1]], [[2, 1]])
+    """
+    if isinstance(data, Mapping):
+        read = [(day, outcomes_of(own)) for day, own in data.items()]
+        many = next((day for day, own in read if len(own.systems) != 1), None)
+        if many is not None:
+            raise ValueError(
+                f"outcomes_by_day must hold data of one system for each day; day {many!r} has "
+                "several. Pass those of one system."
+            )
+    else:
+        whole = outcomes_of(data)
+        read = [(day, whole) for day in whole.systems]
+    if len(read) < 2:
+        raise ValueError(
+            f"outcomes_by_day must hold at least two days; got {len(read)}. Pass "
+            "{day: outcomes, ...}, or data whose systems are the days."
+        )
+    labels: dict[Any, int] = {}
+    for _, own in read:
+        for label in own.dataset["question"].values.tolist():
+            labels.setdefault(label, len(labels))
+    counts = np.zeros((2, len(labels), len(read)), np.int64)
+    for column, (day, own) in enumerate(read):
+        row = 0 if isinstance(data, Mapping) else own.systems.index(day)
+        places = [labels[label] for label in own.dataset["question"].values.tolist()]
+        counts[0, places, column] = own.successes.values[row]
+        counts[1, places, column] = own.trials.values[row]
+    return list(labels), [day for day, _ in read], counts[0], counts[1]

@@ -1,0 +1,111 @@
+"""``bayesatk gate``: exit codes, what is printed and saved, and the workflow of the docs."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import bayesatk as bk
+from bayesatk.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+POLICY = 'metric = "pass@1"\nmargin = 0.2\neffect = -0.3\n'
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, ["gate", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    found = tmp_path_factory.mktemp("gate")
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.8, 0.6, 30)
+    for name, power in (("main", 1.0), ("new", 1.0), ("worse", 8.0)):
+        runs = rng.binomial(1, p[:, None] ** power, (30, 4))
+        rows = [f"q{q},{t},{x}" for q, row in enumerate(runs) for t, x in enumerate(row)]
+        (found / f"{name}.csv").write_text("question,trial,outcome\n" + "\n".join(rows) + "\n")
+    (found / "gate.toml").write_text(POLICY)
+    (found / "strict.toml").write_text(POLICY.replace("0.2\n", "0.001\n"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("new", "policy", "code", "word"),
+    [
+        ("new", "gate", 0, "PASS"),
+        ("worse", "gate", 1, "FAIL"),
+        ("main", "strict", 3, "INCONCLUSIVE"),
+    ],
+)  # fmt: skip
+def test_exit_codes(folder, new, policy, code, word, tmp_path) -> None:
+    new, old, rules = folder / f"{new}.csv", folder / "main.csv", folder / f"{policy}.toml"
+    if new == old:
+        new = tmp_path / "copy.csv"
+        new.write_bytes(old.read_bytes())
+    done = run(new, "--baseline", old, "--policy", rules, "-q", "-o", tmp_path / "gate.json")
+    assert done.exit_code == code, done.output
+    assert done.stdout.startswith(f"{word}: in pass@1 on these questions")
+    saved = json.loads((tmp_path / "gate.json").read_text())
+    own = bk.gate(bk.load(new), bk.load(old), bk.GatePolicy.read(rules))
+    assert saved["exit_code"] == code
+    assert saved["policy_sha256"] == own.policy.sha256
+    assert saved["probability"] == own.probability
+    assert [name for name, _ in saved["origin"]["input_files"]] == [new.name, old.name]
+
+
+def test_json_and_markdown(folder, tmp_path) -> None:
+    told = [folder / "new.csv", "--baseline", folder / "main.csv", "--policy", folder / "gate.toml"]
+    printed = run(*told, "--json", "-o", tmp_path / "gate.md")
+    found = json.loads(printed.stdout)
+    assert found["schema"] == "bayesatk-gate/1"
+    shown = run(*told, "--markdown").stdout
+    assert shown.strip() == (tmp_path / "gate.md").read_text().strip()
+    assert found["policy_sha256"][:16] in shown
+
+
+def test_a_design_needs_no_data(folder) -> None:
+    told = ["--design", "--difficulty", "0.6,0.4", "--questions", 100, "--trials", 4]
+    done = run("--policy", folder / "gate.toml", *told)
+    assert done.exit_code == 0
+    own = bk.gate_design(
+        bk.GatePolicy.read(folder / "gate.toml"), (0.6, 0.4), questions=100, trials=4
+    )
+    assert done.stdout.strip() == str(own)
+    found = json.loads(run("--policy", folder / "gate.toml", *told, "--json").stdout)
+    assert found["same_system"]["flip"] == own.same_system.flip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["new.csv", "--policy", "gate.toml"], "give FILE of the new system and --baseline FILE"),
+        (["new.csv", "--baseline", "main.csv", "--policy", "none.toml"], "there is no such file"),
+        (["--design", "--policy", "gate.toml"], "takes --difficulty MEAN,ICC"),
+        (["--design", "--policy", "gate.toml", "--difficulty", "0.6", "--questions", "9",
+          "--trials", "2"], "must be MEAN,ICC; got '0.6'"),
+        (["a=new.csv", "--baseline", "main.csv", "--policy", "gate.toml"], "without NAME="),
+        (["new.csv", "--baseline", "main.csv", "--policy", "main.csv"], "must be a TOML file"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_refused(folder, monkeypatch, arguments, message) -> None:
+    monkeypatch.chdir(folder)
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_the_workflow_of_the_docs_has_commands_that_exist() -> None:
+    text = (ROOT / "docs/how_to/gate_workflow.yml").read_text()
+    steps = yaml.safe_load(text)["jobs"]["gate"]["steps"]
+    lines = [one for step in steps for one in step.get("run", "").splitlines()]
+    (line,) = [one for one in lines if "bayesatk gate" in one]
+    words = shlex.split(line.split(">")[0])
+    known = {option for each in get_command(app).commands["gate"].params for option in each.opts}
+    assert {word for word in words if re.match("--?[a-z]", word)} <= known

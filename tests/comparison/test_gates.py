@@ -1,0 +1,252 @@
+"""Gates: the probability behind a verdict, its long run, floors, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+import bayesatk as bk
+from bayesatk.comparison.gate_rates import GateDesign, GateRates
+from bayesatk.comparison.gate_result import EXIT_CODES
+from bayesatk.comparison.gates import decided, together
+
+QUICK = {"derandomize": True, "deadline": None}
+
+
+def _runs(seed: int, questions: int = 40, trials: int = 4, worse: float = 1.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    p = np.random.default_rng(0).beta(0.8, 0.6, questions)
+    return rng.binomial(1, p[:, None] ** worse, (questions, trials))
+
+
+@pytest.mark.parametrize("rule", ["non-inferiority", "superiority"])
+def test_the_probability_is_that_of_independent_draws(rule) -> None:
+    """Without pooling every question has its Beta posterior: a million draws of the difference."""
+    new, old, rng = _runs(1), _runs(2), np.random.default_rng(3)
+    policy = bk.GatePolicy("pass@2", margin=0.05, rule=rule, pooling="none")
+    found = bk.gate(new, old, policy)
+    means = []
+    for runs in (new, old):
+        right = runs.sum(axis=1)
+        p = rng.beta(right + 1.0, runs.shape[1] - right + 1.0, (100_000, len(right)))
+        means.append((1.0 - (1.0 - p) ** 2).mean(axis=1))
+    gap = means[0] - means[1]
+    assert found.probability == pytest.approx((gap > policy.threshold).mean(), abs=0.006)
+    assert found.difference["mean"] == pytest.approx(gap.mean(), abs=0.001)
+    assert found.error == 0.0
+    assert found.observed["new"] == pytest.approx(bk.table(
+        bk.evaluate(new, "pass@2", pooling="none", rng=1))["estimate"][0])  # fmt: skip
+
+
+@settings(max_examples=10, **QUICK)
+@given(
+    st.integers(0, 2**31), st.integers(3, 20), st.integers(1, 5), st.floats(0.5, 3.0),
+    st.sampled_from([0.01, 0.05, 0.2]), st.sampled_from(["questions", "population"]),
+)  # fmt: skip
+def test_a_system_is_not_worse_where_the_other_is_not_better(
+    seed, questions, trials, worse, margin, target
+) -> None:
+    """Non-inferiority with a margin passes where superiority of the other by it fails."""
+    new, old = _runs(seed, questions, trials, worse), _runs(seed + 1, questions, trials)
+    rules = {"margin": margin, "level": 0.9, "target": target, "pooling": "none"}
+    one = bk.gate(new, old, bk.GatePolicy("pass@1", **rules))
+    other = bk.gate(old, new, bk.GatePolicy("pass@1", rule="superiority", **rules))
+    assert one.probability == pytest.approx(1.0 - other.probability, abs=1e-9)
+    turned = {"pass": "fail", "fail": "pass", "inconclusive": "inconclusive"}
+    assert one.verdict == turned[other.verdict] == decided(one.probability, 0.9)
+    assert one.exit_code == EXIT_CODES[one.verdict]
+    assert 0.0 <= one.replication <= 1.0
+    assert one.as_dict() == bk.gate(new, old, bk.GatePolicy("pass@1", **rules)).as_dict() | {
+        "origin": one.origin
+    }
+    assert json.loads(json.dumps(one.as_dict(), allow_nan=False))["verdict"] == one.verdict
+
+
+def test_rates_are_those_of_normal_draws() -> None:
+    rng = np.random.default_rng(5)
+    found = GateRates.at(0.02, 0.01, 0.012, 0.95)
+    mean = 0.02 + 0.012 * rng.standard_normal(1_000_000)
+    score = mean / 0.01
+    assert found.passes == pytest.approx((score >= 1.644854).mean(), abs=0.002)
+    assert found.fails == pytest.approx((score <= -1.644854).mean(), abs=0.002)
+    pair = np.where(score >= 1.644854, 1, np.where(score <= -1.644854, -1, 0)).reshape(2, -1)
+    assert found.flip == pytest.approx((pair[0] != pair[1]).mean(), abs=0.003)
+
+
+def test_as_many_more_trials_as_said_make_flips_rare() -> None:
+    policy = bk.GatePolicy("pass@1", margin=0.03)
+    few = GateDesign.of(policy, 100, 4, 0.02, 0.022)
+    assert few.more_trials is not None
+    root = np.sqrt(few.more_trials)
+    many = GateDesign.of(policy, 100, 4, 0.02 / root, 0.022 / root)
+    assert many.same_system.flip == pytest.approx(0.05, abs=0.001)
+    superior = bk.GatePolicy("pass@1", margin=0.0, rule="superiority")
+    assert GateDesign.of(superior, 100, 4, 0.02, 0.02).more_trials is None
+
+
+def test_a_design_from_a_baseline_and_from_its_difficulty_agree() -> None:
+    policy = bk.GatePolicy("pass@1", margin=0.03, effect=-0.06)
+    rng = np.random.default_rng(8)
+    runs = rng.binomial(1, rng.beta(1.4, 0.9, (300, 1)), (300, 8))  # mean .61, icc .30
+    fit = bk.evaluate(runs, "pass@1", difficulty="beta", rng=1)
+    own = bk.gate_design(policy, fit)
+    stated = bk.gate_design(policy, (0.61, 0.30), questions=300, trials=8)
+    planned = bk.gate_design(policy, fit, questions=300, trials=8)
+    assert own.sd == pytest.approx(stated.sd, rel=0.05)
+    assert planned.sd == pytest.approx(own.sd, rel=0.05)
+    assert own.at_effect is not None
+    assert own.at_effect.fails == pytest.approx(stated.at_effect.fails, abs=0.1)
+    more = bk.gate_design(policy, (0.61, 0.30), questions=1200, trials=8)
+    assert more.sd == pytest.approx(stated.sd / 2, rel=0.01)
+
+
+def test_floors_of_questions_and_groups() -> None:
+    """Without pooling a question's posterior is Beta; a floor that fails makes the gate fail."""
+    old = np.tile([1, 1, 1, 0, 1, 1, 1, 1], (30, 1))
+    new = old.copy()
+    new[0, :] = 0
+    rules = {"margin": 0.2, "pooling": "none", "level": 0.9}
+    passing = bk.gate(new, old, bk.GatePolicy("pass@1", **rules))
+    assert passing.verdict == "pass"
+    floors = {0: 0.5, 1: 0.3, "rest": 0.5}
+    policy = bk.GatePolicy("pass@1", floors=floors, groups={"rest": [2, 3, 4, 5]}, **rules)
+    found = bk.gate(new, old, policy)
+    assert [one.verdict for one in found.floors] == ["fail", "pass", "pass"]
+    assert found.verdict == "fail"
+    assert found.floors[0].probability == pytest.approx(beta(1, 9).sf(0.5), abs=0.01)
+    assert found.floors[1].probability == pytest.approx(beta(8, 2).sf(0.3), abs=0.01)
+    assert found.floors[2].value == pytest.approx(0.8, abs=0.01)
+    assert str(found).count("floor") == 3
+    with pytest.raises(ValueError, match="'q9' was not asked"):
+        bk.gate(new, old, bk.GatePolicy("pass@1", floors={"q9": 0.5}, **rules))
+
+
+def test_identical_data_pass_with_a_margin_and_never_fail() -> None:
+    same = _runs(4)
+    found = bk.gate(same, same, metric="pass@1", margin=0.15)
+    assert found.verdict == "pass"
+    assert found.difference["mean"] == pytest.approx(0.0, abs=1e-12)
+    assert bk.gate(same, same, metric="pass@1", margin=0.001).verdict == "inconclusive"
+    right = np.ones((10, 4), int)
+    sure = bk.gate(right, right, metric="pass@1", margin=0.1, level=0.8)
+    assert np.isnan(list(sure.difference.values())).sum() == 0
+
+
+def test_systems_are_aligned_on_their_questions() -> None:
+    import pandas as pd
+
+    rows = [(f"q{i}", t, int((i + t) % 3 > 0)) for i in range(12) for t in range(4)]
+    frame = pd.DataFrame(rows, columns=["question", "trial", "outcome"])
+    mixed = frame.sample(frac=1.0, random_state=1)
+    data = together(frame, mixed)
+    new, old = (data.dataset["count"].sel(system=name) for name in ("new", "baseline"))
+    assert bool((new == old).all())
+    fewer = frame[frame["question"] != "q3"]
+    with pytest.raises(ValueError, match=r"1 of 12 were tried by one.*shared=True"):
+        bk.gate(fewer, frame, metric="pass@1", margin=0.1)
+    found = bk.gate(fewer, frame, metric="pass@1", margin=0.1, shared=True)
+    assert found.origin["questions"] == 11
+    assert found.origin["questions_left_out"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metric": "pass@1", "margin": 0.0}, "margin must be > 0 for non-inferiority"),
+        ({"metric": "pass@1", "margin": -1.0, "rule": "superiority"}, "margin must be 0 or more"),
+        ({"metric": "pass@1,2", "margin": 0.1}, "one metric at one k"),
+        ({"metric": "pass@1", "margin": 0.1, "level": 0.5}, "strictly between 0.5 and 1"),
+        ({"metric": "pass@1", "margin": 0.1, "rule": "better"}, "non-inferiority, superiority"),
+        ({"metric": "pass@1", "margin": "much"}, "margin must be a number"),
+        ({"metric": "pass@1", "margin": 0.1, "floors": [0.1]}, "floors must be a mapping"),
+        ({"metric": "pass@1", "margin": 0.1, "groups": {"a": ["q"]}}, "'a' has none in floors"),
+        ({"metric": "pass@1", "margin": 0.1, "groups": {"a": "q"}, "floors": {"a": 0.1}},
+         "name the questions of each group"),
+    ],
+)  # fmt: skip
+def test_policies_that_cannot_be_are_refused(arguments, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        bk.GatePolicy(**arguments)
+
+
+def test_gates_that_cannot_be_are_refused() -> None:
+    runs = _runs(1)
+    with pytest.raises(ValueError, match=r"give a policy, or margin=0.02"):
+        bk.gate(runs, runs, metric="pass@1")
+    with pytest.raises(ValueError, match="left out with a policy"):
+        bk.gate(runs, runs, bk.GatePolicy("pass@1", margin=0.1), margin=0.1)
+    with pytest.raises(ValueError, match="new must be of one system"):
+        bk.gate({"a": runs, "b": runs}, runs, metric="pass@1", margin=0.1)
+    scored = bk.tally([["a", "b"]], scores={"a": 0.5, "b": 2.0})
+    with pytest.raises(ValueError, match="must have the scores of baseline"):
+        bk.gate(scored, runs, metric="bayes", margin=0.1)
+    with pytest.raises(ValueError, match="votes between answers"):
+        bk.gate(runs, runs, metric="plurality@3", margin=0.1)
+    policy = bk.GatePolicy("pass@4", margin=0.1)
+    with pytest.raises(ValueError, match="trials must be given"):
+        bk.gate_design(policy, (0.6, 0.3), questions=10)
+    with pytest.raises(ValueError, match="two trials or more"):
+        bk.gate_design(policy, (0.6, 0.3), questions=10, trials=1)
+    with pytest.raises(ValueError, match=r"GatePolicy\.read"):
+        bk.gate_design("gate.toml", (0.6, 0.3), questions=10, trials=1)
+
+
+def test_a_policy_file_and_its_digest(tmp_path) -> None:
+    path = tmp_path / "gate.toml"
+    text = 'metric = "pass@1"\nmargin = 0.02\n[floors]\nq7 = 0.9\n'
+    path.write_text(text)
+    one = bk.GatePolicy.read(path)
+    assert one == bk.GatePolicy("pass@1", margin=0.02, floors={"q7": 0.9})
+    path.write_text("# agreed on 1 June\n" + text)
+    assert bk.GatePolicy.read(path).sha256 == one.sha256
+    path.write_text(text.replace("0.02", "0.03"))
+    assert bk.GatePolicy.read(path).sha256 != one.sha256
+    for wrong, message in (
+        ("metric = [", "none"),
+        ("margn = 1", "'margn'"),
+        ("", "lacks 'metric'"),
+    ):
+        path.write_text(wrong)
+        with pytest.raises(ValueError, match=message):
+            bk.GatePolicy.read(path)
+
+
+def test_markdown_shows_labels_as_they_are() -> None:
+    runs = _runs(1)
+    policy = bk.GatePolicy(
+        "pass@1", margin=0.2, floors={"<b>*0*</b>": 0.1}, groups={"<b>*0*</b>": [0]}
+    )
+    text = bk.gate(runs, runs, policy).markdown()
+    assert r"\<b\>\*0\*\</b\>" in text
+    assert policy.sha256[:16] in text
+    assert text.startswith("### ")
+
+
+def _verdicts(policy: bk.GatePolicy, p: np.ndarray, trials: int, times: int) -> list[bk.gate]:
+    rng = np.random.default_rng(9)
+    return [
+        bk.gate(*(rng.binomial(1, p[:, None], (len(p), trials)) for _ in range(2)), policy)
+        for _ in range(times)
+    ]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("questions", "trials", "margin"), [(60, 4, 0.08), (100, 1, 0.12)])
+def test_verdicts_on_the_same_system_flip_as_rarely_as_stated(questions, trials, margin) -> None:
+    """With real gates on simulated runs; single trials may flip less than stated, never more."""
+    p, times = np.random.default_rng(2).beta(0.9, 0.6, questions), 60
+    found = _verdicts(bk.GatePolicy("pass@1", margin=margin), p, trials, times)
+    share = np.array([
+        np.mean([one.verdict == name for one in found]) for name in ("pass", "fail", "inconclusive")
+    ])  # fmt: skip
+    flips = 1.0 - (share**2).sum()
+    stated = np.mean([one.design.same_system.flip for one in found])
+    # The flip rate of a share near 1/2 or from 60 gates has an sd of .06 at most.
+    assert flips <= stated + 0.12
+    if trials > 1:
+        assert flips >= stated - 0.18
+    passes = np.mean([one.design.same_system.passes for one in found])
+    assert share[0] == pytest.approx(passes, abs=0.2)

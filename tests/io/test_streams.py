@@ -1,0 +1,178 @@
+"""Tables counted part by part: the same counts, and the same refusals, as tables read whole."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import bayesatk as bk
+from bayesatk.data import counter
+from bayesatk.io import parquet_files, streams
+
+SUFFIXES = (".csv", ".tsv", ".parquet")
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(streams, "ROWS", 7)
+    monkeypatch.setattr(parquet_files, "ROWS", 7)
+
+
+def written(frame, path):
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_csv(path, index=False, sep="," if path.suffix == ".csv" else "\t")
+    return path
+
+
+def frame(rows=60, seed=1, systems=("b", "a", "c"), questions=6):
+    """A table in no order, whose systems and questions come one by one, some outcomes missing."""
+    rng = np.random.default_rng(seed)
+    cells = pd.MultiIndex.from_product(
+        [systems, [f"q{i}" for i in range(questions)], range(5)],
+        names=["system", "question", "trial"],
+    )
+    table = cells.to_frame(index=False)
+    table["outcome"] = rng.choice([0.0, 1.0, np.nan], len(table), p=[0.5, 0.4, 0.1])
+    return table.iloc[rng.permutation(len(table))[:rows]].reset_index(drop=True)
+
+
+def same(one, other):
+    assert one.sha256() == other.sha256()
+    assert one.notes == other.notes
+    assert one.dataset.identical(other.dataset)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(
+    rows=st.integers(1, 90),
+    seed=st.integers(0, 99),
+    drop=st.sampled_from([[], ["trial"], ["system"]]),
+)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_parts_count_like_the_whole(tmp_path, suffix, rows, seed, drop) -> None:
+    table = frame(rows, seed, systems=("a",) if "system" in drop else ("b", "a", "c"))
+    path = written(table.drop(columns=drop), tmp_path / f"runs{suffix}")
+    try:
+        whole = bk.load(path, missing="ignore", stream=False)
+    except bk.OutcomeError as error:  # no outcome at all
+        with pytest.raises(bk.OutcomeError, match=re.escape(str(error))):
+            bk.load(path, missing="ignore", stream=True)
+        return
+    same(bk.load(path, missing="ignore", stream=True), whole)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_files_that_are_systems_or_parts_of_a_table(tmp_path, suffix) -> None:
+    table = frame(90)
+    paths = [written(table[i::3], tmp_path / f"part{i}{suffix}") for i in range(3)]
+    options = {"missing": "ignore"}
+    same(bk.load(paths, stream=True, **options), bk.load(paths, stream=False, **options))
+    for name, own in table.groupby("system"):
+        written(own.drop(columns="system"), tmp_path / f"{name}{suffix}")
+    paths = [tmp_path / f"{name}{suffix}" for name in "abc"]
+    same(bk.load(paths, stream=True, **options), bk.load(paths, stream=False, **options))
+    named = dict(zip("xyz", paths, strict=True))
+    same(bk.load(named, stream=True, **options), bk.load(named, stream=False, **options))
+
+
+def test_marks_and_scores(tmp_path) -> None:
+    table = frame(90).dropna().assign(outcome=lambda f: np.where(f["outcome"] == 1, "C", "I"))
+    for suffix in SUFFIXES:
+        path = written(table, tmp_path / f"runs{suffix}")
+        for scores in (None, {"I": 0, "C": 1}, {"C": 0.5, "I": 0.25, "P": 0}):
+            options = {"scores": scores, "missing": "ignore"}
+            same(bk.load(path, stream=True, **options), bk.load(path, stream=False, **options))
+
+
+def broken(how):
+    table = frame(90).fillna(1.0)
+    if how == "repeated":
+        return pd.concat([table, table.iloc[[4]]])
+    if how == "repeated at once":
+        return pd.concat([table.iloc[:3], table.iloc[[1]], table.iloc[3:]])
+    if how == "wrong outcome":
+        table.loc[50, "outcome"] = 7.0
+    elif how == "no question":
+        table.loc[50, "question"] = None
+    elif how == "other prompt":
+        table["prompt"] = "what of " + table["question"]
+        table.loc[80, "prompt"] = "something else"
+    return table
+
+
+REFUSED = {
+    "repeated": ["must occur once", "(row|rows) .*9[02]", "question 'q"],
+    "repeated at once": ["must occur once"],
+    "wrong outcome": ["outcome '?7", "(row 50|row 52) of column 'outcome'"],
+    "no question": ["question", "row 5[02]"],
+    "other prompt": ["must agree in what was asked", "row 8[02]", "differ in column 'prompt'"],
+}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("how", REFUSED)
+def test_parts_are_refused_like_the_whole(tmp_path, suffix, how) -> None:
+    path = written(broken(how), tmp_path / f"runs{suffix}")
+    for stream in (False, True):
+        with pytest.raises(bk.OutcomeError) as error:
+            bk.load(path, stream=stream)
+        for words in REFUSED[how]:
+            assert re.search(words, str(error.value)), f"{words!r} is not in: {error.value}"
+        assert str(error.value).startswith(path.name)
+
+
+def test_one_content_under_two_names_is_noted_between_parts(tmp_path) -> None:
+    table = frame(90).fillna(1.0)
+    table["prompt"] = "what of " + table["question"].replace("q3", "q0")
+    path = written(table, tmp_path / "runs.parquet")
+    data = bk.load(path, stream=True, missing="ignore")
+    same(data, bk.load(path, stream=False, missing="ignore"))
+    assert any("1 of 6 questions ask the same" in note for note in data.notes)
+
+
+def test_trials_without_number_are_counted_with_a_note(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(counter, "_MOST", 100)
+    table = frame(90).fillna(1.0).assign(trial=lambda f: [f"run {i}" for i in range(len(f))])
+    data = bk.load(written(table, tmp_path / "runs.csv"), stream=True, missing="ignore")
+    assert int(data.trials.sum()) == 90
+    assert any("repeated trials were looked for within parts" in note for note in data.notes)
+
+
+def test_what_cannot_be_counted_in_parts_is_said(tmp_path) -> None:
+    path = written(frame(90).assign(answer="x"), tmp_path / "runs.csv")
+    with pytest.raises(bk.OutcomeError, match=r"stream must be left out for columns=.'answer'"):
+        bk.load(path, columns={"answer": "answer"}, stream=True)
+    with pytest.raises(bk.OutcomeError, match=r"stream must be True, False or None; got 1\.5"):
+        bk.load(path, stream=1.5)
+    lines = tmp_path / "runs.jsonl"
+    frame(30).fillna(1.0).to_json(lines, orient="records", lines=True)
+    with pytest.raises(bk.OutcomeError, match="stream must be left out for jsonl"):
+        bk.load(lines, stream=True)
+
+
+def test_counts_of_successes_are_read_whole(tmp_path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("question,trials,successes\n" + "".join(f"q{i},4,{i % 5}\n" for i in range(30)))
+    whole = bk.load(path)
+    with pytest.raises(bk.OutcomeError, match="stream=False"):
+        bk.load(path, stream=True)
+    assert int(whole.successes.sum()) == sum(i % 5 for i in range(30))
+
+
+def test_large_files_are_counted_in_parts_unless_told_otherwise(tmp_path, monkeypatch) -> None:
+    path = written(frame(90), tmp_path / "runs.csv")
+    calls = []
+    whole = streams.Counter.add
+    monkeypatch.setattr(streams.Counter, "add", lambda *args: (calls.append(1), whole(*args)))
+    bk.load(path, missing="ignore")
+    assert not calls
+    monkeypatch.setattr(streams, "_LARGE", 100)
+    bk.load(path, missing="ignore")
+    assert len(calls) == 13
+    bk.load(path, missing="ignore", stream=False)
+    assert len(calls) == 13

@@ -1,0 +1,102 @@
+"""missing="bounds": whatever the missing outcomes are, results lie within the bracket."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bayesatk as bk
+
+METRICS = ["pass@2", "pass^2", "maj@3", "bayes", "mg-pass@2"]
+ROWS = st.lists(st.lists(st.sampled_from([0, 1, None]), min_size=3, max_size=4), min_size=1,
+                max_size=3)  # fmt: skip
+
+
+def table_of(data, metrics=METRICS, **options):
+    options = {"pooling": "none", "rng": 1} | options
+    return bk.table(bk.evaluate(data, metrics, **options)).set_index(["metric", "target"])
+
+
+def completions(rows):
+    """Every way to fill in what is missing."""
+    holes = sum(one is None for row in rows for one in row)
+    for filling in product([0, 1], repeat=holes):
+        left = iter(filling)
+        yield [[next(left) if one is None else one for one in row] for row in rows]
+
+
+@given(ROWS)
+@settings(max_examples=8, deadline=None, derandomize=True)
+def test_every_completion_lies_within_the_bracket(rows):
+    known = [one for row in rows for one in row]
+    if known.count(None) not in (1, 2) or any(set(row) == {None} for row in rows):
+        return
+    found = table_of(bk.tally(rows, missing="bounds"))
+    lowest = highest = None
+    for whole in completions(rows):
+        exact = table_of(whole)
+        for part in ("estimate", "mean"):
+            low, high = found[f"{part}_if_wrong"], found[f"{part}_if_right"]
+            assert (exact[part] >= low - 1e-9).all()
+            assert (exact[part] <= high + 1e-9).all()
+        lowest = exact["mean"] if lowest is None else np.minimum(lowest, exact["mean"])
+        highest = exact["mean"] if highest is None else np.maximum(highest, exact["mean"])
+        assert (exact["ci_lower"] >= found["ci_lower_if_wrong"] - 2e-3).all()
+        assert (exact["ci_upper"] <= found["ci_upper_if_right"] + 2e-3).all()
+    np.testing.assert_allclose(found["mean_if_wrong"], lowest, atol=1e-9)
+    np.testing.assert_allclose(found["mean_if_right"], highest, atol=1e-9)
+
+
+def test_the_result_itself_is_that_of_ignoring():
+    rows = {"a": [[1, None, 0], [0, 1, 1]], "b": [[1, 1, 0], [0, 0, 1]]}
+    ignored, bounded = (
+        bk.evaluate(bk.tally(rows, missing=policy), "pass@1", rng=1)
+        for policy in ("ignore", "bounds")
+    )
+    own = bk.table(bounded)
+    same = bk.table(ignored)
+    pd.testing.assert_frame_equal(pd.DataFrame(own[same.columns]), pd.DataFrame(same))
+    by_system = own.set_index(["system", "target"])
+    assert by_system.loc[("a", "questions"), "estimate_if_wrong"] == pytest.approx(3 / 6)
+    assert by_system.loc[("a", "questions"), "estimate_if_right"] == pytest.approx(4 / 6)
+    b = by_system.loc["b"]
+    assert (b["estimate_if_wrong"] == b["estimate_if_right"]).all()
+    assert "if missing" in repr(bk.table(bounded))
+
+
+def test_partial_pooling_and_scored_categories_are_bracketed():
+    scores = {"I": 0, "P": 0.5, "C": 1}
+    rows = [["C", None, "P"], ["I", "C", "C"], [None, "I", "P"]]
+    data = bk.tally(rows, scores=scores, missing="bounds")
+    found = table_of(data, "bayes", pooling="partial").iloc[0]
+    filled = [rows, rows]
+    for filling, end in (("I", "wrong"), ("C", "right")):
+        filled = [[filling if one is None else one for one in row] for row in rows]
+        exact = table_of(bk.tally(filled, scores=scores), "bayes", pooling="partial").iloc[0]
+        assert found[f"mean_if_{end}"] == pytest.approx(exact["mean"], abs=5e-3)
+        assert found[f"estimate_if_{end}"] == pytest.approx(exact["estimate"])
+
+
+def test_without_gaps_there_is_no_bracket():
+    fit = bk.evaluate(bk.tally([[1, 0], [1, 1]], missing="bounds"), "pass@1", rng=1)
+    assert "missing_bounds" not in fit
+    assert "estimate_if_wrong" not in bk.table(fit)
+
+
+def test_votes_between_answers_are_refused():
+    data = bk.tally([[1, 0, None]], answers=[["x", "y", None]], missing="bounds")
+    with pytest.raises(bk.OutcomeError, match=r"missing='bounds'.*missing='ignore'"):
+        bk.evaluate(data, "plurality@3", pooling="none", rng=1)
+
+
+def test_a_saved_result_keeps_its_bracket(tmp_path):
+    data = bk.tally([[1, None, 0], [0, 1, 1]], missing="bounds")
+    fit = bk.evaluate(data, "pass@1", rng=1)
+    path = bk.save(fit, tmp_path / "fit.nc")
+    again = bk.table(bk.load_result(path))
+    np.testing.assert_array_equal(again["mean_if_wrong"], bk.table(fit)["mean_if_wrong"])
+    bk.export(fit, tmp_path / "fit.csv")
+    assert "estimate_if_right" in (tmp_path / "fit.csv").read_text()

@@ -1,0 +1,182 @@
+"""What every model of counts and every scale must obey, whatever the number of categories."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import gammaln
+
+import bayesatk as bk
+from bayesatk.core.states import States
+from bayesatk.data.scales import RIGHT_WRONG, Scored
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.models_of import count_model
+
+SCALES = {
+    "right or wrong": RIGHT_WRONG,
+    "two": Scored((0.0, 1.0)),
+    "three": Scored((0.0, 0.4, 1.0)),
+}
+POOLINGS = ["none", "partial", "complete"]
+METRICS = parse("bayes max@2,5")
+# Counts (questions, categories) of which some question was tried.
+tables = st.integers(2, 3).flatmap(
+    lambda categories: arrays(np.int64, (5, categories), elements=st.integers(0, 6))
+)
+
+
+def model(scale, pooling, counts, prior=None):
+    prior = scale.resolve_prior(pooling, prior)
+    if isinstance(prior, bk.HyperPrior):
+        prior = bk.HyperPrior(families="beta")
+    return count_model(scale, pooling, prior, np.asarray(counts))
+
+
+def judged(scale):
+    return [scale.judged(one) for one in METRICS]
+
+
+def simulated(scale, questions=7, trials=4, seed=3):
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(trials, rng.dirichlet(np.ones(len(scale.scores)), questions))
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@settings(max_examples=8, deadline=None)
+@given(counts=arrays(np.int64, (5, 2), elements=st.integers(0, 6)))
+def test_a_beta_is_a_dirichlet_of_two_categories(pooling, counts) -> None:
+    """Two ways to the same numbers: quadrature of Betas, and sums over Dirichlets."""
+    counts[0, 0] += 1  # a trial at least
+    both = [model(SCALES[name], pooling, counts) for name in ("right or wrong", "two")]
+    marks, scores = (
+        one.fit(judged(SCALES[name]))
+        for one, name in zip(both, ("right or wrong", "two"), strict=True)
+    )
+    np.testing.assert_allclose(marks.mean, scores.mean, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(marks.sd, scores.sd, rtol=1e-5, atol=1e-10)
+    one, other = (each.predictive() for each in both)
+    order = [each.states.which for each in both]
+    for name in ("left_out", "fitted"):
+        first, second = (
+            getattr(found, name)[which] for found, which in zip((one, other), order, strict=True)
+        )
+        # Partial pooling of categories leaves a question out on its points, without a finer grid.
+        atol = 1e-9 if pooling != "partial" else 2e-4
+        np.testing.assert_allclose(first, second, atol=atol)
+    assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-7)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("name", SCALES)
+def test_leaving_out_is_a_ratio_of_evidences(name, pooling) -> None:
+    """The definition: p(n_a | others) = p(all) / p(others), each fitted on its own."""
+    scale = SCALES[name]
+    counts = simulated(scale)
+    ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
+    whole = model(scale, pooling, counts)
+    found = whole.predictive()
+    assert found.log_evidence == pytest.approx(whole.log_evidence(), abs=1e-12)
+    atol = 0.02 if (name, pooling) == ("three", "partial") else 1e-8  # of importance sampling
+    for a in range(len(counts)):
+        rest = model(scale, pooling, np.delete(counts, a, axis=0)).log_evidence()
+        expected = found.log_evidence - rest + ways[a]
+        assert found.left_out[whole.states.which[a]] == pytest.approx(expected, abs=atol)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("name", SCALES)
+def test_draws_have_the_moments_that_are_stated(name, pooling) -> None:
+    scale = SCALES[name]
+    counts = simulated(scale, trials=5)
+    posterior = model(scale, pooling, counts).fit(judged(scale))
+    size = 20_000
+    drawn = posterior.draw(size, np.random.default_rng(1), True)
+    error = posterior.sd / np.sqrt(size)
+    # Points of importance sampling are worth about 4000 draws.
+    slack = 0.05 * posterior.sd if pooling == "partial" else 0.0
+    assert (np.abs(drawn.metrics.mean(axis=0) - posterior.mean) <= 5.0 * error + slack).all()
+    np.testing.assert_allclose(drawn.metrics.std(axis=0), posterior.sd, rtol=0.04)
+    mean, sd = posterior.question_p()
+    assert drawn.p.shape == (size, len(counts), *np.shape(mean)[1:])
+    slack = 0.05 * sd if pooling == "partial" else 0.0
+    assert (np.abs(drawn.p.mean(axis=0) - mean) <= 5.0 * sd / np.sqrt(size) + slack).all()
+    # The metric of these questions is the mean of the metric of each.
+    latent = np.stack([one.latent(drawn.p).mean(axis=1) for one in judged(scale)], axis=1)
+    np.testing.assert_allclose(latent, drawn.metrics[:, :, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SCALES)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_estimates_are_means_over_all_draws_without_replacement(name, data) -> None:
+    scale = SCALES[name]
+    shape = (3, len(scale.scores))
+    counts = data.draw(arrays(np.int64, shape, elements=st.integers(0, 3)))
+    counts[:, -1] += 2
+    found = model(scale, "none", counts).estimate([scale.judged(one) for one in parse("max@2")])
+    expected = []
+    for own in counts:
+        bank = np.repeat(scale.scores, own)
+        i, j = np.triu_indices(len(bank), 1)
+        expected.append(np.maximum(bank[i], bank[j]).mean())
+    assert found[0] == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_a_weaker_prior_matters_beyond_the_trials_only(name) -> None:
+    scale = SCALES[name]
+    one = model(scale, "none", simulated(scale, trials=4))
+    metrics = judged(scale)
+    posterior = one.fit(metrics)
+    ratio = one.prior_sensitivity(metrics, posterior, posterior.sd)
+    assert np.isnan(ratio[[metric.k <= 4 for metric in metrics]]).all()
+    half = [value / 2 for value in one.alpha.tolist()]
+    weaker = bk.BetaPrior(half[1], half[0]) if scale is RIGHT_WRONG else bk.DirichletPrior(
+        tuple(half)
+    )  # fmt: skip
+    other = model(scale, "none", one.states.counts[one.states.which], weaker).fit(metrics)
+    np.testing.assert_allclose(ratio[2], (other.sd / posterior.sd)[2], rtol=1e-9)
+
+
+@given(counts=tables)
+def test_states_say_all_of_their_questions(counts) -> None:
+    made = [States.of_counts(counts)]
+    if counts.shape[1] == 2:
+        made.append(States.of(counts[:, 1], counts.sum(axis=1)))
+    for states in made:
+        np.testing.assert_array_equal(states.counts[states.which], counts)
+        np.testing.assert_array_equal(np.bincount(states.which), states.count)
+        assert len(np.unique(states.counts, axis=0)) == len(states)
+        np.testing.assert_array_equal(states.trials, states.counts.sum(axis=1))
+        assert states.share.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_scales_draw_what_they_read(name) -> None:
+    """Vectors add up to one, their rate is the mean score, and counts to their trials."""
+    scale, rng = SCALES[name], np.random.default_rng(4)
+    alpha = np.arange(1.0, len(scale.scores) + 1.0)
+    p = scale.draw_p(alpha, (5000,), rng)
+    assert p.shape == (5000, *(len(alpha) for _ in scale.axes))
+    vectors = scale.vectors(p)
+    np.testing.assert_allclose(vectors.sum(axis=-1), 1.0, rtol=1e-12)
+    expected = alpha / alpha.sum()
+    sd = np.sqrt(expected * (1.0 - expected) / (alpha.sum() + 1.0) / 5000)
+    assert (np.abs(vectors.mean(axis=0) - expected) < 5.0 * sd).all()
+    np.testing.assert_allclose(scale.rate(p), vectors @ np.array(scale.scores), atol=1e-12)
+    np.testing.assert_allclose(scale.judged(METRICS[0]).latent(p), scale.rate(p), atol=1e-12)
+    counts = scale.by_category(scale.draw_counts(7, p, rng), 7)
+    np.testing.assert_array_equal(counts.sum(axis=-1), 7)
+    again = scale.replicates(p[None, :, None], None, np.array([[3, 9]]), rng)
+    drawn = scale.by_category(again, np.array([3, 9]))
+    np.testing.assert_array_equal(drawn.sum(axis=-1), np.broadcast_to([3, 9], drawn.shape[:-1]))
+
+
+@settings(max_examples=10)
+@given(p=st.floats(1e-6, 1.0 - 1e-6), a=st.floats(0.1, 9.0), b=st.floats(0.1, 9.0))
+def test_prior_densities_of_two_categories_agree(p, a, b) -> None:
+    alpha, value = np.array([b, a]), np.array([p])
+    marks = RIGHT_WRONG.log_density(value, alpha)
+    scores = SCALES["two"].log_density(RIGHT_WRONG.vectors(value), alpha)
+    np.testing.assert_allclose(marks, scores, rtol=1e-9, atol=1e-9)
