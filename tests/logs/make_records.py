@@ -320,10 +320,32 @@ def write_others(out: Path, site: str) -> None:
                   "correct": [bool(mark) for mark in own], "pass_at_1": 0.5})  # fmt: skip
 
 
+def write_tau(out: Path, site: str) -> None:
+    """tau-bench and tau2-bench, which are no packages: as their public results files are."""
+    runs = [
+        {"task_id": task, "reward": float(mark), "trial": trial, "traj": [{"role": "user"}],
+         "info": {"task": {"instruction": ASKED[task]}, "reward_info": {"reward": float(mark)}}}
+        for task, own in enumerate(MARKS["alpha"]) for trial, mark in enumerate(own)
+    ]  # fmt: skip
+    document(out / "tool-calling-alpha-0.0_range_0-2_user-beta-llm.json", runs)
+    simulations = [
+        {"id": f"{task}-{trial}", "task_id": str(task), "trial": trial, "messages": [{}],
+         "termination_reason": "user_stop" if mark is not None else "infrastructure_error",
+         "reward_info": {"reward": float(mark or 0)}}
+        for task, own in enumerate(MARKS["beta"]) for trial, mark in enumerate(own)
+    ]  # fmt: skip
+    document(out / "tau2.json", {
+        "timestamp": "2026-11-21", "info": {"agent_info": {"llm": "beta"},
+                                            "environment_info": {"domain_name": "retail"}},
+        "tasks": [{"id": str(task), "description": text} for task, text in enumerate(ASKED)],
+        "simulations": simulations,
+    })  # fmt: skip
+
+
 WRITERS = {
     "terminal_bench": write_terminal_bench, "harbor": write_harbor, "swe_bench": write_swe_bench,
     "helm": write_helm, "every_eval_ever": write_every_eval_ever, "verifiers": write_verifiers,
-    "others": write_others,
+    "others": write_others, "tau": write_tau,
 }  # fmt: skip
 
 if __name__ == "__main__":

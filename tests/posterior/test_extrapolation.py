@@ -7,7 +7,7 @@ import pytest
 import bayesatk as bk
 from bayesatk.core.moment_range import metric_ranges
 from bayesatk.metrics.grid import parse
-from bayesatk.reporting.claims import claims
+from bayesatk.reporting.claims import levels
 from bayesatk.results import Result
 
 
@@ -104,7 +104,7 @@ def test_ragged_systems_have_a_range_where_their_own_trials_end():
 
 
 def test_report_claims_the_range_of_the_largest_k(fit):
-    sentences = [one for one in claims(Result.of(fit), None) if "agree with the counts" in one]
+    sentences = [one for one in levels(Result.of(fit)) if "agree with the counts" in one]
     frame = bk.table(fit).query("metric == 'pass@32' and target == 'population'")
     assert len(sentences) == len(frame) == 2
     for sentence, row in zip(sentences, frame.to_dict("records"), strict=True):

@@ -1,11 +1,15 @@
 """Work through dask: lazy tallies, two workers, a worker that dies."""
 
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
 import warnings
+from pathlib import Path
 
 import dask.array as da
 import numpy as np
@@ -97,7 +101,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing(client, tmp_path) -> None:
     pids = list(client.run(os.getpid).values())
 
     def kill() -> None:
-        while not path.exists():
+        while not path.exists() or not path.stat().st_size:
             time.sleep(0.01)
         os.kill(pids[0], signal.SIGKILL)
 
@@ -111,3 +115,75 @@ def test_a_worker_killed_in_the_middle_loses_nothing(client, tmp_path) -> None:
     assert len(path.read_text().splitlines()) == 60
     alone = bk.calibrate(20, 8, replications=3000, **study)
     xr.testing.assert_identical(spread.tree["prior_sbc"].ds, alone.tree["prior_sbc"].ds)
+
+
+RUNS = {
+    "a": [[1, 0, 1], [1, 1, 1], [0, 0, 0]], "b": [[1, 0, 0], [0, 0, 1], [1, 1, 1]],
+    "c": [[0, 0, 0], [0, 1, 1], [1, 0, 1]],
+}  # fmt: skip
+ASKED = {
+    "averaged": (RUNS, "pass@1,2", {}),
+    "none, kept": (RUNS, "pass^2", {"pooling": "none", "keep": ["p", "log_likelihood"]}),
+    "scores": (
+        bk.tally(np.array([[[0, 1, 2], [2, 2, 1]], [[0, 0, 2], [1, 2, 1]]]),
+                 scores={0: 0, 1: 0.5, 2: 1}),
+        ["bayes", "max@2"], {"pooling": "none"},
+    ),
+    "votes": (
+        bk.tally([[1, 0, 1], [1, 1, 0]], answers=[["x", "y", "x"], ["u", "u", "v"]]),
+        ["plurality@3", "pass@1"], {"pooling": "none"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_systems_evaluated_on_a_cluster_are_the_same(client) -> None:
+    for data, metrics, options in ASKED.values():
+        here = bk.evaluate(data, metrics, draws=50, rng=1, **options)
+        there = bk.evaluate(data, metrics, draws=50, rng=1, client=client, **options)
+        there.attrs["created_at"] = here.attrs["created_at"]
+        assert there.identical(here)
+    with pytest.raises(ValueError, match="vote between answers, and the data have none"):
+        bk.evaluate(RUNS, "plurality@2", pooling="none", client=client)
+
+
+@pytest.mark.slow
+def test_the_script_of_the_page_runs_as_it_is_written_with_a_worker_killed(tmp_path) -> None:
+    """The page's own code; only the number of replications is smaller, and worker 0 dies."""
+    page = (Path(__file__).parents[2] / "docs" / "scale_out.md").read_text(encoding="utf-8")
+    (code,) = [one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "Client(" in one]
+    assert code.count("replications=10_000") == code.count("as client:\n") == 1
+    kill = "as client:\n        doomed(client)\n"
+    code = code.replace("replications=10_000", "replications=150").replace("as client:\n", kill)
+    script = tmp_path / "script.py"
+    script.write_text(DOOMED + code)
+    paths = {"PYTHONPATH": str(Path(bk.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script)], cwd=tmp_path, env=os.environ | paths,
+        capture_output=True, text=True, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.startswith("calibrated")
+    assert "pass@2" in done.stdout
+    assert "killed one worker" in done.stderr
+    assert len((tmp_path / "study.jsonl").read_text().splitlines()) == 3
+
+
+DOOMED = """
+import os, pathlib, signal, sys, threading, time
+
+
+def doomed(client):
+    pid = list(client.run(os.getpid).values())[0]
+
+    def kill():
+        path = pathlib.Path("study.jsonl")
+        while not path.exists() or not path.stat().st_size:
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+        print("killed one worker", file=sys.stderr)
+
+    threading.Thread(target=kill).start()
+
+
+"""

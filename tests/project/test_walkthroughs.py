@@ -50,6 +50,7 @@ def run(page: str) -> dict[str, object]:
 @pytest.fixture(autouse=True)
 def _registries_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Pages add a metric and a reader in memory; take both out again, whatever happens."""
+    monkeypatch.setattr(formats, "RECORD_LOGS", formats.RECORD_LOGS)
     for module in (formats, readers):
         monkeypatch.setattr(module, "LOGS", module.LOGS)
     monkeypatch.setattr(readers, "_LOG_READERS", dict(readers._LOG_READERS))

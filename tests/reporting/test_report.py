@@ -1,5 +1,7 @@
 """The report: what it says, and what a real browser makes of it."""
 
+import base64
+import io
 import json
 import re
 import resource
@@ -7,12 +9,13 @@ import shutil
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.reporting.claims import claims
+from bayesatk.reporting.claims import levels
 from bayesatk.results.result import Result
 
 SYSTEMS = ["alpha", "<script>alert('system')</script>", "$x_1^2$ & {b}"]
@@ -37,6 +40,7 @@ def data():
 def fit(data):
     found = bk.evaluate(data, ["pass@1,2,4", "pass^2"], rng=1)
     found = bk.compare(found, rng=1)
+    found["leaderboard"] = bk.leaderboard(found, rng=1).attached()["leaderboard"]
     return bk.guessing.random_baseline(found, 0.25, 10, rng=1)
 
 
@@ -93,16 +97,41 @@ def test_names_are_text_whatever_they_hold(page) -> None:
     assert not [value for name, value in parts.attributes if name.startswith("on")]
 
 
+def test_the_numbers_can_be_taken_away(page, fit) -> None:
+    links = dict(re.findall(r'download="(.*?)" href="(.*?)"', page.read_text(encoding="utf-8")))
+    held = {name: base64.b64decode(link.partition(",")[2]) for name, link in links.items()}
+    assert json.loads(held["bayesatk.json"])["tables"].keys() == bk.tables_of(fit).keys()
+    rows = pd.read_csv(io.BytesIO(held["results.csv"]))
+    np.testing.assert_allclose(rows["mean"], bk.table(fit)["mean"])
+
+
+def test_scores_come_first_with_tiers_and_no_rope_that_nobody_asked_for(page, fit) -> None:
+    text = page.read_text(encoding="utf-8")
+    first = _Parts(text[text.index('id="scores"') : text.index('id="claims"')]).text
+    board = bk.leaderboard(fit, rng=1).table
+    rows = board.query("metric == 'pass@1' and target == 'population'")
+    places = [first.index(str(name)) for name in rows["system"]]
+    assert places == sorted(places)
+    for row in rows.to_dict("records"):
+        assert f"{row['ci_lower']:.3f} to {row['ci_upper']:.3f}" in first
+    lines = int(rows["tier"].max()) - 1
+    assert text[: text.index("pass@2</h3>")].count('<tr class="line">') == lines
+    assert "rope" not in text[text.index('id="tables"') : text.index('id="data"')]
+
+
 def test_nothing_points_outside(page) -> None:
     parts = _Parts(page.read_text(encoding="utf-8"))
     links = [value for name, value in parts.attributes if name in ("src", "href", "xlink:href")]
-    assert all(value.startswith(("#", "data:image/png;base64,")) for value in links)
+    held = ("#", "data:image/png;base64,", "data:text/csv;base64,", "data:application/json;base64,")
+    assert all(value.startswith(held) for value in links)
     assert not re.search(r"url\((?!#)", page.read_text(encoding="utf-8"))
 
 
 def test_pictures_are_there_and_follow_the_page(page) -> None:
     text = page.read_text(encoding="utf-8")
-    assert text.count("<svg") == 7  # curve, forest, difference, ranks, shrinkage, shape, guessers
+    assert (
+        text.count('<svg role="img"') == 7
+    )  # curve, forest, difference, ranks, shrinkage, shape, guessers
     assert "currentColor" in text
     assert not re.search(r"<metadata", text)
 
@@ -189,6 +218,28 @@ def test_a_browser_renders_it_without_errors_or_requests(opened) -> None:
     assert min(min(size) for size in sizes) > 100
     wide = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert opened.execute_script(wide)
+
+
+@browser_test
+def test_metrics_switch_in_place_and_nothing_is_wider_than_a_telephone(opened) -> None:
+    shown = (
+        "return [...document.querySelectorAll('.scores')].filter(s => !s.hidden)"
+        ".map(s => s.dataset.metric)"
+    )
+    assert opened.execute_script(shown) == ["pass@1"]
+    opened.execute_script(
+        "const s = document.querySelector('#chooser select'); s.value = 'pass^2';"
+        "s.dispatchEvent(new Event('change'))"
+    )
+    assert opened.execute_script(shown) == ["pass^2"]
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    wide = (
+        "return [document.documentElement, document.querySelector('.scores:not([hidden]) .scroll')]"
+        ".map(e => e.scrollWidth - e.clientWidth)"
+    )
+    assert opened.execute_script(wide) == [0, 0]
+    opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @browser_test
@@ -280,7 +331,7 @@ def test_questions_that_are_never_solved_are_claimed() -> None:
     sentences = {}
     for difficulty in ("beta", "inflated", ["beta", "inflated"], "averaged"):
         fit = bk.evaluate(bk.tally(solved), "pass@4", difficulty=difficulty, rng=1)
-        found = [one for one in claims(Result.of(fit), None) if "never solved" in one]
+        found = [one for one in levels(Result.of(fit)) if "never solved" in one]
         sentences[str(difficulty)] = found
     assert sentences["beta"] == []
     (alone,), (two,) = sentences["inflated"], sentences["['beta', 'inflated']"]

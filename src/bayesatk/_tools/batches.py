@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,13 +58,14 @@ def all_batches(
     >>> all_batches(lambda start: [start + 1], range(0, 10, 5), {}, fault=str, **options)
     {0: [1], 5: [6]}
     """
+    progress = None if progressbar else False
     if path is None:
-        return dict(sorted(in_batches(run, starts, client, description, progressbar)))
+        return dict(sorted(in_batches(run, starts, client, description, progress)))
     described = json.loads(json.dumps(dict(study)))
     with _only_writer(_checked(path)) as file:
         done = _read(file, described, starts.step, fault)
         missing = [start for start in starts if start not in done]
-        for start, batch in in_batches(run, missing, client, description, progressbar):
+        for start, batch in in_batches(run, missing, client, description, progress):
             done[start] = batch
             _append(file, {"study": described, "start": start, "values": batch})
     return {start: done[start] for start in starts}
@@ -74,18 +76,41 @@ def in_batches[Result](
     starts: Sequence[int],
     client: Any,
     description: str,
-    progressbar: bool,
+    progress: bool | None,
 ) -> Iterator[tuple[int, Result]]:
-    """Yield every batch with its start: in order here, as they are done on a cluster."""
+    """Yield every batch with its start: in order here, as they are done on a cluster.
+
+    A cluster gets the function once, with all the data that it holds.
+    """
     if client is None:
-        for start in track(starts, description, progress=None if progressbar else False):
+        for start in track(starts, description, progress=progress):
             yield start, run(start)
         return
     from dask.distributed import as_completed
 
-    futures = {client.submit(run, start, pure=False): start for start in starts}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        # As a task, and not scattered: what a worker that dies held can be had again.
+        held = client.submit(_same, _Held(run), pure=False)
+    futures = {client.submit(_run_held, held, start, pure=False): start for start in starts}
     for future in as_completed(futures):
         yield futures[future], future.result()
+        future.release()
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A function that workers hold; bare, dask would take it for a task."""
+
+    run: Callable[[int], Any]
+
+
+def _same(held: _Held) -> _Held:
+    return held
+
+
+def _run_held(held: _Held, start: int) -> Any:
+    return held.run(start)
 
 
 def _checked(path: str | Path) -> Path:

@@ -12,6 +12,7 @@ _FILES = ("data", "fit", "source")
 # Parameters of the commands that are not called what the argument is.
 _PARAMETERS = {
     "columns": "column",
+    "covariates": "covariate",
     "metrics": "metric",
     "n": "questions",
     "p": "guess",

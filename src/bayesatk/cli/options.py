@@ -77,8 +77,8 @@ def read_options(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Tables (.csv, .jsonl, .json, .parquet) or logs (Inspect, lm-eval, EvalPlus, "
-            "tau-bench): files, folders, NAME=FILE to name a system, - for standard input.",
+            help="Tables (.csv, .jsonl, .json, .parquet) or logs (Inspect, lm-eval, Harbor, "
+            "HELM, ...): files, folders, NAME=FILE to name a system, - for standard input.",
             show_default=False,
         ),
     ],
@@ -93,6 +93,14 @@ def read_options(
     column: Annotated[
         list[str] | None,
         typer.Option("--column", help="Column of a role: --column answer=text."),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", help="Column with the group of every question, its domain say."),
+    ] = None,
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option("--covariate", help="Column that says something else of every question."),
     ] = None,
     records: Annotated[
         str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
@@ -118,7 +126,8 @@ def read_options(
         Literal["error", "trials"], typer.Option(help="What a second log of a system means.")
     ] = "error",
     empty_output: Annotated[
-        Literal["marked", "missing"], typer.Option(help="What a wrong trial without output means.")
+        Literal["marked", "missing"],
+        typer.Option(help="What a wrong trial means that had no output or a failed call."),
     ] = "marked",
     task: Annotated[str | None, typer.Option(help="Which task of logs, if several.")] = None,
     shared: Annotated[
@@ -140,7 +149,7 @@ def read_options(
         "answers": answers, "question_key": question_key, "same_system": same_system,
         "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
         "records": records, "wide": wide,
-        "columns": pairs(column, "--column"),
+        "columns": pairs(column, "--column"), "group": group, "covariates": covariate,
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip

@@ -268,7 +268,7 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     """
     values = metric_values(result.statistics, metric).isel(system=system)
     sd = float(values.sel(target="questions", statistic="sd"))
-    if metric.k > 1 or result.scale.axes or metric.family.on_answers:
+    if metric.k > 1 or result.scale.axes or metric.voted:
         return sd, sd
     right, trials = (each[system] for each in result.right_of_all())
     right, trials = right[trials > 0].astype(float), trials[trials > 0].astype(float)

@@ -101,7 +101,7 @@ def gate(
         policy = GatePolicy(metric, margin, rule, level, target, effect)
     elif metric is not None or margin is not None:
         raise ArgumentError(Argument("metric"), " and margin must be left out with a policy.")
-    if policy.asked.family.on_answers:
+    if policy.asked.voted:
         raise ArgumentError(
             Argument("metric"), " must judge marks or scores here; for votes between answers load "
             "both systems together: bayesatk gate on the command line does.",

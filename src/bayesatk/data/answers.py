@@ -198,6 +198,19 @@ class Answers:
             unanswered=self.unanswered[:, kept],
         )
 
+    def on_systems(self, kept: NDArray[np.bool_]) -> "Answers":
+        """Return the answers of some of the systems."""
+        entries = kept[self.system]
+        return replace(
+            self,
+            system=(np.cumsum(kept) - 1)[self.system[entries]],
+            question=self.question[entries],
+            label=[label for label, own in zip(self.label, entries, strict=True) if own],
+            count=self.count[entries],
+            correct=self.correct[entries],
+            unanswered=self.unanswered[kept],
+        )
+
     def with_unanswered(self, more: Ints) -> "Answers":
         """Return the answers with further trials that gave none."""
         return replace(self, unanswered=self.unanswered + more)

@@ -12,6 +12,9 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.content import ASKED, canonical, digest
 from bayesatk.data.validation import OutcomeError, is_missing, label_fault, shown
 
+GROUP = "group"
+COVARIATE = "covariate "  # role of a column that is one, before its name
+
 ROLES: dict[str, tuple[str, ...]] = {
     "system": ("system", "model", "agent", "solver", "policy"),
     "question": (
@@ -47,6 +50,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "answer": (),  # never guessed: a column "answer" may hold the right one
     "reference": (),
     "content": (),  # what was asked, or what is right: must agree wherever the question does
+    GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
 }
 
 
@@ -66,6 +70,8 @@ class Columns:
         Number of every row in its source; default 0, 1, ....
     content : mapping
         Digest of every cell of the columns that say what was asked, by name.
+    others : tuple
+        Names of the columns that nothing is made of.
     """
 
     roles: Mapping[str, Any]
@@ -73,6 +79,7 @@ class Columns:
     word: str = "row"
     numbers: Sequence[int] | None = None
     content: Mapping[Any, Sequence[int]] = field(default_factory=dict)
+    others: tuple[Any, ...] = ()
 
     def number(self, row: int) -> int:
         """Return the number of a row in its source."""
@@ -105,7 +112,7 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
     {'question': 'task_id', 'trial': 'epoch', 'outcome': 'passed'}
     """
     _check_told(names, columns)
-    found = {}
+    found: dict[str, Any] = {}
     left_out = _COUNTS if not _counts(names, columns) else ("outcome", "trial")
     for role, usual in ROLES.items():
         if role in left_out or role == "content":
@@ -131,12 +138,19 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
                 "Name it: ", Argument("columns", {role: ...}, "tally"),
                 "; if two share a name, rename one.",
             )  # fmt: skip
+    found |= {role: name for role, name in columns.items() if role.startswith(COVARIATE)}
     twice = [name for name in found.values() if list(names).count(name) > 1]
     if twice:
         raise OutcomeError(
             f"column names must be distinct; got {twice[0]!r} more than once. Rename one of them."
         )
     return found
+
+
+def unused(names: Sequence[Any], roles: Mapping[str, Any], asked: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the names of the columns that have no role and do not say what was asked."""
+    used = [*roles.values(), *asked]
+    return tuple(name for name in names if name not in used)
 
 
 _COUNTS = ("trials", "successes")
@@ -155,7 +169,10 @@ def _counts(names: Sequence[Any], columns: Mapping[str, Any]) -> bool:
 def _check_told(names: Sequence[Any], columns: object) -> None:
     """Check the columns argument: known roles, columns that exist, one role each."""
     known = isinstance(columns, Mapping) and all(
-        role in ROLES and isinstance(name, str | int) and name in names
+        isinstance(role, str)
+        and (role in ROLES or role.startswith(COVARIATE))
+        and isinstance(name, str | int)
+        and name in names
         for role, name in columns.items()
     )
     if not known or not isinstance(columns, Mapping):

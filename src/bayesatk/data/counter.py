@@ -12,6 +12,7 @@ from bayesatk.data.columns import Columns, labels
 from bayesatk.data.content import RIGHT, UNKNOWN
 from bayesatk.data.content_check import same_content, several
 from bayesatk.data.long_form import Ints, LongForm
+from bayesatk.data.question_columns import TableColumns, roles_of
 from bayesatk.data.tables import check_cells, read_rows
 from bayesatk.data.validation import OutcomeError, Scores, shown
 
@@ -48,15 +49,20 @@ class Counter:
         self._slots: Ints = np.zeros((1, 1, len(scores) + 1), np.int64)
         self._seen: NDArray[np.uint64] | None = np.zeros((1, 1, 1), np.uint64)
         self._content: dict[Any, dict[int, tuple[int, Any]]] = {}
+        self._columns = TableColumns()
         self._notes: tuple[str, ...] = ()
         self._roles: dict[str, Any] = {}
 
     def add(self, table: Columns) -> None:
         """Count another part; its rows are numbered as in the whole."""
-        long = read_rows(table, self.scores, AnswerRules())
+        named = {role: name for role, name in table.roles.items() if role in roles_of(table)}
+        roles = {role: name for role, name in table.roles.items() if role not in named}
+        long = read_rows(replace(table, roles=roles), self.scores, AnswerRules())
         if not self._roles:
             self._roles = dict(table.roles)
-            self._notes = tuple(note for note in long.notes if not note.startswith("CHECK"))
+            notes = tuple(f"{role} = column {name!r}" for role, name in named.items())
+            notes = (*long.notes, *notes)
+            self._notes = tuple(note for note in notes if not note.startswith("CHECK"))
         if set(table.roles) != set(self._roles):
             raise OutcomeError(
                 f"parts of a table must have columns for the same roles; {table.place(0)} has "
@@ -81,6 +87,7 @@ class Counter:
         if "trial" in table.roles and self._seen is not None:
             self._mark(table, system, question)
         self._compare_content(table, question)
+        self._columns.add(table, question, list(self._questions))
 
     def _mark(self, table: Columns, system: Ints, question: Ints) -> None:
         """Mark the trials as seen, and refuse one that was."""
@@ -141,7 +148,8 @@ class Counter:
                 for own in self._content.values()
             ]
             notes += same_content(codes, questions, each)
-        return LongForm(systems, questions, counted=counted, notes=notes)
+        columns = self._columns.by_question(questions)
+        return LongForm(systems, questions, counted=counted, notes=notes, columns=columns)
 
 
 def _places(known: dict[Any, int], names: Any) -> Ints:

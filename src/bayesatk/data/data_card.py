@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -84,12 +86,17 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
             remarks[row] = _bounds(total[row], own, gaps, scores)
     lines = [] if answers is None else [answers.card()]
     known = [
-        f"{name} ({len(np.unique(values))} values)"
+        f"{name} ({_distinct(values.values)} values)"
         for name, values in dataset.coords.items()
         if values.dims == ("question",) and name != "question"
     ]
     lines += [f"questions have: {', '.join(known)}"] if known else []
     return _Card(title, rows, remarks, lines + [f"assumed: {note}" for note in notes])
+
+
+def _distinct(values: NDArray[Any]) -> int:
+    """Return how many different values there are; NaN and empty text are none."""
+    return sum(not pd.isna(each) and each != "" for each in pd.unique(values).tolist())
 
 
 def _bounds(

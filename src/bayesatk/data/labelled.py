@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesatk.data.arrays import read_nested
 from bayesatk.data.long_form import CODE_INVALID, CODE_MISSING, LongForm, code_type, encode, refuse
+from bayesatk.data.question_columns import OWN
 from bayesatk.data.validation import (
     OutcomeError,
     Scores,
@@ -18,14 +19,10 @@ from bayesatk.data.validation import (
     check_scores,
     check_total,
     check_trials,
+    shown,
 )
 
 _DIMS = ("system", "question", "trial")
-# Names that counts and results give to something of their own.
-_OWN = frozenset(
-    {*_DIMS, "category", "count", "missing", "score", "trials", "successes", "category_score",
-     "prior_count", "answer", "unanswered", "chain", "draw", "target", "k"}
-)  # fmt: skip
 Labels = dict[str, list[Any]]
 
 
@@ -98,20 +95,23 @@ def _labels(values: xr.DataArray | xr.Dataset) -> Labels:
     return found
 
 
-def _question_columns(values: xr.DataArray | xr.Dataset) -> dict[str, NDArray[Any]]:
-    """Return the other coordinates of the questions: their group, weight, covariates.
+def _with_columns(long: LongForm, values: xr.DataArray | xr.Dataset) -> LongForm:
+    """Keep the other coordinates of the questions: their group, covariates, whatever they are.
 
     Those that are neither numbers nor text cannot be saved with a result, and are left out.
     """
-    found = {}
+    found, odd = {}, []
     for name, coordinate in values.coords.items():
-        if coordinate.dims != ("question",) or str(name) in _OWN:
+        if coordinate.dims != ("question",) or str(name) in OWN:
             continue
         own = coordinate.values
         text = own.dtype.kind in "OT" and all(isinstance(one, str) for one in own)
         if text or own.dtype.kind in "biufUM":
             found[str(name)] = own
-    return found
+        else:
+            odd.append(str(name))
+    note = f"left out: coordinates {shown(odd)[1:-1]}, which are neither numbers nor text"
+    return replace(long, columns=found, notes=(*long.notes, *[note] * bool(odd)))
 
 
 def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
@@ -128,7 +128,7 @@ def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
     labels = _labels(data)
     long = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
     long = long.labelled(labels.get("system"), labels.get("question"))
-    return replace(long, trial_labels=trial, columns=_question_columns(data))
+    return _with_columns(replace(long, trial_labels=trial), data)
 
 
 def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
@@ -184,7 +184,7 @@ def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:
             f"count must hold at least one system and question; got shape {checked.shape}."
         )
     labels = _labels(data)
-    long = replace(LongForm.of_counts(checked, gaps), columns=_question_columns(data))
+    long = _with_columns(LongForm.of_counts(checked, gaps), data)
     return long.labelled(labels.get("system"), labels.get("question")), scale
 
 

@@ -19,6 +19,8 @@ from bayesatk.data.answers import AnswerRules, Answers, check_rules
 from bayesatk.data.arrays import read_answers, read_nested
 from bayesatk.data.data_card import data_card, html_card
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
+from bayesatk.data.question_columns import QuestionColumns, with_roles
+from bayesatk.data.selection import selected
 from bayesatk.data.validation import (
     OutcomeError,
     Scores,
@@ -129,6 +131,35 @@ class Outcomes:
         dataset = self.dataset.isel(question=kept)
         return replace(self, dataset=dataset, notes=(*self.notes, note), answers=answers)
 
+    def sel(
+        self, *, system: object = None, question: object = None, group: object = None
+    ) -> "Outcomes":
+        """Return the outcomes of some systems, questions, or groups of questions.
+
+        Parameters
+        ----------
+        system, question, group : label or collection of labels, optional
+            All if not given. Their order in the data stays.
+
+        Examples
+        --------
+        >>> data = tally({"a": [[1, 0], [1, 1]], "b": [[0, 0], [1, 0]]}, group=["law", "art"])
+        >>> data.sel(group="art").successes.values.tolist()
+        [[2], [1]]
+        >>> data["b"].successes.values.tolist()  # the same as data.sel(system="b")
+        [[0, 1]]
+        """
+        systems, questions, note = selected(self.dataset, system, question, group)
+        answers = self.answers
+        if answers is not None:
+            answers = answers.on_questions(questions).on_systems(systems)
+        dataset = self.dataset.isel(system=systems, question=questions)
+        notes = (*self.notes, *[f"selected: {note}"] * bool(note))
+        return replace(self, dataset=dataset, notes=notes, answers=answers)
+
+    def __getitem__(self, system: object) -> "Outcomes":
+        return self.sel(system=system)
+
     def bounds(self) -> "tuple[Outcomes, Outcomes]":
         """Return the outcomes with all missing ones at the lowest score, and at the highest.
 
@@ -188,6 +219,8 @@ def tally(
     answers: object = None,
     reference: object = None,
     answer_rules: AnswerRules | None = None,
+    group: object = None,
+    covariates: object = None,
 ) -> Outcomes:
     """Reduce outcomes of repeated trials to counts.
 
@@ -224,6 +257,13 @@ def tally(
         is then None.
     answer_rules : AnswerRules, optional
         How answers are compared, and what conflicting marks and absent answers mean.
+    group : str, sequence or mapping, optional
+        Group of every question, such as its domain or repository: the name of a column in which
+        all rows of a question agree (or of a coordinate of the questions), a list in the order of
+        the questions, or a mapping from question to group.
+    covariates : str, sequence of str, or mapping, optional
+        What else is known of the questions: names of columns, or ``{name: values}`` with values
+        given as those of `group`. Numbers stay numbers; NaN, or empty text, is unknown.
 
     Returns
     -------
@@ -249,15 +289,15 @@ def tally(
     """
     scale = check_options(scores, missing)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    rules = check_rules(answer_rules)
+    rules, known = check_rules(answer_rules), QuestionColumns.of(group, covariates)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, **labels)
-        return finish(long.count(scale), scale, missing)
+        return finish(known.add_to(long).count(scale), scale, missing)
     _refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
         _refuse_given("data that are counts already", scores=scores, columns=columns)
-        return _from_counts(data, missing, **labels)
+        return _from_counts(data, missing, known, **labels)
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
     if pair or trials is not None:
         _refuse_given("success counts", scores=scores, columns=columns)
@@ -265,16 +305,22 @@ def tally(
         notes = ("the pair was read as (successes, trials)",) if pair else ()
         long = replace(long, notes=notes)
     else:
-        long = read_trials(data, scale, rules, columns)
-    return finish(long.labelled(**labels).count(scale), scale, missing)
+        long = read_trials(data, scale, rules, columns, known.roles)
+    long = known.add_to(long.labelled(**labels))
+    return finish(long.count(scale), scale, missing)
 
 
 def read_trials(
-    data: object, scores: Scores, rules: AnswerRules, columns: Mapping[str, str] | None
+    data: object,
+    scores: Scores,
+    rules: AnswerRules,
+    columns: Mapping[str, str] | None,
+    of_questions: Mapping[str, str] | None = None,
 ) -> LongForm:
     """Return the long form of an array, rows, a mapping, a table or a DataArray."""
     if tables.is_table(data):
-        return tables.read_rows(tables.read_table(data, columns or {}), scores, rules)
+        read = tables.read_table(data, with_roles(columns or {}, of_questions or {}))
+        return tables.read_rows(read, scores, rules)
     _refuse_given("data without columns", columns=columns)
     if isinstance(data, xr.DataArray):
         return labelled.read_data_array(data, scores)
@@ -300,16 +346,21 @@ def _refuse_given(what: str, **options: object) -> None:
 
 
 def _from_counts(
-    data: Outcomes | xr.Dataset, missing: MissingPolicy, systems: object, questions: object
+    data: Outcomes | xr.Dataset,
+    missing: MissingPolicy,
+    known: QuestionColumns,
+    systems: object,
+    questions: object,
 ) -> Outcomes:
     """Take counts whose missing policy is applied already, or apply it."""
-    if isinstance(data, Outcomes) and (systems, questions, missing) == (None, None, "error"):
+    changed = missing != "error" or bool(known.roles or known.given)
+    if isinstance(data, Outcomes) and not changed and systems is None and questions is None:
         return data
     answers, notes = (data.answers, data.notes) if isinstance(data, Outcomes) else (None, ())
     dataset = data.dataset if isinstance(data, Outcomes) else data
     long, scale = labelled.read_counts(dataset)
-    counts = long.labelled(systems, questions).count(scale)
-    counts = replace(counts, notes=notes, answers=answers)
+    counts = known.add_to(long.labelled(systems, questions)).count(scale)
+    counts = replace(counts, notes=(*notes, *counts.notes), answers=answers)
     applied = dataset.attrs.get("missing_policy")
     if applied in (None, "error"):
         return finish(counts, scale, missing)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import ROLES, Columns, find_columns, labels
+from bayesatk.data.columns import ROLES, Columns, find_columns, labels, unused
 from bayesatk.data.content import content_columns, digests
 from bayesatk.data.content_check import check_content
 from bayesatk.data.list_cells import one_row_a_trial
@@ -24,6 +24,7 @@ from bayesatk.data.long_form import (
     first_invalid,
     refuse,
 )
+from bayesatk.data.question_columns import TableColumns, left_out
 from bayesatk.data.validation import OutcomeError, Scores, check_counts, check_trials, shown
 
 _MOST_CELLS = 100_000_000  # systems times questions: 1.6 GB of counts
@@ -89,7 +90,7 @@ def _from_other(data: object, columns: Mapping[str, str]) -> Columns:
             f"the table must have columns that can be read, each name once; got {error}. Rename "
             "or convert the column."
         ) from None
-    return Columns(roles, values, content=content)
+    return Columns(roles, values, content=content, others=unused(names, roles, asked))
 
 
 def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
@@ -120,7 +121,7 @@ def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
             values[role] = series.tolist()
     asked = content_columns(names, roles, columns)
     content = digests({name: data.iloc[:, names.index(name)].tolist() for name in asked})
-    return Columns(roles, values, content=content)
+    return Columns(roles, values, content=content, others=unused(names, roles, asked))
 
 
 def values_of(series: Any, role: str) -> Any:
@@ -146,11 +147,15 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
     check_cells(len(systems), len(questions), table.roles.get("system"))
     asked = check_content(table, question, questions)
     cell = system * len(questions) + question
+    known = TableColumns()
+    known.add(table, question, questions)
+    columns = known.by_question(questions)
     used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
     if "successes" in table.roles:
         counted = _count_successes(table, cell, (len(systems), len(questions)), scores)
-        return LongForm(systems, questions, counted=counted, notes=(used, *asked))
-    notes = used, *_check_repeated(table, cell), *asked
+        notes = used, *asked, *left_out(table)
+        return LongForm(systems, questions, counted=counted, notes=notes, columns=columns)
+    notes = used, *_check_repeated(table, cell), *asked, *left_out(table)
     answer = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
     if "outcome" in table.roles:
         codes = _outcomes(table, scores)
@@ -159,7 +164,7 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
         codes = codes_of(answer or [], question, right, scores)
     return LongForm(
         systems, questions, (Trials(codes, cell),), trial_labels=table.values.get("trial"),
-        answer=answer, rules=rules, notes=notes,
+        answer=answer, rules=rules, notes=notes, columns=columns,
     )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ def _tau2(one: Record) -> Iterator[Said]:
         fault=EMPTY if one("messages") == [] else "",
         reason=f"not judged (ended by {ended})",
         identity=one.text("id"),
+        known={"domain": one.text("^info.environment_info.domain_name")},
     )
 
 
@@ -130,6 +131,7 @@ def _swe_bench(one: Record) -> Iterator[Said]:
             outcome=int(name in resolved) if name in tried else None,
             reason="no prediction",
             fault=fault,
+            known={"repo": _repository(name)},
         )
 
 
@@ -145,7 +147,13 @@ def _swe_bench_instance(one: Record) -> Iterator[Said]:
             outcome=found.get("resolved"),
             reason="not judged",
             fault="an infrastructure failure" if faulty else EMPTY * bool(found["patch_is_None"]),
+            known={"repo": _repository(name)},
         )
+
+
+def _repository(instance: str) -> str:
+    """Return the repository of an instance: ``django__django-123`` is of ``django/django``."""
+    return instance.rpartition("-")[0].replace("__", "/", 1)
 
 
 # Fields of a verifiers row that are no mark, though they may be numbers.

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import replacing, replacing_text
-from bayesatk.data.columns import Columns
+from bayesatk.data.columns import COVARIATE, Columns
 from bayesatk.data.outcomes import BINARY
+from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.cells import defused
@@ -29,6 +30,8 @@ def convert(
     path: str | Path,
     *,
     columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+    covariates: Sequence[str] | None = None,
     records: str | None = None,
     wide: bool = False,
     format: str | None = None,
@@ -52,10 +55,13 @@ def convert(
     path : path
         ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced once all is written.
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
-        ``reason`` why an outcome is missing, if some are. In CSV, text that a spreadsheet would
-        run as a formula begins with an apostrophe, which `bayesatk.load` takes off.
+        ``group`` and covariates that are named; ``reason`` why an outcome is missing, if some are.
+        In CSV, text that a spreadsheet would run as a formula begins with an apostrophe, which
+        `bayesatk.load` takes off.
     columns, records, wide, format, scorer, filter, task, answers, question_key, same_system
         As for `bayesatk.load`.
+    group, covariates : str, sequence of str, optional
+        Names of columns, or of what logs say of their questions, as for `bayesatk.load`.
     empty_output, strict, progress, budget
         As for `bayesatk.load`.
 
@@ -86,7 +92,8 @@ def convert(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    layout = Layout(columns or {}, records, wide)
+    known = QuestionColumns.of(group, covariates).roles
+    layout = Layout(columns or {}, records, wide, known)
     _refuse_sources(path, named_paths(source))
     found = find_files(source, format, progress, strict)
     _refuse_sources(path, (one.path for one in found.sources))
@@ -106,7 +113,7 @@ def convert(
 
 
 def _columns(table: Columns, reasons: Sequence[str]) -> dict[str, list[Any]]:
-    found = {role: table.listed(role) for role in table.values}
+    found = {role.removeprefix(COVARIATE): table.listed(role) for role in table.values}
     return found | ({"reason": list(reasons)} if any(reasons) else {})
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
-from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.columns import COVARIATE, Columns, find_columns, unused
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.budget import largest, too_large
@@ -135,7 +135,8 @@ def _collect(
             asked.add(name, row[column])
         for role, column in wanted:
             cell = row[column]
-            if role not in ("outcome", "answer") and not cell.strip():
+            may_be_blank = role in ("outcome", "answer") or role.startswith(COVARIATE)
+            if not may_be_blank and not cell.strip():
                 raise OutcomeError(
                     f"row {line} must have a {role} in column {roles[role]!r}; its cell is blank. "
                     "Fill it in, or remove the row."
@@ -146,7 +147,8 @@ def _collect(
         numbers = _numbers(scores)
         read = {text: _from_text(text, scores, numbers) for text in set(kept["outcome"])}
         kept["outcome"] = [read[text] for text in kept["outcome"]]
-    return Columns(roles, kept, "row", lines, asked.digests)
+    others = unused(header, roles, list(asked.digests))
+    return Columns(roles, kept, "row", lines, asked.digests, others)
 
 
 def _refuse_merged(pool: Mapping[str, str]) -> None:

@@ -232,14 +232,14 @@ def export(
         text = json.dumps(as_json(result), indent=2, allow_nan=False) + "\n"
     else:
         origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
-        written = _as_csv if path.suffix == ".csv" else _as_latex
+        written = as_csv if path.suffix == ".csv" else _as_latex
         text = written(found[name], origin)
     with replacing_text(path) as file:
         file.write(text)
     return path
 
 
-def _as_csv(frame: pd.DataFrame, origin: Sequence[str]) -> str:
+def as_csv(frame: pd.DataFrame, origin: Sequence[str] = ()) -> str:
     """Return a table as CSV below where it comes from."""
     text = frame.rename(columns=defused).map(defused)
     table = text.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)

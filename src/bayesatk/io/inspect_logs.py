@@ -94,6 +94,8 @@ class _Log:
         mark, answer, reason = self._mark(sample)
         if sample.get("limit"):
             self.limits[str(_mapping(sample["limit"], "a limit").get("type", "limit"))] += 1
+        metadata = sample.get("metadata")
+        known: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
         self.rows.add(
             Trial(
                 system=self.system or self.model,
@@ -106,6 +108,7 @@ class _Log:
                 reason=reason,
                 fault=EMPTY if _is_empty(sample) else "",
                 identity=str(sample.get("uuid") or ""),
+                known=self.rows.known(known.get, known),
             )
         )
 

@@ -39,7 +39,11 @@ def read_samples(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> 
                 )
             mark = seen.mark(record, f"line {number}")
             if mark is not _OTHER:
-                rows.add(_trial(record, mark, model, task, rows.options.answers))
+                trial = _trial(record, mark, model, task, rows.options.answers)
+                document = record.get("doc")
+                document = document if isinstance(document, dict) else {}
+                trial.known = rows.known(document.get, document)
+                rows.add(trial)
     seen.finish()
 
 

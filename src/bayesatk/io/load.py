@@ -9,6 +9,7 @@ from bayesatk.data import outcomes
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
@@ -40,6 +41,8 @@ def load(
     records: str | None = None,
     wide: bool = False,
     answer_rules: AnswerRules | None = None,
+    group: object = None,
+    covariates: object = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -62,12 +65,17 @@ def load(
         ``.ndjson``, ``.json`` (an array of records), ``.parquet``; or one row per question with
         ``n`` trials of which ``c`` succeeded. Labels are kept as they are written ("007" stays
         text). Or logs: Inspect's ``.eval`` and ``.json``; ``samples_*.jsonl`` of
-        lm-evaluation-harness; results of EvalPlus, HumanEval, tau-bench and tau2-bench. A folder
-        stands for the logs in it. Other objects go to `bayesatk.tally`.
-    systems, questions, scores, missing, columns, answer_rules
+        lm-evaluation-harness; results of verifiers, Harbor, Terminal-Bench, SWE-bench, tau-bench,
+        tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval,
+        LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
+        logs in it. Other objects go to `bayesatk.tally`.
+    systems, questions, scores, missing, columns, answer_rules, group, covariates
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
-        In logs, C and I are right and wrong; other marks need `scores`.
+        In logs, C and I are right and wrong; other marks need `scores`. Questions of logs have a
+        ``"task"``, which is their group if there are several; what Inspect's metadata and lm-eval's
+        documents say of them; the fields of the records of other logs, by dotted paths; and the
+        ``"repo"`` of SWE-bench, the ``"domain"`` of tau2-bench.
         A dotted name is a field within fields, as ``reward_info.reward``. A cell may hold a list:
         the outcomes of all trials of its question.
     records : str, optional
@@ -77,11 +85,13 @@ def load(
         Whether tables have a column for each system, beside one of questions (the first, unless
         it is told or has a usual name).
     format : str, optional
-        What the files are, if their names do not say: "csv", "tsv", "jsonl", "json", "parquet",
-        "inspect", "lm-eval", "evalplus", "human-eval", "tau-bench" or "tau2-bench".
+        What the files are, if their names and first records do not say: "csv", "tsv", "jsonl",
+        "json", "parquet", "inspect", "lm-eval", "evalplus", "harbor", ...; an unknown one is
+        answered by the list.
     scorer : str, optional
         For logs with several marks for a trial, the one to read: Inspect's scorer (or
-        ``"SCORER/KEY"``), lm-eval's metric, EvalPlus's "base" or "plus".
+        ``"SCORER/KEY"``), the metric of lm-eval, HELM or lighteval, a reward of verifiers or
+        Harbor, EvalPlus's "base" or "plus".
     filter : str, optional
         lm-eval's filter, where there are several.
     task : str, optional
@@ -94,8 +104,9 @@ def load(
     same_system : {"error", "trials"}
         What a second log of the same system and question means: refuse, or further trials.
     empty_output : {"marked", "missing"}
-        What a trial means in which the system returned nothing and which is marked wrong: what
-        the mark says, with an `OutcomeWarning`; or a failed call, so a missing outcome.
+        What a trial means that is marked wrong though the system returned nothing, or its sandbox,
+        network or verifier failed: what the mark says, with an `OutcomeWarning`; or a failed call,
+        so a missing outcome.
     strict : bool
         Whether to refuse a folder that holds files that are no logs, or Git LFS pointers. Else
         they are passed over, and the card says so.
@@ -141,17 +152,18 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
+    known = QuestionColumns.of(group, covariates)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    layout = Layout(columns or {}, records, wide)
+    layout = Layout(columns or {}, records, wide, known.roles)
     if not is_source(source):
         refuse_options(options, "data that are no files")
         replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
-            **labels,
+            group=group, covariates=covariates, **labels,
         )  # fmt: skip
     scale = outcomes.check_options(scores, missing)
     rules = check_rules(answer_rules)
@@ -166,7 +178,7 @@ def load(
             long, scale = to_long(rows, scores, missing, rules)
         else:
             long, scale = _from_tables(found, options, layout, scores, scale, rules, stream)
-        counts = long.labelled(**labels).count(scale)
+        counts = known.add_to(long.labelled(**labels)).count(scale)
         counts = note_uneven(counts) if found.are_logs else counts
         done = outcomes.finish(counts, scale, missing)
     except OutcomeError as error:
@@ -186,7 +198,7 @@ def _from_tables(
     """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
     check_tables(found, options)
     if in_parts(found, layout, stream):
-        return count_parts(found, layout.columns, None if scores is None else scale, scale)
+        return count_parts(found, layout.named, None if scores is None else scale, scale)
     read = read_tables(found, layout, scale)
     if scores is None and is_correct_incorrect(read):
         scale = CORRECT_INCORRECT

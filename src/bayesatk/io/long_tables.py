@@ -1,7 +1,7 @@
 """Long tables in files: CSV, TSV, JSON Lines, JSON arrays and Parquet."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -9,6 +9,7 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import Columns
 from bayesatk.data.content import UNKNOWN
 from bayesatk.data.list_cells import one_row_a_trial
+from bayesatk.data.question_columns import with_roles
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import read_delimited
 from bayesatk.io.parquet_files import read_parquet
@@ -18,26 +19,34 @@ from bayesatk.io.sources import Source
 
 @dataclass(frozen=True)
 class Layout:
-    """How tables in files are laid out; the parameters of `bayesatk.load` of the same names."""
+    """How tables in files are laid out; the parameters of `bayesatk.load` of the same names.
+
+    Columns of questions are beside the others: what logs say of their questions has names too.
+    """
 
     columns: Mapping[str, str]
     records: str | None = None
     wide: bool = False
+    of_questions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """Columns by role, with those of questions."""
+        return with_roles(self.columns, self.of_questions)
 
     def __post_init__(self) -> None:
         for name, kind, what in (("records", str | None, "text"), ("wide", bool, "true or false")):
             if not isinstance(getattr(self, name), kind):
                 raise OutcomeError(f"{name} must be {what}; got {shown(getattr(self, name))}.")
 
-    def refuse_for(self, what: str) -> None:
+    def refuse_for(self, what: str, *remedy: str | Argument) -> None:
         """Refuse what would have no effect."""
         for name in ("columns", "records", "wide"):
             if getattr(self, name):
-                got = shown(getattr(self, name))
                 raise OutcomeError(
-                    f"{name} must be left out for {what}; got {got}. It says how a table in a file "
-                    "is laid out."
-                )
+                    f"{name} must be left out for {what}; got {shown(getattr(self, name))}. It "
+                    "says how a table in a file is laid out. Leave it out", *remedy, ".",
+                )  # fmt: skip
 
 
 def read_one_table(
@@ -54,13 +63,13 @@ def _read(kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Scores)
             "Leave it out."
         )
     if kind == "parquet":
-        return read_parquet(path, layout.columns)
+        return read_parquet(path, layout.named)
     if kind in ("csv", "tsv"):
         separator = "," if kind == "csv" else "\t"
-        return read_delimited(file, layout.columns, scores, separator)
+        return read_delimited(file, layout.named, scores, separator)
     if kind == "jsonl":
-        return read_lines(file, layout.columns)
-    return read_array(file, layout.columns, layout.records)
+        return read_lines(file, layout.named)
+    return read_array(file, layout.named, layout.records)
 
 
 def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
@@ -87,7 +96,8 @@ def stacked(read: Sequence[Columns], numbers: Sequence[Any]) -> Columns:
     }
     named = dict.fromkeys(name for own in read for name in own.content)
     content = {name: [each for own in read for each in _asked(own, name)] for name in named}
-    return Columns(roles, values, read[0].word, numbers, content)
+    others = tuple(dict.fromkeys(name for own in read for name in own.others))
+    return Columns(roles, values, read[0].word, numbers, content, others)
 
 
 def _asked(table: Columns, name: Any) -> Sequence[int]:

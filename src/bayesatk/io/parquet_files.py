@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from bayesatk.data import tables
-from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.columns import Columns, find_columns, unused
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import largest, opened, too_large, total
@@ -58,6 +58,7 @@ class _Table:
         names = self.file.schema_arrow.names
         self.roles = find_columns(names, columns)
         self.asked = content_columns(names, self.roles, columns)
+        self.others = unused(names, self.roles, self.asked)
         self.needed = list(dict.fromkeys([*self.roles.values(), *self.asked]))
         self.texts = {name: Texts() for name in self.needed if name in text}
 
@@ -76,7 +77,8 @@ class _Table:
                     digests.add(name, value)
         coded = {name: kept[name].digests(name) for name in self.asked if name in self.texts}
         values = {role: kept[name].values(role) for role, name in self.roles.items()}
-        return Columns(self.roles, values, content=digests.digests | coded)
+        content = digests.digests | coded
+        return Columns(self.roles, values, content=content, others=self.others)
 
 
 def open_parquet(path: Path) -> tuple[Any, set[str]]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,8 @@ class Said:
         Which of the marks is read if nothing is told.
     several : bool
         Whether the outcome is a list of marks, of which each is a trial.
+    known : mapping of str to object
+        What is known of the question and has no field of its own in the record.
     """
 
     question: Any
@@ -118,6 +120,7 @@ class Said:
     identity: str = ""
     scorer: str = ""
     several: bool = False
+    known: Mapping[str, object] = field(default_factory=dict)
 
     @staticmethod
     def name_of(*asked: object) -> str:

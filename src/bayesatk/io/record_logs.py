@@ -106,8 +106,10 @@ class RecordLog:
                         f"{place} must have the field {name!r}; it has {shown(list(fields), 200)}. "
                         "Is the file complete?"
                     )
-            for said in self.read(Record(fields, head, path)):
-                _add(_trials(said, marks, place), system, run, rows)
+            record = Record(fields, head, path)
+            for said in self.read(record):
+                trials = _trials(said, marks, place)
+                _add(trials, system, run, rows, _known(said, record, rows))
         for said in marks.finish():
             _add(_trials(said, marks, "the log"), system, run, rows)
 
@@ -156,9 +158,25 @@ def parts_of(
             yield f"{within or 'record'} {shown(place, 40)}", value, head
 
 
-def _add(trials: Iterable[Trial], system: str | None, run: Path, rows: Rows) -> None:
+def _known(said: Said, record: Record, rows: Rows) -> Mapping[str, object]:
+    """Return what a record says of its question, of what is wanted: fields by dotted paths."""
+
+    def find(name: str) -> object:
+        return said.known[name] if name in said.known else record(name) if name else None
+
+    return rows.known(find, [*said.known, *record.fields])
+
+
+def _add(
+    trials: Iterable[Trial],
+    system: str | None,
+    run: Path,
+    rows: Rows,
+    known: Mapping[str, object] | None = None,
+) -> None:
     """Add trials, with a name for their system and a number for those that have none."""
     for trial in trials:
+        trial.known = known or trial.known
         trial.system = system or trial.system or _named_by(run, rows)
         if trial.trial is None:
             rows.note("trials without a number are counted in the order of the file")

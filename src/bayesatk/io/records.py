@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import BinaryIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import Columns, find_columns
+from bayesatk.data.columns import Columns, find_columns, unused
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
@@ -57,6 +57,7 @@ class _Records:
         self.values: dict[str, list[object]] = {}
         self.numbers: list[int] = []
         self.asked = Contents(())
+        self.others: tuple[str, ...] = ()
         self.checked: set[tuple[str, ...]] = set()
         self.pool: dict[str, str] = {}
         # Fields within fields, such as reward_info.reward, are read where they are named.
@@ -85,6 +86,7 @@ class _Records:
             self.roles = find_columns(fields, self.columns)
             self.values = {role: [] for role in self.roles}
             self.asked = Contents(content_columns(fields, self.roles, self.columns))
+            self.others = unused(fields, self.roles, list(self.asked.digests))
         for name in self.roles.values():
             if name not in fields:
                 raise OutcomeError(
@@ -110,4 +112,6 @@ class _Records:
                 'line; got none. One record is {"question": ..., "trial": ..., "outcome": ...}. If '
                 "they are within an object, say where: ", Argument("records", "results"), ".",
             )  # fmt: skip
-        return Columns(self.roles, self.values, self.word, self.numbers, self.asked.digests)
+        return Columns(
+            self.roles, self.values, self.word, self.numbers, self.asked.digests, self.others
+        )

@@ -3,12 +3,16 @@
 What can go wrong in any format is found in `bayesatk.io.run_checks`, when all have been read.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+_MOST_OFFERED = 100  # names of columns that are remembered for messages
 EMPTY = "an empty output"
 QuestionKey = Literal["id", "content", "unchecked"]
 
@@ -65,6 +69,8 @@ class Trial:
         Why a trial that is marked wrong may not be the system's doing: a failed call, say.
     identity : str
         Name of this very trial in every log that repeats it, if the format has one.
+    known : mapping of str to object
+        What the log says of the question, of what was asked for.
     """
 
     system: str
@@ -77,13 +83,20 @@ class Trial:
     reason: str = ""
     fault: str = ""
     identity: str = ""
+    known: Mapping[str, object] = _NOTHING
 
 
 @dataclass
 class Rows:
-    """The trials of all logs."""
+    """The trials of all logs.
+
+    Columns of questions that are wanted are in `roles`, by role; names of those that there are in
+    `offered`.
+    """
 
     options: LogOptions
+    roles: dict[str, str] = field(default_factory=dict)
+    offered: dict[str, None] = field(default_factory=dict)
     trials: list[Trial] = field(default_factory=list)
     logs: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -128,6 +141,12 @@ class Rows:
             setattr(trial, name, self._pool.setdefault((type(value), value), value))
         self.trials.append(trial)
         self.logs.append(len(self.names) - 1)
+
+    def known(self, find: Callable[[str], object], names: Iterable[object]) -> Mapping[str, object]:
+        """Return what a record says of its question, of what is wanted; names are all it has."""
+        if len(self.offered) < _MOST_OFFERED:
+            self.offered |= dict.fromkeys(name for name in names if isinstance(name, str))
+        return {name: find(name) for name in self.roles.values()} if self.roles else _NOTHING
 
     def note(self, text: str) -> None:
         """Add what a person should know to the data card, once."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import Columns
+from bayesatk.data.columns import GROUP, Columns
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
 from bayesatk.data.outcomes import BINARY
 from bayesatk.data.tables import read_rows
@@ -28,6 +28,7 @@ from bayesatk.data.validation import (
 )
 from bayesatk.io.rows import Rows, Trial
 
+TASK = "task"  # name under which the task of a question can be asked for
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
 
 
@@ -73,7 +74,21 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     }  # fmt: skip
     if rows.options.answers:
         values["answer"] = [one.answer for one in rows.trials]
-    return _LogColumns({role: role for role in values}, values, source=rows)
+    values |= {role: _of_questions(rows, role, name) for role, name in rows.roles.items()}
+    return _LogColumns({role: role for role in values} | rows.roles, values, source=rows)
+
+
+def _of_questions(rows: Rows, role: str, name: str) -> list[object]:
+    """Return what the logs say of the question of every trial, under a name."""
+    found = [one.task if name == TASK else one.known.get(name) for one in rows.trials]
+    if all(each is None or each == "" for each in found):
+        raise OutcomeError(
+            Argument(GROUP if role == GROUP else "covariates"),
+            f" must name what the logs say of their questions; none says {shown(name)}. There are "
+            f"{shown([TASK, *rows.offered], 400)[1:-1]}.",
+        )
+    rows.note(f"{role} = {shown(name)}")
+    return found
 
 
 def to_long(
@@ -81,6 +96,8 @@ def to_long(
 ) -> tuple[LongForm, Scores]:
     """Return the trials of all logs in the long form, and the scores of their outcomes."""
     scale = check_scores(scores) if scores is not None else _usual_scores(rows)
+    if GROUP not in rows.roles and len({one.task for one in rows.trials}) > 1:
+        rows.roles[GROUP] = TASK
     columns = to_columns(rows, scale)
     _check_missing(rows, missing)
     long = read_rows(columns, scale, rules)

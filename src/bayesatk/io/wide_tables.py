@@ -18,7 +18,7 @@ def read_wide(kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Sco
     """Read a wide table, one system at a time."""
     names = _names(kind, file, path)
     asked = layout.columns.get("question") or _questions(names)
-    others = {asked, layout.columns.get("content")}
+    others = {asked, layout.columns.get("content"), *layout.of_questions.values()}
     systems = [one for one in names if one not in others and one.lower() not in (*ASKED, *RIGHT)]
     told = set(layout.columns) - {"question", "content"}
     if asked not in names or not systems or told:
@@ -39,6 +39,7 @@ def read_wide(kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Sco
                 table,
                 roles={"system": "(names of columns)", **table.roles},
                 values={"system": [name] * len(table.values["question"]), **table.values},
+                others=(),
             )
         )
     return stacked(

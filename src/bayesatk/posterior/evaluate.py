@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.progress import track
+from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
-from bayesatk.posterior.analysis import Analysis
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
     exact_dataset,
@@ -20,11 +20,10 @@ from bayesatk.posterior.assembly import (
     hyper_quantiles,
     hyper_statistics,
     posterior_dataset,
-    quantile_table,
     question_statistics,
-    statistics_table,
 )
 from bayesatk.posterior.missing_bounds import brackets_missing
+from bayesatk.posterior.one_system import evaluate_system
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import Request, read_request
 from bayesatk.prior_choice import describe_prior
@@ -64,6 +63,7 @@ def evaluate(
     keep: Sequence[Keep] = (),
     rng: RandomSource = None,
     progress: bool | None = None,
+    client: Any = None,
 ) -> xr.DataTree:
     """Exact posterior of metrics for "these questions" and for "questions like these".
 
@@ -112,6 +112,8 @@ def evaluate(
         population target under ``pooling="none"``, which comes from the Bayesian bootstrap.
     progress : bool, optional
         Show how many systems are done; default: from two seconds on, where a person watches.
+    client : dask.distributed.Client, optional
+        Evaluate systems there, each as a task of its own; the result is the same.
 
     Returns
     -------
@@ -173,22 +175,14 @@ def evaluate(
         draws=draws, keep=keep,
     )  # fmt: skip
     outcomes, remarks = request.outcomes, list(request.notes)
-    rows, quantiles, samples, posteriors, question_p = [], [], [], [], []
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
-    for index, stream in enumerate(track(streams, "Evaluating", progress=progress)):
-        analysis = Analysis(outcomes, index, request, stream)
-        posterior = analysis.posterior
-        drawn = posterior.draw(request.draws, stream, "p" in keep)
-        exact = posterior.distributions()
-        known = (posterior, exact, drawn, analysis.estimate)
-        rows.append(statistics_table(*known, ci_prob, ci_kind))
-        analysis.finish(rows[-1])
-        quantiles.append(quantile_table(exact, drawn))
-        samples.append(drawn)
-        posteriors.append(posterior)
-        remarks.extend(analysis.remarks)
-        if drawn.p is not None:
-            question_p.append(posterior.question_p())
+    run = partial(evaluate_system, request, streams, "p" in keep)
+    found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
+    each = [found[index] for index in range(len(streams))]
+    rows, quantiles = [one.statistics for one in each], [one.quantiles for one in each]
+    samples, posteriors = [one.drawn for one in each], [one.posterior for one in each]
+    question_p = [one.question_p for one in each if one.question_p is not None]
+    remarks += [remark for one in each for remark in one.remarks]
 
     grid, categories = request.grid, [str(one) for one in outcomes.dataset["category"].values]
     reached = [categories[i] for i in reachable(outcomes.dataset["score"].values)]

@@ -1,9 +1,9 @@
 """What a closed-form posterior of one system is, whatever the pooling."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +53,19 @@ class Summary:
         """Its distribution, worked out when it is first asked for."""
         return self.work_out()
 
+    def settled(self) -> "Summary":
+        """Return it with its distribution, and without what that was worked out from."""
+        return Summary(self.mean, self.sd, partial(_as_it_is, self.distribution))
+
     @classmethod
     def on_nodes(cls, weight: Array, values: Array, work_out: Callable[[], Quantity]) -> "Summary":
         """Return the summary of a function of the hyperparameters."""
         mean = float(weight @ values)
         return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), work_out)
+
+
+def _as_it_is(found: Quantity) -> Quantity:
+    return found
 
 
 class FamilyShare(NamedTuple):
@@ -76,6 +84,10 @@ class FamilyShare(NamedTuple):
     error: float
     log_evidence: float
     pareto_k: float
+
+
+def _left_out(*_: object) -> Any:
+    raise AssertionError("a settled posterior has nothing to work this out from")
 
 
 @dataclass(frozen=True)
@@ -126,6 +138,17 @@ class SystemPosterior:
     warning: str | None = None
     drawn: bool = False
     worth: dict[str, float] = field(default_factory=dict)
+
+    def settled(self) -> "SystemPosterior":
+        """Return the numbers and the hyperparameters, without what the rest is worked out from."""
+        hyper = {
+            name: [one.settled() for one in own] if isinstance(own, list) else own.settled()
+            for name, own in self.hyper.items()
+        }
+        return replace(
+            self, hyper=hyper, distributions=_left_out, draw=_left_out, question_p=_left_out,
+            sd_under=None,
+        )  # fmt: skip
 
     @property
     def sd(self) -> NDArray[np.float64]:

@@ -12,11 +12,14 @@ import xarray as xr
 
 from bayesatk._tools.packages import REPORT, require
 from bayesatk._tools.writing import replacing_text
+from bayesatk.comparison.criticism import criticise
+from bayesatk.comparison.pair_claims import design_words
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.io.exports import presentable, provenance, tables_of
-from bayesatk.reporting.claims import claims
+from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
+from bayesatk.reporting.claims import claims, levels
 from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
+from bayesatk.reporting.scores import scores
 from bayesatk.results.citations import cite
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
@@ -105,8 +108,14 @@ def report(
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        summary=_summary(own),
+        percent=f"{100 * own.ci_prob:g}%",
+        scores=scores(own),
         claims=claims(own, verification),
+        levels=levels(own),
+        criticism=_criticism(own),
         tables=_tables(own, verification),
+        download=_file("application/json", json.dumps(as_json(own), allow_nan=False)),
         pictures=pictures(own, verification, guess),
         card=data.card() if data is not None else None,
         questions=_questions(own),
@@ -122,7 +131,49 @@ def report(
 def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:
     """Return headings with tables as rows of text."""
     found = tables_of(result) | (tables_of(verification) if verification is not None else {})
-    return [{"title": _HEADINGS[name], **_text(presentable(each))} for name, each in found.items()]
+    return [
+        {
+            "name": name, "title": _HEADINGS[name],
+            "csv": _file("text/csv", as_csv(each)), **_text(_shown(result, each)),
+        }
+        for name, each in found.items()
+    ]  # fmt: skip
+
+
+def _shown(result: Result, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table as people print it, without columns of a ROPE that nobody asked for."""
+    if result.has("comparison") and not result.group("comparison").attrs["rope"]:
+        frame = frame.drop(columns=[name for name in frame if str(name).endswith("_rope")])
+    return presentable(frame)
+
+
+def _file(kind: str, text: str) -> str:
+    """Return a link that holds a file."""
+    return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"
+
+
+def _summary(result: Result) -> str:
+    """Say what was evaluated: systems, questions, trials, and how difficulties were modelled."""
+    systems = len(result.systems)
+    families = ", ".join(result.families)
+    shape = f"; difficulty families: {families}" if families else ""
+    return (
+        f"{systems} system{'s' * (systems > 1)} on {design_words(result.trials)}; "
+        f"{result.pooling} pooling{shape}."
+    )
+
+
+def _criticism(result: Result) -> list[str]:
+    """Return what speaks against the shape of difficulties, or that nothing does."""
+    if "successes" not in result.group("observed_data") or result.voted:
+        return []
+    if result.pooling not in ("partial", "complete") or "mean_p" not in result.posterior:
+        return []
+    found = criticise(result, rng=0)
+    flagged = found[found["flagged"]]
+    if flagged.empty:
+        return ["No check of the shape of the difficulties is flagged (bayesatk.criticise)."]
+    return [f"{row['system']}: {row['sentence']}" for row in flagged.to_dict("records")]
 
 
 def _text(frame: pd.DataFrame) -> dict[str, Any]:

@@ -18,15 +18,18 @@ _ADVISED = 2  # systems that are told what more trials would give, a second each
 
 
 def claims(result: Result, verification: Verification | None) -> list[str]:
-    """Return what can be claimed, sentence by sentence."""
-    found = _levels(result) + _beyond(result) + _ceilings(result)
-    if result.has("comparison"):
-        found += _differences(result)
+    """Return what can be claimed of systems against each other, of guessing, of the method."""
+    found = _differences(result) if result.has("comparison") else []
     if result.has("random_baseline"):
         found += _baselines(result)
     if verification is not None:
         found.append(_verdict(verification))
     return found
+
+
+def levels(result: Result) -> list[str]:
+    """Return what can be claimed of every system by itself."""
+    return _levels(result) + _beyond(result) + _ceilings(result)
 
 
 def _levels(result: Result) -> list[str]:

@@ -181,13 +181,23 @@ class Result:
             {
                 "system": observed["system"].values, "question": observed["question"].values,
                 "category": categories, "score": ("category", scores),
-                **{name: one for name, one in constant.coords.items() if one.dims == dims[1:]},
+                **{name: ("question", own) for name, own in self.of_questions.items()},
             },
             {"missing_policy": self._text("missing_policy", "error")},
         )  # fmt: skip
         answers = _answers(observed, constant) if "answer_count" in observed else None
         sources = tuple((str(name), str(digest)) for name, digest in self.described("input_files"))
         return Outcomes(dataset, tuple(self.described("assumptions")), answers, sources)
+
+    @property
+    def of_questions(self) -> dict[str, NDArray[Any]]:
+        """What the data said of the questions: their group and covariates, by name."""
+        coords = self.group("constant_data").coords
+        return {
+            str(name): own.values
+            for name, own in coords.items()
+            if own.dims == ("question",) and name != "question"
+        }
 
     @cached_property
     def scale(self) -> Scale:

@@ -19,3 +19,15 @@ for (const button of document.querySelectorAll("th button")) {
     body.append(...rows);
   });
 }
+const chooser = document.querySelector("#chooser select");
+if (chooser) {
+  // Without this script all metrics are there, one below the other.
+  const show = () => {
+    for (const own of document.querySelectorAll(".scores")) own.hidden = own.dataset.metric !== chooser.value;
+  };
+  chooser.closest("p").hidden = false;
+  chooser.addEventListener("change", show);
+  show();
+}
+// Paper shows what is folded shut on a screen.
+addEventListener("beforeprint", () => { for (const own of document.querySelectorAll("details")) own.open = true; });

@@ -1,0 +1,136 @@
+"""What is known of single questions: their p as mixtures of Betas and atoms, one for each state."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import elementwise
+from scipy.special import betainc, logsumexp
+
+from bayesatk.core.beta_binomial import beta_binomial_pmf
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import States
+from bayesatk.metrics.credit import Array
+
+_CELLS = 4_000_000  # of nodes and states held at once, in floats: 32 MB an array
+_FEWEST = 50  # nodes that stand for all where states are many
+
+
+@dataclass(frozen=True)
+class QuestionLaws:
+    """Posterior of p of a question in each state, given each node and averaged over them.
+
+    Parameters
+    ----------
+    weight : ndarray, shape (nodes,)
+        Posterior probabilities of the nodes.
+    share : ndarray, shape (components + 2, nodes, states)
+        Probability of each Beta, and of the atoms at 0 and 1, given node and state.
+    alpha, beta : ndarray, shape (components, nodes, states)
+        The Betas.
+    """
+
+    weight: Array
+    share: Array
+    alpha: Array
+    beta: Array
+
+    @classmethod
+    def of(cls, nodes: Nodes, states: States) -> "QuestionLaws":
+        """Update the nodes by each state.
+
+        Examples
+        --------
+        >>> laws = QuestionLaws.of(Nodes.single(1.0, 1.0), States.of([1], [2]))
+        >>> laws.mean.tolist(), laws.cdf(np.array([0.5])).round(12).tolist()  # Beta(2, 2)
+        ([0.5], [0.5])
+        """
+        nodes = fewer(nodes, max(_FEWEST, _CELLS // (len(states) * (nodes.alpha.shape[1] + 2))))
+        c, f = states.successes, states.trials - states.successes
+        logs = nodes.log_parts(c, f)
+        share = np.exp(logs - logsumexp(logs, axis=0))
+        alpha, beta = nodes.alpha.T[..., None] + c, nodes.beta.T[..., None] + f
+        return cls(nodes.weight / nodes.weight.sum(), share, alpha, beta)
+
+    @cached_property
+    def mean(self) -> Array:
+        """Posterior mean of p, by state."""
+        return self._average(self.alpha / (self.alpha + self.beta), 1.0)
+
+    @cached_property
+    def spread(self) -> Array:
+        """Posterior mean of p (1 - p), by state."""
+        total = self.alpha + self.beta
+        return self._average(self.alpha * (self.beta / total) / (total + 1.0), 0.0)
+
+    def _average(self, of_betas: Array, at_one: float) -> Array:
+        own = (self.share[:-2] * of_betas).sum(axis=0) + at_one * self.share[-1]
+        return np.asarray(self.weight @ own)
+
+    def cdf(self, x: Array, state: NDArray[np.intp] | None = None) -> Array:
+        """Probability that p is at most x, for one x a state."""
+        chosen = np.arange(self.share.shape[2]) if state is None else state
+        parts = betainc(self.alpha[..., chosen], self.beta[..., chosen], np.clip(x, 0.0, 1.0))
+        own = (self.share[:-2, :, chosen] * parts).sum(axis=0) + self.share[-2][:, chosen]
+        own = own + self.share[-1][:, chosen] * (x >= 1.0)
+        return np.where(x < 0.0, 0.0, np.minimum(self.weight @ own, 1.0))
+
+    def quantile(self, level: float) -> Array:
+        """Value of p with so much probability below it, by state."""
+        size = self.share.shape[2]
+        every, never = np.arange(size), self.weight @ self.share[-2]
+        found = np.where(never >= level, 0.0, 1.0)
+        inside = every[(never < level) & (1.0 - self.weight @ self.share[-1] > level)]
+        if len(inside):
+
+            def gap(x: Array, state: Array) -> Array:
+                flat = self.cdf(x.ravel(), state.astype(np.intp).ravel()) - level
+                return np.asarray(flat.reshape(x.shape))
+
+            ends = np.zeros(len(inside)), np.nextafter(np.ones(len(inside)), 0.0)
+            root = elementwise.find_root(
+                gap, ends, args=(inside.astype(float),), tolerances={"xatol": 1e-9, "xrtol": 1e-7}
+            )
+            found[inside] = root.x
+        return found
+
+    def counts(self, trials: int) -> Array:
+        """Probability of 0, 1, ... successes in new trials of a question, by node and state.
+
+        Returns
+        -------
+        ndarray, shape (nodes, states, trials + 1)
+        """
+        shape = *self.share.shape[1:], trials + 1
+        found = np.zeros(shape)
+        for share, alpha, beta in zip(self.share, self.alpha, self.beta, strict=False):
+            pmf = beta_binomial_pmf(trials, alpha.ravel(), beta.ravel())
+            found += share[..., None] * pmf.reshape(shape)
+        found[..., 0] += self.share[-2]
+        found[..., -1] += self.share[-1]
+        return found
+
+
+def fewer(nodes: Nodes, most: int) -> Nodes:
+    """Return at most so many nodes that stand for all: at equal steps of probability."""
+    if len(nodes) <= most:
+        return nodes
+    order = np.argsort(nodes.overall()[0], kind="stable")
+    upto = np.cumsum(nodes.weight[order])
+    place = (np.arange(most) + 0.5) / most * upto[-1]
+    chosen = order[np.searchsorted(upto, place)]
+    return replace(nodes.among(chosen), weight=np.full(most, 1.0 / most))
+
+
+def point_nodes(p: Array, weight: Array) -> Nodes:
+    """Return nodes at which all questions have the same p, known.
+
+    Examples
+    --------
+    >>> point_nodes(np.array([0.25]), np.ones(1)).overall()[0].round(12).tolist()
+    [0.25]
+    """
+    with np.errstate(divide="ignore"):
+        x = np.log(p) - np.log1p(-p)
+    return Nodes.of(x, np.full(len(p), -np.inf), weight)
