@@ -232,10 +232,11 @@ class Leaderboard:
 
     def legend(self) -> str:
         """Say what the columns are and what the numbers rest on."""
+        sure = 1.0 - 0.5 * self.error
         return (
             "mean: shrunken towards the other systems. Systems of one tier are not separated; all "
-            "pairs that are, are in the right order with probability "
-            f"{1.0 - 0.5 * self.error:g} or more. From {self.worth:.0f} independent draws ({self.method})."
+            f"pairs that are, are in the right order with probability {sure:g} or more. "
+            f"From {self.worth:.0f} independent draws ({self.method})."
         )
 
 
