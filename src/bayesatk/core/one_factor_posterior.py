@@ -2,12 +2,13 @@
 
 The likelihood is replaced by a normal one with the same value, gradient and curvature at the mode
 (Laplace). Under it the posterior of all parameters is normal given the sd of systems, which is
-integrated on a grid. Draws from that are weighted by the ratio of the two likelihoods; whether the
-weights can be trusted is judged by their largest (Pareto k-hat, Vehtari et al. 2024). Where they
-cannot, the same draws start Markov chains: elliptical slice sampling (Murray, Adams and MacKay
-2010) of the deviations from the normal posterior, which needs no tuning and moves freely where the
-normal is about right, and two steps for the sd of systems, one with parameters fixed and one with
-deviations fixed (Yu and Meng 2011). The chains say how many independent draws they are worth.
+integrated on a grid. Draws from that, moved to where a first few say that the posterior is, are
+weighted by the ratio of the two; whether the weights can be trusted is judged by their largest
+(Pareto k-hat, Vehtari et al. 2024). Where they cannot, the same draws start Markov chains:
+elliptical slice sampling (Murray, Adams and MacKay 2010) of the deviations from the normal
+posterior, which needs no tuning and moves freely where the normal is about right, and two steps for
+the sd of systems, one with parameters fixed and one with deviations fixed (Yu and Meng 2011). The
+chains say how many independent draws they are worth.
 """
 
 from dataclasses import dataclass, field
@@ -32,15 +33,17 @@ _NODES_A_SD = 1.5  # step of nodes, in posterior sds of difficulties: an error o
 _NARROW = 0.05  # share of questions whose difficulties may be known better than that
 _FINEST = 0.012  # step of nodes: a thousand of them
 _GRADIENT = 1e-3  # of the log posterior, in prior sds, at the mode
+_FLATTER = 0.6  # curvature for log r, in that of the likelihood at the mode
 _DRAWS = 2000
-_ROUNDS = 6  # of so many draws with weights
+_PILOT = 1000  # draws that say where the posterior lies from the normal one
+_ROUNDS = 5  # of draws with weights
 _TRUSTED = 0.7  # largest Pareto k-hat
 _ENOUGH = 400.0  # independent draws that weighted ones, or chains, must be worth
 _CHAINS = 40
 _KEPT = 50  # draws of each
 _BURN = 60  # steps, at first
 _THIN = 2  # steps for each draw, at first
-_LONGER = 3  # times that chains run, twice as far each
+_LONGER = 2  # times that chains run, twice as far each
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class Spread:
 class Laplace:
     """Normal likelihood: in logs ``height + slope d - d curvature d / 2``, with d from the mode.
 
-    Its curvature is made non-negative.
+    Its curvature is made non-negative, and smaller for log r: the likelihood is flat where r is
+    small, and the tails of the normal one must not be shorter.
     """
 
     mode: Array
@@ -107,7 +111,8 @@ class Laplace:
     def at(cls, likelihood: Likelihood, theta: Array) -> "Laplace":
         """Return the one that agrees with a likelihood at these parameters."""
         height, slope = likelihood.gradient(theta)
-        values, vectors = np.linalg.eigh(likelihood.curvature(theta))
+        scale = np.repeat([1.0, 1.0, np.sqrt(_FLATTER)], theta.shape[1])
+        values, vectors = np.linalg.eigh(likelihood.curvature(theta) * scale[:, None] * scale)
         curvature = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return cls(theta.ravel(), height, slope.ravel(), curvature)
 
@@ -237,17 +242,16 @@ class Fit:
 
     def draw(self, rng: np.random.Generator) -> Draws:
         """Draw by importance, or by slices where weights cannot be trusted."""
+        shift = _shift(*self._weighted(_PILOT, 0.0, rng)[1:])
         thetas, logs = [], []
-        shares = np.exp(self.normal.log_weight)
         for _ in range(_ROUNDS):
-            node = _systematic(shares, _DRAWS, rng)
-            size = self.normal.mean.shape[1]
-            thetas.append(self.normal.place(node, rng.standard_normal((_DRAWS, size))))
-            logs.append(self.log_ratio(thetas[-1]))
+            drawn, _, log_weight = self._weighted(_DRAWS, shift, rng)
+            thetas.append(drawn)
+            logs.append(log_weight)
             log_weight = np.concatenate(logs)
             weight = softmax(log_weight)
             worth, k_hat = 1.0 / float(weight @ weight), pareto_shape(weight)
-            if worth >= _ENOUGH or k_hat >= _TRUSTED:
+            if worth >= _ENOUGH and k_hat < _TRUSTED:
                 break
         theta = np.concatenate(thetas)
         if k_hat < _TRUSTED and worth >= _ENOUGH:
@@ -258,6 +262,17 @@ class Fit:
         started = theta[_systematic(weight, _CHAINS, rng)]
         theta, worth = _Chains(self, rng, started).run()
         return Draws(theta, worth, k_hat, "slice", self.likelihood, np.nan)
+
+    def _weighted(
+        self, size: int, shift: Array | float, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """Draw parameters by shifted deviations; return them, these, and the logs of weights."""
+        node = _systematic(np.exp(self.normal.log_weight), size, rng)
+        standard = rng.standard_normal((size, self.normal.mean.shape[1]))
+        deviation = standard + shift
+        theta = self.normal.place(node, deviation)
+        logs = 0.5 * ((standard**2).sum(axis=1) - (deviation**2).sum(axis=1))
+        return theta, deviation, logs + self.log_ratio(theta)
 
     @property
     def _log_constant(self) -> float:
@@ -361,6 +376,20 @@ def _worth(kept: Array) -> float:
     between, whole = mu.mean(axis=0).var(axis=0, ddof=1), mu.var(axis=(0, 1))
     ratio = float((between / np.maximum(whole, np.finfo(float).tiny)).mean())
     return float(min(kept.shape[1] / ratio, kept.shape[0] * kept.shape[1]))
+
+
+def _shift(deviation: Array, log_weight: Array) -> Array:
+    """Posterior mean of deviations, from weights cut at the top, shrunk for their noise.
+
+    Weights are cut at sqrt(n) times their mean (Ionides 2008); the mean is shrunk as James and
+    Stein (1961) do.
+    """
+    weight = softmax(log_weight)
+    weight = np.minimum(weight, 1.0 / np.sqrt(len(weight)))
+    weight /= weight.sum()
+    mean = weight @ deviation
+    noise = len(mean) * float(weight @ weight)
+    return np.asarray(max(0.0, 1.0 - noise / float(mean @ mean)) * mean)
 
 
 def _systematic(share: Array, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
