@@ -130,8 +130,9 @@ def test_nothing_points_outside(page) -> None:
 def test_pictures_are_there_and_follow_the_page(page) -> None:
     text = page.read_text(encoding="utf-8")
     assert (
-        text.count('<svg role="img"') == 7
-    )  # curve, forest, difference, ranks, shrinkage, shape, guessers
+        text.count('<svg role="img"') == 8
+    )  # curve, forest, difference, ranks, questions, shrinkage, shape, guessers
+    assert "by luck alone" in text
     assert "currentColor" in text
     assert not re.search(r"<metadata", text)
 
@@ -214,7 +215,7 @@ def test_a_browser_renders_it_without_errors_or_requests(opened) -> None:
         "return [...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect())"
         ".map(r => [r.width, r.height])"
     )
-    assert len(sizes) == 7
+    assert len(sizes) == 8
     assert min(min(size) for size in sizes) > 100
     wide = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert opened.execute_script(wide)
