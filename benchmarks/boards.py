@@ -20,7 +20,7 @@ from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 
 CORRELATION, SIGMA, CI = 0.8, 1.5, (0.025, 0.975)
-ERROR = 0.05
+ERROR = 0.025  # of the default of bayesatk.leaderboard, half to either side
 Array = NDArray[np.float64]
 
 

@@ -1,6 +1,6 @@
 """How often the verdicts of `bayesatk.claim` are right, on simulated systems whose truth is known.
 
-    python -m benchmarks.claims [--replications 400] [--questions 80] [--trials 4]
+    python -m benchmarks.claims [--replications 300] [--questions 200] [--trials 8]
 
 Difficulties are logit-normal. Pairs have difficulties correlated at 0.8 and a normal difference of
 skill; identical systems have the same success probability on every question.
@@ -75,9 +75,9 @@ def identical(replications: int, count: int, questions: int, trials: int) -> dic
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=400)
-    parser.add_argument("--questions", type=int, default=80)
-    parser.add_argument("--trials", type=int, default=4)
+    parser.add_argument("--replications", type=int, default=300)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--trials", type=int, default=8)
     options = parser.parse_args()
     design, console = (options.questions, options.trials), Console(width=120)
     for target, counts in pairs(options.replications, *design).items():

@@ -8,6 +8,8 @@ from . import models as models
 from . import plots as plots
 from . import published as published
 from .comparison.anytime import e_value as e_value
+from .comparison.board_questions import next_questions as next_questions
+from .comparison.board_questions import suspicious_questions as suspicious_questions
 from .comparison.changes import change_point as change_point
 from .comparison.claims import claim as claim
 from .comparison.criticism import criticise as criticise

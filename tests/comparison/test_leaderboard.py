@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
+from scipy.stats import kstest
 
 import bayesatk as bk
 from bayesatk.comparison.board import rank_draws, separated, tiers_of
+from bayesatk.core.one_factor import Counts, Likelihood
+from bayesatk.core.one_factor_questions import Cells
 from tests.core.test_one_factor import simulate
 
 
@@ -78,13 +82,13 @@ def test_systems_that_share_no_question_are_ranked() -> None:
     assert rows["mean"].between(0, 1).all()
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.integers(0, 2**31))
 def test_ordinary_data_are_ranked(seed) -> None:
     """Saturated, never solved, single questions, many trials: an answer without a warning."""
     rng = np.random.default_rng(seed)
     systems, questions = rng.integers(2, 6), rng.integers(1, 12)
-    n = rng.choice([0, 1, 2, 5, 300], (systems, questions))
+    n = rng.choice([0, 1, 2, 5, 40], (systems, questions))
     n[rng.integers(systems), rng.integers(questions)] += 1
     p = rng.choice([0.0, 1.0, 0.5], (systems, questions), p=rng.dirichlet(np.ones(3)))
     rows = bk.leaderboard(_fit(rng.binomial(n, p), n, "pass@1,4"), rng=1).table
@@ -124,3 +128,58 @@ def test_refusals() -> None:
         bk.leaderboard(fit, rng=1).draws("pass@3")
     with pytest.raises(ValueError, match="system must be one"):
         bk.leaderboard(fit, rng=1).separated("none", 0)
+
+
+def test_next_questions_say_what_a_trial_will_tell(board) -> None:
+    """Against draws: p of a cell is drawn, then a trial, and the means by its outcome compared."""
+    found = bk.next_questions(board, None)
+    assert sorted(found["question"]) == list(range(50))
+    assert found["reduction"].is_monotonic_decreasing
+    assert found["reduction"].between(0, 0.2).all()
+    # Cells without trials are those that are known least.
+    alone = bk.next_questions(board, 20, systems=[2])
+    assert (alone["question"] < 25).mean() > 0.9
+    assert len(bk.next_questions(board, 3, target="population")) == 3
+    with pytest.raises(ValueError, match="systems must be different"):
+        bk.next_questions(board, systems=[0, 0])
+    with pytest.raises(ValueError, match="target must be"):
+        bk.next_questions(board, target="both")
+
+
+def test_cells_and_the_rule_of_one_more_trial_against_draws() -> None:
+    rng = np.random.default_rng(12)
+    c, n, theta = simulate(rng, 2, 6, 3)
+    n[1, 2] = c[1, 2] = 0
+    likelihood = Likelihood.on(Counts.of(c, n), 0.1)
+    cells = Cells.given(likelihood, theta)
+    z = np.stack([likelihood.draw_difficulties(theta, rng) for _ in range(6000)])
+    m = expit(theta[0][:, None, None] + np.exp(theta[1])[:, None, None] * z)
+    total = np.exp(-theta[2])[:, None, None]
+    p = rng.beta(m * total + c[:, None], (1 - m) * total + (n - c)[:, None])
+    error = p.std(axis=1) / np.sqrt(6000)
+    assert (abs(cells.mean - p.mean(axis=1)) < 5 * error).all()
+    assert cells.variance == pytest.approx(p.var(axis=1), rel=0.1)
+    assert (abs(cells.difficulty + z.mean(axis=0)) < 5 * z.std(axis=0) / np.sqrt(6000)).all()
+    # One more trial of the first cell: variance of p by its outcome.
+    own = p[0, :, 0]
+    y = rng.random(len(own)) < own
+    left = own[y].var() * y.mean() + own[~y].var() * (~y).mean()
+    mean, variance = cells.mean[0, 0], cells.variance[0, 0]
+    assert variance - variance**2 / (mean * (1 - mean)) == pytest.approx(left, rel=0.1)
+
+
+def test_suspicious_questions_are_those_with_a_wrong_key() -> None:
+    rng = np.random.default_rng(6)
+    c, n, _ = simulate(rng, 8, 50, 4, spread=1.2)
+    found = bk.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rng=1)
+    assert found["suspicious"].sum() <= 3
+    assert kstest(found["p_value"], "uniform").pvalue > 1e-3
+    order = np.argsort(c.sum(axis=1))
+    wrong = [3, 40]
+    c[:, wrong] = 0
+    c[order[:4][:, None], wrong] = 4  # only the weak half solve these
+    found = bk.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rng=1)
+    assert set(wrong) <= set(found["question"].head(3))
+    assert found.set_index("question").loc[wrong, "suspicious"].all()
+    with pytest.raises(ValueError, match="rate must lie"):
+        bk.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rate=0.0)

@@ -191,6 +191,24 @@ def test_ids_numbered_by_request_are_not_questions():
     refused(lambda: bk.load(paths["alpha"], **table), "'prompt'", "line 1 and line 2")
 
 
+def test_what_is_told_of_a_table_is_no_use_for_a_log():
+    path = next(VERIFIERS.rglob("results.jsonl"))
+    told = {"question": "prompt", "outcome": "reward"}
+    refused(lambda: bk.load(path, columns=told), "read as verifiers", "format='jsonl'")
+    assert totals(bk.load(path, columns=told, format="jsonl")) == totals(bk.load(path))
+
+
+def test_a_later_version_of_verifiers_names_the_id_otherwise(tmp_path):
+    path = tmp_path / "results.jsonl"
+    rows = read(next(VERIFIERS.rglob("results.jsonl")))
+    later = [{"example_id": row.pop("id"), **row, "error": None} for row in rows]
+    later[0]["error"] = {"type": "timeout"}
+    later[0]["reward"] = 0.0
+    path.write_text("".join(json.dumps(row) + "\n" for row in later))
+    with pytest.warns(bk.OutcomeWarning, match="1 of 6 trials have an error"):
+        assert sum(totals(bk.load({"me": path}))) == 6
+
+
 def test_other_rewards_are_chosen_by_name():
     path = next(VERIFIERS.rglob("results.jsonl"))
     data = bk.load(path, scorer="format_reward_func")

@@ -1,6 +1,7 @@
 """The report: what it says, and what a real browser makes of it."""
 
 import base64
+import gzip
 import io
 import json
 import re
@@ -99,10 +100,28 @@ def test_names_are_text_whatever_they_hold(page) -> None:
 
 def test_the_numbers_can_be_taken_away(page, fit) -> None:
     links = dict(re.findall(r'download="(.*?)" href="(.*?)"', page.read_text(encoding="utf-8")))
-    held = {name: base64.b64decode(link.partition(",")[2]) for name, link in links.items()}
+    held = {}
+    for name, link in links.items():
+        content = base64.b64decode(link.partition(",")[2])
+        long = name.endswith(".gz")
+        held[name.removesuffix(".gz")] = gzip.decompress(content) if long else content
     assert json.loads(held["bayesatk.json"])["tables"].keys() == bk.tables_of(fit).keys()
     rows = pd.read_csv(io.BytesIO(held["results.csv"]))
     np.testing.assert_allclose(rows["mean"], bk.table(fit)["mean"])
+
+
+def test_many_systems_make_no_large_page(tmp_path) -> None:
+    """Tables are cut on the page, and whole in its files."""
+    rng = np.random.default_rng(1)
+    runs = {f"s{i}": rng.binomial(1, 0.5, (6, 2)) for i in range(24)}
+    fit = bk.compare(bk.evaluate(runs, "bayes", pooling="complete", draws=5, rng=1), rng=1)
+    path = bk.report(fit, tmp_path / "r.html")
+    text = path.read_text(encoding="utf-8")
+    assert "(552 rows, the first 500 here)" in text
+    (link,) = re.findall(r'download="comparison.csv.gz" href="data:.*?,(.*?)"', text)
+    rows = pd.read_csv(io.BytesIO(gzip.decompress(base64.b64decode(link))))
+    assert len(rows) == 552
+    assert path.stat().st_size < 1_500_000
 
 
 def test_scores_come_first_with_tiers_and_no_rope_that_nobody_asked_for(page, fit) -> None:
@@ -122,7 +141,8 @@ def test_scores_come_first_with_tiers_and_no_rope_that_nobody_asked_for(page, fi
 def test_nothing_points_outside(page) -> None:
     parts = _Parts(page.read_text(encoding="utf-8"))
     links = [value for name, value in parts.attributes if name in ("src", "href", "xlink:href")]
-    held = ("#", "data:image/png;base64,", "data:text/csv;base64,", "data:application/json;base64,")
+    kinds = ("image/png", "text/csv", "application/json", "application/gzip")
+    held = ("#", *(f"data:{kind};base64," for kind in kinds))
     assert all(value.startswith(held) for value in links)
     assert not re.search(r"url\((?!#)", page.read_text(encoding="utf-8"))
 

@@ -85,7 +85,7 @@ def claim(
     >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
     >>> print(claim(bayesatk.compare(fit, rng=1), target="questions"))
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
-    a is ahead of b: +0.333 (95% interval +0.149 to +0.499), P(better) > 0.999.
+    a is ahead of b: +0.333 (95% interval +0.140 to +0.517), P(better) > 0.999.
     """
     if target not in TARGETS:
         raise ValueError(f"target must be 'questions' or 'population'; got {target!r}.")

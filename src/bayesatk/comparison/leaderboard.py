@@ -41,7 +41,7 @@ class Leaderboard:
     result : Result
     board : Board
     error : float
-        Probability, at most, that any of the declared orders is wrong.
+        Share of boards of identical systems, about, in which any two are separated.
     seed : str
     """
 
@@ -160,7 +160,7 @@ class Leaderboard:
         Columns ``system``, ``other``, ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` of the
         difference, ``prob_greater`` (with half the probability of a tie), ``monte_carlo_error`` of
         that, and ``separated``: all orders that are declared so are right together with probability
-        ``1 - error`` or more.
+        ``1 - error / 2`` or more.
         """
         draws, names = self.draws(metric, target), self.result.systems
         declared = self._declared(metric, target)
@@ -197,7 +197,7 @@ class Leaderboard:
     def _declared(self, metric: str | Metric | None, target: Target) -> NDArray[np.bool_]:
         key = self._metric(metric), self._target(target)
         if key not in self._known:
-            self._known[key] = separated(self.draws(metric, target), self.error)
+            self._known[key] = separated(self.draws(metric, target), 0.5 * self.error)
         return self._known[key]
 
     @cached_property
@@ -232,10 +232,11 @@ class Leaderboard:
 
     def legend(self) -> str:
         """Say what the columns are and what the numbers rest on."""
+        sure = 1.0 - 0.5 * self.error
         return (
             "mean: shrunken towards the other systems. Systems of one tier are not separated; all "
-            f"pairs that are, are in the right order with probability {1.0 - self.error:g} or "
-            f"more. From {self.worth:.0f} independent draws ({self.method})."
+            f"pairs that are, are in the right order with probability {sure:g} or more. "
+            f"From {self.worth:.0f} independent draws ({self.method})."
         )
 
 
@@ -309,8 +310,9 @@ def leaderboard(
         Of right and wrong, with two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`.
         Its data, metrics and interval are used; systems may lack questions, or share none.
     error : float
-        Probability, at most, that any of the orders that are declared (`Leaderboard.separated`)
-        is wrong.
+        Orders are declared (`Leaderboard.separated`) as long as all of them are right together
+        with probability ``1 - error / 2`` or more: half, because either of two identical systems
+        can come out ahead.
     prior : LeaderboardPrior, optional
     rng : int, numpy.random.Generator or None
 

@@ -3,6 +3,7 @@
 import ast
 import json
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from bayesatk.data.columns import Columns
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 
+_SINGLE = {int, float, bool, NoneType}
 _LONGEST = 1 << 20  # characters of a cell that is read as a list
 
 
@@ -26,6 +28,8 @@ def one_row_a_trial(table: Columns) -> Columns:
     """
     outcomes = table.values.get("outcome")
     if outcomes is None or isinstance(outcomes, np.ndarray):
+        return table
+    if set(map(type, outcomes)) <= _SINGLE:
         return table
     cells = [_list_of(cell) for cell in outcomes]
     if all(cell is None for cell in cells):

@@ -31,11 +31,9 @@ class Worth(Protocol):
     @property
     def k(self) -> int:
         """Trials judged."""
-        ...
 
     def latent(self, p: Array) -> Array:
         """Value at known probabilities."""
-        ...
 
 
 class Scale(Protocol):
@@ -62,64 +60,49 @@ class Scale(Protocol):
     @property
     def scores(self) -> tuple[float, ...]:
         """Scores of the categories."""
-        ...
 
     @classmethod
     def of(cls, outcomes: Outcomes) -> "Scale":
         """Return the scale of data."""
-        ...
 
     def resolve_prior(self, pooling: Pooling, prior: object) -> Any:
         """Return the prior given, checked, or the default."""
-        ...
 
     def judged(self, metric: Metric) -> Worth:
         """Return a metric as a function of probabilities, or refuse one that does not fit."""
-        ...
 
     def reaching(self) -> Sequence[Worth]:
         """Probabilities to reach each score above the lowest, where trials have scores."""
-        ...
 
     def rate(self, p: Array) -> Array:
         """Success probabilities, or mean scores, of probabilities."""
-        ...
 
     def counts(self, outcomes: Outcomes) -> Ints:
         """Trials (system, question, category); of right and wrong: wrong, then right."""
-        ...
 
     def identity(self, counts: Ints) -> Ints:
         """Part of the counts that, with the trials, says all."""
-        ...
 
     def observed(self, outcomes: Outcomes) -> xr.DataArray:
         """Return the counts as a result stores them."""
-        ...
 
     def constants(self, outcomes: Outcomes) -> dict[str, xr.DataArray]:
         """Return what else a result stores of them."""
-        ...
 
     def vectors(self, p: Array) -> Array:
         """Probabilities as vectors (..., category)."""
-        ...
 
     def log_density(self, p: Array, alpha: Array) -> Array:
         """Log density of the logits of probabilities under a Dirichlet prior."""
-        ...
 
     def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Draw probabilities (*shape, *axes) from one Dirichlet."""
-        ...
 
     def draw_counts(self, trials: Ints | int, p: Array, rng: np.random.Generator) -> Ints:
         """Draw successes, or counts by category, of trials with probabilities."""
-        ...
 
     def by_category(self, drawn: Ints, trials: Ints | int) -> Ints:
         """Return what was drawn as counts (..., category)."""
-        ...
 
     def replicates(
         self, mean: Array, icc: Array | None, trials: Ints, rng: np.random.Generator
@@ -135,7 +118,6 @@ class Scale(Protocol):
             The last of the other dimensions of `mean` is that of systems.
         rng : numpy.random.Generator
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -302,6 +302,9 @@ def presentable(frame: pd.DataFrame) -> pd.DataFrame:
         elif str(name).startswith("prob_") and error is not None:
             pairs = zip(frame[name], error, strict=True)
             columns[str(name).replace("_", " ")] = [probability_words(*each) for each in pairs]
+        elif name == "p_value":
+            shown = ["" if math.isnan(value) else f"{value:.2g}" for value in frame[name]]
+            columns["p value"] = shown
         elif not str(name).endswith("_upper") and name not in _LEFT_OUT:
             columns[str(name).replace("_", " ")] = [_rounded(value) for value in frame[name]]
     kept = {name: cells for name, cells in columns.items() if any(cells)}

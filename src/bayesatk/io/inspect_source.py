@@ -2,6 +2,7 @@
 
 import shlex
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -118,8 +119,10 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
 
 
 def _listed(kind: str, names: Sequence[str]) -> str:
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return f"{kind}: {', '.join(names[:_FEW])}{more}"
+    counts = Counter(names)
+    told = [name if number == 1 else f"{name} ({number})" for name, number in counts.items()]
+    more = f" and {len(told) - _FEW} more" if len(told) > _FEW else ""
+    return f"{kind}: {', '.join(told[:_FEW])}{more}"
 
 
 def _doubts(data: Outcomes) -> list[str]:

@@ -39,15 +39,14 @@ class Layout:
             if not isinstance(getattr(self, name), kind):
                 raise OutcomeError(f"{name} must be {what}; got {shown(getattr(self, name))}.")
 
-    def refuse_for(self, what: str) -> None:
+    def refuse_for(self, what: str, *remedy: str | Argument) -> None:
         """Refuse what would have no effect."""
         for name in ("columns", "records", "wide"):
             if getattr(self, name):
-                got = shown(getattr(self, name))
                 raise OutcomeError(
-                    f"{name} must be left out for {what}; got {got}. It says how a table in a file "
-                    "is laid out."
-                )
+                    f"{name} must be left out for {what}; got {shown(getattr(self, name))}. It "
+                    "says how a table in a file is laid out. Leave it out", *remedy, ".",
+                )  # fmt: skip
 
 
 def read_one_table(

@@ -9,7 +9,7 @@ from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io import code_results, inspect_logs, lm_eval
-from bayesatk.io.formats import LOGS, RECORD_LOGS, detect, kind_in_folder
+from bayesatk.io.formats import LOGS, RECORD_LOGS, TABLES, detect, kind_in_folder
 from bayesatk.io.long_tables import Layout, join_tables, read_one_table
 from bayesatk.io.rows import LogOptions, Rows
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
@@ -71,7 +71,9 @@ def find_files(source: object, told: str | None, progress: bool, strict: bool = 
 
 def read_logs(found: Found, options: LogOptions, layout: Layout) -> Rows:
     """Read logs, of one format or several."""
-    layout.refuse_for("logs")
+    kind = found.sources[0].path.suffix[1:]
+    table = (", or read the file as a table: ", Argument("format", kind))
+    layout.refuse_for(f"logs (read as {found.kinds[0]})", *(table if kind in TABLES else ()))
     for name, formats in _SPECIAL.items():
         if name in options.given() and not formats & set(found.kinds):
             raise OutcomeError(

@@ -28,11 +28,9 @@ class Model(Protocol):
 
     def estimate(self, metrics: Sequence[Any]) -> Array:
         """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
-        ...
 
     def fit(self, metrics: Sequence[Any]) -> SystemPosterior:
         """Return the posterior of metrics."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """`report`: one self-contained HTML page, for readers who never saw the library."""
 
 import base64
+import gzip
 import hashlib
 import json
 from datetime import UTC, datetime
@@ -25,6 +26,9 @@ from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 
 _MOST_QUESTIONS = 500
+_MOST_ROWS = 500  # of a table; its file has all
+_LONG = 100_000  # bytes from which a file in the page is compressed
+_KINDS = {"csv": "text/csv", "json": "application/json"}
 _HEADINGS = {
     "results": "Results",
     "categories": "Probability to reach a score",
@@ -115,7 +119,7 @@ def report(
         levels=levels(own),
         criticism=_criticism(own),
         tables=_tables(own, verification),
-        download=_file("application/json", json.dumps(as_json(own), allow_nan=False)),
+        download=_file("bayesatk.json", json.dumps(as_json(own), allow_nan=False)),
         pictures=pictures(own, verification, guess),
         card=data.card() if data is not None else None,
         questions=_questions(own),
@@ -133,8 +137,8 @@ def _tables(result: Result, verification: Verification | None) -> list[dict[str,
     found = tables_of(result) | (tables_of(verification) if verification is not None else {})
     return [
         {
-            "name": name, "title": _HEADINGS[name],
-            "csv": _file("text/csv", as_csv(each)), **_text(_shown(result, each)),
+            "title": _HEADINGS[name], "all": len(each), "file": _file(f"{name}.csv", as_csv(each)),
+            **_text(_shown(result, each[:_MOST_ROWS])),
         }
         for name, each in found.items()
     ]  # fmt: skip
@@ -147,9 +151,12 @@ def _shown(result: Result, frame: pd.DataFrame) -> pd.DataFrame:
     return presentable(frame)
 
 
-def _file(kind: str, text: str) -> str:
-    """Return a link that holds a file."""
-    return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"
+def _file(name: str, text: str) -> tuple[str, str]:
+    """Return the name of a file and a link that holds it, compressed where it is long."""
+    content, kind = text.encode(), _KINDS[name.rpartition(".")[2]]
+    if len(content) > _LONG:
+        name, content, kind = f"{name}.gz", gzip.compress(content, mtime=0), "application/gzip"
+    return name, f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def _summary(result: Result) -> str:
