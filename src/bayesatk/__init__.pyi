@@ -24,7 +24,9 @@ from .comparison.models import exact_loo as exact_loo
 from .comparison.models import log_bayes_factor_chance as log_bayes_factor_chance
 from .comparison.models import log_bayes_factor_equal as log_bayes_factor_equal
 from .comparison.models import log_evidence as log_evidence
+from .comparison.noise import noise_floor as noise_floor
 from .comparison.planning import plan as plan
+from .comparison.question_table import question_table as question_table
 from .comparison.stopping import StoppingRule as StoppingRule
 from .comparison.stopping import StoppingStudy as StoppingStudy
 from .comparison.systems import compare as compare

@@ -11,7 +11,8 @@ from scipy.stats import betabinom, norm
 
 from bayesatk.core.one_factor import Counts, Likelihood, Windows
 from bayesatk.core.one_factor_means import QuestionMeans, population_means
-from bayesatk.core.one_factor_posterior import Fit, Laplace, Normal, _Chains
+from bayesatk.core.one_factor_normal import Laplace, Normal
+from bayesatk.core.one_factor_posterior import Fit, _Chains
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 

@@ -77,6 +77,7 @@ def every_plot(fit, compared, backend=None):
     yield plots.plot_systems(fit, "pass@4", backend=backend)
     yield plots.plot_difference(compared, backend=backend)
     yield plots.plot_ranks(compared, backend=backend)
+    yield plots.plot_questions(fit, backend=backend)
     yield plots.plot_shrinkage(fit, backend=backend)
     yield plots.plot_difficulty(fit, backend=backend)
     yield plots.plot_baseline(baseline, 0.25, backend=backend)
@@ -573,3 +574,23 @@ def test_what_was_not_compared_is_told_to_be(fit, plot):
             del alone[group]
     with pytest.raises(ValueError, match=r"bayesatk\.compare\(fit\): compare first"):
         plot(alone)
+
+
+def test_questions_are_drawn_hardest_first_and_thinned_where_they_are_many():
+    rng = np.random.default_rng(8)
+    p = np.sort(rng.beta(0.8, 0.8, 400))[::-1]
+    counts = np.stack([rng.binomial(8, p), rng.binomial(8, np.minimum(p + 0.1, 1))])
+    counts[:, 0] = 8, 0
+    fit = bk.evaluate(
+        bk.tally(counts, trials=8, systems=["weak", "strong"]), "pass@1", pooling="none", draws=8,
+        rng=1,
+    )  # fmt: skip
+    rows, plot = bk.question_table(fit), plots.plot_questions(fit)
+    drawn = plot.get_viz("mean", system="strong").get_offsets()
+    own = rows[rows["system"] == "strong"]
+    assert 300 <= len(drawn) <= 300 + own["suspicious"].sum()
+    assert (np.diff(drawn[:, 0]) > 0).all()
+    assert set(np.round(drawn[:, 1], 9)) <= set(np.round(own["mean"], 9))
+    odd = plot.get_viz("suspicious", system="strong").get_offsets()
+    assert len(odd) == own["suspicious"].sum() >= 1
+    assert "of 400 questions" in title(plot)

@@ -118,9 +118,10 @@ def test_many_systems_make_no_large_page(tmp_path) -> None:
     path = bk.report(fit, tmp_path / "r.html")
     text = path.read_text(encoding="utf-8")
     assert "(552 rows, the first 500 here)" in text
-    (link,) = re.findall(r'download="comparison.csv.gz" href="data:.*?,(.*?)"', text)
-    rows = pd.read_csv(io.BytesIO(gzip.decompress(base64.b64decode(link))))
-    assert len(rows) == 552
+    (link,) = re.findall(r'download="bayesatk.json.gz" href="data:.*?,(.*?)"', text)
+    tables = json.loads(gzip.decompress(base64.b64decode(link)))["tables"]
+    assert len(tables["comparison"]) == 552
+    assert 'download="comparison.csv' not in text
     assert path.stat().st_size < 1_500_000
 
 
@@ -150,8 +151,9 @@ def test_nothing_points_outside(page) -> None:
 def test_pictures_are_there_and_follow_the_page(page) -> None:
     text = page.read_text(encoding="utf-8")
     assert (
-        text.count('<svg role="img"') == 7
-    )  # curve, forest, difference, ranks, shrinkage, shape, guessers
+        text.count('<svg role="img"') == 8
+    )  # curve, forest, difference, ranks, questions, shrinkage, shape, guessers
+    assert "by luck alone" in text
     assert "currentColor" in text
     assert not re.search(r"<metadata", text)
 
@@ -234,7 +236,7 @@ def test_a_browser_renders_it_without_errors_or_requests(opened) -> None:
         "return [...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect())"
         ".map(r => [r.width, r.height])"
     )
-    assert len(sizes) == 7
+    assert len(sizes) == 8
     assert min(min(size) for size in sizes) > 100
     wide = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert opened.execute_script(wide)

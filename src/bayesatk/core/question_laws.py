@@ -9,11 +9,16 @@ from scipy.optimize import elementwise
 from scipy.special import betainc, logsumexp
 
 from bayesatk.core.beta_binomial import beta_binomial_pmf
-from bayesatk.core.nodes import Nodes
+from bayesatk.core.nodes import Nodes, heaviest
+from bayesatk.core.quadrature import beta_rule, resolving_degree
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
 
 _CELLS = 4_000_000  # of nodes and states held at once, in floats: 32 MB an array
+_NEGLIGIBLE = 1e-12  # probability of points that are left out
+_QUANTILES = 60_000  # of nodes and states, for quantiles
+_FEW = (100, 400)  # nodes that quantiles need, at least and at most
+_STRATA = 20  # of nodes of about equal mean
 _FEWEST = 50  # nodes that stand for all where states are many
 
 
@@ -46,6 +51,7 @@ class QuestionLaws:
         >>> laws.mean.tolist(), laws.cdf(np.array([0.5])).round(12).tolist()  # Beta(2, 2)
         ([0.5], [0.5])
         """
+        nodes = ordered(nodes)
         nodes = fewer(nodes, max(_FEWEST, _CELLS // (len(states) * (nodes.alpha.shape[1] + 2))))
         c, f = states.successes, states.trials - states.successes
         logs = nodes.log_parts(c, f)
@@ -76,9 +82,21 @@ class QuestionLaws:
         own = own + self.share[-1][:, chosen] * (x >= 1.0)
         return np.where(x < 0.0, 0.0, np.minimum(self.weight @ own, 1.0))
 
+    def among(self, most: int, states: NDArray[np.intp] | slice = slice(None)) -> "QuestionLaws":
+        """Return the laws of some states, on at most so many nodes that stand for all."""
+        share, alpha, beta = (own[..., states] for own in (self.share, self.alpha, self.beta))
+        if len(self.weight) <= most:
+            return QuestionLaws(self.weight, share, alpha, beta)
+        nodes = _even(self.weight, most)
+        weight = np.full(most, 1.0 / most)
+        return QuestionLaws(weight, share[:, nodes], alpha[:, nodes], beta[:, nodes])
+
     def quantile(self, level: float) -> Array:
-        """Value of p with so much probability below it, by state."""
+        """Value of p with so much probability below it, by state, to about a thousandth."""
         size = self.share.shape[2]
+        most = int(np.clip(_QUANTILES // size, *_FEW))
+        if len(self.weight) > most:
+            return self.among(most).quantile(level)
         every, never = np.arange(size), self.weight @ self.share[-2]
         found = np.where(never >= level, 0.0, 1.0)
         inside = every[(never < level) & (1.0 - self.weight @ self.share[-1] > level)]
@@ -90,10 +108,22 @@ class QuestionLaws:
 
             ends = np.zeros(len(inside)), np.nextafter(np.ones(len(inside)), 0.0)
             root = elementwise.find_root(
-                gap, ends, args=(inside.astype(float),), tolerances={"xatol": 1e-9, "xrtol": 1e-7}
+                gap, ends, args=(inside.astype(float),), tolerances={"xatol": 1e-7, "xrtol": 1e-5}
             )
             found[inside] = root.x
         return found
+
+    def chances(self, trials: int, states: NDArray[np.intp]) -> Array:
+        """Probability of at most 0, 1, ... successes in new trials, of some states.
+
+        Returns
+        -------
+        ndarray, shape (states, trials + 1)
+        """
+        cells = len(states) * (trials + 1) * len(self.alpha)
+        own = self.among(max(_FEWEST, _CELLS // cells), states)
+        pmf = np.tensordot(own.weight, own.counts(trials), axes=1)
+        return np.asarray(np.minimum(np.cumsum(pmf, axis=1), 1.0))
 
     def counts(self, trials: int) -> Array:
         """Probability of 0, 1, ... successes in new trials of a question, by node and state.
@@ -116,21 +146,41 @@ def fewer(nodes: Nodes, most: int) -> Nodes:
     """Return at most so many nodes that stand for all: at equal steps of probability."""
     if len(nodes) <= most:
         return nodes
-    order = np.argsort(nodes.overall()[0], kind="stable")
-    upto = np.cumsum(nodes.weight[order])
-    place = (np.arange(most) + 0.5) / most * upto[-1]
-    chosen = order[np.searchsorted(upto, place)]
+    nodes = ordered(nodes)
+    chosen = _even(nodes.weight, most)
     return replace(nodes.among(chosen), weight=np.full(most, 1.0 / most))
 
 
-def point_nodes(p: Array, weight: Array) -> Nodes:
-    """Return nodes at which all questions have the same p, known.
+def ordered(nodes: Nodes) -> Nodes:
+    """Return the nodes in order of their mean, and among those of about equal mean of their icc."""
+    mean, _, icc, _ = nodes.overall()
+    order = np.argsort(mean, kind="stable")
+    stratum = np.empty(len(nodes), int)
+    stratum[order] = np.cumsum(nodes.weight[order]) / nodes.weight.sum() * _STRATA
+    turn = np.where(stratum % 2 == 0, icc, -icc)  # back and forth: neighbours stay close
+    return nodes.among(np.lexsort((turn, stratum)))
+
+
+def _even(weight: Array, size: int) -> NDArray[np.intp]:
+    """Return so many indices at equal steps of probability."""
+    upto = np.cumsum(weight)
+    place = (np.arange(size) + 0.5) / size * upto[-1]
+    return np.asarray(np.searchsorted(upto, place), np.intp)
+
+
+def one_for_all(alpha: float, beta: float) -> Nodes:
+    """Return nodes at each of which all questions have one p, which is Beta(alpha, beta).
 
     Examples
     --------
-    >>> point_nodes(np.array([0.25]), np.ones(1)).overall()[0].round(12).tolist()
-    [0.25]
+    >>> nodes = one_for_all(3.0, 5.0)
+    >>> float((nodes.weight @ nodes.overall()[0]).round(12))
+    0.375
     """
-    with np.errstate(divide="ignore"):
-        x = np.log(p) - np.log1p(-p)
-    return Nodes.of(x, np.full(len(p), -np.inf), weight)
+    rule = beta_rule(alpha, beta, float(resolving_degree(alpha, beta)))
+    logs = rule.log_weight + alpha * rule.log_p + beta * rule.log_q
+    weight = np.exp(logs - logs.max())
+    weight /= weight.sum()
+    keep = heaviest(weight, _NEGLIGIBLE)
+    point = np.full(len(keep), -np.inf)  # logit of an icc of 0
+    return Nodes.of((rule.log_p - rule.log_q)[keep], point, weight[keep] / weight[keep].sum())

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from bayesatk.core.leave_one_out import Predictive
 from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
+from bayesatk.core.question_laws import one_for_all
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array, Credit, pass_at
 from bayesatk.metrics.grid import Metric
@@ -26,7 +27,7 @@ from bayesatk.posterior.draws import (
     sum_covariance,
 )
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.partial_pooling import partial_pooling
+from bayesatk.posterior.partial_pooling import Pooled, partial_pooling
 from bayesatk.posterior.posterior import Distributions, Draws, Summary, SystemPosterior
 
 
@@ -54,6 +55,17 @@ class RightWrongModel(CountModel):
         else:
             posterior = independent(self._questions(distinct), {})
         return _repeat(posterior, index)
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """What p of every question is drawn from, with probabilities: the posterior over nodes."""
+        if self.pooling == "partial":
+            return Pooled.of(self.states, (), self.prior).mixture.nodes
+        b, a = self.alpha.tolist()
+        if self.pooling == "none":
+            return Nodes.single(a, b)
+        wrong, right = (self.states.count @ self.states.counts).tolist()
+        return one_for_all(a + right, b + wrong)
 
     def partial_predictive(self) -> Predictive:
         """Predict questions that are left out, difficulty families averaged."""

@@ -26,7 +26,7 @@ from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 
 _MOST_QUESTIONS = 500
-_MOST_ROWS = 500  # of a table; its file has all
+_MOST_ROWS = 500  # of a table; the file of all numbers has the rest
 _LONG = 100_000  # bytes from which a file in the page is compressed
 _KINDS = {"csv": "text/csv", "json": "application/json"}
 _HEADINGS = {
@@ -141,7 +141,7 @@ def _tables(result: Result, verification: Verification | None) -> list[dict[str,
     found = tables_of(result) | (tables_of(verification) if verification is not None else {})
     return [
         {
-            "title": _HEADINGS[name], "all": len(each), "file": _file(f"{name}.csv", as_csv(each)),
+            "title": _HEADINGS[name], "all": len(each), "file": _small(name, each),
             **_text(_shown(result, each[:_MOST_ROWS])),
         }
         for name, each in found.items()
@@ -153,6 +153,12 @@ def _shown(result: Result, frame: pd.DataFrame) -> pd.DataFrame:
     if result.has("comparison") and not result.group("comparison").attrs["rope"]:
         frame = frame.drop(columns=[name for name in frame if str(name).endswith("_rope")])
     return presentable(frame)
+
+
+def _small(name: str, frame: pd.DataFrame) -> tuple[str, str] | None:
+    """Return a table as a file, or nothing for a long one, which the JSON holds."""
+    text = as_csv(frame)
+    return _file(f"{name}.csv", text) if len(text) <= _LONG else None
 
 
 def _file(name: str, text: str) -> tuple[str, str]:

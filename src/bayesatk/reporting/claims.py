@@ -5,8 +5,11 @@ from itertools import combinations
 import numpy as np
 
 from bayesatk.comparison.claims import claim
+from bayesatk.comparison.noise import noise_floor
 from bayesatk.comparison.pair_claims import named
+from bayesatk.comparison.question_table import question_table
 from bayesatk.posterior.tail import tail_exponent
+from bayesatk.priors import BetaPrior, HyperPrior
 from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
@@ -14,6 +17,8 @@ from bayesatk.verification.verify import Verification
 _LIKELY = 0.05  # probability of impossible questions from which they are named
 _SURE = 0.95  # and from which they are taken for granted
 _PAIRED = 4  # systems whose pairs have sentences; the table has them all
+_NAMED = 5  # suspicious questions of a system
+MANY = 6  # systems whose questions have sentences and panels of their own
 _ADVISED = 2  # systems that are told what more trials would give, a second each
 
 
@@ -29,7 +34,29 @@ def claims(result: Result, verification: Verification | None) -> list[str]:
 
 def levels(result: Result) -> list[str]:
     """Return what can be claimed of every system by itself."""
-    return _levels(result) + _beyond(result) + _ceilings(result)
+    return _levels(result) + _beyond(result) + _ceilings(result) + _of_questions(result)
+
+
+def has_question_laws(result: Result) -> bool:
+    """Whether what is known of single questions has a closed form, for few enough systems."""
+    known = isinstance(result.prior, BetaPrior | HyperPrior)
+    return known and not result.scale.axes and len(result.systems) <= MANY
+
+
+def _of_questions(result: Result) -> list[str]:
+    """Say how far two runs differ by luck, and which questions a stronger system fails oddly."""
+    if not has_question_laws(result):
+        return []
+    found = noise_floor(result, "pass@1")["sentence"].tolist()
+    rows = question_table(result)
+    for system, own in rows[rows["suspicious"]].groupby("system", sort=False):
+        listed = ", ".join(f"{one!s:.40}" for one in own["question"][:_NAMED])
+        more = f" and {len(own) - _NAMED} more" if len(own) > _NAMED else ""
+        found.append(
+            f"{named(system)} fails what weaker systems solve: look at the references and "
+            f"transcripts of question {listed}{more}."
+        )
+    return found
 
 
 def _levels(result: Result) -> list[str]:

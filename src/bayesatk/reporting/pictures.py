@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from bayesatk.reporting.claims import MANY, has_question_laws
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 
 _INK = re.compile(r"#([0-6][0-9a-f])\1\1\b", re.IGNORECASE)  # black and dark grey
 _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
-_MANY = 6  # systems with a panel of their own
+_RANKED = 20  # systems whose ranks fit a picture; of 45 it takes 1.5 MB
 
 _BOTH = "Left: these questions; right: questions like these."
 
@@ -57,7 +58,7 @@ def _plots(result: Result, verification: Verification | None, guess: object) -> 
         systems = len(result.systems)
         title = f"Differences in {first} on questions like these"
         yield title, "The first minus the second.", lambda: plots.plot_difference(result, first)
-        if systems > 2 and result.group("ranks").attrs["ranked_on"]:
+        if 2 < systems <= _RANKED and result.group("ranks").attrs["ranked_on"]:
             title = f"Ranks in {first} on questions like these"
             yield title, "Probability of every rank.", lambda: plots.plot_ranks(result, first)
     yield from _of_questions(result)
@@ -75,7 +76,14 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
 
     if result.scale.axes:
         return
-    systems = result.systems[:_MANY]
+    systems = result.systems[:MANY]
+    if has_question_laws(result):
+        yield (
+            "What is known of every question",
+            "Posterior mean and interval of every question's success probability, the hardest "
+            "questions first; diamonds: failed, though weaker systems solve it.",
+            lambda: plots.plot_questions(result, systems),
+        )
     if not result.sampled or "p" in result.posterior:
         yield (
             "What pooling does to single questions",

@@ -1,0 +1,131 @@
+"""Every question of every system: what is known of its success probability."""
+
+from typing import Any
+
+import arviz as az
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.comparison.question_table import question_table
+from bayesatk.plots.canvas import (
+    COLORS,
+    backend_name,
+    finish,
+    label_axes,
+    marker_size,
+    markers,
+    open_systems,
+    set_panels,
+)
+from bayesatk.plots.labels import shortened
+from bayesatk.plots.request import chosen_systems
+from bayesatk.results.result import Result
+
+_MOST = 300  # questions that can be told apart in a panel
+
+
+def plot_questions(
+    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
+) -> Any:
+    """Plot what is known of every question's success probability, the hardest questions first.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        Of right and wrong, from `bayesatk.evaluate` or `bayesatk.sample`.
+    system : label, or list of labels, optional
+        A panel each; all if not given. Questions are in the same order in all.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``interval``, ``mean`` and, where there are any, ``suspicious``.
+
+    Raises
+    ------
+    ValueError
+        If the result is of scored categories.
+
+    See Also
+    --------
+    bayesatk.question_table : the numbers.
+    bayesatk.plots.plot_shrinkage : how far pooling moves the questions.
+
+    Notes
+    -----
+    Questions are ordered by their mean over the systems. Of more than 300, every so many are drawn,
+    and all that are suspicious: those which the system fails although weaker systems solve them.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[1, 1], [0, 0], [0, 1]], "pass@1", pooling="none", rng=1)
+    >>> plot = plot_questions(fit)
+    >>> plot.get_viz("mean").get_offsets().tolist()  # (c + 1)/(n + 2)
+    [[1.0, 0.25], [2.0, 0.5], [3.0, 0.75]]
+    """
+    name, own = backend_name(backend), Result.of(result)
+    systems = chosen_systems(own, system)
+    table = question_table(own)
+    by_system = [group for _, group in table.groupby("system", sort=False)]
+    difficulty = np.mean([one["mean"].to_numpy() for one in by_system], axis=0)
+    order = np.argsort(difficulty, kind="stable")
+    every = {own.systems[i]: one.iloc[order] for i, one in enumerate(by_system)}
+    marked = np.any([every[one]["suspicious"].to_numpy() for one in systems], axis=0)
+    shown = np.unique(np.append(_thinned(len(order)), np.flatnonzero(marked)))
+    points = _points([every[one] for one in systems], systems, shown)
+    plot = open_systems(points.to_dataset(), name, len(systems))
+    ends = points.sel(number=["lower", "upper", "gap"]).stack(place=("question", "number"))
+    plot.map(_line, "interval", data=ends.to_dataset(), color=COLORS[0], alpha=0.5, width=0.8)
+    means = points.sel(number="mean")
+    size = marker_size(name, 16.0)
+    plot.map(az.visuals.scatter_xy, "mean", data=means.to_dataset(), color=COLORS[0], size=size)
+    odd = points.sel(number="suspicious")
+    if bool(odd.sel(plot_axis="y").notnull().any()):
+        plot.map(
+            _marks, "suspicious", data=odd.to_dataset(), color=COLORS[1],
+            marker=markers(name, 4)[3], size=marker_size(name, 40.0),
+        )  # fmt: skip
+    set_panels(plot, titles=shortened(systems), ylim=(-0.04, 1.04))
+    label_axes(plot, "question (hardest first)", "success probability p")
+    some = f" Drawn: {len(shown)} of {len(order)} questions." if len(shown) < len(order) else ""
+    return finish(
+        plot, "What is known of every question",
+        f"Posterior mean and {100 * own.ci_prob:g}% interval. Diamonds: failed, though weaker "
+        f"systems solve it.{some}",
+    )  # fmt: skip
+
+
+def _thinned(size: int) -> NDArray[np.intp]:
+    """Return all places, or so many at equal steps."""
+    return np.unique(np.linspace(0, size - 1, min(size, _MOST)).round().astype(np.intp))
+
+
+def _points(tables: list[Any], systems: list[Any], shown: NDArray[np.intp]) -> xr.DataArray:
+    """Return places and values (system, question, number, plot_axis)."""
+    names = ("lower", "upper", "gap", "mean", "suspicious")
+    found = np.full((len(tables), len(shown), len(names), 2), np.nan)
+    found[..., 0] = shown[:, None] + 1.0
+    for own, table in zip(found, tables, strict=True):
+        some = table.iloc[shown]
+        own[:, 0, 1], own[:, 1, 1] = some["ci_lower"], some["ci_upper"]
+        own[:, 3, 1] = some["mean"]
+        own[:, 4, 1] = np.where(some["suspicious"], some["mean"], np.nan)
+    return xr.DataArray(
+        found, dims=("system", "question", "number", "plot_axis"), name="value",
+        coords={"system": systems, "question": shown, "number": list(names),
+                "plot_axis": ["x", "y"]},
+    )  # fmt: skip
+
+
+def _line(da: xr.DataArray, target: Any, **kwargs: Any) -> Any:
+    plain = da.drop_vars(["question", "number", "place"], errors="ignore")
+    return az.visuals.line_xy(plain, target, **kwargs)
+
+
+def _marks(da: xr.DataArray, target: Any, **kwargs: Any) -> Any:
+    return az.visuals.scatter_xy(da.dropna("question"), target, **kwargs)

@@ -1,0 +1,252 @@
+"""What each question says: against refits, plain integrals, counted cases and simulated reruns."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayesatk as bk
+from bayesatk.core.question_laws import QuestionLaws
+from bayesatk.core.run_differences import run_difference
+from bayesatk.core.states import States
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.left_out import question_values
+from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.prior_choice import resolve_prior
+
+
+def drawn(seed, questions, trials, skills=(0.0,)):
+    """Right and wrong of systems that find the same questions hard."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.8, 1.2, questions)
+    return {
+        f"s{i}": (rng.random((questions, trials)) < np.clip(p + skill, 0, 1)[:, None]).astype(int)
+        for i, skill in enumerate(skills)
+    }
+
+
+def model(pooling, seed=1, questions=12, trials=4):
+    counts = drawn(seed, questions, trials)["s0"].sum(axis=1)
+    prior = resolve_prior("partial" if pooling == "beta" else pooling, None)
+    if pooling == "beta":
+        prior = replace(prior, families="beta")
+    states = States.of(counts, np.full(questions, trials))
+    return RightWrongModel("partial" if pooling == "beta" else pooling, states, prior)
+
+
+@pytest.mark.parametrize("pooling", ["none", "complete", "beta"])
+@pytest.mark.parametrize("metric", ["pass@1", "pass^3"])
+def test_influence_is_what_a_fit_without_the_question_gives(pooling, metric):
+    whole, asked = model(pooling), parse(metric)
+    found = question_values(whole, asked[0])
+    fitted = whole.fit(asked).mean[0]
+    states = whole.states
+    assert states.share @ found.mean == pytest.approx(fitted[0], abs=1e-12)
+    for state in range(len(states)):
+        left = states.count - (np.arange(len(states)) == state)
+        rest = replace(whole, states=states.among(left > 0, left)).fit(asked).mean[0]
+        np.testing.assert_allclose(found.influence[state], fitted - rest, atol=2e-9)
+
+
+def test_influence_with_families_averaged_is_right_to_the_error_of_their_points():
+    whole, asked = model("partial", questions=30), parse("pass@1")
+    found, fitted = question_values(whole, asked[0]), whole.fit(asked).mean[0]
+    states = whole.states
+    left = states.count - (np.arange(len(states)) == 0)
+    rest = replace(whole, states=states.among(left > 0, left)).fit(asked).mean[0]
+    np.testing.assert_allclose(found.influence[0], fitted - rest, atol=2e-3)
+
+
+def test_intervals_hold_what_they_say():
+    own = model("beta")
+    nodes, states = own.nodes, own.states
+    law = QuestionLaws.of(nodes, states)
+    logs = np.log(nodes.weight)
+    for level in (0.025, 0.5, 0.975):
+        ends = law.quantile(level)
+        for i, (c, n) in enumerate(zip(states.successes, states.trials, strict=True)):
+            alpha, beta = nodes.alpha[:, 0] + c, nodes.beta[:, 0] + n - c
+            below = np.exp(logs) @ stats.beta.cdf(ends[i], alpha, beta) / nodes.weight.sum()
+            assert below == pytest.approx(level, abs=3e-3)
+
+
+def table_of(runs, metric="pass@1", **options):
+    fit = bk.evaluate(runs, metric, pooling="none", draws=8, rng=1)
+    return bk.question_table(fit, **options)
+
+
+def test_numbers_of_single_questions_by_hand():
+    rows = table_of({"a": [[1, 1, 1], [1, 0, 0], [0, 0, 0]], "b": [[0] * 3, [1] * 3, [0] * 3]})
+    own = rows[rows["system"] == "a"]
+    a, b = np.array([4.0, 2, 1]), np.array([1.0, 3, 4])  # Beta(c + 1, n - c + 1)
+    p = stats.beta(a, b)
+    np.testing.assert_allclose(own["mean"], a / 5)
+    np.testing.assert_allclose(own["ci_lower"], p.ppf(0.025), rtol=1e-4)
+    np.testing.assert_allclose(own["ci_upper"], p.ppf(0.975), rtol=1e-4)
+    rate = np.array([1, 1 / 3, 0])
+    np.testing.assert_allclose(own["prob_flip"], rate * (1 - a / 5) + (1 - rate) * a / 5)
+    np.testing.assert_allclose(own["information"], 4 * a * b / (5 * 6))
+    np.testing.assert_allclose(own["prob_saturated"], p.cdf(0.05) + p.sf(0.95))
+    # b is weaker by its posterior mean; a's c of three under Beta(1 + c_b, 4 - c_b).
+    assert rows.groupby("system")["mean"].mean()["b"] < own["mean"].mean()
+    c = np.array([3, 1, 0])
+    weaker = stats.betabinom(3, [1, 4, 1], [4, 1, 4]).cdf(c)
+    np.testing.assert_allclose(own["prob_weaker"], weaker)
+    assert rows[rows["system"] == "b"]["prob_weaker"].isna().all()
+
+
+def test_a_pair_adds_up_to_its_difference():
+    runs = drawn(2, 15, 4, (0.0, 0.2))
+    fit = bk.evaluate(runs, "pass@2", difficulty="beta", draws=8, rng=1)
+    pair = bk.question_table(fit, system="s1", other="s0")
+    means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
+    assert pair["part"].sum() == pytest.approx(means["s1"] - means["s0"], abs=1e-9)
+    assert pair["influence"].abs().is_monotonic_decreasing
+    assert sorted(pair["question"]) == list(range(15))
+    first = pair["question"][0]
+    rest = {name: np.delete(own, first, axis=0) for name, own in runs.items()}
+    without = bk.table(bk.evaluate(rest, "pass@2", difficulty="beta", draws=8, rng=1))
+    less = without.query("target == 'questions'").set_index("system")["mean"]
+    moved = (means["s1"] - means["s0"]) - (less["s1"] - less["s0"])
+    assert pair["influence"][0] == pytest.approx(moved, abs=1e-8)
+    back = bk.question_table(fit, system="s0", other="s1")
+    np.testing.assert_allclose(back["part"].sum(), -pair["part"].sum())
+
+
+def test_a_planted_fault_is_suspicious_and_groups_are_shown():
+    runs = drawn(3, 40, 8, (0.2, 0.0))
+    runs["s0"][5], runs["s1"][5] = 0, 1
+    data = bk.tally(runs, group=["u", "v"] * 20)
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=8, rng=1)
+    rows = bk.question_table(fit)
+    flagged = rows[rows["suspicious"]]
+    assert (("s0", 5) in set(zip(flagged["system"], flagged["question"], strict=True))) is True
+    assert rows["group"].tolist() == ["u", "v"] * 40
+
+
+def test_questions_that_were_not_tried():
+    counts, trials = [[2, 0, 1], [1, 1, 0]], [[3, 0, 3], [3, 2, 0]]
+    data = bk.tally(counts, trials=trials, systems=["a", "b"], missing="ignore")
+    rows = bk.question_table(bk.evaluate(data, "pass@1", draws=8, rng=1))
+    absent = rows["trials"] == 0
+    assert absent.sum() == 2
+    assert rows["rate"].isna().equals(absent)
+    assert rows["prob_flip"].isna().equals(absent)
+    assert rows["mean"].between(0, 1).all()
+    fit = bk.evaluate(data, "pass@1", pooling="none", draws=8, rng=1)
+    assert bk.question_table(fit, system="a", other="b")["question"].tolist() == [0]
+
+
+def test_the_only_question_has_no_influence_that_could_be_known():
+    for pooling in ("none", "complete", "partial"):
+        fit = bk.evaluate([[1, 0]], "pass@1", pooling=pooling, draws=8, rng=1)
+        assert bk.question_table(fit)["influence"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"metric": "plurality@2"}, "metric"),
+        ({"metric": "pass@1,2"}, "one metric"),
+        ({"system": "z"}, "system must be one of"),
+        ({"other": "a"}, "system must be one of"),
+        ({"system": "a", "other": "a"}, "another system"),
+        ({"target": "both"}, "target"),
+        ({"margin": 0.5}, "margin"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(options, said):
+    fit = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", pooling="none", draws=8, rng=1)
+    with pytest.raises(ValueError, match=said):
+        bk.question_table(fit, **options)
+
+
+def test_scored_categories_are_refused_with_a_remedy():
+    data = bk.tally([[0, 0.5, 1]], scores={0: 0, 0.5: 0.5, 1: 1})
+    fit = bk.evaluate(data, "bayes", draws=8, rng=1)
+    for ask in (bk.question_table, bk.noise_floor):
+        with pytest.raises(ValueError, match="success="):
+            ask(fit)
+
+
+# --- the noise of a run ---
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_the_difference_of_two_runs_by_enumeration(trials):
+    counts, n = np.array([0, 1, 3]), 3
+    fit = bk.evaluate(bk.tally(counts, trials=n), "pass@1", pooling="none", draws=8, rng=1)
+    row = bk.noise_floor(fit, trials=trials, prob=0.9).iloc[0]
+    # Given p both runs are binomial; p of each question is Beta(1 + c, 1 + n - c).
+    law: dict[float, float] = {}
+    p, weight = np.polynomial.legendre.leggauss(30)
+    p, weight = (p + 1) / 2, weight / 2
+    each = []
+    for c in counts:
+        density = weight * stats.beta.pdf(p, 1 + c, 1 + n - c)
+        pmf = np.array([stats.binom.pmf(j, trials, p) for j in range(trials + 1)])
+        each.append(np.einsum("p,ip,jp->ij", density, pmf, pmf))
+    for first in product(range(trials + 1), repeat=3):
+        for second in product(range(trials + 1), repeat=3):
+            chance = np.prod([own[i, j] for own, i, j in zip(each, first, second, strict=True)])
+            gap = abs(sum(first) - sum(second)) / (3 * trials)
+            law[round(gap, 9)] = law.get(round(gap, 9), 0.0) + chance
+    gaps = np.array(sorted(law))
+    upto = np.cumsum([law[gap] for gap in gaps])
+    place = int(np.searchsorted(upto, 0.9))
+    assert row["floor"] == pytest.approx(gaps[place])
+    assert row["prob_within"] == pytest.approx(upto[place], abs=1e-10)
+
+
+@pytest.mark.parametrize("pooling", ["beta", "complete"])
+@pytest.mark.parametrize("values", [[0.0, 1.0], [0.0, 0.0, 0.3, 1.0], [0.0, 0.5, 1.0]])
+def test_the_difference_of_two_runs_by_simulation(pooling, values):
+    own, rng = model(pooling, questions=25), np.random.default_rng(4)
+    worth, size = np.array(values), 40_000
+    gap, chance = run_difference(own.nodes, own.states, worth)
+    assert chance.sum() == pytest.approx(1.0)
+    nodes, states = own.nodes, own.states
+    node = rng.choice(len(nodes), size, p=nodes.weight / nodes.weight.sum())
+    c, n = states.successes[states.which], states.trials[states.which]
+    p = rng.beta(nodes.alpha[node] + c, nodes.beta[node] + n - c)
+    one, two = (worth[rng.binomial(len(values) - 1, p)].mean(axis=1) for _ in range(2))
+    upto = np.cumsum(chance)
+    for x in gap[[0, len(gap) // 8, len(gap) // 4]]:
+        share = float((np.abs(one - two) <= x + 1e-9).mean())
+        known = upto[np.searchsorted(gap, x)]
+        assert share == pytest.approx(known, abs=4 * np.sqrt(known * (1 - known) / size) + 1e-4)
+
+
+def test_sentence_and_refusals_of_the_noise_floor():
+    fit = bk.evaluate(drawn(5, 100, 2), "pass@1", difficulty="beta", draws=8, rng=1)
+    row = bk.noise_floor(fit).iloc[0]
+    assert f"by up to {100 * row['floor']:.1f} points in 95% of cases" in row["sentence"]
+    assert "with one trial of each" in row["sentence"]
+    wide = bk.noise_floor(fit, prob=0.999).iloc[0]
+    assert wide["floor"] > row["floor"]
+    more = bk.noise_floor(fit, trials=4).iloc[0]
+    assert more["sd"] == pytest.approx(row["sd"] / 2, rel=1e-6)
+    few = {"metric": "pass@4", "trials": 3}
+    for options in ({"prob": 1.0}, {"trials": 0}, {"trials": 10**6}, few):
+        with pytest.raises(ValueError, match=r"prob|trials"):
+            bk.noise_floor(fit, **options)
+
+
+@pytest.mark.statistical
+def test_reruns_stay_within_the_floor_and_ordered_systems_are_not_suspected():
+    rng, inside, suspected, size = np.random.default_rng(6), 0.0, 0, 150
+    for seed in range(size):
+        p = rng.beta(0.8, 1.2, 60)
+        strong = np.clip(p + 0.1 * rng.random(60), 0, 1)
+        runs = {"weak": rng.binomial(8, p), "strong": rng.binomial(8, strong)}
+        data = bk.tally(np.stack(list(runs.values())), trials=8, systems=list(runs))
+        fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=8, rng=seed)
+        floor = bk.noise_floor(fit).set_index("system").loc["weak", "floor"]
+        one, two = rng.binomial(1, p, (2, 200, 60)).mean(axis=2)
+        inside += float((np.abs(one - two) <= floor + 1e-9).mean())
+        rows = bk.question_table(fit).groupby("system")["suspicious"].any()
+        suspected += bool(rows["strong"])
+    assert inside / size > 0.945
+    assert suspected / size < 0.05 + 3 * np.sqrt(0.05 * 0.95 / size)
