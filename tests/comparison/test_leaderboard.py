@@ -183,3 +183,19 @@ def test_suspicious_questions_are_those_with_a_wrong_key() -> None:
     assert found.set_index("question").loc[wrong, "suspicious"].all()
     with pytest.raises(ValueError, match="rate must lie"):
         bk.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rate=0.0)
+
+
+def test_a_large_board_has_fewer_draws_and_says_so(monkeypatch) -> None:
+    """Time is bounded by fewer draws, and the number of draws that is stated falls with them."""
+    rng = np.random.default_rng(5)
+    runs = rng.binomial(1, [[[0.3]], [[0.6]]], (2, 50, 3))
+    fit = bk.evaluate(bk.tally(runs), "pass@1", rng=1, draws=10)
+    whole = bk.leaderboard(fit, rng=2)
+    monkeypatch.setattr("bayesatk.comparison.board._CELLS", 0)
+    few = bk.leaderboard(fit, rng=3)
+    assert few.worth <= 400 < whole.worth
+    rows = [
+        one.table.set_index(["system", "metric", "target"]).sort_index() for one in (few, whole)
+    ]
+    gap = rows[0]["mean"] - rows[1]["mean"]
+    assert (abs(gap) < 5.0 * rows[1]["sd"] / np.sqrt(few.worth)).all()

@@ -17,6 +17,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
+from bayesatk.comparison import contest
 
 DIMS = ("system", "question", "trial")
 QUIET = {"progressbar": False}
@@ -130,7 +131,8 @@ ASKED = {
         ["bayes", "max@2"], {"pooling": "none"},
     ),
     "votes": (
-        bk.tally([[1, 0, 1], [1, 1, 0]], answers=[["x", "y", "x"], ["u", "u", "v"]]),
+        bk.tally([[[1, 0, 1], [1, 1, 0]], [[0, 0, 1], [1, 0, 0]]],
+                 answers=[[["x", "y", "x"], ["u", "u", "v"]], [["y", "y", "x"], ["u", "v", "w"]]]),
         ["plurality@3", "pass@1"], {"pooling": "none"},
     ),
 }  # fmt: skip
@@ -143,8 +145,35 @@ def test_systems_evaluated_on_a_cluster_are_the_same(client) -> None:
         there = bk.evaluate(data, metrics, draws=50, rng=1, client=client, **options)
         there.attrs["created_at"] = here.attrs["created_at"]
         assert there.identical(here)
+        compared = bk.compare(here, rng=1, rope=0.1)
+        assert bk.compare(there, rng=1, rope=0.1, client=client).identical(compared)
     with pytest.raises(ValueError, match="vote between answers, and the data have none"):
         bk.evaluate(RUNS, "plurality@2", pooling="none", client=client)
+
+
+@pytest.mark.slow
+def test_pairs_compared_and_systems_criticised_on_a_cluster_are_the_same(
+    client, tmp_path, monkeypatch
+) -> None:
+    rng = np.random.default_rng(2)
+    marks = rng.integers(0, 2, (4, 6, 3)).astype(float)
+    gaps = marks.copy()
+    gaps[range(4), range(4)] = np.nan  # every pair has questions of its own
+    monkeypatch.setattr(contest, "_PAIRS", 4)
+    for data in (marks, gaps):
+        data = {name: own for name, own in zip("abcd", data, strict=True)}
+        data = bk.tally(data, missing="ignore")
+        fit = bk.evaluate(data, ["pass@1", "pass@2"], difficulty="beta", draws=50, rng=1)
+        here = bk.compare(fit, rng=1)
+        assert bk.compare(fit, rng=1, client=client).identical(here)
+    checked = bk.criticise(fit, rng=1)
+    assert bk.criticise(fit, rng=1, client=client).equals(checked)
+    pytest.importorskip("matplotlib")
+    pages = []
+    for name, own in (("here", None), ("there", client)):
+        page = bk.report(here, tmp_path / f"{name}.html", client=own).read_text(encoding="utf-8")
+        pages.append(re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "", page))
+    assert pages[0] == pages[1]
 
 
 @pytest.mark.slow

@@ -19,6 +19,8 @@ from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_CELLS = 6e7  # systems x questions x draws, at about 10^7 a second
+_FEWEST = 400  # draws, whatever it takes: a probability of 1/2 is then known to .025
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def _board(asked: _Asked) -> Board:
     rng = np.random.default_rng(asked.seed)
     metrics, right, trials = asked.metrics, asked.right, asked.trials
     draws = Fit.of(Counts.of(right, trials), asked.prior).draw(rng)
+    draws = draws.among(max(_FEWEST, int(_CELLS / right.size)))
     credits = [metric.credit for metric in metrics]
     means = QuestionMeans(draws.likelihood, right, trials, credits)
     questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)

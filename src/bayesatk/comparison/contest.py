@@ -1,11 +1,14 @@
 """Systems on the questions that all of them tried: exact where that is known, else by draws."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.contrasts import CONTRASTS, Drawn, Exact, Found, Settings, mirrored
 from bayesatk.comparison.joint import band_width, over_k, tiers
 from bayesatk.comparison.pairing import drawn_together
@@ -23,6 +26,7 @@ from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
 _DRAWS = 4000
+_PAIRS = 2000  # compared at once: a task of a few seconds
 _FLOATS = 30_000_000  # draws of p held at once: 240 MB
 _FEWEST = 400
 
@@ -64,18 +68,36 @@ class Contest:
             exact = _exact_questions(grid, part, posteriors, drawn[0])
         return cls(grid, (exact, drawn[1]), drawn)
 
-    def table(self, settings: Settings) -> Array:
+    def table(self, settings: Settings, client: Any = None, progress: bool | None = False) -> Array:
         """Return contrasts (system, other, cell, target, contrast) of every pair."""
         cells, size = self.drawn[0].values.shape[1:]
         i, j = np.triu_indices(size, 1)
         table = np.zeros((size, size, cells, len(TARGETS), len(CONTRASTS)))
+        blocks = [(i[start : start + _PAIRS], j[start : start + _PAIRS])
+                  for start in range(0, len(i), _PAIRS)]  # fmt: skip
+        run = partial(self._block, settings, blocks)
+        for own, found in in_batches(run, range(len(blocks)), client, "Comparing", progress):
+            one, other = blocks[own]
+            table[one, other], table[other, one] = found
+        return table
+
+    def _block(
+        self,
+        settings: Settings,
+        blocks: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
+        index: int,
+    ) -> Array:
+        """Return contrasts (way round, pair, cell, target, contrast) of a block of pairs."""
+        i, j = blocks[index]
+        cells = self.drawn[0].values.shape[1]
+        table = np.zeros((2, len(i), cells, len(TARGETS), len(CONTRASTS)))
         for (target, source), group in product(enumerate(self.sources), over_k(self.grid)):
             found = [source.contrasts(cell, i, j, settings) for cell in group]
             banded = self._with_bands(found, group, target, settings, i, j)
             for cell, own in zip(group, banded, strict=True):
-                turned = mirrored(own)
-                table[i, j, cell, target] = np.stack([own[name] for name in CONTRASTS], axis=-1)
-                table[j, i, cell, target] = np.stack([turned[name] for name in CONTRASTS], axis=-1)
+                for way, each in enumerate((own, mirrored(own))):
+                    columns = [each[name] for name in CONTRASTS]
+                    table[way, :, cell, target] = np.stack(columns, axis=-1)
         return table
 
     def _with_bands(
@@ -122,14 +144,14 @@ def _exact_questions(grid: MetricGrid, part: Part, posteriors: Posteriors, drawn
     moments = np.zeros((2, len(list(grid)), len(part.systems)))
     tables: list[list[Known | None]] = []
     for i, system in enumerate(part.systems if index else ()):
-        posterior = posteriors.of(system, part.kept)
-        moments[:, index, i] = posterior.mean[:, 0], posterior.sd[:, 0]
-        tables.append(posteriors.known(system, part.kept)[0])
+        own = posteriors.of(system, part.kept)
+        moments[:, index, i] = own.mean[:, 0], own.sd[:, 0]
+        tables.append(own.known[0])
     known = {}
     for cell, found in zip(index, zip(*tables, strict=True), strict=True):
-        own = [one for one in found if one is not None]
-        if len(own) == len(found):
-            known[cell] = own
+        all_ = [one for one in found if one is not None]
+        if len(all_) == len(found):
+            known[cell] = all_
     return Exact(known, moments[0], moments[1], drawn)
 
 

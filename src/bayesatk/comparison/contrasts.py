@@ -1,7 +1,7 @@
 """Contrasts between systems, and ranks of all: from exact distributions, or joint draws."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,23 +186,33 @@ class Exact:
     mean: Array
     sd: Array
     drawn: Drawn
-    _contenders: dict[int, Contenders] = field(default_factory=dict)
+    _found: dict[tuple[int, float], tuple[Contenders, Array, Array]] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was worked out: other processes fill in their own."""
+        return self.__dict__ | {"_found": {}}
+
+    def _together(self, cell: int, margin: float) -> tuple[Contenders, Array, Array]:
+        """Return all systems together, and of all pairs what lies beyond the margin, and losses."""
+        if (cell, margin) not in self._found:
+            own = Contenders(self.known[cell], margin)
+            loss = own.expected_loss(self.mean[cell])
+            self._found[cell, margin] = own, own.prob_above(), loss
+        return self._found[cell, margin]
 
     def ranks(self, cell: int) -> Array:
         """Return the probability of every rank, by system."""
         if cell not in self.known:
             return self.drawn.ranks(cell)
-        return (self._contenders.get(cell) or Contenders(self.known[cell])).ranks()
+        return self._together(cell, 0.0)[0].ranks()
 
     def contrasts(self, cell: int, i: Ints, j: Ints, settings: Settings) -> Found:
         """Return the contrasts of systems i minus systems j."""
         if cell not in self.known:
             return self.drawn.contrasts(cell, i, j, settings)
-        known = self.known[cell]
-        all_ = self._contenders[cell] = Contenders(known, settings.rope)
-        greater, tie, above = all_.prob_greater, all_.prob_tie, all_.prob_above()
-        loss = all_.expected_loss(self.mean[cell])
-        values = np.stack([one.values for one in known])
+        all_, above, loss = self._together(cell, settings.rope)
+        greater, tie = all_.prob_greater, all_.prob_tie
+        values = np.stack([one.values for one in self.known[cell]])
         gap, levels = Differences(values[i], values[j]), settings.ratio_levels
         ends = gap.quantile(levels[1:])
         if settings.ci_kind == "hdi":

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.family_choice import family_row
 from bayesatk.core.difficulty import Difficulty
@@ -76,7 +79,11 @@ _CHECKS = (
 
 
 def criticise(
-    fit: xr.DataTree | Result, *, alpha: float = 0.05, rng: RandomSource = None
+    fit: xr.DataTree | Result,
+    *,
+    alpha: float = 0.05,
+    rng: RandomSource = None,
+    client: Any = None,
 ) -> pd.DataFrame:
     """Check the shape of the difficulty distribution against the data.
 
@@ -93,6 +100,9 @@ def criticise(
         (Bonferroni).
     rng : int, numpy.random.Generator or None
         For the replicates.
+    client : dask.distributed.Client, optional
+        Weigh the difficulty families of every system there, each as a task of its own; the result
+        is the same.
 
     Returns
     -------
@@ -137,7 +147,9 @@ def criticise(
     proper_probability("alpha", alpha)
     generator, _ = resolve_rng(rng)
     successes, trials = own.right_of_all()
-    rows = []
+    names, rows = posterior["system"].values, []
+    run = partial(family_row, own, alpha=alpha / len(_CHECKS))
+    families = dict(in_batches(run, range(len(names)), client, "Checking", False))
     for system, (c, n) in enumerate(zip(successes, trials, strict=True)):
         ran = n > 0
         difficulty = difficulty_draws(own.tree, system)
@@ -146,10 +158,9 @@ def criticise(
         drawn = _replicated(difficulty, n[ran], generator)
         for check, replicates in zip(_CHECKS, drawn, strict=True):
             row = _row(check, float(check.statistic(c[ran], n[ran])), replicates, alpha)
-            rows.append({"system": posterior["system"].values[system], **row})
-        families = family_row(own, system, alpha / len(_CHECKS))
-        if families is not None:
-            rows.append({"system": posterior["system"].values[system], **families})
+            rows.append({"system": names[system], **row})
+        if (last := families[system]) is not None:
+            rows.append({"system": names[system], **last})
     return pd.DataFrame(rows)
 
 

@@ -190,11 +190,11 @@ class _Systems:
             tried = self.result.trials[weaker] > 0
             for n in np.unique(trials[(trials > 0) & tried]):
                 some = np.flatnonzero(tried & (trials == n))
-                chance = np.cumsum(np.tensordot(law.weight, law.counts(int(n)), axes=1), axis=1)
-                total[some] += chance[which[some], successes[some]]
+                states, place = np.unique(which[some], return_inverse=True)
+                total[some] += law.chances(int(n), states)[place, successes[some]]
                 number[some] += 1.0
         found = np.full(len(trials), np.nan)
-        np.divide(np.minimum(total, number), number, out=found, where=number > 0)
+        np.divide(total, number, out=found, where=number > 0)
         return found
 
 

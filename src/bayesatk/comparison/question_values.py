@@ -1,21 +1,23 @@
 """Draws of what every metric is worth for one system after another, however a result was made."""
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from bayesatk._tools.batches import in_batches
 from bayesatk._tools.progress import track
 from bayesatk.core.contrasts import LEVELS, Known
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.models_of import model_of
-from bayesatk.posterior.posterior import Draws, SystemPosterior
+from bayesatk.posterior.posterior import Draws
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
@@ -90,6 +92,28 @@ def data_keys(fit: Result, part: Part) -> list[bytes]:
     return keys
 
 
+@dataclass(frozen=True)
+class WorkedOut:
+    """What is needed of one system's posterior on some questions.
+
+    Parameters
+    ----------
+    mean, sd : ndarray, shape (metrics, target)
+    known : pair of list
+        Distributions on these questions and on questions like these; None where only draws are.
+    few : Draws
+        Some draws of means and of every p, by random numbers that the data give.
+    draw : callable, optional
+        As of a `SystemPosterior`; where a distribution is None.
+    """
+
+    mean: Array
+    sd: Array
+    known: tuple[list[Known | None], list[Known | None]]
+    few: Draws
+    draw: Callable[[int, np.random.Generator, bool], Draws] | None
+
+
 class Posteriors:
     """Closed-form posteriors of the systems of a result on some questions, each worked out once."""
 
@@ -98,49 +122,44 @@ class Posteriors:
     ) -> None:
         self.progress = progress
         self._fit, self._seed = fit, int(rng.integers(2**63))
-        self._found: dict[bytes, SystemPosterior] = {}
-        self._known: dict[bytes, tuple[list[Known | None], list[Known | None]]] = {}
-        self._few: dict[bytes, Draws] = {}
+        self._found: dict[bytes, WorkedOut] = {}
         self.marks = list(fit.grid.judged)
         metrics = list(fit.grid.judged.values()) or list(parse("pass@1"))
         self.metrics = [fit.scale.judged(one) for one in metrics]
 
-    def _key(self, system: int, kept: NDArray[np.bool_]) -> bytes:
-        return data_keys(self._fit, Part([system], kept))[0]
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was worked out: other processes get data, and fill in their own."""
+        return self.__dict__ | {"_found": {}}
 
-    def of(self, system: int, kept: NDArray[np.bool_]) -> SystemPosterior:
-        """Return the posterior of the metrics of marks, or of scores."""
-        key = self._key(system, kept)
+    def of(self, system: int, kept: NDArray[np.bool_]) -> WorkedOut:
+        """Return what is needed of one system."""
+        (key,) = data_keys(self._fit, Part([system], kept))
         if key not in self._found:
-            self._found[key] = model_of(self._fit, system, kept).fit(self.metrics)
+            self._found[key] = self._work_out(system, kept, key)
         return self._found[key]
 
-    def known(
-        self, system: int, kept: NDArray[np.bool_]
-    ) -> tuple[list[Known | None], list[Known | None]]:
-        """Return their distributions on these questions and on questions like these."""
-        key = self._key(system, kept)
-        if key not in self._known:
-            questions, population = (
-                [None if one is None else Known(one) for one in each]
-                for each in self.of(system, kept).distributions()
-            )
-            self._known[key] = questions, population
-        return self._known[key]
+    def prepare(self, part: Part, client: Any) -> None:
+        """Work out what is needed of the systems of a part, each with other data as a task."""
+        keys = data_keys(self._fit, part)
+        starts = sorted({key: i for i, key in reversed(list(enumerate(keys)))}.values())
+        run = partial(_work_out, self, part, keys)
+        for i, one in in_batches(run, starts, client, "Comparing", self.progress):
+            self._found[keys[i]] = one
 
-    def few(self, system: int, kept: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Return some draws of means (draws, metrics, target) and of every p; the same each time.
+    def _work_out(self, system: int, kept: NDArray[np.bool_], key: bytes) -> WorkedOut:
+        posterior = model_of(self._fit, system, kept).fit(self.metrics)
+        known: tuple[list[Known | None], list[Known | None]] = [], []
+        if self.marks:
+            for own, each in zip(known, posterior.distributions(), strict=True):
+                own += [None if one is None else Known(one) for one in each]
+        few = posterior.draw(_FEW, np.random.default_rng([self._seed, zlib.crc32(key)]), True)
+        draw = posterior.draw if None in known[0] + known[1] else None
+        return WorkedOut(posterior.mean, posterior.sd, known, few, draw)
 
-        Their random numbers are given by the data.
-        """
-        key = self._key(system, kept)
-        if key not in self._few:
-            rng = np.random.default_rng([self._seed, zlib.crc32(key)])
-            self._few[key] = self.of(system, kept).draw(_FEW, rng, True)
-        found = self._few[key]
-        if found.p is None:
-            raise AssertionError("draws of p were asked for")
-        return found.metrics, found.p
+
+@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
+def _work_out(posteriors: Posteriors, part: Part, keys: list[bytes], index: int) -> WorkedOut:
+    return posteriors._work_out(part.systems[index], part.kept, keys[index])
 
 
 def question_values(
@@ -168,14 +187,16 @@ def _closed_form(
     rng: np.random.Generator,
 ) -> Values:
     """Draws with the marginal distributions that are known, and the joint one of a few draws."""
-    posterior = posteriors.of(system, part.kept)
-    drawn, p = posteriors.few(system, part.kept)
+    found = posteriors.of(system, part.kept)
+    drawn, p = found.few.metrics, found.few.p
+    if p is None:
+        raise AssertionError("draws of p were asked for")
     means = np.empty((2, size, len(fit.grid)))
     values: list[Array] = [np.empty(0)] * len(fit.grid)
     if posteriors.marks:
-        known = posteriors.known(system, part.kept)
-        if None in known[0] or None in known[1]:
-            drawn = posterior.draw(size, rng, False).metrics
+        known = found.known
+        if found.draw is not None:
+            drawn = found.draw(size, rng, False).metrics
         order = _jointly(drawn[:, :, 0], size, rng)
         for i, cell in enumerate(posteriors.marks):
             means[0, :, cell] = _quantiles_like(known[0][i], order[:, i])

@@ -1,7 +1,9 @@
 """Which system is better, by how much, how surely: on these questions, on questions like these."""
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +11,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.batches import in_batches
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk._tools.progress import track
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
@@ -42,6 +44,7 @@ def compare(
     alpha: float = 0.05,
     rng: RandomSource = None,
     progress: bool | None = None,
+    client: Any = None,
 ) -> xr.DataTree:
     """Compare every pair of systems of a result, and rank them all.
 
@@ -60,6 +63,9 @@ def compare(
         For the Bayesian bootstrap (questions like these).
     progress : bool, optional
         Show how much is done; default: from two seconds on, where a person watches.
+    client : dask.distributed.Client, optional
+        Work out the posteriors of systems there, and compare blocks of pairs, each as a task of
+        its own; the result is the same.
 
     Returns
     -------
@@ -143,11 +149,15 @@ def compare(
         if own.joint or tried.all():
             shared = np.full((len(trials), len(trials)), trials.shape[1])
             part = Part(order, np.ones(trials.shape[1], bool))
-            whole = Contest.of(own, part, Posteriors(own, generator, progress), generator)
-            found = Findings(whole.table(settings), whole.ranks(), whole.tiers(alpha))
+            posteriors = Posteriors(own, generator, progress)
+            if not own.sampled:
+                posteriors.prepare(part, client)
+            whole = Contest.of(own, part, posteriors, generator)
+            table = whole.table(settings, client, progress)
+            found = Findings(table, whole.ranks(), whole.tiers(alpha))
         else:
             shared = tried.astype(int) @ tried.astype(int).T
-            found = _by_pairs(own, tried, order, settings, alpha, generator, progress)
+            found = _by_pairs(own, tried, order, settings, alpha, generator, progress, client)
     ranked = trials.shape[1] if own.joint else int(tried.all(axis=0).sum())
     attrs = {"rope": float(rope), "seed": seed, "ranked_on": ranked}
     result = own.tree.copy()
@@ -165,19 +175,15 @@ def _by_pairs(
     alpha: float,
     rng: np.random.Generator,
     progress: bool | None,
+    client: Any,
 ) -> Findings:
     """Compare every pair on its own questions, and rank on those of all; in the order given."""
     size, cells = len(tried), len(fit.grid)
     posteriors, seed = Posteriors(fit, rng, progress), int(rng.integers(2**63))
     table = np.full((size, size, cells, len(TARGETS), len(CONTRASTS)), np.nan)
-    pairs = list(combinations(range(size), 2))
-    for i, j in track(pairs, "Comparing", progress=progress):
-        both = tried[order[i]] & tried[order[j]]
-        if both.any():
-            part = Part([order[i], order[j]], both)
-            # The same random numbers for every pair: two systems alike fare alike with a third.
-            pair = Contest.of(fit, part, posteriors, np.random.default_rng(seed))
-            table[np.ix_([i, j], [i, j])] = pair.table(settings)
+    run = partial(_row, fit, tried[order], order, posteriors, seed, settings)
+    for i, found in in_batches(run, range(size - 1), client, "Comparing", progress):
+        table[i, i + 1 :], table[i + 1 :, i] = found
     table[range(size), range(size)] = 0.0
     common = tried.all(axis=0)
     if not common.any():
@@ -185,6 +191,30 @@ def _by_pairs(
         return Findings(table, np.full((size, size, cells, len(TARGETS)), np.nan), unknown)
     contest = Contest.of(fit, Part(order, common), posteriors, rng)
     return Findings(table, contest.ranks(), contest.tiers(alpha))
+
+
+@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
+def _row(
+    fit: Result,
+    tried: NDArray[np.bool_],
+    order: list[int],
+    posteriors: Posteriors,
+    seed: int,
+    settings: Settings,
+    i: int,
+) -> Array:
+    """Compare a system with all that come later, (way round, other, cell, target, contrast)."""
+    size = len(order)
+    found = np.full((2, size - i - 1, len(fit.grid), len(TARGETS), len(CONTRASTS)), np.nan)
+    for j in range(i + 1, size):
+        both = tried[i] & tried[j]
+        if both.any():
+            part = Part([order[i], order[j]], both)
+            # The same random numbers for every pair: two systems alike fare alike with a third.
+            pair = Contest.of(fit, part, posteriors, np.random.default_rng(seed))
+            own = pair.table(settings)
+            found[:, j - i - 1] = own[0, 1], own[1, 0]
+    return found
 
 
 def _groups(

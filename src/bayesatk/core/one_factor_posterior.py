@@ -11,7 +11,7 @@ the sd of systems, one with parameters fixed and one with deviations fixed (Yu a
 chains say how many independent draws they are worth.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,12 @@ class Draws:
     method: str
     likelihood: Likelihood
     log_evidence: float
+
+    def among(self, size: int) -> "Draws":
+        """Return about so many of them, at equal steps."""
+        step = max(1, len(self.theta) // max(size, 1))
+        theta = self.theta[::step]
+        return replace(self, theta=theta, worth=min(self.worth, float(len(theta))))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from bayesatk.metrics.credit import Array
 
 _CELLS = 4_000_000  # of nodes and states held at once, in floats: 32 MB an array
 _NEGLIGIBLE = 1e-12  # probability of points that are left out
-_QUANTILE = 400  # nodes that quantiles need
+_QUANTILES = 60_000  # of nodes and states, for quantiles
+_FEW = (100, 400)  # nodes that quantiles need, at least and at most
 _STRATA = 20  # of nodes of about equal mean
 _FEWEST = 50  # nodes that stand for all where states are many
 
@@ -81,16 +82,21 @@ class QuestionLaws:
         own = own + self.share[-1][:, chosen] * (x >= 1.0)
         return np.where(x < 0.0, 0.0, np.minimum(self.weight @ own, 1.0))
 
-    def among(self, nodes: NDArray[np.intp]) -> "QuestionLaws":
-        """Return the laws on some of the nodes, which are as probable as one another."""
-        weight = np.full(len(nodes), 1.0 / len(nodes))
-        return QuestionLaws(weight, self.share[:, nodes], self.alpha[:, nodes], self.beta[:, nodes])
+    def among(self, most: int, states: NDArray[np.intp] | slice = slice(None)) -> "QuestionLaws":
+        """Return the laws of some states, on at most so many nodes that stand for all."""
+        share, alpha, beta = (own[..., states] for own in (self.share, self.alpha, self.beta))
+        if len(self.weight) <= most:
+            return QuestionLaws(self.weight, share, alpha, beta)
+        nodes = _even(self.weight, most)
+        weight = np.full(most, 1.0 / most)
+        return QuestionLaws(weight, share[:, nodes], alpha[:, nodes], beta[:, nodes])
 
     def quantile(self, level: float) -> Array:
         """Value of p with so much probability below it, by state, to about a thousandth."""
-        if len(self.weight) > _QUANTILE:
-            return self.among(_even(self.weight, _QUANTILE)).quantile(level)
         size = self.share.shape[2]
+        most = int(np.clip(_QUANTILES // size, *_FEW))
+        if len(self.weight) > most:
+            return self.among(most).quantile(level)
         every, never = np.arange(size), self.weight @ self.share[-2]
         found = np.where(never >= level, 0.0, 1.0)
         inside = every[(never < level) & (1.0 - self.weight @ self.share[-1] > level)]
@@ -106,6 +112,18 @@ class QuestionLaws:
             )
             found[inside] = root.x
         return found
+
+    def chances(self, trials: int, states: NDArray[np.intp]) -> Array:
+        """Probability of at most 0, 1, ... successes in new trials, of some states.
+
+        Returns
+        -------
+        ndarray, shape (states, trials + 1)
+        """
+        cells = len(states) * (trials + 1) * len(self.alpha)
+        own = self.among(max(_FEWEST, _CELLS // cells), states)
+        pmf = np.tensordot(own.weight, own.counts(trials), axes=1)
+        return np.asarray(np.minimum(np.cumsum(pmf, axis=1), 1.0))
 
     def counts(self, trials: int) -> Array:
         """Probability of 0, 1, ... successes in new trials of a question, by node and state.

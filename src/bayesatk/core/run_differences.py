@@ -23,7 +23,7 @@ _FINEST = 4096  # steps of the scale to which values are rounded that have no co
 _REACH = 12.0  # standard deviations within which the lattice is kept
 _STEPS = 40.0  # and largest differences of a question: few questions are far from normal
 _BLOCK = 1_000_000  # of frequencies, nodes and states at once: 8 MB an array
-_WORK = 30_000_000  # of them in all, for which nodes stand for others where they are many
+_WORK = 10_000_000  # of them in all, for which nodes stand for others where they are many
 _NODES = (50, 1000)  # at least and at most
 _VANISHED = 1e-16  # characteristic function from which the rest is nothing
 
@@ -63,7 +63,7 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
     # It falls all the way from 0 on where a run is right or wrong, or the share of right trials.
     falls = widest == 1 or bool((places == np.arange(len(places))).all())
     size = reach if not falls else min(reach, int(_STEPS + 8 * _REACH))
-    most = int(np.clip(_WORK // (size * len(states)), *_NODES))
+    most = int(np.clip(_WORK // ((size + 4 * trials) * len(states)), *_NODES))
     laws = QuestionLaws.of(fewer(nodes, most), states)
     angles = 2.0 * np.pi * np.arange(reach + 1) / (2 * reach + 1)
     curve = np.zeros(reach + 1)

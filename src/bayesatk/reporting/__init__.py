@@ -49,6 +49,7 @@ def report(
     verification: Verification | None = None,
     guess: object = None,
     title: str = "Evaluation report",
+    client: Any = None,
 ) -> Path:
     """Write a page with claims, tables, plots, data card, methods and provenance.
 
@@ -72,6 +73,9 @@ def report(
         plot.
     title : str
         Heading of the page.
+    client : dask.distributed.Client, optional
+        Weigh the difficulty families of every system there (`bayesatk.criticise`), which is what
+        takes longest of the numbers on a page; the page is the same.
 
     Returns
     -------
@@ -117,7 +121,7 @@ def report(
         scores=scores(own),
         claims=claims(own, verification),
         levels=levels(own),
-        criticism=_criticism(own),
+        criticism=_criticism(own, client),
         tables=_tables(own, verification),
         download=_file("bayesatk.json", json.dumps(as_json(own), allow_nan=False)),
         pictures=pictures(own, verification, guess),
@@ -176,13 +180,13 @@ def _summary(result: Result) -> str:
     )
 
 
-def _criticism(result: Result) -> list[str]:
+def _criticism(result: Result, client: Any) -> list[str]:
     """Return what speaks against the shape of difficulties, or that nothing does."""
     if "successes" not in result.group("observed_data") or result.voted:
         return []
     if result.pooling not in ("partial", "complete") or "mean_p" not in result.posterior:
         return []
-    found = criticise(result, rng=0)
+    found = criticise(result, rng=0, client=client)
     flagged = found[found["flagged"]]
     if flagged.empty:
         return ["No check of the shape of the difficulties is flagged (bayesatk.criticise)."]
