@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
@@ -350,3 +351,35 @@ def test_a_foreign_file_in_a_folder(tmp_path, strict):
         card = bk.load(tmp_path).card()
         assert "passed over in" in card
         assert ": broken.jsonl, notes.json, table.csv" in card
+
+
+def test_the_latest_run_of_deepeval_is_the_run_in_a_wrapper(tmp_path):
+    run = read(OTHERS / "deepeval.json")
+    path = tmp_path / ".latest_test_run.json"
+    path.write_text(json.dumps({"testRunData": run, "testRunLink": "x"}))
+    whole = bk.load(OTHERS / "deepeval.json", scorer="Exact")
+    assert counts(bk.load(path, scorer="Exact")) == counts(whole)
+    assert bk.load(tmp_path, scorer="Exact").systems == ["alpha"]
+
+
+def test_published_rows_of_matharena(tmp_path):
+    """Columns of its data sets of outputs; `answer` is what the model wrote."""
+    rows = [
+        {"problem_idx": str(q), "problem": f"{q} + 1", "model_name": m, "model_config": f"{m}/x",
+         "idx_answer": t, "answer": f"{m} {t}", "gold_answer": str(q + 1),
+         "parsed_answer": str(q + t), "correct": t == 1}
+        for m in ("a", "b") for q in range(3) for t in range(4)
+    ]  # fmt: skip
+    for number in range(2):
+        path = tmp_path / f"train-{number:05}-of-00002.parquet"
+        parquet.write_table(pyarrow.Table.from_pylist(rows[number::2]), path)
+    expected = {str(q): (3, 1, 0) for q in range(3)}
+    assert counts(bk.load(tmp_path)) == {"a": expected, "b": expected}
+    assert "answers" in bk.load(tmp_path, answers=True).card()
+
+
+def test_summaries_of_simple_evals_are_refused_by_name(tmp_path):
+    path = tmp_path / "mmlu_m.json"
+    for whole in ({"stem": 1.0, "score:std": 0.4, "score": 0.7}, {"score": 0.7, "convos": []}):
+        path.write_text(json.dumps(whole))
+        refused(lambda: bk.load(path), "summary of simple-evals")

@@ -35,7 +35,8 @@ def test_every_format_has_a_command():
     """The formats in two forms, and summaries without trials, need no command of their own."""
     page = " ".join(re.sub(r"[-\s]", "", name).lower() for name, _ in ROWS)
     page += " " + " ".join(command for _, command in ROWS)
-    forms = {"verifiers-traces", "terminal-bench-trial", "swe-bench-instance", "tau2-simulations"}
+    forms = {"verifiers-traces", "terminal-bench-trial", "swe-bench-instance", "tau2-simulations",
+             "deepeval-latest", "math-arena-rows"}  # fmt: skip
     summaries = {one.name for one in RECORD_LOGS if one.summary}
     other = {"lm-eval": "lm_eval"}
     for name in set(LOGS) - forms - summaries:

@@ -48,6 +48,18 @@ def _math_arena(one: Record) -> Iterator[Said]:
     )
 
 
+def _math_arena_rows(one: Record) -> Iterator[Said]:
+    """Read a row of a published data set of outputs: an attempt of a model at a problem."""
+    yield Said(
+        system=one.text("model_name"),
+        question=one("problem_idx"),
+        trial=one("idx_answer"),
+        outcome=one("correct"),
+        asked=(one("problem"), one("gold_answer")),
+        answer=one("parsed_answer"),
+    )
+
+
 def _every_eval_ever(one: Record) -> Iterator[Said]:
     """Read a row of the schema's instance level: ``evaluation.is_correct`` of one ``sample_id``.
 
@@ -191,6 +203,12 @@ FORMATS = (
         records=".", run=_folder, honours=frozenset({"task", "answers"}),
     ),
     RecordLog(
+        "math-arena-rows", "parquet",
+        ("problem_idx", "problem", "model_name", "idx_answer", "gold_answer", "parsed_answer",
+         "correct"),
+        _math_arena_rows, run=_folder, honours=frozenset({"answers"}),
+    ),
+    RecordLog(
         "every-eval-ever", "lines", ("evaluation_id", "sample_id", "evaluation.is_correct"),
         _every_eval_ever, needed=("model_id", "sample_id", "evaluation.is_correct"),
         honours=_TASKS | {"answers"},
@@ -221,5 +239,14 @@ FORMATS = (
     RecordLog(
         "deepeval", "document", ("testCases",), _deep_eval, records="testCases",
         ends_with_head=True, needed=("success",), honours=_TASKS,
+    ),
+    RecordLog(
+        "deepeval-latest", "document", ("testRunData.testCases",), _deep_eval,
+        records="testRunData.testCases", ends_with_head=True, needed=("success",), honours=_TASKS,
+    ),
+    RecordLog(
+        "simple-evals", "document", ("score", "score:std|convos"), _deep_eval,
+        summary="a summary of simple-evals, which writes no marks of single trials to its JSON. "
+        "Write a table of them, a row for each sample.",
     ),
 )  # fmt: skip

@@ -122,12 +122,11 @@ class RecordLog:
                 yield f"row {row}", one, head
             return
         if self.ends_with_head:
+            within, _, inner = self.records.partition(".")
             with decoded(file) as text:
-                head |= {
-                    key: value
-                    for key, place, value in members(text, frozenset({self.records}))
-                    if place is None
-                }
+                for key, place, value in members(text, frozenset({within})):
+                    if place is None or (inner and place != inner):
+                        head[str(place or key)] = value
             file.seek(0)
         with decoded(file) as text:
             if self.form == "document":
