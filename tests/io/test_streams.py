@@ -89,6 +89,16 @@ def test_marks_and_scores(tmp_path) -> None:
             same(bk.load(path, stream=True, **options), bk.load(path, stream=False, **options))
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_marks_that_begin_with_missing_ones_are_read_like_the_whole(tmp_path, suffix) -> None:
+    table = frame(90).fillna(1.0).assign(outcome=lambda f: np.where(f["outcome"] == 1, "C", "I"))
+    table.loc[:17, "outcome"] = None  # two parts and a half
+    path = written(table, tmp_path / f"runs{suffix}")
+    whole = bk.load(path, stream=False, missing="ignore")
+    same(bk.load(path, stream=True, missing="ignore"), whole)
+    assert int(whole.successes.sum()) == int((table["outcome"] == "C").sum())
+
+
 def broken(how):
     table = frame(90).fillna(1.0)
     if how == "repeated":

@@ -53,6 +53,11 @@ class Counter:
         self._notes: tuple[str, ...] = ()
         self._roles: dict[str, Any] = {}
 
+    @property
+    def judged(self) -> bool:
+        """Whether there was any outcome so far that is not missing."""
+        return bool(self._slots[..., 1:].any())
+
     def add(self, table: Columns) -> None:
         """Count another part; its rows are numbered as in the whole."""
         named = {role: name for role, name in table.roles.items() if role in roles_of(table)}

@@ -62,8 +62,9 @@ def count_parts(
                 if not len(part.values["question"]):
                     continue
                 if counter is None:
-                    scale = scores or (CORRECT_INCORRECT if is_correct_incorrect(part) else default)
-                    counter = Counter(scale)
+                    counter = Counter(scores or default)
+                if scores is None and not counter.judged and is_correct_incorrect(part):
+                    counter.scores = CORRECT_INCORRECT  # of two categories, like the default
                 part = named(source, one_row_a_trial, part)
                 named(source, counter.add, _placed(source, part, found))
     if counter is None:
