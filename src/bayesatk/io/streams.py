@@ -21,7 +21,7 @@ from bayesatk.io.sources import Source
 _KINDS = ("parquet", "csv", "tsv")
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 _ROW = 32  # bytes of a row of text
-_WHOLE = ("answer", "reference", "trials", "successes")  # roles whose columns are read whole
+_WHOLE = ("answer", "reference")  # roles whose columns are read whole
 
 
 def in_parts(found: Found, layout: Layout, stream: object) -> bool:
