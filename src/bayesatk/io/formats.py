@@ -11,7 +11,7 @@ from bayesatk.io import agent_logs, benchmark_logs
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.parquet_files import open_parquet, readable
 from bayesatk.io.record_logs import RecordLog
-from bayesatk.io.sources import SUMMARY, Opener, Source, is_pointer
+from bayesatk.io.sources import SUMMARY, TABLE, Opener, Source, is_pointer
 
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet")
 RECORD_LOGS = (*agent_logs.FORMATS, *benchmark_logs.FORMATS)
@@ -49,7 +49,7 @@ def detect(source: Source, opener: Opener, told: str | None) -> str:
 
 
 def kind_in_folder(path: Path) -> str:
-    """Return the format of a log in a folder; nothing for a table or anything else."""
+    """Return the format of a log in a folder; `TABLE` for a table; nothing for anything else."""
     if not path.exists():  # a link
         raise FileNotFoundError(
             f"{path}: the log is a link to a file that is not there. Fetch it (git annex get)."
@@ -64,7 +64,9 @@ def kind_in_folder(path: Path) -> str:
     if any(one.summary for one in RECORD_LOGS if one.name == kind):
         return SUMMARY
     whole = next((one.part_of for one in RECORD_LOGS if one.name == kind and one.part_of), "")
-    return SUMMARY if whole and _repeated_above(path, whole) else kind * (kind in LOGS)
+    if whole and _repeated_above(path, whole):
+        return SUMMARY
+    return kind if kind in LOGS else TABLE
 
 
 def _repeated_above(path: Path, whole: str) -> bool:

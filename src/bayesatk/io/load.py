@@ -68,7 +68,8 @@ def load(
         lm-evaluation-harness; results of verifiers, Harbor, Terminal-Bench, SWE-bench, tau-bench,
         tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval,
         LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
-        logs in it. Other objects go to `bayesatk.tally`.
+        logs in it; for its tables, if it holds no logs, which must have columns of the same names.
+        Other objects go to `bayesatk.tally`.
     systems, questions, scores, missing, columns, answer_rules, group, covariates
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
@@ -108,8 +109,8 @@ def load(
         network or verifier failed: what the mark says, with an `OutcomeWarning`; or a failed call,
         so a missing outcome.
     strict : bool
-        Whether to refuse a folder that holds files that are no logs, or Git LFS pointers. Else
-        they are passed over, and the card says so.
+        Whether to refuse a folder that holds files that are neither logs nor, where there are no
+        logs, tables; or Git LFS pointers. Else they are passed over, and the card says so.
     progress : bool
         Whether to show how far large files have been read, on standard error.
     budget : int
@@ -178,6 +179,7 @@ def load(
             long, scale = to_long(rows, scores, missing, rules)
         else:
             long, scale = _from_tables(found, options, layout, scores, scale, rules, stream)
+            long = replace(long, notes=(*long.notes, *found.notes))
         counts = known.add_to(long.labelled(**labels)).count(scale)
         counts = note_uneven(counts) if found.are_logs else counts
         done = outcomes.finish(counts, scale, missing)

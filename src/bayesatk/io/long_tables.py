@@ -12,6 +12,7 @@ from bayesatk.data.list_cells import one_row_a_trial
 from bayesatk.data.question_columns import with_roles
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import read_delimited
+from bayesatk.io.folders import Folders
 from bayesatk.io.parquet_files import read_parquet
 from bayesatk.io.records import read_array, read_lines
 from bayesatk.io.sources import Source
@@ -77,7 +78,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
     if len(found) == 1 and found[0].system is None:
         return read[0]
     read = [with_system(one, own, found) for one, own in zip(found, read, strict=True)]
-    roles = read[0].roles
+    roles, folders = read[0].roles, Folders()
     for one, own in zip(found, read, strict=True):
         if set(own.roles) != set(roles):
             raise OutcomeError(
@@ -85,6 +86,7 @@ def join_tables(found: Sequence[Source], read: list[Columns]) -> Columns:
                 f"{', '.join(own.roles)}, {found[0].name} has {', '.join(roles)}. Rename its "
                 "columns, or read the files one by one."
             )
+        folders.check(one, own)
     return stacked(read, Places(found, read))
 
 

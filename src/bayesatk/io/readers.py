@@ -104,8 +104,20 @@ def read_tables(found: Found, layout: Layout, scale: Scores) -> Columns:
     how = read_wide if layout.wide else read_one_table
     for one, kind in zip(found.sources, found.kinds, strict=True):
         with found.opener.open(one) as file:
-            read.append(named(one, how, kind, file, one.path, layout, scale))
+            read.append(_meant(one, how, kind, file, one.path, layout, scale))
     return join_tables(found.sources, read)
+
+
+def _meant(source: Source, read: Callable[..., Any], *args: Any) -> Any:
+    """Call a reader of tables; an error says so where the file may not have been meant."""
+    try:
+        return named(source, read, *args)
+    except OutcomeError as error:
+        if not source.folder:
+            raise
+        raise OutcomeError(
+            *error.args, f" Or, if it is no table of {source.folder}, name those that are meant."
+        ) from None
 
 
 def refuse_options(options: LogOptions, what: str) -> None:

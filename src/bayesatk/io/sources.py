@@ -22,17 +22,22 @@ _COMPANIONS = (
     "display_predictions.json", "display_requests.json", "reward.json", "ctrf.json",
 )  # fmt: skip
 SUMMARY = "summary"  # the kind of a file that tells of others in its folder
+TABLE = "table"  # and of one that is no log
 _SUFFIXES = (".eval", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 _FEW = 5
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read, the system it belongs to (if that was said), and its digest."""
+    """A file to read, the system it belongs to (if that was said), and its digest.
+
+    `folder` is the name of the folder whose tables are meant, if this is one of them.
+    """
 
     path: Path
     system: str | None
     sha256: str
+    folder: str = ""
 
     @property
     def name(self) -> str:
@@ -69,7 +74,7 @@ def named_paths(source: object) -> list[Path]:
 def find(source: object, kind_of: Callable[[Path], str], strict: bool) -> Files:
     """Return the files that are meant, each once, in order.
 
-    `kind_of` says what log a file in a folder is; nothing for one that is none.
+    `kind_of` says what log a file in a folder is, `TABLE`, or nothing for one that is neither.
     """
     named: list[tuple[Any, Any]]
     named = list(source.items()) if isinstance(source, Mapping) else [(None, source)]
@@ -81,8 +86,8 @@ def find(source: object, kind_of: Callable[[Path], str], strict: bool) -> Files:
         paths = [given] if isinstance(given, str | os.PathLike) else list(given)
         for path in map(Path, paths):
             try:
-                files, passed_over = _files(path, kind_of)
-                found += [Source(file, system, _sha256(file)) for file in files]
+                files, passed_over, folder = _files(path, kind_of)
+                found += [Source(file, system, _sha256(file), folder) for file in files]
             except FileNotFoundError:
                 raise
             except (OSError, ValueError) as error:
@@ -94,7 +99,7 @@ def find(source: object, kind_of: Callable[[Path], str], strict: bool) -> Files:
                 ) from None
             if passed_over and strict:
                 raise OutcomeError(
-                    f"{path.name}: every file in the folder must be a log; these are none: "
+                    f"{path.name}: every file in the folder must be read; these are not: "
                     f"{', '.join(passed_over)}. Take them out, or leave out ",
                     Argument("strict", True), ".",
                 )  # fmt: skip
@@ -103,29 +108,41 @@ def find(source: object, kind_of: Callable[[Path], str], strict: bool) -> Files:
     return Files(found, tuple(notes))
 
 
-def _files(path: Path, kind_of: Callable[[Path], str]) -> tuple[list[Path], list[str]]:
-    """Return the file itself, or the logs in a folder and below it; and what is passed over."""
+def _files(path: Path, kind_of: Callable[[Path], str]) -> tuple[list[Path], list[str], str]:
+    """Return the file itself, or the files in a folder and below it that are meant.
+
+    These are its logs, or, where it holds none, its tables; then the name of the folder is the
+    third of what is returned. The second is what is passed over.
+    """
     if path == Path() or not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file.")
     if not path.is_dir():
-        return [path], []
+        return [path], [], ""
     inside = sorted(file for file in path.rglob("*") if not file.is_dir())
     kinds = {file: kind_of(file) for file in inside if _is_data(file)}
-    logs = [file for file, kind in kinds.items() if kind not in ("", SUMMARY)]
+    logs = [file for file, kind in kinds.items() if kind not in ("", SUMMARY, TABLE)]
     pointers = [file for file, kind in kinds.items() if not kind and is_pointer(file)]
-    if not logs:
+    tables = [file for file, kind in kinds.items() if kind == TABLE and not _hidden(file, path)]
+    if not logs and (not tables or SUMMARY in kinds.values()):
         raise OutcomeError(
-            f"{path.name}: the folder must hold logs; it holds {len(inside)} other files"
+            f"{path.name}: the folder must hold logs, or tables alone; it holds {len(inside)} "
+            "other files"
             + f", {len(pointers)} of them Git LFS pointers (git lfs pull)" * bool(pointers)
             + ". Name the tables in it one by one."
         )
+    read = logs or tables  # beside tables, whatever is not read may have been meant
     others = [
         f"{file.name} (a Git LFS pointer: git lfs pull)" if file in pointers else file.name
-        for file, kind in kinds.items()
-        if not kind
+        for file in (kinds if logs else inside)
+        if file not in read and kinds.get(file) != SUMMARY
     ]
     more = [f"and {len(others) - _FEW} more"] if len(others) > _FEW else []
-    return logs, others[:_FEW] + more
+    return read, others[:_FEW] + more, "" if logs else path.name
+
+
+def _hidden(file: Path, folder: Path) -> bool:
+    """Whether a file is hidden, or within a hidden folder, as copies of editors are."""
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 def _is_data(file: Path) -> bool:

@@ -12,6 +12,7 @@ from bayesatk.data.list_cells import one_row_a_trial
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import delimited_parts
+from bayesatk.io.folders import Folders
 from bayesatk.io.long_tables import Layout, Places, with_system
 from bayesatk.io.parquet_files import ROWS, parquet_parts, rows_of
 from bayesatk.io.readers import Found, named
@@ -52,7 +53,7 @@ def count_parts(
     found: Found, columns: Mapping[str, str], scores: Scores | None, default: Scores
 ) -> tuple[LongForm, Scores]:
     """Return the counts of tables, and the scores by which they were read."""
-    counter = None
+    counter, folders = None, Folders()
     for source, kind in zip(found.sources, found.kinds, strict=True):
         with (
             found.opener.open(source) as file,
@@ -66,7 +67,10 @@ def count_parts(
                 if scores is None and not counter.judged and is_correct_incorrect(part):
                     counter.scores = CORRECT_INCORRECT  # of two categories, like the default
                 part = named(source, one_row_a_trial, part)
-                named(source, counter.add, _placed(source, part, found))
+                placed = _placed(source, part, found)
+                if len(found.sources) > 1:
+                    named(source, folders.check, source, placed)
+                named(source, counter.add, placed)
     if counter is None:
         raise OutcomeError("a table of outcomes must have rows; got none.")
     return counter.long_form(), counter.scores

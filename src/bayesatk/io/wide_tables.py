@@ -9,6 +9,7 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import ROLES, Columns
 from bayesatk.data.content import ASKED, RIGHT
 from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.io.folders import WIDE
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.long_tables import Layout, read_one_table, stacked
 from bayesatk.io.parquet_files import open_parquet, readable
@@ -37,7 +38,7 @@ def read_wide(kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Sco
         read.append(
             replace(
                 table,
-                roles={"system": "(names of columns)", **table.roles},
+                roles={"system": WIDE, **table.roles},
                 values={"system": [name] * len(table.values["question"]), **table.values},
                 others=(),
             )

@@ -1,0 +1,127 @@
+"""Folders that hold tables and no logs: read together, or refused, and never counted twice."""
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bayesatk as bk
+from tests.io.logs import LOGS, POINTER, counts, refused
+
+COLUMNS = ["system", "question", "trial", "passed"]
+TABLE = pd.DataFrame(
+    [
+        (s, f"q{q}", t, (len(s) + q + t) % 2)
+        for s in ("a", "bb")
+        for q in range(3)
+        for t in range(2)
+    ],
+    columns=COLUMNS,
+)
+WRITERS = {
+    "csv": lambda table, path: table.to_csv(path, index=False),
+    "tsv": lambda table, path: table.to_csv(path, sep="\t", index=False),
+    "jsonl": lambda table, path: table.to_json(path, orient="records", lines=True),
+    "json": lambda table, path: table.to_json(path, orient="records"),
+    "parquet": lambda table, path: table.to_parquet(path, index=False),
+}
+STREAMED = pytest.mark.parametrize("stream", [None, True])
+
+
+def written(folder, **tables):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+@given(
+    parts=st.lists(st.integers(0, 2), min_size=12, max_size=12),
+    kinds=st.lists(st.sampled_from(sorted(WRITERS)), min_size=3, max_size=3),
+)
+@settings(max_examples=15, deadline=None, derandomize=True)
+def test_any_parts_are_the_table_that_was_taken_apart(tmp_path_factory, parts, kinds):
+    """Rows are dealt to files of any kind, in folders below as well."""
+    folder = tmp_path_factory.mktemp("parts")
+    for number, kind in enumerate(kinds):
+        own = TABLE[[part == number for part in parts]]
+        path = folder / str(number) / f"part.{kind}"
+        path.parent.mkdir()
+        if len(own):
+            WRITERS[kind](own, path)
+    assert counts(bk.load(folder)) == counts(bk.tally(TABLE))
+
+
+@STREAMED
+def test_without_a_system_column_files_are_systems_and_the_card_says_so(tmp_path, stream):
+    tables = {s: own.drop(columns="system") for s, own in TABLE.groupby("system")}
+    folder = written(tmp_path / "runs", **tables)
+    data = bk.load(folder, stream=stream)
+    assert counts(data) == counts(bk.load(written(tmp_path / "x", whole=TABLE) / "whole.csv"))
+    assert "system = column '(name of the file)'" in data.card()
+    named = written(tmp_path / "named", first=TABLE[:6], second=TABLE[6:])
+    assert bk.load(named, stream=stream).systems == ["a", "bb"]
+
+
+@STREAMED
+def test_columns_that_disagree_are_refused(tmp_path, stream):
+    first, second = TABLE[:6], TABLE[6:]
+    for number, other in enumerate([
+        second.rename(columns={"passed": "score"}), second.drop(columns="trial"),
+        second.drop(columns="system"), second.rename(columns={"system": "model"}),
+    ]):  # fmt: skip
+        folder = written(tmp_path / str(number), first=first, second=other)
+        message = refused(lambda folder=folder: bk.load(folder, stream=stream), "second.csv")
+        assert "columns" in message
+    folder = written(tmp_path / "foreign", first=first, other=pd.DataFrame({"a": [1], "b": [2]}))
+    refused(lambda: bk.load(folder, stream=stream), "other.csv", "one question column")
+    assert bk.load(folder / "first.csv").systems == ["a"]  # as the message says
+
+
+@STREAMED
+def test_a_table_and_its_copy_do_not_count_twice(tmp_path, stream):
+    plain = TABLE.drop(columns="trial")
+    folder = written(tmp_path / "copy", results=plain, backup=plain[::-1])
+    refused(lambda: bk.load(folder, stream=stream), "question 'q0' of system", "backup.csv",
+            "further trials")  # fmt: skip
+    both = [folder / "results.csv", folder / "backup.csv"]
+    assert bk.load(both).trials.values.tolist() == [[4] * 3] * 2  # named, they are further trials
+    numbered = written(tmp_path / "numbered", results=TABLE, backup=TABLE[::-1])
+    refused(lambda: bk.load(numbered, stream=stream), "must occur once")
+    same = written(tmp_path / "same", results=plain, again=plain)
+    refused(lambda: bk.load(same, stream=stream), "byte for byte")
+    split = written(tmp_path / "split", first=TABLE[::2], second=TABLE[1::2])
+    assert counts(bk.load(split, stream=stream)) == counts(bk.load(folder / "results.csv"))
+
+
+def test_counts_and_wide_tables_in_folders(tmp_path):
+    frame = pd.DataFrame({"model": ["a", "b"], "id": ["x", "x"], "n": [4, 4], "c": [1, 3]})
+    folder = written(tmp_path / "counts", a=frame[:1], b=frame[1:])
+    assert counts(bk.load(folder)) == {"a": {"x": (3, 1, 0)}, "b": {"x": (1, 3, 0)}}
+    twice = written(tmp_path / "twice", a=frame, b=frame[1:])
+    refused(lambda: bk.load(twice), "system 'b'")
+    wide = written(tmp_path / "wide", x=pd.DataFrame({"id": ["x"], "a": [1], "b": [0]}),
+                   y=pd.DataFrame({"id": ["x"], "c": [1], "d": [1]}))  # fmt: skip
+    assert bk.load(wide, wide=True).systems == ["a", "b", "c", "d"]
+
+
+def test_what_is_no_table_is_told(tmp_path):
+    folder = written(tmp_path / "runs", first=TABLE[:6], results_second=TABLE[6:])
+    (folder / "config.json").write_text('{"seed": 1}')
+    (folder / "third.csv").write_text(POINTER)
+    (folder / "readme.txt").write_text("no table")
+    written(folder / ".ipynb_checkpoints", first=TABLE[:5])
+    card = bk.load(folder).card()
+    assert "passed over in runs: " in card
+    for name in ("config.json", "readme.txt", r"third.csv (a Git LFS pointer", "first.csv"):
+        assert name in card
+    refused(lambda: bk.load(folder, strict=True), "config.json", "strict=True")
+    (folder / "notes.json").write_text('{"author": "me"}')
+    refused(lambda: bk.load(folder), "notes.json", "no table of runs, name those")
+
+
+def test_beside_logs_tables_are_passed_over(tmp_path):
+    log = LOGS / "records" / "others" / "openai_evals.jsonl"
+    (tmp_path / log.name).write_bytes(log.read_bytes())
+    written(tmp_path, table=TABLE)
+    assert "passed over in" in bk.load(tmp_path).card()
