@@ -89,6 +89,16 @@ def test_marks_and_scores(tmp_path) -> None:
             same(bk.load(path, stream=True, **options), bk.load(path, stream=False, **options))
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_marks_that_begin_with_missing_ones_are_read_like_the_whole(tmp_path, suffix) -> None:
+    table = frame(90).fillna(1.0).assign(outcome=lambda f: np.where(f["outcome"] == 1, "C", "I"))
+    table.loc[:17, "outcome"] = None  # two parts and a half
+    path = written(table, tmp_path / f"runs{suffix}")
+    whole = bk.load(path, stream=False, missing="ignore")
+    same(bk.load(path, stream=True, missing="ignore"), whole)
+    assert int(whole.successes.sum()) == int((table["outcome"] == "C").sum())
+
+
 def broken(how):
     table = frame(90).fillna(1.0)
     if how == "repeated":
@@ -155,13 +165,22 @@ def test_what_cannot_be_counted_in_parts_is_said(tmp_path) -> None:
         bk.load(lines, stream=True)
 
 
-def test_counts_of_successes_are_read_whole(tmp_path) -> None:
-    path = tmp_path / "counts.csv"
-    path.write_text("question,trials,successes\n" + "".join(f"q{i},4,{i % 5}\n" for i in range(30)))
-    whole = bk.load(path)
-    with pytest.raises(bk.OutcomeError, match="stream=False"):
-        bk.load(path, stream=True)
-    assert int(whole.successes.sum()) == sum(i % 5 for i in range(30))
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_counts_of_successes_are_counted_like_the_whole(tmp_path, suffix) -> None:
+    rng = np.random.default_rng(3)
+    cells = pd.MultiIndex.from_product([["b", "a"], [f"q{i}" for i in range(15)]])
+    table = cells.to_frame(index=False, name=["system", "question"]).sample(frac=1, random_state=1)
+    table["trials"] = rng.integers(1, 9, len(table))
+    table["successes"] = rng.integers(0, table["trials"] + 1)
+    for own in (table, table[table["system"] == "a"].drop(columns="system")):
+        path = written(own, tmp_path / f"counts{suffix}")
+        whole = bk.load(path, stream=False, missing="ignore")
+        same(bk.load(path, stream=True, missing="ignore"), whole)
+        assert int(whole.successes.sum()) == int(own["successes"].sum())
+    path = written(pd.concat([table, table.iloc[[0]]]), tmp_path / f"twice{suffix}")
+    for stream in (False, True):
+        with pytest.raises(bk.OutcomeError, match="must have one row of counts"):
+            bk.load(path, stream=stream)
 
 
 def test_large_files_are_counted_in_parts_unless_told_otherwise(tmp_path, monkeypatch) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import Columns, labels
 from bayesatk.data.content import RIGHT, UNKNOWN
@@ -53,6 +52,11 @@ class Counter:
         self._notes: tuple[str, ...] = ()
         self._roles: dict[str, Any] = {}
 
+    @property
+    def judged(self) -> bool:
+        """Whether there was any outcome so far that is not missing."""
+        return bool(self._slots[..., 1:].any())
+
     def add(self, table: Columns) -> None:
         """Count another part; its rows are numbered as in the whole."""
         named = {role: name for role, name in table.roles.items() if role in roles_of(table)}
@@ -69,13 +73,7 @@ class Counter:
                 f"{', '.join(table.roles)}, the first part {', '.join(self._roles)}. Rename its "
                 "columns, or read the files one by one."
             )
-        if not long.trials or long.trials[0].cell is None:
-            raise OutcomeError(
-                "counts of successes are no trials to be counted in parts. ",
-                Argument("stream", False), " reads files whole.",
-            )  # fmt: skip
-        code, own = long.trials[0].code, long.trials[0].cell
-        s, q = np.divmod(own, len(long.questions))
+        s, q = _cells(table, long)
         system, question = (
             _places(self._systems, long.systems)[s],
             _places(self._questions, long.questions)[q],
@@ -83,7 +81,11 @@ class Counter:
         shape = len(self._systems), len(self._questions)
         check_cells(*shape, self._roles.get("system"))
         self._slots = _grown(self._slots, (*shape, self._slots.shape[2]))
-        np.add.at(self._slots, (system, question, code + 1), 1)
+        if long.trials:
+            np.add.at(self._slots, (system, question, long.trials[0].code + 1), 1)
+        elif long.counted is not None:
+            self._refuse_again(table, system, question)
+            self._slots[system, question] = long.counted[s, q]
         if "trial" in table.roles and self._seen is not None:
             self._mark(table, system, question)
         self._compare_content(table, question)
@@ -120,6 +122,17 @@ class Counter:
             )
         np.bitwise_or.at(self._seen, place, bit)
 
+    def _refuse_again(self, table: Columns, system: Ints, question: Ints) -> None:
+        """Refuse counts of a system and question of which an earlier part had counts."""
+        again = np.flatnonzero(self._slots[system, question].any(axis=1))
+        if len(again):
+            row = int(again[0])
+            raise OutcomeError(
+                f"each (system, question) must have one row of counts; {table.place(row)} is of "
+                f"question {shown(table.value('question', row))}, of which an earlier row is too. "
+                "Add them up, or name their systems."
+            )
+
     def _compare_content(self, table: Columns, question: Ints) -> None:
         """Refuse a question that an earlier part asks in other words."""
         asked = list(self._questions)
@@ -150,6 +163,16 @@ class Counter:
             notes += same_content(codes, questions, each)
         columns = self._columns.by_question(questions)
         return LongForm(systems, questions, counted=counted, notes=notes, columns=columns)
+
+
+def _cells(table: Columns, long: LongForm) -> tuple[Ints, Ints]:
+    """Return the system and the question of every row, by their places in the part."""
+    if long.trials and long.trials[0].cell is not None:
+        system, question = np.divmod(long.trials[0].cell, len(long.questions))
+        return system, question
+    question = labels(table, "question")[0]
+    named = "system" in table.roles
+    return labels(table, "system")[0] if named else np.zeros_like(question), question
 
 
 def _places(known: dict[Any, int], names: Any) -> Ints:

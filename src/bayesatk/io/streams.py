@@ -22,7 +22,7 @@ from bayesatk.io.sources import Source
 _KINDS = ("parquet", "csv", "tsv")
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 _ROW = 32  # bytes of a row of text
-_WHOLE = ("answer", "reference", "trials", "successes")  # roles whose columns are read whole
+_WHOLE = ("answer", "reference")  # roles whose columns are read whole
 
 
 def in_parts(found: Found, layout: Layout, stream: object) -> bool:
@@ -63,8 +63,9 @@ def count_parts(
                 if not len(part.values["question"]):
                     continue
                 if counter is None:
-                    scale = scores or (CORRECT_INCORRECT if is_correct_incorrect(part) else default)
-                    counter = Counter(scale)
+                    counter = Counter(scores or default)
+                if scores is None and not counter.judged and is_correct_incorrect(part):
+                    counter.scores = CORRECT_INCORRECT  # of two categories, like the default
                 part = named(source, one_row_a_trial, part)
                 placed = _placed(source, part, found)
                 if len(found.sources) > 1:
