@@ -38,7 +38,7 @@ FEW, SOME, MANY = (
         derandomize=True,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
-    for number in (25, 60, 250)
+    for number in (12, 30, 125)
 )
 
 

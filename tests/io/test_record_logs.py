@@ -4,6 +4,7 @@ import json
 import shutil
 import warnings
 from collections import Counter
+from math import comb
 from pathlib import Path
 
 import pyarrow
@@ -190,6 +191,27 @@ def test_ids_numbered_by_request_are_not_questions():
     assert {by_id[0, 1.0], by_id[1, 1.0]} == {1, 2}
     table = {"columns": {"question": "id", "outcome": "reward"}, "format": "jsonl"}
     refused(lambda: bk.load(paths["alpha"], **table), "'prompt'", "line 1 and line 2")
+
+
+def test_ids_numbered_by_request_would_hide_what_is_hard(tmp_path):
+    """Eight rollouts of each of 30 prompts: by their ids pass@4 would be too high by .05 or more."""
+    solved = [8] * 20 + [1] * 5 + [0] * 5  # of 8, by prompt
+    rows = [
+        {"prompt": [{"content": f"what is {q}?"}], "answer": str(q), "reward": float(t < c)}
+        for t in range(8) for q, c in enumerate(solved)
+    ]  # fmt: skip
+    numbered = [{"id": n * 7 % 30 if n % 2 else n // 8, **row} for n, row in enumerate(rows)]
+    path = tmp_path / "rollouts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in numbered))
+    refused(lambda: bk.load(path), "prompt", "columns=")
+    fit = bk.evaluate(bk.load(path, columns={"question": "prompt"}), "pass@4", rng=1)
+    estimate = bk.table(fit).query("target == 'questions'")["estimate"].item()
+    truth = sum(1 - comb(8 - c, 4) / comb(8, 4) for c in solved) / 30
+    assert estimate == pytest.approx(truth)
+    by_id = Counter((row["id"], row["reward"]) for row in numbered)
+    cells = [(by_id[n, 1.0], by_id[n, 0.0]) for n in range(30)]
+    wrong = sum(1 - comb(b, 4) / comb(a + b, 4) for a, b in cells if a + b >= 4) / 30
+    assert wrong > truth + 0.05
 
 
 def test_what_is_told_of_a_table_is_no_use_for_a_log():
