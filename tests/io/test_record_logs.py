@@ -194,7 +194,7 @@ def test_ids_numbered_by_request_are_not_questions():
 
 
 def test_ids_numbered_by_request_would_hide_what_is_hard(tmp_path):
-    """Eight rollouts of each of 30 prompts: by their ids pass@4 would be too high by .05 or more."""
+    """Eight rollouts of each of 30 prompts: by their ids pass@4 is too high by .05 or more."""
     solved = [8] * 20 + [1] * 5 + [0] * 5  # of 8, by prompt
     rows = [
         {"prompt": [{"content": f"what is {q}?"}], "answer": str(q), "reward": float(t < c)}
