@@ -100,3 +100,22 @@ def test_a_saved_result_keeps_its_bracket(tmp_path):
     np.testing.assert_array_equal(again["mean_if_wrong"], bk.table(fit)["mean_if_wrong"])
     bk.export(fit, tmp_path / "fit.csv")
     assert "estimate_if_right" in (tmp_path / "fit.csv").read_text()
+
+
+def test_every_completion_of_two_systems_lies_within_the_bracket_of_their_difference():
+    rows = {"a": [[1, None, 0], [1, 1, 1]], "b": [[0, 1, 0], [None, 0, 1]]}
+
+    def compared(data):
+        fit = bk.compare(bk.evaluate(data, "pass@1", pooling="none", rng=1), rng=1)
+        return bk.comparison_table(fit).set_index(["system", "target"]).loc[("a", "questions")]
+
+    found = compared(bk.tally(rows, missing="bounds"))
+    means = [
+        compared({"a": a, "b": b})["mean"]
+        for a in completions(rows["a"])
+        for b in completions(rows["b"])
+    ]
+    assert found["mean_if_worst"] == pytest.approx(min(means), abs=1e-6)
+    assert found["mean_if_best"] == pytest.approx(max(means), abs=1e-6)
+    assert min(means) < found["mean"] < max(means)
+    assert "mean_if_best" not in compared(bk.tally(rows, missing="ignore"))

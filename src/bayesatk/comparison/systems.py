@@ -18,8 +18,9 @@ from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.pair_claims import PairSentences
 from bayesatk.comparison.question_values import Part, Posteriors, data_keys
+from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS
+from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
 
@@ -257,7 +258,10 @@ def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
     pandas.DataFrame
         Columns ``system``, ``other``, ``metric``, ``target``, the contrasts, ``questions`` (the
         number that both tried; pairs that share none have no row), and ``verdict`` and
-        ``sentence`` as `bayesatk.claim` has them.
+        ``sentence`` as `bayesatk.claim` has them. Of data with ``missing="bounds"`` also
+        ``mean_if_worst`` and ``mean_if_best``: the mean difference if every missing trial of
+        ``system`` was wrong and of ``other`` right, and the reverse; NaN unless both have trials of
+        all questions.
 
     See Also
     --------
@@ -279,6 +283,29 @@ def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
             said = zip(TARGETS, pair.rows, pair.verdicts, pair.sentences, strict=True)
             for target, own, verdict, sentence in said:
                 last = {"questions": int(shared[i, j]), "verdict": verdict, "sentence": sentence}
+                last |= _if_missing(read, metric, target, pair.i, pair.j, shared)
                 rows.append({**first, "target": target, **own, **last})
     columns = ["system", "other", "metric", "target", *CONTRASTS]
-    return pd.DataFrame(rows, columns=[*columns, "questions", "verdict", "sentence"])
+    columns += ["questions", "verdict", "sentence", *_ENDS * read.has("missing_bounds")]
+    return pd.DataFrame(rows, columns=columns)
+
+
+_ENDS = ("mean_if_worst", "mean_if_best")
+
+
+def _if_missing(
+    fit: Result, metric: Metric, target: str, i: int, j: int, shared: NDArray[np.int64]
+) -> dict[str, float]:
+    """Return the mean difference with missing trials all against the system, and all for it."""
+    if not fit.has("missing_bounds"):
+        return {}
+    both = metric_values(fit.group("missing_bounds"), metric).sel(target=target, statistic="mean")
+    one, other = both.sel(system=fit.systems[i]), both.sel(system=fit.systems[j])
+    ends = ("wrong", "right"), ("right", "wrong")
+    known = shared[i, j] == fit.trials.shape[1]  # else the difference is of other questions
+    return {
+        name: float(one.sel(missing_trials=a)) - float(other.sel(missing_trials=b))
+        if known
+        else np.nan
+        for name, (a, b) in zip(_ENDS, ends, strict=True)
+    }
