@@ -40,8 +40,8 @@ def test_of_files(bayesatk_gate, tmp_path):
 
 def _pytest(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "bayesatk.pytest_plugin", "-p", "no:cacheprovider",
-         "-q", "-rs", *arguments, str(folder)],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", *arguments,
+         str(folder)],
         capture_output=True, text=True, check=False, cwd=folder,
     )  # fmt: skip
     return done.stdout + done.stderr
