@@ -7,6 +7,7 @@ import pandas as pd
 
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.leaderboard import leaderboard_rows
+from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
 from bayesatk.results.tables import table
 
@@ -22,6 +23,11 @@ def scores(result: Result) -> list[dict[str, Any]]:
     board = leaderboard_rows(result) if result.has("leaderboard") else None
     frame = pd.DataFrame(table(result)) if board is None else board
     frame = frame[frame["target"] == "population"].rename(columns={"estimate": "observed"})
+    if "observed" not in frame:  # a sampled result holds no estimates
+        metrics = {one.label: one for one in result.metrics}
+        place = {name: i for i, name in enumerate(result.systems)}
+        pairs = zip(frame["system"], frame["metric"], strict=True)
+        frame["observed"] = [observed_value(result, place[s], metrics[m]) for s, m in pairs]
     found = []
     for metric in result.metrics:
         own = frame[frame["metric"] == metric.label].sort_values(
