@@ -144,9 +144,11 @@ def test_systems_evaluated_on_a_cluster_are_the_same(client) -> None:
         here = bk.evaluate(data, metrics, draws=50, rng=1, **options)
         there = bk.evaluate(data, metrics, draws=50, rng=1, client=client, **options)
         there.attrs["created_at"] = here.attrs["created_at"]
-        assert there.identical(here)
+        # Matrix products on one thread and on several differ in their last bits.
+        xr.testing.assert_allclose(there, here, rtol=1e-10, atol=1e-12)
         compared = bk.compare(here, rng=1, rope=0.1)
-        assert bk.compare(there, rng=1, rope=0.1, client=client).identical(compared)
+        again = bk.compare(here, rng=1, rope=0.1, client=client)
+        xr.testing.assert_allclose(again, compared, rtol=1e-10, atol=1e-12)
     with pytest.raises(ValueError, match="vote between answers, and the data have none"):
         bk.evaluate(RUNS, "plurality@2", pooling="none", client=client)
 
