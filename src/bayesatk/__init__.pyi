@@ -47,6 +47,7 @@ from .io.inspect_stopping import InspectStopping as InspectStopping
 from .io.load import load as load
 from .io.saved import load_result as load_result
 from .io.saved import save as save
+from .judge_error import JudgeError as JudgeError
 from .metrics.category_credit import CategoryCredit as CategoryCredit
 from .metrics.credit import Credit as Credit
 from .metrics.families import Family as Family

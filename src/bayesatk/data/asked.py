@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.judges import check_judge_fits, read_judges
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.prior_trials import read_prior_trials
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
 from bayesatk.prior_choice import with_families
 from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior
@@ -35,6 +37,8 @@ class Asked:
         Prior trials, discounted.
     notes : list of str
         What a reader should know of the prior trials.
+    judges : Judges, optional
+        Who marked the trials of every system, where judges err.
     """
 
     outcomes: Outcomes
@@ -45,6 +49,7 @@ class Asked:
     scale: Scale
     prior_counts: NDArray[np.float64] | None
     notes: list[str]
+    judges: Judges | None = None
 
     @property
     def judged(self) -> list[Metric]:
@@ -70,6 +75,7 @@ def read_asked(
     answer_prior: AnswerPrior | None,
     ci_prob: float,
     keep: Sequence[str],
+    judge: object = None,
 ) -> Asked:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
     outcomes = data if isinstance(data, Outcomes) else tally(data)
@@ -97,9 +103,13 @@ def read_asked(
     resolved: Prior | CategoryPrior = scale.resolve_prior(pooling, prior)
     if difficulty is not None:
         resolved = with_families(resolved, difficulty)
+    judges = read_judges(judge, outcomes)
+    if judges is not None:
+        check_judge_fits(outcomes, scale, requested, pooling, prior_trials)
     return Asked(
-        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes
-    )
+        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
+        judges,
+    )  # fmt: skip
 
 
 def _check_priors(

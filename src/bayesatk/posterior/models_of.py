@@ -1,14 +1,18 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.judge_rates import JudgeRates
 from bayesatk.core.states import States
 from bayesatk.data.scales import RightWrong, Scale
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.categories import CategoryModel
+from bayesatk.posterior.judged import judged_model, rates_of_judges
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import CrossedPrior, Pooling
@@ -18,9 +22,10 @@ from bayesatk.results.result import Result
 def count_model(
     scale: Scale,
     pooling: Pooling,
-    prior: object,
+    prior: Any,
     counts: NDArray[np.int64],
     before: Array | None = None,
+    judge: JudgeRates | None = None,
 ) -> CountModel:
     """Return the model of one system: the one place where right and wrong part from categories.
 
@@ -33,7 +38,11 @@ def count_model(
     counts : ndarray of int, shape (questions, categories)
     before : ndarray, shape (questions, categories), optional
         Prior trials, discounted.
+    judge : JudgeRates, optional
+        Rates of who marked the trials, where it errs.
     """
+    if judge is not None:
+        return judged_model(judge, pooling, prior, counts)
     if isinstance(scale, RightWrong):
         return RightWrongModel(pooling, States.of(counts[:, 1], counts.sum(axis=1)), prior)
     return CategoryModel(pooling, States.of_counts(counts, before), prior)
@@ -56,7 +65,33 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
             "fit must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
             "sampled with form='crossed'. Evaluate the same data."
         )
-    return _model(result, system, slice(None) if kept is None else kept)
+    chosen = slice(None) if kept is None else kept
+    if result.judges is not None:
+        return judged_models(result, list(range(len(result.systems))), chosen)[system]
+    return _model(result, system, chosen)
+
+
+def judged_models(
+    result: Result, systems: list[int], chosen: slice | NDArray[np.bool_], seed: int = 0
+) -> list[CountModel]:
+    """Return the models of some systems that judges marked, by what they say of them together.
+
+    Parameters
+    ----------
+    result : Result
+        With judges.
+    systems : list of int
+    chosen : slice, or ndarray of bool, shape (questions,)
+        The questions to use.
+    seed : int
+        Of the order in which rates of judges are drawn.
+    """
+    assert result.judges is not None
+    counts = [result.counts[system, chosen] for system in systems]
+    known = result.pooling, result.prior
+    rates = rates_of_judges(result.judges.among(systems), *known, counts, seed)
+    pairs = zip(rates, counts, strict=True)
+    return [count_model(result.scale, *known, own, judge=judge) for judge, own in pairs]
 
 
 def _model(result: Result, system: int, chosen: slice | NDArray[np.bool_]) -> CountModel:
@@ -90,5 +125,5 @@ def observed_value(
         answers = result.data.answers
         assert answers is not None  # a result of votes has answers
         return float(finite_estimates(answers.on_questions(kept).of(system), [metric.k])[0])
-    model = _model(result, system, kept)
+    model = _model(result, system, kept)  # of the marks as they are, if a judge errs
     return float(model.estimate([result.scale.judged(metric)])[0])

@@ -122,6 +122,8 @@ class SystemPosterior:
     worth : dict of statistic -> float
         Independent draws that weighted points of the hyperparameters are worth; empty where these
         are integrated by quadrature.
+    judge_share : ndarray, optional
+        Share of the variance that is due to the rates of a judge; (metrics, 2).
     """
 
     mean: NDArray[np.float64]
@@ -138,6 +140,7 @@ class SystemPosterior:
     warning: str | None = None
     drawn: bool = False
     worth: dict[str, float] = field(default_factory=dict)
+    judge_share: NDArray[np.float64] | None = None
 
     def settled(self) -> "SystemPosterior":
         """Return the numbers and the hyperparameters, without what the rest is worked out from."""
