@@ -108,9 +108,15 @@ def of_lighteval():
             yield "org/alpha", row["doc"]["id"], row["metric"]["extractive_match"]
 
 
-def of_deepeval():
-    for case in read(OTHERS / "deepeval.json")["testCases"]:
+def of_deepeval(run):
+    for case in run["testCases"]:
         yield "alpha", case["input"], case["success"]
+
+
+def of_math_arena_rows():
+    for path in (OTHERS / "matharena_outputs").iterdir():
+        for row in parquet.read_table(path).to_pylist():
+            yield row["model_name"], row["problem_idx"], row["correct"]
 
 
 def of_openai_evals():
@@ -148,13 +154,20 @@ CASES = {
     "lighteval": (
         OTHERS / "lighteval", TRIALS | {"scorer": "extractive_match"}, of_lighteval,
     ),
-    "deepeval": (OTHERS / "deepeval.json", {}, of_deepeval),
+    "deepeval": (
+        OTHERS / "deepeval.json", {}, lambda: of_deepeval(read(OTHERS / "deepeval.json")),
+    ),
+    "deepeval latest": (
+        OTHERS / "deepeval_latest", {},
+        lambda: of_deepeval(read(next((OTHERS / "deepeval_latest").iterdir()))["testRunData"]),
+    ),
     "openai-evals": (OTHERS / "openai_evals.jsonl", {}, of_openai_evals),
     "live-code-bench": (
         OTHERS / "livecodebench", {},
         lambda: of_lists("livecodebench", "question_id", "graded_list"),
     ),
     "math-arena": (OTHERS / "matharena", {}, lambda: of_lists("matharena", "idx", "correct")),
+    "math-arena rows": (OTHERS / "matharena_outputs", {}, of_math_arena_rows),
 }  # fmt: skip
 
 
@@ -166,14 +179,14 @@ def test_genuine_records_give_the_counts_of_an_independent_reading(case):
     assert found == tally(reading())
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", sorted(set(CASES) - {"math-arena rows"}))  # one of all systems
 def test_one_file_of_a_folder_is_told_by_its_content(case, tmp_path):
     """Under another name, with the format left to be found."""
     source, options, _ = CASES[case]
     files = source if isinstance(source, list) else [source]
     files = [file for one in files for file in ([one] if one.is_file() else one.rglob("*"))]
-    first = next(file for file in files if file.is_file() and kind_in_folder(file) not in
-                 ("", "summary", "table"))  # fmt: skip
+    first = next(file for file in files if file.is_file() and kind_in_folder(file, file.parent)
+                 not in ("", "summary", "table"))  # fmt: skip
     path = shutil.copy(first, tmp_path / f"renamed{first.suffix}")
     scorer = {name: value for name, value in options.items() if name == "scorer"}
     named = load_quietly({"me": path}, missing="ignore", **scorer)
@@ -302,8 +315,8 @@ def test_two_prompts_make_two_systems_of_a_provider(tmp_path):
 
 
 def test_answers_are_kept_for_votes():
-    for folder in (OTHERS / "matharena", OTHERS / "openai_evals.jsonl"):
-        assert "answers" in bk.load(folder, answers=True).card()
+    for name in ("matharena", "matharena_outputs", "openai_evals.jsonl"):
+        assert "answers" in bk.load(OTHERS / name, answers=True).card()
     rows = RECORDS / "every_eval_ever"
     data = load_quietly(rows, scorer="sums/exact_match", answers=True)
     assert data.answers is not None
@@ -360,6 +373,15 @@ def test_a_resumed_run_does_not_count_trials_twice(tmp_path):
         refused(lambda: bk.load(tmp_path, same_system="trials"), "by its own identifier")
 
 
+def test_trials_that_a_file_above_repeats_are_read_where_their_folder_is_named():
+    run = RECORDS / "terminal_bench" / "run-alpha"
+    assert load_quietly(run, missing="ignore").sources[0][0] == "results.json"
+    (task,) = counts(load_quietly(run / "hello-world")).values()
+    marks = Counter(int(one["is_resolved"]) for one in read(run / "results.json")["results"]
+                    if one["task_id"] == "hello-world")  # fmt: skip
+    assert list(task.values()) == [(marks[0], marks[1], 0)]
+
+
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_foreign_file_in_a_folder(tmp_path, strict):
     shutil.copy(OTHERS / "openai_evals.jsonl", tmp_path)
@@ -375,29 +397,15 @@ def test_a_foreign_file_in_a_folder(tmp_path, strict):
         assert ": broken.jsonl, notes.json, table.csv" in card
 
 
-def test_the_latest_run_of_deepeval_is_the_run_in_a_wrapper(tmp_path):
-    run = read(OTHERS / "deepeval.json")
-    path = tmp_path / ".latest_test_run.json"
-    path.write_text(json.dumps({"testRunData": run, "testRunLink": "x"}))
-    whole = bk.load(OTHERS / "deepeval.json", scorer="Exact")
-    assert counts(bk.load(path, scorer="Exact")) == counts(whole)
-    assert bk.load(tmp_path, scorer="Exact").systems == ["alpha"]
-
-
-def test_published_rows_of_matharena(tmp_path):
-    """Columns of its data sets of outputs; `answer` is what the model wrote."""
-    rows = [
-        {"problem_idx": str(q), "problem": f"{q} + 1", "model_name": m, "model_config": f"{m}/x",
-         "idx_answer": t, "answer": f"{m} {t}", "gold_answer": str(q + 1),
-         "parsed_answer": str(q + t), "correct": t == 1}
-        for m in ("a", "b") for q in range(3) for t in range(4)
-    ]  # fmt: skip
+def test_rows_of_matharena_in_two_files(tmp_path):
+    """Those of one question, too: the files of a data set are one log."""
+    (path,) = (OTHERS / "matharena_outputs").iterdir()
+    whole = parquet.read_table(path)
+    rows = whole.to_pylist()
     for number in range(2):
-        path = tmp_path / f"train-{number:05}-of-00002.parquet"
-        parquet.write_table(pyarrow.Table.from_pylist(rows[number::2]), path)
-    expected = {str(q): (3, 1, 0) for q in range(3)}
-    assert counts(bk.load(tmp_path)) == {"a": expected, "b": expected}
-    assert "answers" in bk.load(tmp_path, answers=True).card()
+        part = pyarrow.Table.from_pylist(rows[number::2], whole.schema)
+        parquet.write_table(part, tmp_path / f"train-{number:05}-of-00002.parquet")
+    assert counts(bk.load(tmp_path)) == counts(bk.load(path))
 
 
 def test_summaries_of_simple_evals_are_refused_by_name(tmp_path):
