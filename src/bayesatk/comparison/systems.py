@@ -66,7 +66,7 @@ def compare(
         Show how much is done; default: from two seconds on, where a person watches.
     client : dask.distributed.Client, optional
         Work out the posteriors of systems there, and compare blocks of pairs, each as a task of
-        its own; the result is the same.
+        its own; the result is the same but for the last digits, as in `bayesatk.evaluate`.
 
     Returns
     -------
