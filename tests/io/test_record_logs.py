@@ -7,6 +7,7 @@ from collections import Counter
 from math import comb
 from pathlib import Path
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet as parquet
 import pytest
@@ -206,25 +207,40 @@ def test_ids_numbered_by_request_are_not_questions():
     refused(lambda: bk.load(paths["alpha"], **table), "'prompt'", "line 1 and line 2")
 
 
-def test_ids_numbered_by_request_would_hide_what_is_hard(tmp_path):
-    """Eight rollouts of each of 30 prompts: by their ids pass@4 is too high by .05 or more."""
-    solved = [8] * 20 + [1] * 5 + [0] * 5  # of 8, by prompt
-    rows = [
-        {"prompt": [{"content": f"what is {q}?"}], "answer": str(q), "reward": float(t < c)}
-        for t in range(8) for q, c in enumerate(solved)
+def rollouts():
+    """Eight rollouts of 100 prompts, asked in rounds; their ids count eight requests each."""
+    solved = [0] * 4 + [1] * 8 + [2] + [6] * 15 + [7] * 15 + [8] * 57
+    rng = np.random.default_rng(4)
+    marks = np.array([rng.permuted([1] * c + [0] * (8 - c)) for c in solved])
+    asked = [(int(q), t) for t in range(8) for q in rng.permutation(100)]
+    return solved, [
+        {"id": n // 8, "prompt": [{"content": f"what is {q}?"}], "completion": "done",
+         "answer": str(q), "reward": float(marks[q, t])}
+        for n, (q, t) in enumerate(asked)
     ]  # fmt: skip
-    numbered = [{"id": n * 7 % 30 if n % 2 else n // 8, **row} for n, row in enumerate(rows)]
-    path = tmp_path / "rollouts.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in numbered))
-    refused(lambda: bk.load(path), "prompt", "columns=")
-    fit = bk.evaluate(bk.load(path, columns={"question": "prompt"}), "pass@4", rng=1)
-    estimate = bk.table(fit).query("target == 'questions'")["estimate"].item()
-    truth = sum(1 - comb(8 - c, 4) / comb(8, 4) for c in solved) / 30
-    assert estimate == pytest.approx(truth)
-    by_id = Counter((row["id"], row["reward"]) for row in numbered)
-    cells = [(by_id[n, 1.0], by_id[n, 0.0]) for n in range(30)]
-    wrong = sum(1 - comb(b, 4) / comb(a + b, 4) for a, b in cells if a + b >= 4) / 30
-    assert wrong > truth + 0.05
+
+
+def test_ids_numbered_by_request_would_hide_what_is_hard(tmp_path):
+    """As in rollouts that were published: pass@4 is .9996 by their ids, where it is .918."""
+    solved, rows = rollouts()
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = {"format": "jsonl", "columns": {"outcome": "reward"}}
+    refused(lambda: bk.load(path, **table), "'prompt'", "line 1 and line 2", "question=prompt|"
+            "'question': 'prompt'")  # fmt: skip
+    by_prompt = {"outcome": "reward", "question": "prompt"}
+    for told in ({}, {"format": "jsonl", "columns": by_prompt}):  # as verifiers, and as a table
+        assert pass_at_4(bk.load(path, **told)) == pytest.approx(0.918, abs=5e-4)
+    truth = sum(1 - comb(8 - c, 4) / comb(8, 4) for c in solved) / 100
+    assert pass_at_4(bk.load(path)) == pytest.approx(truth)
+    bare = [{"id": row["id"], "reward": row["reward"]} for row in rows]  # nothing contradicts these
+    path.write_text("".join(json.dumps(row) + "\n" for row in bare))
+    assert pass_at_4(bk.load(path)) == pytest.approx(0.9996, abs=5e-5)
+
+
+def pass_at_4(data):
+    fit = bk.evaluate(data, "pass@4", pooling="none", rng=1)
+    return bk.table(fit).query("target == 'questions'")["estimate"].item()
 
 
 def test_what_is_told_of_a_table_is_no_use_for_a_log():
