@@ -91,7 +91,7 @@ def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
 
 def _by_system(values: Mapping[Any, object], name: str) -> tuple[Any, Labels]:
     """Stack a mapping {system: counts}; a number of trials stands for all questions."""
-    rows, labels = [], {}
+    rows, labels = [], dict[str, Any]()
     for system, own in values.items():
         whose = f"{name} of {shown(system)}"
         counts, known = (own, {}) if isinstance(own, Mapping) else _unlabel(own, whose)
