@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.comparison import contest
@@ -64,6 +66,32 @@ def test_a_lazy_array_names_its_wrong_cell_like_any_other() -> None:
         bk.tally(xr.DataArray(da.full((1, 3, 2), np.nan, chunks=1), dims=DIMS))
     with pytest.raises(bk.OutcomeError, match="non-empty"):
         bk.tally(xr.DataArray(da.zeros((2, 0, 3), int), dims=DIMS))
+
+
+SCORES = [None, {0: 0, 1: 1, 2: 3}, {-1: 1, 0.5: 0}, {True: 1, False: 0}, {"0": 0, "1": 1},
+          {10**400: 1, 0: 0}, {1: 1, 0: 0}]  # fmt: skip
+KINDS = [bool, np.int8, np.uint8, np.int64, np.float32, np.float64, "U1", object]
+
+
+@given(
+    marks=st.lists(st.lists(st.sampled_from([0, 1, 0, 1, 2, -1, 0.5, np.nan]), min_size=4,
+                            max_size=4), min_size=1, max_size=5),
+    kind=st.sampled_from(KINDS), scores=st.sampled_from(SCORES), chunks=st.integers(1, 4),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None, derandomize=True)
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+def test_whatever_numbers_a_lazy_array_holds_it_is_read_like_rows(marks, kind, scores, chunks):
+    """Counts, or the refusal of the same value."""
+    values = np.array(marks, object if kind is object else float).astype(kind)
+    options = {"scores": scores, "missing": "ignore"}
+    found = []
+    for data in (values, values.tolist(), da.from_array(values, chunks=(2, chunks))):
+        try:
+            data = xr.DataArray(data, dims=DIMS[1:]) if isinstance(data, da.Array) else data
+            found.append(bk.tally(data, **options).dataset["count"].values.tolist())
+        except bk.OutcomeError as error:
+            found.append(str(error).replace("system 0, ", ""))
+    assert found[1:] == found[:1] * 2
 
 
 def test_an_array_larger_than_its_memory_is_tallied() -> None:
