@@ -15,7 +15,7 @@ def test_nuts_agrees_on_the_seeds() -> None:
     options = {"covariates": "~ seed * root", "rng": 3}
     exact = bk.evaluate(data, "pass@1,2 pass^4", **options)
     sampled = bk.sample(
-        data, "pass@1,2 pass^4", chains=2, draws=2000, progressbar=False,
+        data, "pass@1,2 pass^4", chains=2, draws=3000, progressbar=False,
         sample_kwargs={"cores": 1}, **options,
     )  # fmt: skip
     found = bk.verify(exact, sampled)

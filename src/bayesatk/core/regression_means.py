@@ -21,7 +21,7 @@ _CELLS = 2_000_000  # points times states at which expectations are worked out
 _FEWEST = 300  # points, however many states there are; at the others by a polynomial through them
 _PER_TERM = 3  # points for each term of it
 _BLOCK = 500_000  # floats in one array: 4 MB
-_ROOM = 700.0  # logits, within double precision
+_ROOM = 600.0  # logits, within double precision
 _SMALLEST = 5e-324
 
 Latent = Callable[[Array], Array]
@@ -52,12 +52,12 @@ class Questions:
     def prior(self, part: slice) -> tuple[Array, Array]:
         """Logit of the mean of p, and log of icc / (1 - icc), before the trials."""
         x = np.clip(self.points.logits[part] @ self.basis.T, -_ROOM, _ROOM)
-        return x, self.points.log_ratio[part, None]
+        return x, np.clip(self.points.log_ratio[part, None], -_ROOM, _ROOM)
 
     def posterior(self, part: slice) -> tuple[Array, Array]:
         """Return the same given the trials."""
         x, log_ratio = self.prior(part)
-        ratio = np.exp(np.clip(log_ratio, -_ROOM, _ROOM))
+        ratio = np.exp(log_ratio)
         right, wrong = self.states.successes, self.states.trials - self.states.successes
         with np.errstate(divide="ignore"):
             logits = np.log(expit(x) + right * ratio) - np.log(expit(-x) + wrong * ratio)

@@ -121,6 +121,14 @@ class RegressionModel(CountModel):
         return Predictive(left_out + ways, fitted + ways, points.log_evidence)
 
 
+def _of_sds(values: Array, weight: Array) -> float:
+    """Share of the draws that an sd is worth, by the largest kurtosis of columns; 1 if normal."""
+    centred = values - weight @ values
+    second, fourth = weight @ centred**2, weight @ centred**4
+    kurtosis = fourth / np.maximum(second, 1e-300) ** 2
+    return float(2.0 / max(float(kurtosis[second > 0.0].max(initial=3.0)) - 1.0, 2.0))
+
+
 def _some(states: States, chosen: NDArray[np.intp]) -> States:
     """Return some of the states, without saying which questions are in them."""
     return replace(
@@ -173,7 +181,7 @@ class _Fitted:
             warning=warning,
             worth={
                 "mean_draws": points.worth,
-                "sd_draws": points.worth,
+                "sd_draws": points.worth * _of_sds(np.column_stack([like, points.theta]), weight),
                 "interval_draws": min(points.worth, float(self._drawn)),
             },
         )
