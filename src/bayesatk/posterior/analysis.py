@@ -63,7 +63,8 @@ class Analysis:
         request, places = self._request, list(self._request.grid.judged)
         before = None if request.prior_counts is None else request.prior_counts[index]
         counts = request.scale.counts(outcomes)[index]
-        model = count_model(request.scale, request.pooling, request.prior, counts, before)
+        basis = None if request.design is None else request.design.basis
+        model = count_model(request.scale, request.pooling, request.prior, counts, before, basis)
         metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
         reach = request.scale.reaching()
         posterior = self._fitted(model, places, metrics, reach)

@@ -1,15 +1,19 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.states import States
+from bayesatk.data.design import Basis
 from bayesatk.data.scales import RightWrong, Scale
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.categories import CategoryModel
 from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.regression import RegressionModel
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import CrossedPrior, Pooling
 from bayesatk.results.result import Result
@@ -21,6 +25,7 @@ def count_model(
     prior: object,
     counts: NDArray[np.int64],
     before: Array | None = None,
+    basis: Basis | None = None,
 ) -> CountModel:
     """Return the model of one system: the one place where right and wrong part from categories.
 
@@ -33,7 +38,11 @@ def count_model(
     counts : ndarray of int, shape (questions, categories)
     before : ndarray, shape (questions, categories), optional
         Prior trials, discounted.
+    basis : Basis, optional
+        Covariates of the questions.
     """
+    if basis is not None:
+        return RegressionModel.of(prior, counts, basis)  # type: ignore[arg-type]
     if isinstance(scale, RightWrong):
         return RightWrongModel(pooling, States.of(counts[:, 1], counts.sum(axis=1)), prior)
     return CategoryModel(pooling, States.of_counts(counts, before), prior)
@@ -59,10 +68,11 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
     return _model(result, system, slice(None) if kept is None else kept)
 
 
-def _model(result: Result, system: int, chosen: slice | NDArray[np.bool_]) -> CountModel:
+def _model(result: Result, system: int, chosen: Any) -> CountModel:
     before = None if result.prior_counts is None else result.prior_counts[system, chosen]
     counts = result.counts[system, chosen]
-    return count_model(result.scale, result.pooling, result.prior, counts, before)
+    basis = None if result.design is None else result.design.basis.among(chosen)
+    return count_model(result.scale, result.pooling, result.prior, counts, before, basis)
 
 
 def observed_value(
