@@ -203,10 +203,11 @@ def evaluate(
     for name, attrs in _monte_carlo(request, posteriors).items():
         if name in closed:  # equal scores have none to reach
             closed[name].attrs.update(attrs)
+    drawn_anew = pooling == "partial" and outcomes.weight is not None
     groups = {
         "posterior": posterior_data,
         "closed_form": closed.assign_attrs(
-            bootstrap_draws=request.draws if pooling == "none" else 0
+            bootstrap_draws=request.draws if pooling == "none" or drawn_anew else 0
         ),
         "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
         **_difficulty_groups(samples, posterior_data),

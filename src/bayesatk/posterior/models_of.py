@@ -21,6 +21,7 @@ def count_model(
     prior: object,
     counts: NDArray[np.int64],
     before: Array | None = None,
+    weight: Array | None = None,
 ) -> CountModel:
     """Return the model of one system: the one place where right and wrong part from categories.
 
@@ -33,10 +34,13 @@ def count_model(
     counts : ndarray of int, shape (questions, categories)
     before : ndarray, shape (questions, categories), optional
         Prior trials, discounted.
+    weight : ndarray, shape (questions,), optional
+        Of the questions in means over them.
     """
     if isinstance(scale, RightWrong):
-        return RightWrongModel(pooling, States.of(counts[:, 1], counts.sum(axis=1)), prior)
-    return CategoryModel(pooling, States.of_counts(counts, before), prior)
+        states = States.of(counts[:, 1], counts.sum(axis=1), weight)
+        return RightWrongModel(pooling, states, prior)
+    return CategoryModel(pooling, States.of_counts(counts, before, weight), prior)
 
 
 def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:
@@ -62,7 +66,8 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
 def _model(result: Result, system: int, chosen: slice | NDArray[np.bool_]) -> CountModel:
     before = None if result.prior_counts is None else result.prior_counts[system, chosen]
     counts = result.counts[system, chosen]
-    return count_model(result.scale, result.pooling, result.prior, counts, before)
+    weight = None if result.weight is None else result.weight[chosen]
+    return count_model(result.scale, result.pooling, result.prior, counts, before, weight)
 
 
 def observed_value(
@@ -83,12 +88,14 @@ def observed_value(
     Returns
     -------
     float
-        Mean over the questions; NaN where k exceeds the trials of one of them.
+        Mean over the questions, weighted if they are; NaN where k exceeds the trials of one.
     """
     kept = result.trials[system] > 0 if kept is None else kept
     if metric.voted:
         answers = result.data.answers
         assert answers is not None  # a result of votes has answers
-        return float(finite_estimates(answers.on_questions(kept).of(system), [metric.k])[0])
+        weight = None if result.weight is None else result.weight[kept]
+        ballots = answers.on_questions(kept).of(system)
+        return float(finite_estimates(ballots, [metric.k], weight)[0])
     model = _model(result, system, kept)
     return float(model.estimate([result.scale.judged(metric)])[0])

@@ -174,10 +174,8 @@ def _summary(result: Result) -> str:
     systems = len(result.systems)
     families = ", ".join(result.families)
     shape = f"; difficulty families: {families}" if families else ""
-    return (
-        f"{systems} system{'s' * (systems > 1)} on {design_words(result.trials)}; "
-        f"{result.pooling} pooling{shape}."
-    )
+    design = design_words(result.trials, result.weight is not None)
+    return f"{systems} system{'s' * (systems > 1)} on {design}; {result.pooling} pooling{shape}."
 
 
 def _criticism(result: Result, client: Any) -> list[str]:

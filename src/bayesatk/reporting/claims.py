@@ -47,7 +47,9 @@ def _of_questions(result: Result) -> list[str]:
     """Say how far two runs differ by luck, and which questions a stronger system fails oddly."""
     if not has_question_laws(result):
         return []
-    found = noise_floor(result, "pass@1")["sentence"].tolist()
+    found = []
+    if result.weight is None:
+        found = noise_floor(result, "pass@1")["sentence"].tolist()
     rows = question_table(result)
     for system, own in rows[rows["suspicious"]].groupby("system", sort=False):
         listed = ", ".join(f"{one!s:.40}" for one in own["question"][:_NAMED])
