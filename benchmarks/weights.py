@@ -23,7 +23,7 @@ import bayesatk as bk
 QUESTIONS, METRICS = 60, "pass@1,4"
 SPREAD = 0.8  # standard deviation of the log weights
 RELATIONS = {"unrelated": 0.0, "heavier are harder": -1.0}  # slope of logit p in log weight
-TRIALS, POOLINGS = (1, 4, 16), ("none", "partial")
+TRIALS, POOLINGS = (1, 4, 16), ("none", "partial", "covariates")
 
 Array = NDArray[np.float64]
 
@@ -49,9 +49,13 @@ def replication(relation: str, pooling: str, trials: int, number: int) -> dict[s
     """Evaluate one data set, and say which intervals hold the truth."""
     rng = np.random.default_rng([number, trials])
     weight, p = questions(RELATIONS[relation], QUESTIONS, rng)
-    data = bk.tally(rng.binomial(trials, p), trials=trials, weight=weight)
-    family = {"difficulty": "beta"} if pooling == "partial" else {}
-    fit = bk.evaluate(data, METRICS, pooling=pooling, rng=number, draws=500, **family)
+    known = {"log_weight": np.log(weight)}
+    data = bk.tally(rng.binomial(trials, p), trials=trials, weight=weight, covariates=known)
+    options = {
+        "none": {"pooling": "none"}, "partial": {"difficulty": "beta"},
+        "covariates": {"covariates": ["log_weight"]},
+    }  # fmt: skip
+    fit = bk.evaluate(data, METRICS, rng=number, draws=500, **options[pooling])
     rows = bk.table(fit)
     return {
         "relation": relation, "pooling": pooling, "trials": trials, "number": number,

@@ -99,7 +99,7 @@ def test_scale_and_order_of_weights_do_not_matter(pooling, counts, seed, scale) 
     def fitted(way, counts, weight):
         prior = way.resolve_prior(pooling, None)
         prior = bk.HyperPrior(families="beta") if isinstance(prior, bk.HyperPrior) else prior
-        model = count_model(way, pooling, prior, counts, None, weight)
+        model = count_model(way, pooling, prior, counts, weight=weight)
         metrics = [way.judged(one) for one in parse("bayes max@2")]
         found = model.fit(metrics)
         return found.mean, found.sd
@@ -194,6 +194,29 @@ def test_differences_are_weighted_and_paired() -> None:
     sentence = bk.claim(compared, target="questions")
     assert "on the same 4 weighted questions" in sentence
     assert f"scored {SHARE @ right[0] / 3:.3f}" in sentence
+
+
+def test_difficulty_that_depends_on_the_weight() -> None:
+    """The mean over these questions, and expected values at their covariates, are weighted."""
+    rng = np.random.default_rng(4)
+    weight = rng.lognormal(0, 1, 30)
+    marks = rng.binomial(3, 1 / (1 + weight))
+    data = bk.tally(marks, trials=3, weight=weight, covariates={"log": np.log(weight)})
+    fit = bk.evaluate(data, "pass@1", covariates=["log"], keep=["p"], rng=1)
+    share = weight / weight.sum()
+    drawn = fit["posterior"]["pass_at_k"].isel(system=0, k=0)
+    p = fit["posterior"]["p"].isel(system=0).values
+    np.testing.assert_allclose(drawn.sel(target="questions"), p @ share, atol=1e-12)
+    mean, sd = values(fit, k=1, target="questions", statistic=["mean", "sd"])
+    assert mean == pytest.approx((p @ share).mean(), abs=5 * sd / 60)
+    assert sd == pytest.approx((p @ share).std(), rel=0.07)
+    x = fit["posterior"]["coefficients"].isel(system=0).values
+    logits = x[..., :1] + x[..., 1:] * np.log(weight)
+    expected = (1 / (1 + np.exp(-logits))) @ share
+    np.testing.assert_allclose(drawn.sel(target="population"), expected, atol=1e-4)
+    assert not any("larger weights" in note for note in bk.notes(fit))
+    # The remedy of the note that there is without covariates works as it is written.
+    assert "coefficients" in bk.evaluate(data, "pass@1", covariates=["weight"], rng=1)["posterior"]
 
 
 @pytest.mark.parametrize("pooling", ["none", "complete", "partial"])

@@ -137,6 +137,7 @@ def criticise(
     True
     """
     own = Result.of(fit)
+    own.without_covariates("checks of the shape of difficulties")
     posterior = own.posterior
     if "mean_p" not in posterior or "category" in posterior["mean_p"].dims:
         raise ValueError(

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -60,12 +60,16 @@ class Values:
         Of the metrics over the questions; zero where only draws of means are known.
     spread : ndarray, optional
         Draws of the standard deviation over questions of the success probability, or mean score.
+    expected : ndarray or float
+        Success probability that covariates let expect of each question, which is no difficulty
+        that systems share: covariance and spread are of what is left.
     """
 
     questions: Array
     population: Array
     covariance: Array
     spread: Array | None
+    expected: Array | float = 0.0
 
     @classmethod
     def of(
@@ -116,6 +120,8 @@ class WorkedOut:
         Some draws of means and of every p, by random numbers that the data give.
     draw : callable, optional
         As of a `SystemPosterior`; where a distribution is None.
+    expected : pair of ndarray, optional
+        As of a `SystemPosterior`.
     """
 
     mean: Array
@@ -123,6 +129,7 @@ class WorkedOut:
     known: tuple[list[Known | None], list[Known | None]]
     few: Draws
     draw: Callable[[int, np.random.Generator, bool], Draws] | None
+    expected: tuple[Array, Array] | None
 
 
 class Posteriors:
@@ -165,7 +172,8 @@ class Posteriors:
                 own += [None if one is None else Known(one) for one in each]
         few = posterior.draw(_FEW, np.random.default_rng([self._seed, zlib.crc32(key)]), True)
         draw = posterior.draw if None in known[0] + known[1] else None
-        return WorkedOut(posterior.mean, posterior.sd, known, few, draw)
+        expected = None if posterior.expected is None else posterior.expected()
+        return WorkedOut(posterior.mean, posterior.sd, known, few, draw, expected)
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
@@ -213,13 +221,18 @@ def _closed_form(
             means[0, :, cell] = _quantiles_like(known[0][i], order[:, i])
             means[1, :, cell] = _quantiles_like(known[1][i], drawn[:, i, 1], size)
             values[cell] = posteriors.metrics[i].latent(p[:_COVARIANCE])
+            if found.expected is not None:
+                values[cell] = values[cell] - found.expected[1][:, i]
     if fit.voted:
         votes = _votes(fit, part, system, size, rng)
         for cell, metric in fit.grid.voted.items():
             values[cell] = own = votes[metric.label]
             means[0, :, cell] = own @ share
             means[1, :, cell] = _bootstrap(own, share, rng)
-    return Values.of(means[0], means[1], values, fit.scale.rate(p), share)
+    if found.expected is None:
+        return Values.of(means[0], means[1], values, fit.scale.rate(p), share)
+    residual = Values.of(means[0], means[1], values, p - found.expected[0], share)
+    return replace(residual, expected=found.expected[0])
 
 
 def _jointly(drawn: Array, size: int, rng: np.random.Generator) -> Array:

@@ -88,7 +88,7 @@ def metrics_from_draws(
         difficulty = (
             difficulty_draws(tree, system) if stored else traced_difficulty(posterior, system)
         )
-        population = population_mean(posterior, system, difficulty)
+        population = None if weight is not None else population_mean(posterior, system, difficulty)
         by_system.append(
             draw_metrics(grid, partial(_columns, own), sizes[2], population, generator, weight)
         )
@@ -139,9 +139,8 @@ def draw_metrics(
     rng : numpy.random.Generator
         For the Bayesian bootstrap, used without one.
     weight : ndarray, shape (questions,), optional
-        Of the questions, which are then bootstrapped.
+        Of the questions.
     """
-    population = population if weight is None else None
     metrics, each = list(grid), np.ones(questions) if weight is None else weight / weight.max()
     total: Array | None = None
     weighted, weight_sum = np.zeros(0), np.zeros(0)

@@ -70,7 +70,9 @@ def count_part(
         if keep_p:
             kept.append(draws(slice(None)))
             draws = partial(_stored, kept[-1])
-        population = population_mean(posterior, system, difficulty or None)
+        population = None  # weighted questions are drawn anew, with their weights
+        if outcomes.weight is None:
+            population = population_mean(posterior, system, difficulty or None)
         values.append(
             draw_metrics(metrics, draws, counts.shape[1], population, rng, outcomes.weight)
         )

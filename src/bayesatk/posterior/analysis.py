@@ -63,8 +63,9 @@ class Analysis:
         request, places = self._request, list(self._request.grid.judged)
         before = None if request.prior_counts is None else request.prior_counts[index]
         counts = request.scale.counts(outcomes)[index]
+        basis = None if request.design is None else request.design.basis
         model = count_model(
-            request.scale, request.pooling, request.prior, counts, before, outcomes.weight
+            request.scale, request.pooling, request.prior, counts, before, basis, outcomes.weight
         )
         metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
         reach = request.scale.reaching()
@@ -72,9 +73,10 @@ class Analysis:
         self._sensitive = partial(model.prior_sensitivity, metrics, posterior)
         if posterior.warning is not None:
             self.remarks.append(f"{self._name}: {posterior.warning}.")
-        self.remarks += weight_note(
-            self._name, request.pooling, counts, request.scale.scores, outcomes.weight
-        )
+        if request.design is None:
+            self.remarks += weight_note(
+                self._name, request.pooling, counts, request.scale.scores, outcomes.weight
+            )
         fewest = int(model.states.trials.min())
         self.remarks += family_note(self._name, posterior.families, request.judged, fewest)
         size = len(request.grid)

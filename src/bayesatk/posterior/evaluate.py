@@ -27,11 +27,19 @@ from bayesatk.posterior.one_system import evaluate_system
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import Request, read_request
 from bayesatk.prior_choice import describe_prior
-from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
+from bayesatk.priors import (
+    AnswerPrior,
+    CategoryPrior,
+    Families,
+    Pooling,
+    Prior,
+    RegressionPrior,
+)
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
+from bayesatk.results.regression import regression_groups
 from bayesatk.results.schema import (
     QUANTILE_LEVELS,
     STATISTICS,
@@ -51,12 +59,13 @@ def evaluate(
     metrics: MetricSpec,
     *,
     pooling: Pooling = "partial",
-    prior: Prior | CategoryPrior | None = None,
+    prior: Prior | CategoryPrior | RegressionPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
+    covariates: str | Sequence[str] | None = None,
     ci_prob: float = 0.95,
     ci_kind: Literal["eti", "hdi"] = "eti",
     draws: int = 1000,
@@ -80,7 +89,8 @@ def evaluate(
         How questions share information: a difficulty distribution with its mean and intraclass
         correlation integrated out; an independent prior per question; one success probability.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
-        Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`.
+        Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`; with
+        covariates `RegressionPrior`.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
         Which shapes the difficulty distribution may have, under partial pooling of right and wrong:
         ``"beta"``, ``"inflated"`` (some questions never or always solved), ``"mixture"`` (two
@@ -96,6 +106,10 @@ def evaluate(
         What a prior trial is worth, in (0, 1]: a power prior.
     answer_prior : AnswerPrior, optional
         Prior of the answers to a question, for ``plurality@k``.
+    covariates : str or sequence of str, optional
+        What the success probability of a question depends on: a formula of columns of the
+        questions, such as ``"~ log2(minutes) + domain"``, or their names. Then `bayesatk.predict`
+        and `bayesatk.horizon` answer for given values of them.
     ci_prob : float
         Probability of the credible interval, strictly between 0 and 1.
     ci_kind : {"eti", "hdi"}
@@ -178,7 +192,7 @@ def evaluate(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
-        draws=draws, keep=keep,
+        draws=draws, keep=keep, covariates=covariates,
     )  # fmt: skip
     outcomes, remarks = request.outcomes, list(request.notes)
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
@@ -196,6 +210,7 @@ def evaluate(
     posterior_data = posterior_dataset(grid, samples, coords, categories, reached)
     closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
     levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
+    levels = levels.assign(hyper_quantiles(posteriors))
     if question_p:
         labels = outcomes.dataset["question"]
         posterior_data = posterior_data.assign_coords(question=labels)
@@ -209,13 +224,17 @@ def evaluate(
     for name, attrs in _monte_carlo(request, posteriors).items():
         if name in closed:  # equal scores have none to reach
             closed[name].attrs.update(attrs)
-    drawn_anew = pooling == "partial" and outcomes.weight is not None
+    if request.design is not None:
+        names = {"coefficient": request.design.coefficients}
+        posterior_data, closed, levels = (
+            one.assign_coords(names) for one in (posterior_data, closed, levels)
+        )
+    weighted = outcomes.weight is not None and request.design is None
+    drawn_anew = pooling == "none" or (pooling == "partial" and weighted)
     groups = {
         "posterior": posterior_data,
-        "closed_form": closed.assign_attrs(
-            bootstrap_draws=request.draws if pooling == "none" or drawn_anew else 0
-        ),
-        "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
+        "closed_form": closed.assign_attrs(bootstrap_draws=request.draws if drawn_anew else 0),
+        "closed_form_quantiles": levels,
         **_difficulty_groups(samples, posterior_data),
         **data_groups(outcomes, request.scale, bool(request.votes), request.prior_counts),
     }
@@ -243,6 +262,8 @@ def _arviz_groups(
 ) -> dict[str, xr.Dataset]:
     """Return the groups that ArviZ checks models with."""
     posterior, difficulties = groups["posterior"], all_difficulties(groups)
+    if request.design is not None and isinstance(request.prior, RegressionPrior):
+        return regression_groups(outcomes, posterior, request.prior, request.design, keep, rng)
     return log_likelihood_groups(
         outcomes, posterior, request.prior, request.scale, keep, request.prior_counts, difficulties
     ) | predictive_groups(
@@ -282,6 +303,8 @@ def _attributes(
     more: dict[str, str | float] = {}
     if request.votes:
         more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
+    if request.design is not None:
+        more["covariates"] = json.dumps(request.design.described)
     return root_attributes(
         method=max((one.method for one in posteriors), key=len),  # by NUTS if one system is
         pooling=request.pooling,

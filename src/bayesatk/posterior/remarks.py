@@ -76,7 +76,7 @@ def weight_note(
 _ALIKE = {
     "partial": "Partial pooling takes weights as unrelated to difficulty and draws all questions "
     "towards one distribution, so weighted means towards plain ones: the less the more trials "
-    "there are of every question.",
+    "there are of every question. Right and wrong may depend on them: covariates=['weight'].",
     "complete": "Complete pooling gives all questions one success probability, whatever their "
     "weights. Use pooling='partial'.",
 }

@@ -32,6 +32,7 @@ _KINDS = {"csv": "text/csv", "json": "application/json"}
 _HEADINGS = {
     "results": "Results",
     "categories": "Probability to reach a score",
+    "coefficients": "Coefficients of covariates (logits)",
     "leaderboard": "Leaderboard",
     "comparison": "Differences between systems",
     "ranks": "Ranks",
@@ -175,6 +176,8 @@ def _summary(result: Result) -> str:
     systems = len(result.systems)
     families = ", ".join(result.families)
     shape = f"; difficulty families: {families}" if families else ""
+    if result.design is not None:
+        shape = f"; success depends on {result.design.text.removeprefix('~').strip()}"
     design = design_words(result.trials, result.weight is not None)
     return f"{systems} system{'s' * (systems > 1)} on {design}; {result.pooling} pooling{shape}."
 
@@ -231,7 +234,7 @@ def _methods(result: Result) -> dict[str, Any]:
         families[symbol] = METRICS.get(metric.family.variable, ("a metric of your own", ""))
     return {
         "metrics": families,
-        "pooling": POOLINGS[result.pooling],
+        "pooling": POOLINGS["covariates" if result.covariates else result.pooling],
         "targets": TARGETS,
         "prior": json.dumps(result.described("prior")),
         "exact": not result.sampled,

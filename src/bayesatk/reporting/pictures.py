@@ -91,7 +91,7 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
             "Posterior mean of every question's success probability against its raw rate.",
             lambda: plots.plot_shrinkage(result, systems),
         )
-    if result.pooling == "partial" and "icc" in result.posterior:
+    if result.pooling == "partial" and "icc" in result.posterior and result.covariates is None:
         yield (
             "How difficult the questions are",
             "Distribution of success probabilities over questions, with its uncertainty; steps: "

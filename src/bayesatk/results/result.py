@@ -15,8 +15,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.columns import WEIGHT
+from bayesatk.data.design import Design
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
@@ -206,6 +208,30 @@ class Result:
         """Weights of the questions, where they differ."""
         held = self.of_questions.get(WEIGHT)
         return None if held is None else unequal(held)
+
+    @cached_property
+    def design(self) -> Design | None:
+        """Covariates that success depends on in this result, where there are any."""
+        asked = self.covariates
+        if asked is None:
+            return None
+        return Design.of(self.data.dataset, asked["formula"] or asked["names"])
+
+    @property
+    def covariates(self) -> dict[str, Any] | None:
+        """The formula, and the names of covariates, that success depends on in this result."""
+        found: dict[str, Any] | None = self.described("covariates", None)
+        return found
+
+    def without_covariates(self, what: str, argument: str = "fit") -> None:
+        """Refuse a result with covariates for something that takes no account of them."""
+        asked = self.covariates
+        if asked is not None:
+            raise ArgumentError(
+                Argument(argument), f" must be without covariates for {what}, which would take no "
+                f"account of them; got {asked['formula'] or asked['names']!r}. Evaluate the same "
+                "data without ", Argument("covariates"), ".",
+            )  # fmt: skip
 
     @cached_property
     def scale(self) -> Scale:
