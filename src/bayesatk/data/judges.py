@@ -106,6 +106,7 @@ def check_judge_fits(
     requested: Sequence[Metric],
     pooling: Pooling,
     prior_trials: object,
+    covariates: object,
 ) -> None:
     """Refuse what a judge's error has no model for."""
     if not isinstance(scale, RightWrong) or any(one.voted for one in requested):
@@ -113,6 +114,12 @@ def check_judge_fits(
             Argument("judge"), " must be left out except for metrics of right and wrong, whose "
             "marks it corrects; got "
             f"{', '.join(one.label for one in requested)}. Evaluate other metrics without it.",
+        )  # fmt: skip
+    if outcomes.weight is not None or covariates is not None:
+        what = Argument("covariates") if outcomes.weight is None else Argument("weight")
+        raise ArgumentError(
+            Argument("judge"), " must be left out together with ", what, ", which has no model of "
+            "marks that may be wrong. Leave one of them out.",
         )  # fmt: skip
     if prior_trials is not None:
         raise ArgumentError(

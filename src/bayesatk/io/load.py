@@ -13,6 +13,7 @@ from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
+from bayesatk.io.folders import note_parts
 from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import (
     Found,
@@ -43,6 +44,7 @@ def load(
     answer_rules: AnswerRules | None = None,
     group: object = None,
     covariates: object = None,
+    weight: object = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -70,7 +72,7 @@ def load(
         LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
         logs in it; for its tables, if it holds no logs, which must have columns of the same names.
         Other objects go to `bayesatk.tally`.
-    systems, questions, scores, missing, columns, answer_rules, group, covariates
+    systems, questions, scores, missing, columns, answer_rules, group, covariates, weight
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
         In logs, C and I are right and wrong; other marks need `scores`. Questions of logs have a
@@ -153,7 +155,7 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    known = QuestionColumns.of(group, covariates)
+    known = QuestionColumns.of(group, covariates, weight)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
@@ -164,7 +166,7 @@ def load(
         replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
-            group=group, covariates=covariates, **labels,
+            group=group, covariates=covariates, weight=weight, **labels,
         )  # fmt: skip
     scale = outcomes.check_options(scores, missing)
     rules = check_rules(answer_rules)
@@ -181,7 +183,7 @@ def load(
             long, scale = _from_tables(found, options, layout, scores, scale, rules, stream)
             long = replace(long, notes=(*long.notes, *found.notes))
         counts = known.add_to(long.labelled(**labels)).count(scale)
-        counts = note_uneven(counts) if found.are_logs else counts
+        counts = note_uneven(counts) if found.are_logs else note_parts(counts, found.sources)
         done = outcomes.finish(counts, scale, missing)
     except OutcomeError as error:
         raise in_file(found, error) from None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc
 
 from bayesatk.core.judge_rates import JudgeRates
 from bayesatk.judge_error import JudgeError, Judges
@@ -92,6 +92,6 @@ def two_sided(judge: JudgeRates, rate: int, marked: int, size: int) -> float:
     0.0625
     """
     values = judge.rates.values[:, rate]
-    below = float(judge.probability @ binom.cdf(marked, size, values))
-    above = float(judge.probability @ binom.sf(marked - 1, size, values))
+    below = float(judge.probability @ bdtr(marked, size, values))
+    above = float(judge.probability @ bdtrc(marked - 1, size, values)) if marked else 1.0
     return min(1.0, 2.0 * min(below, above))

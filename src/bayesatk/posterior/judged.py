@@ -12,7 +12,6 @@ from bayesatk.core import leave_one_out
 from bayesatk.core.families import family_posteriors
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.judge_rates import JudgeRates, integrated_rates
-from bayesatk.core.laws import finite
 from bayesatk.core.leave_one_out import Predictive
 from bayesatk.core.marks import MarkedCounts, Rates
 from bayesatk.core.nodes import Nodes
@@ -24,7 +23,7 @@ from bayesatk.posterior.judged_simple import OneForAll, unpooled
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.partial_pooling import partial_pooling
 from bayesatk.posterior.posterior import SystemPosterior
-from bayesatk.posterior.right_wrong import one_of_each
+from bayesatk.posterior.right_wrong import count_estimates, one_of_each
 from bayesatk.priors import BetaPrior, HyperPrior, Pooling, Prior
 
 
@@ -42,9 +41,7 @@ class JudgedModel(CountModel):
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
         """Unbiased finite-law values of the marks as they are."""
-        states = self.states
-        each = [finite(metric.credit, states.successes, states.trials) for metric in metrics]
-        return np.array([states.share @ one for one in each])
+        return count_estimates(self.states, metrics)
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of metrics; those that coincide are done once."""

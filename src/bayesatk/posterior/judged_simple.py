@@ -9,6 +9,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import betaln, logsumexp
 
 from bayesatk.core import leave_one_out
+from bayesatk.core.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.distribution import Distribution, Empirical, Quantity, monotone_slopes
 from bayesatk.core.judge_rates import JudgeRates
 from bayesatk.core.leave_one_out import Predictive
@@ -34,7 +35,6 @@ from bayesatk.posterior.posterior import (
     Draws,
     Summary,
     SystemPosterior,
-    bootstrap_moments,
     by_target,
 )
 from bayesatk.priors import BetaPrior
@@ -178,9 +178,9 @@ def unpooled(
     each = np.zeros((2, points, len(states), len(credits)))
     for nodes, some, found in mixture.cumulants(2):
         each[0][np.ix_(nodes, some)], each[1][np.ix_(nodes, some)] = found[0], found[2]
-    share, number, weight = states.share, states.questions, judge.probability
-    given = [bootstrap_moments(m, v, share, number) for m, v in zip(*each, strict=True)]
-    own, trial, question = (np.stack(one) for one in zip(*given, strict=True))
+    number, weight = states.questions, judge.probability
+    own, trial = mean_moments(each[0], each[1], states.terms)
+    question = bootstrap_moments(each[0], each[1], states.terms)[1] - trial
     mean = weight @ own
     between = weight @ (own - mean) ** 2
     within = weight @ trial + between
