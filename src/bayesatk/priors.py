@@ -291,6 +291,54 @@ class CrossedPrior:
 
 
 @dataclass(frozen=True)
+class RegressionPrior:
+    """Prior of how the success probability of questions depends on their covariates.
+
+    ``p ~ Beta`` with mean ``expit(b_0 + x b)`` and one intraclass correlation. At average
+    covariates the mean is ``Beta(*mean)`` and the correlation ``Beta(*icc)``, as in `HyperPrior`.
+    Slopes are normal around 0: in the basis of covariates that are uncorrelated over the questions
+    and have sd 1, each has the sd `slope_sd`, in logits. That is a g-prior (Zellner 1986): units of
+    a covariate, the reference level of a category and other ways to write the same model do not
+    matter.
+
+    Parameters
+    ----------
+    mean, icc : (float, float)
+        Beta parameters.
+    slope_sd : float
+        In logits for each standard deviation of a covariate. At 2.5 a covariate may leave the
+        success rate as it is, or take it from 1% to 99% over its range.
+
+    Examples
+    --------
+    >>> RegressionPrior()
+    RegressionPrior(mean=(1.0, 1.0), icc=(1.0, 1.0), slope_sd=2.5)
+    """
+
+    mean: tuple[float, float] = (1.0, 1.0)
+    icc: tuple[float, float] = (1.0, 1.0)
+    slope_sd: float = 2.5
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "icc"):
+            values = getattr(self, name)
+            if not _are_beta(values, False):
+                raise ValueError(
+                    f"prior: {name} must be two Beta parameters > 0; got {values!r:.80}. (1, 1) is "
+                    "uniform."
+                )
+            object.__setattr__(self, name, tuple(float(one) for one in values))
+        sd = real_number("prior: slope_sd", self.slope_sd)
+        if not (np.isfinite(sd) and sd > 0):
+            raise ValueError(f"prior: slope_sd must be finite and > 0; got {sd}. 2.5 is useful.")
+        object.__setattr__(self, "slope_sd", sd)
+
+    def vector(self, categories: int = 2) -> NDArray[np.float64]:
+        """Concentration of the mean at average covariates: of wrong and of right."""
+        return _spread(self.mean[::-1], categories, "mean")
+
+
+@dataclass(frozen=True)
 class LeaderboardPrior:
     """Prior of systems that share the difficulty of questions, for `bayesatk.leaderboard`.
 
@@ -425,5 +473,5 @@ def _spread(value: float | tuple[float, ...], categories: int, name: str) -> NDA
 
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
-ModelPrior = Prior | CategoryPrior | CrossedPrior
+ModelPrior = Prior | CategoryPrior | CrossedPrior | RegressionPrior
 AnyPrior = ModelPrior | AnswerPrior

@@ -92,6 +92,19 @@ def test_questions_that_are_not_tried_or_not_paid_are_left_to_the_rest() -> None
     assert abs(float(own.mean() - other.mean())) < 0.5 * float(other.std())
 
 
+def test_weights_of_questions_count_in_all_means() -> None:
+    runs, cost = [[1, 1]] * 8 + [[0, 0]] * 8, [[1.0, 1.1]] * 8 + [[4.0, 4.1]] * 8
+    for weight, heavy in (([9.0] * 8 + [1.0] * 8, "right"), ([1.0] * 8 + [9.0] * 8, "wrong")):
+        fit = bkc.evaluate_cost(bk.tally(runs, cost=cost, weight=weight), 1, rng=1, **FAST)
+        share = 0.9 if heavy == "right" else 0.1
+        own = fit["closed_form"].to_dataset()
+        expected = {"mean_cost": share * 1.05 + (1 - share) * 4.05, "pass_at_k": share}
+        for name, value in expected.items():
+            cells = own[name].squeeze()
+            assert_allclose(cells.sel(statistic="estimate"), value)
+            assert_allclose(cells.sel(statistic="mean"), value, rtol=0.35)
+
+
 def test_systems_with_the_same_data_weigh_questions_alike() -> None:
     _, runs, cost = _simulated(30, 4, np.random.default_rng(2))
     data = bk.tally({"a": runs, "b": runs}, cost={"a": cost, "b": cost})

@@ -58,9 +58,12 @@ def attacked(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("attack", SAYS)
 def test_no_file_takes_more_than_its_budget(attacked, attack) -> None:
-    """Beside the budget there are modules and buffers of the readers, 60 MB at most."""
+    """Beside the budget there are modules and buffers of the readers, 90 MB at most.
+
+    What was made to fill the memory takes 120 MB at least.
+    """
     assert re.search(SAYS[attack], attacked[attack]["said"]), attacked[attack]
-    assert attacked[attack]["grew"] < hostile_files.UNIT + 60e6, attacked[attack]
+    assert attacked[attack]["grew"] < hostile_files.UNIT + 90e6, attacked[attack]
 
 
 def test_every_attack_is_expected() -> None:

@@ -100,7 +100,14 @@ def read_options(
     ] = None,
     covariate: Annotated[
         list[str] | None,
-        typer.Option("--covariate", help="Column that says something else of every question."),
+        typer.Option(
+            "--covariate",
+            help="Column that says something else of every question; or what success depends on, "
+            "as a formula of such columns: '~ log2(minutes)'.",
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", help="Column with the weight of every question.")
     ] = None,
     records: Annotated[
         str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
@@ -144,17 +151,31 @@ def read_options(
 ) -> tuple[Any, dict[str, Any]]:
     """Return what to read and the options of `bayesatk.load`."""
     scores = pairs(score, "--score")
+    for formula in _formulas(covariate):
+        from bayesatk.data.formulas import covariates_of
+
+        others = [one for one in covariate or () if one != formula]
+        covariate = list(dict.fromkeys([*others, *sorted(covariates_of(formula))]))
     options = {
         "missing": missing, "format": format, "scorer": scorer, "filter": filter,
         "answers": answers, "question_key": question_key, "same_system": same_system,
         "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
         "records": records, "wide": wide,
-        "columns": pairs(column, "--column"), "group": group, "covariates": covariate,
+        "columns": pairs(column, "--column"), "group": group, "weight": weight,
+        "covariates": covariate,
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip
     options |= {} if budget is None else {"budget": budget}
     return _source(files), options
+
+
+def _formulas(covariate: list[str] | None) -> list[str]:
+    """Return what is a formula among the covariates: one at most."""
+    found = [one for one in covariate or () if one.lstrip().startswith("~")]
+    if len(found) > 1:
+        raise ValueError(f"--covariate must be one formula at most; got {' and '.join(found)}.")
+    return found
 
 
 def reads_data(
@@ -188,9 +209,14 @@ def reads_data(
             _check_output(options.get("output"), given["files"] or [], endings)
             if check is not None:
                 check(given["files"], **kept)
+            for formula in _formulas(given.get("covariate")):
+                if "formula" not in own:
+                    raise ValueError(f"--covariate is a column here, no formula; got {formula}.")
+                kept["formula"] = formula
             command(data=_read(read, without, **given), **kept)
 
-        parameters = shared | {name: each for name, each in own.items() if name != "data"}
+        given_here = ("data", "formula")
+        parameters = shared | {name: each for name, each in own.items() if name not in given_here}
         ordered = sorted(parameters.values(), key=lambda each: each.default is not each.empty)
         keyword = inspect.Parameter.KEYWORD_ONLY
         signature = inspect.Signature([each.replace(kind=keyword) for each in ordered])
@@ -233,12 +259,14 @@ def _read(
     only_shared, offered = told.pop("shared", False), options_of(read_options)
 
     def call(*more: Any) -> Any:
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as caught, _standard_input(source) as path:
             warnings.simplefilter("always", UserWarning)
-            with _standard_input(source) as path:
+            try:
                 data = (read or load)(path, *more, **told)
-        for each in caught:
-            print(f"bayesatk: warning: {as_options(each.message, offered)}", file=sys.stderr)
+            finally:  # a doubt may say why the data are refused
+                for each in caught:
+                    text = as_options(each.message, offered)
+                    print(f"bayesatk: warning: {text}", file=sys.stderr)
         return data.shared() if only_shared else data
 
     return call() if read is None else call

@@ -13,6 +13,7 @@ from bayesatk.core.laws import finite
 from bayesatk.core.one_factor import Counts
 from bayesatk.core.one_factor_means import QuestionMeans, population_means
 from bayesatk.core.one_factor_posterior import Draws, Fit
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
@@ -45,7 +46,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """What a board is worked out from, equal to another of the same content."""
 
     content: bytes
@@ -58,7 +59,7 @@ class _Asked:
 
 
 def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
-    """Draw the parameters of all systems, and their metrics; the last few boards are kept.
+    """Draw the parameters of all systems, and their metrics.
 
     Names and the order of systems have no part in anything.
     """
@@ -68,13 +69,14 @@ def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
     right, trials = right[order], trials[order]
     content = np.ascontiguousarray(np.stack([right, trials])).tobytes()
     labels = tuple(metric.label for metric in fit.metrics)
-    asked = _Asked(content, labels, prior, seed, right, trials, fit.metrics)
-    found, back = _board(asked), np.argsort(order)
+    asked = Asked(content, labels, prior, seed, right, trials, fit.metrics)
+    found, back = drawn_board(asked), np.argsort(order)
     return Board(found.values[:, :, back], found.observed[back], found.draws, back)
 
 
 @lru_cache(maxsize=8)
-def _board(asked: _Asked) -> Board:
+def drawn_board(asked: Asked) -> Board:
+    """Draw a board; the last few are kept."""
     rng = np.random.default_rng(asked.seed)
     metrics, right, trials = asked.metrics, asked.right, asked.trials
     draws = Fit.of(Counts.of(right, trials), asked.prior).draw(rng)
@@ -99,6 +101,7 @@ def _counts(fit: Result) -> tuple[Ints, Ints]:
             "fit must be of right and wrong, without votes between answers, for a leaderboard; "
             f"got {', '.join(voted)}. Evaluate the other metrics alone, maj@k among them."
         )
+    refuse_weights(fit.weight, "a leaderboard")
     right, trials = fit.right_of_all()
     if len(trials) < 2:
         raise ArgumentError(

@@ -102,7 +102,7 @@ def criticise(
         For the replicates.
     client : dask.distributed.Client, optional
         Weigh the difficulty families of every system there, each as a task of its own; the result
-        is the same.
+        is the same but for the last digits, as in `bayesatk.evaluate`.
 
     Returns
     -------
@@ -137,6 +137,7 @@ def criticise(
     True
     """
     own = Result.of(fit)
+    own.without_covariates("checks of the shape of difficulties")
     posterior = own.posterior
     if "mean_p" not in posterior or "category" in posterior["mean_p"].dims:
         raise ValueError(

@@ -86,17 +86,25 @@ def cost_quantities(
 
 
 def both_targets(
-    p: Array, wrong: Array, right: Array, exponentials: Array, k: Sequence[int],
+    p: Array, wrong: Array, right: Array, weight: Array, exponentials: Array, k: Sequence[int],
     budget: Sequence[float],
 ) -> dict[str, Array]:  # fmt: skip
     """Quantities of these questions, and of questions like these; the last dimension is the target.
 
-    The latter weighs the questions by Dirichlet(1, ..., 1) (Rubin's Bayesian bootstrap), drawn as
-    ratios of exponentials, shape (draws, questions).
+    Parameters
+    ----------
+    p, wrong, right, k, budget
+        As of `cost_quantities`.
+    weight : ndarray, shape (questions,)
+        Of the questions; for questions like these times Dirichlet(1, ..., 1) (the Bayesian
+        bootstrap).
+    exponentials : ndarray, shape (draws, questions)
+        Standard exponentials, whose ratios to their sum are Dirichlet.
     """
-    weight = exponentials / exponentials.sum(axis=1, keepdims=True)
-    each = [cost_quantities(p, wrong, right, one, k, budget) for one in (None, weight)]
-    return {name: np.stack([one[name] for one in each], axis=-1) for name in each[0]}
+    own = np.broadcast_to(weight, p.shape)
+    weights = [each / each.sum(axis=1, keepdims=True) for each in (own, own * exponentials)]
+    found = [cost_quantities(p, wrong, right, one, k, budget) for one in weights]
+    return {name: np.stack([one[name] for one in found], axis=-1) for name in found[0]}
 
 
 @dataclass(frozen=True)

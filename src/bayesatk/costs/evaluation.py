@@ -191,8 +191,8 @@ def fit_costs(counts: Any, costs: Costs, prior: HyperPrior, cost_prior: CostPrio
 
 
 def draw_costs(
-    model: CostModel, points: Importance, size: int, scale: float, weights: Any, k: Sequence[int],
-    budget: Sequence[float], rng: np.random.Generator,
+    model: CostModel, points: Importance, size: int, scale: float, weight: Array, bootstrap: Any,
+    k: Sequence[int], budget: Sequence[float], rng: np.random.Generator,
 ) -> dict[str, Array]:  # fmt: skip
     """Return independent draws of quantities and parameters of one system.
 
@@ -203,14 +203,15 @@ def draw_costs(
     size : int
     scale : float
         Unit of costs in the model.
-    weights : callable
-        ``weights(draws)`` returns the next exponentials (draws, questions) of the bootstrap.
+    weight : ndarray, shape (questions,)
+    bootstrap : callable
+        ``bootstrap(draws)`` returns the next exponentials (draws, questions).
     k, budget : sequence
     rng : numpy.random.Generator
     """
     theta = points.points[rng.choice(len(points.weight), size, p=points.weight)]
     blocks = [
-        both_targets(one.p, one.wrong, one.right, weights(len(one.p)), k, budget)
+        both_targets(one.p, one.wrong, one.right, weight, bootstrap(len(one.p)), k, budget)
         for one in draw_questions(model, theta, scale, rng)
     ]
     found = {name: np.concatenate([one[name] for one in blocks]) for name in blocks[0]}
@@ -226,12 +227,13 @@ def _evaluate_system(
     model, points = fit_costs(counts, costs, asked.prior, asked.cost_prior)
     shared = np.random.default_rng(seed)
 
-    def weights(draws: int) -> Array:
+    def bootstrap(draws: int) -> Array:
         return shared.standard_exponential((draws, len(tried)))[:, tried]
 
     scale = float(asked.cost_prior.scale or 1.0)
     samples = draw_costs(
-        model, points, size, scale, weights, asked.k, asked.budget, streams[index]
+        model, points, size, scale, asked.weight[tried], bootstrap, asked.k, asked.budget,
+        streams[index],
     )  # fmt: skip
     worth = 1.0 / (1.0 / size + 1.0 / points.worth)
     notes = []
@@ -243,7 +245,7 @@ def _evaluate_system(
     statistics = {
         name: _statistics(asked, own, worth) for name, own in samples.items() if own.ndim > 1
     }
-    _estimates(asked, counts, costs, statistics)
+    _estimates(asked, counts, costs, asked.weight[tried], statistics)
     _infinite(counts, statistics["cost_of_pass"])
     return _Evaluated(samples, statistics, worth, notes)
 
@@ -259,17 +261,20 @@ def _statistics(asked: AskedCosts, values: Array, worth: float) -> Array:
     return table.reshape(*values.shape[1:], len(STATISTICS))
 
 
-def _estimates(asked: AskedCosts, counts: Any, costs: Costs, table: dict[str, Array]) -> None:
+def _estimates(
+    asked: AskedCosts, counts: Any, costs: Costs, weight: Array, table: dict[str, Array]
+) -> None:
     """Fill in what the trials say by themselves: means over questions of their means."""
+    weight = weight / weight.sum()
     scale = float(asked.cost_prior.scale or 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         each = scale * costs.total.sum(axis=1) / costs.trials.sum(axis=1)
-        rate = (counts[:, 1] / counts.sum(axis=1)).mean()
-        mean = each.mean()  # NaN where a question has no cost
+        rate = weight @ (counts[:, 1] / counts.sum(axis=1))
+        mean = weight @ each  # NaN where a question has no cost
         table["mean_cost"][..., 0], table["cost_of_pass"][..., 0] = mean, mean / rate
-        of_outcome = scale * costs.total.sum(axis=0) / costs.trials.sum(axis=0)
+        of_outcome = scale * costs.total.sum(axis=0) / costs.trials.sum(axis=0)  # of all trials
     table["cost_if_wrong"][..., 0], table["cost_if_right"][..., 0] = of_outcome
-    states = States.of(counts[:, 1], counts.sum(axis=1))
+    states = States.of(counts[:, 1], counts.sum(axis=1), weight)
     if asked.k:
         found = RightWrongModel("partial", states, asked.prior).estimate(parse(asked.metrics))
         table["pass_at_k"][..., 0] = found[:, None]

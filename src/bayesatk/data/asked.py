@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.design import Design
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.prior_trials import read_prior_trials
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
-from bayesatk.prior_choice import with_families
-from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior
+from bayesatk.prior_choice import resolve_regression_prior, with_families
+from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior, RegressionPrior
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Asked:
     outcomes : Outcomes
     requested : tuple of Metric
     pooling : Pooling
-    prior : Prior or CategoryPrior
-        The latter where metrics judge scored categories.
+    prior : Prior, CategoryPrior or RegressionPrior
+        The second where metrics judge scored categories, the third with covariates.
     answer_prior : AnswerPrior
     scale : Scale
         How the metrics judge trials.
@@ -35,16 +36,19 @@ class Asked:
         Prior trials, discounted.
     notes : list of str
         What a reader should know of the prior trials.
+    design : Design, optional
+        Covariates that success depends on.
     """
 
     outcomes: Outcomes
     requested: tuple[Metric, ...]
     pooling: Pooling
-    prior: Prior | CategoryPrior
+    prior: Prior | CategoryPrior | RegressionPrior
     answer_prior: AnswerPrior
     scale: Scale
     prior_counts: NDArray[np.float64] | None
     notes: list[str]
+    design: Design | None
 
     @property
     def judged(self) -> list[Metric]:
@@ -70,6 +74,7 @@ def read_asked(
     answer_prior: AnswerPrior | None,
     ci_prob: float,
     keep: Sequence[str],
+    covariates: object = None,
 ) -> Asked:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
     outcomes = data if isinstance(data, Outcomes) else tally(data)
@@ -94,12 +99,43 @@ def read_asked(
     notes: list[str] = []
     if prior_trials is not None:
         before, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
-    resolved: Prior | CategoryPrior = scale.resolve_prior(pooling, prior)
-    if difficulty is not None:
+    design = None
+    if covariates is not None:
+        _check_covariates(requested, scored, pooling, difficulty, prior_trials is not None)
+        design = Design.of(outcomes.dataset, covariates)
+    resolved = resolve_regression_prior(prior) if design else scale.resolve_prior(pooling, prior)
+    if difficulty is not None and not design:
         resolved = with_families(resolved, difficulty)
     return Asked(
-        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes
-    )
+        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
+        design,
+    )  # fmt: skip
+
+
+def _check_covariates(
+    requested: tuple[Metric, ...], scored: bool, pooling: str, difficulty: object, before: bool
+) -> None:
+    """Refuse what has no regression."""
+    voted = [one.label for one in requested if one.voted]
+    if scored or voted:
+        raise ArgumentError(
+            Argument("covariates"), " go with metrics of right and wrong; "
+            f"{', '.join(one.label for one in requested if one.voted or scored)} judges others. "
+            "Say what a success is, as in ", Argument("success", "score >= 0.5"),
+            ", and leave out votes.",
+        )  # fmt: skip
+    if pooling != "partial" or before:
+        wrong = Argument("prior_trials") if before else Argument("pooling", pooling)
+        raise ArgumentError(
+            Argument("covariates"), " go with ", Argument("pooling", "partial"),
+            ", which learns how questions differ, and without earlier trials; got ", wrong,
+            ". Leave it out.",
+        )  # fmt: skip
+    if difficulty not in (None, "beta"):
+        raise ArgumentError(
+            Argument("covariates"), " go with Beta difficulties around a mean that depends on them"
+            f"; got difficulty={difficulty!r:.80}. Leave it out.",
+        )  # fmt: skip
 
 
 def _check_priors(

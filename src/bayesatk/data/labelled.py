@@ -1,5 +1,6 @@
 """Success counts, counts Datasets and DataArrays: data that may bring their own labels."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.arrays import read_nested
-from bayesatk.data.long_form import CODE_INVALID, CODE_MISSING, LongForm, code_type, encode, refuse
+from bayesatk.data.long_form import (
+    CODE_INVALID,
+    LongForm,
+    count_trials,
+    default_systems,
+    encode,
+    refuse,
+)
 from bayesatk.data.question_columns import OWN
 from bayesatk.data.validation import (
     OutcomeError,
@@ -27,10 +35,12 @@ Labels = dict[str, list[Any]]
 
 
 def read_successes(data: object, trials: object) -> LongForm:
-    """Read success counts and trials, (question,) or (system, question)."""
+    """Read success counts and trials, (question,) or (system, question), or by system."""
+    if isinstance(data, Mapping) and isinstance(trials, Mapping) and set(data) == set(trials):
+        trials = {system: trials[system] for system in data}
     data, labels = _unlabel(data, "successes")
     trials, others = _unlabel(trials, "trials")
-    if labels and others and labels != others:
+    if any(labels[dim] != others[dim] for dim in labels.keys() & others.keys()):
         raise OutcomeError(
             "successes and trials must have the same labels in the same order; got "
             f"{labels!s:.200} and {others!s:.200}. Reindex one like the other."
@@ -59,12 +69,14 @@ def read_successes(data: object, trials: object) -> LongForm:
         )
     hits, runs = np.atleast_2d(hits), np.atleast_2d(runs)
     long = LongForm.of_counts(np.stack([runs - hits, hits], axis=-1), np.zeros(hits.shape, int))
-    labels = labels or others
+    labels = others | labels
     return long.labelled(labels.get("system"), labels.get("question"))
 
 
 def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
     """Split counts that carry labels into a plain array and the labels."""
+    if isinstance(values, Mapping) and not isinstance(values, xr.Dataset):
+        return _by_system(values, name)
     if isinstance(values, xr.Dataset | pd.DataFrame):
         raise OutcomeError(
             f"{name} must be an array of counts; got a {type(values).__name__}. Pass one of its "
@@ -82,6 +94,29 @@ def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
         )
     dims = [dim for dim in _DIMS if dim in values.dims]
     return values.transpose(*dims).values, _labels(values)
+
+
+def _by_system(values: Mapping[Any, object], name: str) -> tuple[Any, Labels]:
+    """Stack a mapping {system: counts}; a number of trials stands for all questions."""
+    rows, labels = [], dict[str, Any]()
+    for system, own in values.items():
+        whose = f"{name} of {shown(system)}"
+        counts, known = (own, {}) if isinstance(own, Mapping) else _unlabel(own, whose)
+        rows.append(check_counts(counts, whose))
+        if labels.setdefault("question", known.get("question")) != known.get("question"):
+            raise OutcomeError(
+                f"{name} of every system must have the same labels in the same order; those of "
+                f"{shown(system)} are {known!s:.200}. Reindex one like the other."
+            )
+    shapes = {row.shape for row in rows if row.ndim or name == "successes"}
+    if not rows or len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+        raise OutcomeError(
+            f"{name} by system must be one vector (question,) for each, all of the same length; "
+            f"got shapes {shown([row.shape for row in rows])}. For systems that answered different "
+            "questions pass a table with columns system, question, trials and successes."
+        )
+    found = {"system": list(values)} | {dim: own for dim, own in labels.items() if own}
+    return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), found
 
 
 def _labels(values: xr.DataArray | xr.Dataset) -> Labels:
@@ -135,26 +170,23 @@ def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
     """Count a dask array block by block: outcomes are never in memory all at once."""
     if 0 in data.shape:
         return read_nested(np.empty(data.shape), scale)
-    codes = xr.apply_ufunc(
-        encode,
-        data,
-        kwargs={"scores": scale},
-        dask="parallelized",
-        output_dtypes=[code_type(scale)],
-    )
-    slots = [CODE_INVALID, CODE_MISSING, *range(len(scale))]
-    counts = xr.Dataset({str(slot): (codes == slot).sum("trial") for slot in slots}).compute()
-    if "system" not in counts.dims:
-        counts = counts.drop_vars("system", errors="ignore").expand_dims("system")
-    invalid, missing, *known = (counts[str(slot)].transpose(*_DIMS[:2]).values for slot in slots)
-    if invalid.any():
-        first = dict(zip(_DIMS, (int(i) for i in np.argwhere(invalid)[0]), strict=False))
-        row = data.isel({dim: first[dim] for dim in _DIMS[:2] if dim in data.dims}).compute()
-        wrong = np.flatnonzero(encode(row.values, scale) == CODE_INVALID)[0]
-        names = [dim for dim in _DIMS[:2] if dim in data.dims]
-        place = ", ".join(f"{dim} {first[dim]}" for dim in names) + f", trial {wrong}"
-        raise refuse(row.values.tolist()[wrong], place, scale)
-    return LongForm.of_counts(np.stack(known, axis=-1), missing)
+    blocks = data.data
+    # A block becomes counts by slot, with one trial; those of all blocks of trials are added up.
+    each = blocks.map_blocks(
+        count_trials, scale, dtype=np.int64, new_axis=blocks.ndim,
+        chunks=(*blocks.chunks[:-1], (1,) * len(blocks.chunks[-1]), len(scale) + 2),
+    )  # fmt: skip
+    counts = (each.sum(axis=-2) if each.shape[-2] > 1 else each[..., 0, :]).compute()
+    if counts[..., 0].any():
+        first = np.argwhere(counts[..., 0])[0].tolist()
+        row = blocks[tuple(first)].compute()
+        wrong = int(np.flatnonzero(encode(row, scale) == CODE_INVALID)[0])
+        places = zip(data.dims, [*first, wrong], strict=True)
+        where = ", ".join(f"{dim} {place}" for dim, place in places)
+        raise refuse(row.tolist()[wrong], where, scale)
+    counts = counts.reshape(-1, *counts.shape[-2:])
+    systems, questions, _ = counts.shape
+    return LongForm(default_systems(systems), range(questions), counted=counts[..., 1:])
 
 
 def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:

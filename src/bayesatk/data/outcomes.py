@@ -18,10 +18,12 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data import labelled, tables
 from bayesatk.data.answers import AnswerRules, Answers, check_rules
 from bayesatk.data.arrays import read_answers, read_nested
+from bayesatk.data.columns import WEIGHT
 from bayesatk.data.costs import SUMS, CostRequest, MissingCost
 from bayesatk.data.data_card import data_card, html_card
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
-from bayesatk.data.question_columns import QuestionColumns, with_roles
+from bayesatk.data.partitions import is_partitioned, read_partitions
+from bayesatk.data.question_columns import QuestionColumns, unequal, weights, with_roles
 from bayesatk.data.selection import selected
 from bayesatk.data.validation import (
     OutcomeError,
@@ -65,6 +67,11 @@ class Outcomes:
         return self.dataset["count"].sum("category").rename("trials")
 
     @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """Weights of the questions in every mean over them, as given; None if all are the same."""
+        return unequal(self.dataset[WEIGHT].values) if WEIGHT in self.dataset.coords else None
+
+    @property
     def binary(self) -> bool:
         """Whether there are two categories, scored 0 and 1."""
         return sorted(self.dataset["score"].values.tolist()) == [0.0, 1.0]
@@ -96,6 +103,11 @@ class Outcomes:
             coords={
                 "system": self.dataset["system"], "question": self.dataset["question"],
                 "category": ["0", "1"], "score": ("category", [0.0, 1.0]),
+                **{
+                    name: own
+                    for name, own in self.dataset.coords.items()
+                    if own.dims == ("question",)
+                },
             },
             attrs=self.dataset.attrs,
         )  # fmt: skip
@@ -165,6 +177,17 @@ class Outcomes:
         notes = (*self.notes, *[f"selected: {note}"] * bool(note))
         return replace(self, dataset=dataset, notes=notes, answers=answers)
 
+    def unweighted(self) -> "Outcomes":
+        """Return the outcomes without weights of questions, which then all count the same.
+
+        Examples
+        --------
+        >>> data = tally([[1], [0]], weight=[3, 1])
+        >>> data.weight.tolist(), data.unweighted().weight
+        ([3.0, 1.0], None)
+        """
+        return replace(self, dataset=self.dataset.drop_vars(WEIGHT, errors="ignore"))
+
     def __getitem__(self, system: object) -> "Outcomes":
         return self.sel(system=system)
 
@@ -188,7 +211,7 @@ class Outcomes:
         return ends[0], ends[1]
 
     def sha256(self) -> str:
-        """Return a digest of the counts with their labels and scores."""
+        """Return a digest of the counts with their labels, scores, and weights of questions."""
         found = hashlib.sha256()
         for name in ("count", "missing", "system", "question", "category", "score"):
             values = self.dataset[name].values
@@ -196,6 +219,8 @@ class Outcomes:
                 values = np.array([str(value) for value in values.ravel().tolist()])
             found.update(f"{name} {values.shape} {values.dtype.str}".encode())
             found.update(np.ascontiguousarray(values).tobytes())
+        if self.weight is not None:
+            found.update(np.ascontiguousarray(self.weight).tobytes())
         if "cost_sums" in self.dataset:
             found.update(np.ascontiguousarray(self.dataset["cost_sums"].values).tobytes())
         return found.hexdigest()
@@ -232,6 +257,7 @@ def tally(
     answer_rules: AnswerRules | None = None,
     group: object = None,
     covariates: object = None,
+    weight: object = None,
     cost: object = None,
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
@@ -242,11 +268,11 @@ def tally(
     ----------
     data : array_like, mapping, table, xarray object or Outcomes
         One of: an array (question, trial) or (system, question, trial); a list of rows of unequal
-        length; a mapping {system: array or rows}; a vector of success counts with `trials`, or
-        the tuple ``(successes, trials)``; a long table (pandas, polars, pyarrow; lazy ones too)
-        with a row per trial; a DataArray with dimensions from (system, question, trial); a counts
-        Dataset.
-    trials : int or array_like of int, optional
+        length; a mapping {system: array or rows}; a vector of success counts, or a mapping
+        {system: vector}, with `trials`, or the tuple ``(successes, trials)``; a long table (pandas,
+        polars, pyarrow; lazy ones too, and those of dask) with a row per trial; a DataArray with
+        dimensions from (system, question, trial); a counts Dataset.
+    trials : int, array_like of int, or mapping {system: either}, optional
         Trials per question; then `data` holds success counts.
     systems, questions : sequence, optional
         Labels; default ``"system"`` (or 0, 1, ...) and 0, 1, ....
@@ -278,6 +304,10 @@ def tally(
     covariates : str, sequence of str, or mapping, optional
         What else is known of the questions: names of columns, or ``{name: values}`` with values
         given as those of `group`. Numbers stay numbers; NaN, or empty text, is unknown.
+    weight : str, sequence or mapping, optional
+        Weight of every question in all means over questions, given as those of `group`: positive,
+        on any scale. A weight of 2 is not a question asked twice: the question counts twice as
+        much, and says no more (docs/weights.md). A coordinate of that name is a weight.
     cost : str, array_like or mapping, optional
         What every trial cost, for `bayesatk.costs.evaluate_cost`: the name of a column, or numbers
         > 0 arranged like `data`. None and NaN are unknown.
@@ -308,10 +338,12 @@ def tally(
     >>> data = tally([[0, 1, 1, 0, 1], [1, 1, 0, 1]])
     >>> data.successes.values.tolist(), data.trials.values.tolist()
     ([[3, 3]], [[5, 4]])
+    >>> tally({"a": [3, 1], "b": [0, 4]}, trials={"a": 4, "b": [5, 4]}).trials.values.tolist()
+    [[4, 4], [5, 4]]
     """
     scale = check_options(scores, missing)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    rules, known = check_rules(answer_rules), QuestionColumns.of(group, covariates)
+    rules, known = check_rules(answer_rules), QuestionColumns.of(group, covariates, weight)
     costs = CostRequest.of(cost, cost_unit, missing_cost)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
@@ -341,6 +373,8 @@ def read_trials(
     of_questions: Mapping[str, str] | None = None,
 ) -> LongForm:
     """Return the long form of an array, rows, a mapping, a table or a DataArray."""
+    if is_partitioned(data) and "answer" not in (columns or {}):
+        return read_partitions(data, scores, with_roles(columns or {}, of_questions or {}))
     if tables.is_table(data):
         read = tables.read_table(data, with_roles(columns or {}, of_questions or {}))
         return tables.read_rows(read, scores, rules)
@@ -414,6 +448,9 @@ def finish(
     }
     counts = counts if applied else counts.with_missing(missing, scale)
     counts = counts if costs is None else costs.check(counts)
+    columns = dict(counts.columns)
+    if WEIGHT in columns:
+        columns[WEIGHT] = weights(columns[WEIGHT].tolist(), counts.questions)
     if not counts.count.any():
         raise OutcomeError("data must hold at least one outcome; got no trials at all.")
     dataset = xr.Dataset(
@@ -423,7 +460,7 @@ def finish(
         },
         coords={
             **labels,
-            **{name: ("question", values) for name, values in counts.columns.items()},
+            **{name: ("question", values) for name, values in columns.items()},
             "category": [str(label) for label in scale],
             "score": ("category", list(scale.values())),
         },

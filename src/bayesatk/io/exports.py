@@ -23,7 +23,7 @@ from bayesatk.io.every_eval_ever import every_eval_ever
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
-from bayesatk.results.tables import category_table, table
+from bayesatk.results.tables import category_table, coefficient_table, table
 from bayesatk.verification.verify import Verification
 
 TABLES_SCHEMA = "bayesatk-tables/1"
@@ -43,10 +43,10 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     Returns
     -------
     dict of str to pandas.DataFrame
-        ``results``; ``categories`` of scored categories; ``leaderboard`` after
-        ``leaderboard(fit).attached()``; ``comparison``, ``ranks`` and ``tiers``
-        after `compare`; ``baseline`` after `random_baseline`; ``verification``; ``table`` for a
-        table that stands alone.
+        ``results``; ``categories`` of scored categories; ``coefficients`` of covariates;
+        ``leaderboard`` after ``leaderboard(fit).attached()``; ``comparison``, ``ranks`` and
+        ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``verification``; ``table``
+        for a table that stands alone.
 
     Examples
     --------
@@ -63,6 +63,8 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     found = {"results": pd.DataFrame(table(own))}
     if "reach_probability" in own.posterior:
         found["categories"] = category_table(own)
+    if own.covariates is not None:
+        found["coefficients"] = coefficient_table(own)
     if own.has("leaderboard"):
         found["leaderboard"] = leaderboard_rows(own)
     if own.has("comparison"):
@@ -133,6 +135,8 @@ def provenance(result: object = None) -> dict[str, Any]:
     found["input_sha256"] = attrs.get("input_sha256")
     for name in ("ci_prob", "ci_kind"):
         found[name] = attrs.get(name)
+    if own.weight is not None:
+        found["weights_of_questions"] = f"{own.weight.min():.4g} to {own.weight.max():.4g}"
     return {**found, "notes": own.notes, "citations": citations(own)}
 
 

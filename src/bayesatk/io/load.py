@@ -14,6 +14,7 @@ from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
+from bayesatk.io.folders import note_parts
 from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import (
     Found,
@@ -44,6 +45,7 @@ def load(
     answer_rules: AnswerRules | None = None,
     group: object = None,
     covariates: object = None,
+    weight: object = None,
     cost: object = None,
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
@@ -74,7 +76,8 @@ def load(
         LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
         logs in it; for its tables, if it holds no logs, which must have columns of the same names.
         Other objects go to `bayesatk.tally`.
-    systems, questions, scores, missing, columns, answer_rules, group, covariates, cost_unit
+    systems, questions, scores, missing, columns, answer_rules, group, covariates, weight,
+    cost_unit
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
         In logs, C and I are right and wrong; other marks need `scores`. Questions of logs have a
@@ -164,10 +167,8 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    known, costs = (
-        QuestionColumns.of(group, covariates),
-        CostRequest.of(cost, cost_unit, missing_cost),
-    )
+    known = QuestionColumns.of(group, covariates, weight)
+    costs = CostRequest.of(cost, cost_unit, missing_cost)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
@@ -178,7 +179,7 @@ def load(
         replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
-            group=group, covariates=covariates, cost=cost, cost_unit=cost_unit,
+            group=group, covariates=covariates, weight=weight, cost=cost, cost_unit=cost_unit,
             missing_cost=missing_cost, **labels,
         )  # fmt: skip
     costs.refuse_given()
@@ -198,7 +199,7 @@ def load(
             long = replace(long, notes=(*long.notes, *found.notes))
         costs = costs.of_logs() if found.are_logs else costs
         counts = costs.add_to(known.add_to(long.labelled(**labels))).count(scale)
-        counts = note_uneven(counts) if found.are_logs else counts
+        counts = note_uneven(counts) if found.are_logs else note_parts(counts, found.sources)
         done = outcomes.finish(counts, scale, missing, costs)
     except OutcomeError as error:
         raise in_file(found, error) from None

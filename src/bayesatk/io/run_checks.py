@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import GROUP, Columns
+from bayesatk.data.columns import GROUP, WEIGHT, Columns
 from bayesatk.data.costs import COST
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
 from bayesatk.data.outcomes import BINARY
@@ -85,7 +85,7 @@ def _said(rows: Rows, role: str, name: str) -> list[object]:
     if all(each is None or each == "" for each in found):
         of = "trials" if role == COST else "questions"
         raise OutcomeError(
-            Argument(role if role in (GROUP, COST) else "covariates"),
+            Argument(role if role in (GROUP, WEIGHT, COST) else "covariates"),
             f" must name what the logs say of their {of}; none says {shown(name)}. There are "
             f"{shown([TASK, *rows.offered], 400)[1:-1]}.",
         )

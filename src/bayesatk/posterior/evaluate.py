@@ -12,7 +12,7 @@ from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.category_credit import reachable
-from bayesatk.metrics.grid import MetricGrid, MetricSpec
+from bayesatk.metrics.grid import MetricSpec
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
     exact_dataset,
@@ -27,11 +27,19 @@ from bayesatk.posterior.one_system import evaluate_system
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import Request, read_request
 from bayesatk.prior_choice import describe_prior
-from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
+from bayesatk.priors import (
+    AnswerPrior,
+    CategoryPrior,
+    Families,
+    Pooling,
+    Prior,
+    RegressionPrior,
+)
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
+from bayesatk.results.regression import regression_groups
 from bayesatk.results.schema import (
     QUANTILE_LEVELS,
     STATISTICS,
@@ -51,12 +59,13 @@ def evaluate(
     metrics: MetricSpec,
     *,
     pooling: Pooling = "partial",
-    prior: Prior | CategoryPrior | None = None,
+    prior: Prior | CategoryPrior | RegressionPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
+    covariates: str | Sequence[str] | None = None,
     ci_prob: float = 0.95,
     ci_kind: Literal["eti", "hdi"] = "eti",
     draws: int = 1000,
@@ -80,7 +89,8 @@ def evaluate(
         How questions share information: a difficulty distribution with its mean and intraclass
         correlation integrated out; an independent prior per question; one success probability.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
-        Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`.
+        Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`; with
+        covariates `RegressionPrior`.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
         Which shapes the difficulty distribution may have, under partial pooling of right and wrong:
         ``"beta"``, ``"inflated"`` (some questions never or always solved), ``"mixture"`` (two
@@ -96,6 +106,10 @@ def evaluate(
         What a prior trial is worth, in (0, 1]: a power prior.
     answer_prior : AnswerPrior, optional
         Prior of the answers to a question, for ``plurality@k``.
+    covariates : str or sequence of str, optional
+        What the success probability of a question depends on: a formula of columns of the
+        questions, such as ``"~ log2(minutes) + domain"``, or their names. Then `bayesatk.predict`
+        and `bayesatk.horizon` answer for given values of them.
     ci_prob : float
         Probability of the credible interval, strictly between 0 and 1.
     ci_kind : {"eti", "hdi"}
@@ -109,11 +123,13 @@ def evaluate(
         kB per question and system at the default draws.
     rng : int, numpy.random.Generator or None
         Seed of the draws. The exact statistics do not depend on it, except the interval of the
-        population target under ``pooling="none"``, which comes from the Bayesian bootstrap.
+        population target under ``pooling="none"``, or of weighted questions, which comes from the
+        Bayesian bootstrap.
     progress : bool, optional
         Show how many systems are done; default: from two seconds on, where a person watches.
     client : dask.distributed.Client, optional
-        Evaluate systems there, each as a task of its own; the result is the same.
+        Evaluate systems there, each as a task of its own; the result is the same but for the last
+        digits, which depend on the threads of matrix products.
 
     Returns
     -------
@@ -145,6 +161,10 @@ def evaluate(
     and ``quadrature_error`` (of means and sds, in sds) say how good. ``difficulty="beta"`` is
     exact.
 
+    Weights of the questions (`bayesatk.tally`) enter every mean over questions: these questions
+    have the mean sum w g / sum w, questions like these E[w g] / E[w], by the Bayesian bootstrap of
+    pairs of a weight and a question (Rubin 1981). The probability of the data has no weights.
+
     Of data with ``missing="bounds"`` the group ``missing_bounds`` holds the statistics twice more,
     with all missing trials wrong and with all right; `bayesatk.table` shows them.
 
@@ -172,7 +192,7 @@ def evaluate(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
-        draws=draws, keep=keep,
+        draws=draws, keep=keep, covariates=covariates,
     )  # fmt: skip
     outcomes, remarks = request.outcomes, list(request.notes)
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
@@ -190,6 +210,7 @@ def evaluate(
     posterior_data = posterior_dataset(grid, samples, coords, categories, reached)
     closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
     levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
+    levels = levels.assign(hyper_quantiles(posteriors))
     if question_p:
         labels = outcomes.dataset["question"]
         posterior_data = posterior_data.assign_coords(question=labels)
@@ -203,12 +224,17 @@ def evaluate(
     for name, attrs in _monte_carlo(request, posteriors).items():
         if name in closed:  # equal scores have none to reach
             closed[name].attrs.update(attrs)
+    if request.design is not None:
+        names = {"coefficient": request.design.coefficients}
+        posterior_data, closed, levels = (
+            one.assign_coords(names) for one in (posterior_data, closed, levels)
+        )
+    weighted = outcomes.weight is not None and request.design is None
+    drawn_anew = pooling == "none" or (pooling == "partial" and weighted)
     groups = {
         "posterior": posterior_data,
-        "closed_form": closed.assign_attrs(
-            bootstrap_draws=request.draws if pooling == "none" else 0
-        ),
-        "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
+        "closed_form": closed.assign_attrs(bootstrap_draws=request.draws if drawn_anew else 0),
+        "closed_form_quantiles": levels,
         **_difficulty_groups(samples, posterior_data),
         **data_groups(outcomes, request.scale, bool(request.votes), request.prior_counts),
     }
@@ -236,6 +262,8 @@ def _arviz_groups(
 ) -> dict[str, xr.Dataset]:
     """Return the groups that ArviZ checks models with."""
     posterior, difficulties = groups["posterior"], all_difficulties(groups)
+    if request.design is not None and isinstance(request.prior, RegressionPrior):
+        return regression_groups(outcomes, posterior, request.prior, request.design, keep, rng)
     return log_likelihood_groups(
         outcomes, posterior, request.prior, request.scale, keep, request.prior_counts, difficulties
     ) | predictive_groups(
@@ -275,6 +303,8 @@ def _attributes(
     more: dict[str, str | float] = {}
     if request.votes:
         more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
+    if request.design is not None:
+        more["covariates"] = json.dumps(request.design.described)
     return root_attributes(
         method=max((one.method for one in posteriors), key=len),  # by NUTS if one system is
         pooling=request.pooling,
@@ -282,7 +312,7 @@ def _attributes(
         seed=seed,
         metrics=" ".join(metric.label for metric in request.requested),
         data=outcomes,
-        citations=_citations(request.grid, request.pooling),
+        citations=_citations(request, outcomes),
         ci_prob=float(request.ci_prob),
         ci_kind=request.ci_kind,
         notes=json.dumps(list(remarks)),
@@ -301,8 +331,8 @@ _SOURCES = {
 }
 
 
-def _citations(grid: MetricGrid, pooling: str) -> tuple[str, ...]:
-    sources = [_SOURCES.get(family.variable, "") for family in grid.families]
-    if pooling == "none":
+def _citations(request: Request, outcomes: Outcomes) -> tuple[str, ...]:
+    sources = [_SOURCES.get(family.variable, "") for family in request.grid.families]
+    if request.pooling == "none" or outcomes.weight is not None:
         sources.append(RUBIN)
     return tuple(dict.fromkeys(source for source in sources if source))

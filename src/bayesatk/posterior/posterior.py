@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.distribution import Quantity
 from bayesatk.metrics.credit import Array
-from bayesatk.priors import HyperPrior
 
 Distributions = tuple[Sequence[Quantity | None], Sequence[Quantity | None]]
 
@@ -122,6 +121,9 @@ class SystemPosterior:
     worth : dict of statistic -> float
         Independent draws that weighted points of the hyperparameters are worth; empty where these
         are integrated by quadrature.
+    expected : callable, optional
+        Where questions have covariates: returns what is expected of new questions like each, p
+        (questions,) and the metrics (questions, metrics).
     """
 
     mean: NDArray[np.float64]
@@ -133,11 +135,12 @@ class SystemPosterior:
     hyper: dict[str, "Summary | list[Summary]"] = field(default_factory=dict)
     diagnostics: dict[str, float] = field(default_factory=dict)
     families: dict[str, FamilyShare] = field(default_factory=dict)
-    sd_under: Callable[[HyperPrior], NDArray[np.float64]] | None = None
+    sd_under: Callable[[Any], NDArray[np.float64]] | None = None
     method: str = "conjugate"
     warning: str | None = None
     drawn: bool = False
     worth: dict[str, float] = field(default_factory=dict)
+    expected: Callable[[], tuple[Array, Array]] | None = None
 
     def settled(self) -> "SystemPosterior":
         """Return the numbers and the hyperparameters, without what the rest is worked out from."""
@@ -147,7 +150,7 @@ class SystemPosterior:
         }
         return replace(
             self, hyper=hyper, distributions=_left_out, draw=_left_out, question_p=_left_out,
-            sd_under=None,
+            sd_under=None, expected=None,
         )  # fmt: skip
 
     @property
@@ -159,28 +162,3 @@ class SystemPosterior:
 def by_target(questions: Array, population: Array) -> NDArray[np.float64]:
     """Return values for both targets as columns; shape (metrics, 2)."""
     return np.stack([questions, population], axis=1)
-
-
-def bootstrap_moments(
-    mean: Array, variance: Array, share: Array, questions: float
-) -> tuple[Array, Array, Array]:
-    """Moments of a mean over independent questions, and of its Bayesian bootstrap.
-
-    Parameters
-    ----------
-    mean, variance : ndarray, shape (states, metrics)
-        Of every state.
-    share : ndarray, shape (states,)
-        Share of the questions in each.
-    questions : float
-
-    Returns
-    -------
-    mean, trial, question : ndarray, shape (metrics,)
-        The variance of the mean, and what the bootstrap adds: a mean under Dirichlet(1, .., 1)
-        weights has the spread over questions / (M + 1).
-    """
-    overall = share @ mean
-    trial = share @ variance / questions
-    spread = share @ (mean - overall) ** 2 + share @ variance - trial
-    return overall, trial, np.maximum(spread, 0.0) / (questions + 1.0)

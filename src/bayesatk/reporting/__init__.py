@@ -17,7 +17,7 @@ from bayesatk.comparison.criticism import criticise
 from bayesatk.comparison.pair_claims import design_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
-from bayesatk.reporting.claims import claims, levels
+from bayesatk.reporting.claims import claims, levels, of_questions
 from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.scores import scores
@@ -32,6 +32,7 @@ _KINDS = {"csv": "text/csv", "json": "application/json"}
 _HEADINGS = {
     "results": "Results",
     "categories": "Probability to reach a score",
+    "coefficients": "Coefficients of covariates (logits)",
     "leaderboard": "Leaderboard",
     "comparison": "Differences between systems",
     "ranks": "Ranks",
@@ -110,7 +111,7 @@ def report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    script = environment.loader.get_source(environment, "sort.js")[0]  # type: ignore[union-attr]
+    script = environment.loader.get_source(environment, "report.js")[0]  # type: ignore[union-attr]
     page = environment.get_template("report.html").render(
         title=title,
         script=script,
@@ -127,6 +128,7 @@ def report(
         pictures=pictures(own, verification, guess),
         card=data.card() if data is not None else None,
         questions=_questions(own),
+        noted=of_questions(own),
         methods=_methods(own),
         provenance=_provenance(own),
         bibtex=cite(own),
@@ -174,10 +176,10 @@ def _summary(result: Result) -> str:
     systems = len(result.systems)
     families = ", ".join(result.families)
     shape = f"; difficulty families: {families}" if families else ""
-    return (
-        f"{systems} system{'s' * (systems > 1)} on {design_words(result.trials)}; "
-        f"{result.pooling} pooling{shape}."
-    )
+    if result.design is not None:
+        shape = f"; success depends on {result.design.text.removeprefix('~').strip()}"
+    design = design_words(result.trials, result.weight is not None)
+    return f"{systems} system{'s' * (systems > 1)} on {design}; {result.pooling} pooling{shape}."
 
 
 def _criticism(result: Result, client: Any) -> list[str]:
@@ -232,7 +234,7 @@ def _methods(result: Result) -> dict[str, Any]:
         families[symbol] = METRICS.get(metric.family.variable, ("a metric of your own", ""))
     return {
         "metrics": families,
-        "pooling": POOLINGS[result.pooling],
+        "pooling": POOLINGS["covariates" if result.covariates else result.pooling],
         "targets": TARGETS,
         "prior": json.dumps(result.described("prior")),
         "exact": not result.sampled,

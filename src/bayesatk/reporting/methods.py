@@ -49,6 +49,12 @@ POOLINGS = {
         "so that questions with few trials borrow from the others. Several families are weighed "
         "by their evidence."
     ),
+    "covariates": (
+        "Regression on covariates: the success probabilities p of the questions are Beta around a "
+        "mean whose logit is linear in the covariates, with one intraclass correlation. "
+        "Coefficients are integrated by importance sampling. Questions like these are questions "
+        "with the covariates of these."
+    ),
     "none": (
         "No pooling: every question's p has its own prior, and nothing is learnt about it from "
         "other questions. With few trials and many questions the prior's bias does not average "

@@ -63,6 +63,12 @@ class AskedCosts:
         """Unit of costs."""
         return str(self.outcomes.dataset.attrs.get("cost_unit", ""))
 
+    @property
+    def weight(self) -> Array:
+        """Weights of the questions."""
+        given = self.outcomes.weight
+        return np.ones(self.outcomes.dataset.sizes["question"]) if given is None else given
+
     def of_system(self, index: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], Costs]:
         """Return which questions a system tried, their counts (wrong, right), and their costs."""
         dataset = self.outcomes.dataset.isel(system=index)

@@ -15,8 +15,12 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import AnswerRules, Answers
+from bayesatk.data.columns import WEIGHT
+from bayesatk.data.design import Design
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.prior_choice import prior_from
@@ -195,13 +199,43 @@ class Result:
 
     @property
     def of_questions(self) -> dict[str, NDArray[Any]]:
-        """What the data said of the questions: their group and covariates, by name."""
+        """What the data said of the questions: their group, weight and covariates, by name."""
         coords = self.group("constant_data").coords
         return {
             str(name): own.values
             for name, own in coords.items()
             if own.dims == ("question",) and name != "question"
         }
+
+    @property
+    def weight(self) -> Array | None:
+        """Weights of the questions, where they differ."""
+        held = self.of_questions.get(WEIGHT)
+        return None if held is None else unequal(held)
+
+    @cached_property
+    def design(self) -> Design | None:
+        """Covariates that success depends on in this result, where there are any."""
+        asked = self.covariates
+        if asked is None:
+            return None
+        return Design.of(self.data.dataset, asked["formula"] or asked["names"])
+
+    @property
+    def covariates(self) -> dict[str, Any] | None:
+        """The formula, and the names of covariates, that success depends on in this result."""
+        found: dict[str, Any] | None = self.described("covariates", None)
+        return found
+
+    def without_covariates(self, what: str, argument: str = "fit") -> None:
+        """Refuse a result with covariates for something that takes no account of them."""
+        asked = self.covariates
+        if asked is not None:
+            raise ArgumentError(
+                Argument(argument), f" must be without covariates for {what}, which would take no "
+                f"account of them; got {asked['formula'] or asked['names']!r}. Evaluate the same "
+                "data without ", Argument("covariates"), ".",
+            )  # fmt: skip
 
     @cached_property
     def scale(self) -> Scale:
