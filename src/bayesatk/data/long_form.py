@@ -9,6 +9,7 @@ positions too, and in an array its place says them, so that 10^8 trials cost a b
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import repeat
 from types import NoneType
 from typing import Any, Literal
@@ -35,6 +36,7 @@ CODE_MISSING = -1
 CODE_INVALID = -2
 
 _BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
+_EXACT = 2**53  # up to it whole numbers and floats are compared exactly
 PLAIN = frozenset({int, bool, str, float, NoneType})  # types of single values, never of rows
 _HASHED = frozenset({int, bool, str})  # looked up without a check: none of these can be missing
 
@@ -292,6 +294,37 @@ def _encode_one(value: Any, known: Mapping[Any, int]) -> int:
         return known.get(value, CODE_INVALID)
     except TypeError:  # a signalling NaN has no hash
         return CODE_INVALID
+
+
+def count_trials(values: NDArray[Any], scores: Scores) -> Ints:
+    """Return counts along the last axis, of length 1 then: of invalid, missing, and each outcome.
+
+    Examples
+    --------
+    >>> count_trials(np.array([[0, 1, 1], [1, 7, 1]]), {0: 0.0, 1: 1.0}).tolist()
+    [[[0, 0, 1, 2]], [[1, 0, 0, 2]]]
+    """
+    rows = values.reshape(-1, values.shape[-1])
+    rows = rows.view(np.uint8) if rows.dtype == bool else rows
+    found = np.zeros((len(rows), len(scores) + 2), np.int64)
+    step = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, len(rows), step):
+        block, into = rows[start : start + step], found[start : start + step]
+        are, rest = _each(block, scores), 2
+        if are is None or not reduce(np.logical_or, are).all():
+            codes, rest = encode(block, scores), 0
+            are = [codes == code for code in (CODE_INVALID, CODE_MISSING, *range(len(scores)))]
+        into[:, rest] = block.shape[1]
+        for slot, one in enumerate(are[1:], start=rest + 1):
+            into[:, slot] = own = one.sum(axis=1, dtype=np.int32)
+            into[:, rest] -= own
+    return found.reshape(*values.shape[:-1], 1, -1)
+
+
+def _each(values: NDArray[Any], scores: Scores) -> list[NDArray[np.bool_]] | None:
+    """Return which numbers are which outcome; None where this takes more than comparing."""
+    plain = all(isinstance(label, int | float) and abs(label) < _EXACT for label in scores)
+    return [values == label for label in scores] if plain and values.dtype.kind in "iuf" else None
 
 
 def first_invalid(codes: Codes) -> tuple[int, ...] | None:

@@ -21,6 +21,7 @@ from bayesatk.data.arrays import read_answers, read_nested
 from bayesatk.data.columns import WEIGHT
 from bayesatk.data.data_card import data_card, html_card
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
+from bayesatk.data.partitions import is_partitioned, read_partitions
 from bayesatk.data.question_columns import QuestionColumns, unequal, weights, with_roles
 from bayesatk.data.selection import selected
 from bayesatk.data.validation import (
@@ -256,8 +257,8 @@ def tally(
         One of: an array (question, trial) or (system, question, trial); a list of rows of unequal
         length; a mapping {system: array or rows}; a vector of success counts, or a mapping
         {system: vector}, with `trials`, or the tuple ``(successes, trials)``; a long table (pandas,
-        polars, pyarrow; lazy ones too) with a row per trial; a DataArray with dimensions from
-        (system, question, trial); a counts Dataset.
+        polars, pyarrow; lazy ones too, and those of dask) with a row per trial; a DataArray with
+        dimensions from (system, question, trial); a counts Dataset.
     trials : int, array_like of int, or mapping {system: either}, optional
         Trials per question; then `data` holds success counts.
     systems, questions : sequence, optional
@@ -350,6 +351,8 @@ def read_trials(
     of_questions: Mapping[str, str] | None = None,
 ) -> LongForm:
     """Return the long form of an array, rows, a mapping, a table or a DataArray."""
+    if is_partitioned(data) and "answer" not in (columns or {}):
+        return read_partitions(data, scores, with_roles(columns or {}, of_questions or {}))
     if tables.is_table(data):
         read = tables.read_table(data, with_roles(columns or {}, of_questions or {}))
         return tables.read_rows(read, scores, rules)

@@ -51,7 +51,7 @@ def is_table(data: object) -> bool:
 def read_table(data: object, columns: Mapping[str, str]) -> Columns:
     """Pick the columns that matter from a long table; of a lazy one, only they are computed."""
     if isinstance(data, pd.DataFrame):
-        return one_row_a_trial(_from_pandas(data, columns))
+        return one_row_a_trial(from_pandas(data, columns))
     return one_row_a_trial(_from_other(data, columns))
 
 
@@ -93,7 +93,7 @@ def _from_other(data: object, columns: Mapping[str, str]) -> Columns:
     return Columns(roles, values, content=content, others=unused(names, roles, asked))
 
 
-def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
+def from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
     """Pick the columns by position: names need not be text, nor does narwhals allow others."""
     names = list(data.columns)
     roles = _roles(names, columns, "data.to_numpy()")

@@ -13,6 +13,7 @@ from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
+from bayesatk.io.folders import note_parts
 from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import (
     Found,
@@ -182,7 +183,7 @@ def load(
             long, scale = _from_tables(found, options, layout, scores, scale, rules, stream)
             long = replace(long, notes=(*long.notes, *found.notes))
         counts = known.add_to(long.labelled(**labels)).count(scale)
-        counts = note_uneven(counts) if found.are_logs else counts
+        counts = note_uneven(counts) if found.are_logs else note_parts(counts, found.sources)
         done = outcomes.finish(counts, scale, missing)
     except OutcomeError as error:
         raise in_file(found, error) from None
