@@ -173,7 +173,8 @@ def evaluate(
 
     Weights of the questions (`bayesatk.tally`) enter every mean over questions: these questions
     have the mean sum w g / sum w, questions like these E[w g] / E[w], by the Bayesian bootstrap of
-    pairs of a weight and a question (Rubin 1981). The probability of the data has no weights.
+    pairs of a weight and a question (Rubin 1981); with `covariates` they have the covariates and
+    weights of these. The probability of the data has no weights.
 
     Of data with ``missing="bounds"`` the group ``missing_bounds`` holds the statistics twice more,
     with all missing trials wrong and with all right; `bayesatk.table` shows them.
@@ -347,7 +348,8 @@ _SOURCES = {
 
 def _citations(request: Request, outcomes: Outcomes) -> tuple[str, ...]:
     sources = [_SOURCES.get(family.variable, "") for family in request.grid.families]
-    if request.pooling == "none" or outcomes.weight is not None:
+    bootstrapped = outcomes.weight is not None and request.design is None
+    if request.pooling == "none" or (request.pooling == "partial" and bootstrapped):
         sources.append(RUBIN)
     if request.judges is not None:
         sources.append(GELMAN_CARPENTER)

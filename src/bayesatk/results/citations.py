@@ -54,6 +54,11 @@ _ENTRIES = {
         "The Best of {N} Worlds: Aligning Reinforcement Learning with Best-of-{N} Sampling via "
         "max@k Optimisation", 2025, "2510.23393",
     ),
+    "arXiv:2504.13359": _arxiv(
+        "erol2025cost", "Erol, Mehmet Hamza and El, Batu and Suzgun, Mirac and Yuksekgonul, Mert "
+        "and Zou, James",
+        "Cost-of-Pass: An Economic Framework for Evaluating Language Models", 2025, "2504.13359",
+    ),
     TALTS: _arxiv(
         "talts2018validating", "Talts, Sean and Betancourt, Michael and Simpson, Daniel and "
         "Vehtari, Aki and Gelman, Andrew",

@@ -205,6 +205,10 @@ class Result:
             },
             {"missing_policy": self._text("missing_policy", "error")},
         )  # fmt: skip
+        if "cost_sums" in constant:
+            dataset = dataset.assign(cost_sums=constant["cost_sums"].variable)
+            dataset = dataset.assign_coords(cost_sum=constant["cost_sum"].values)
+            dataset.attrs["cost_unit"] = self._text("cost_unit")
         answers = _answers(observed, constant) if "answer_count" in observed else None
         sources = tuple((str(name), str(digest)) for name, digest in self.described("input_files"))
         return Outcomes(dataset, tuple(self.described("assumptions")), answers, sources)
