@@ -16,6 +16,7 @@ from bayesatk.data.asked import Asked, read_asked
 from bayesatk.data.design import Design
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
@@ -53,6 +54,7 @@ def sample(
     prior: ModelPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
+    judge: object = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
@@ -80,6 +82,9 @@ def sample(
     prior_trials, prior_weight, answer_prior, covariates
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
+    judge : JudgeError, mapping {system: JudgeError}, or table, optional
+        As in `bayesatk.evaluate`. Every p and the rates of every judge are then sampled, and
+        difficulties are Betas: ``form="full"``, ``difficulty="beta"``.
     form : {"marginal", "full", "crossed"}, optional
         Partial pooling only: integrate p out while sampling, and draw it afterwards from its
         conjugate conditional (default: minutes become seconds); or sample every p, of the Beta
@@ -111,8 +116,12 @@ def sample(
     bayesatk.evaluate : the exact counterpart, in less than a second.
     bayesatk.verify : compares the two.
     """
-    form = form or default_form(pooling)
+    form = form or ("full" if judge is not None else default_form(pooling))
     one_of("form", form, ("marginal", "full", "crossed"))
+    if form == "crossed" and judge is not None:
+        raise ValueError(
+            "judge must be left out for form='crossed', which takes marks as they are."
+        )
     if form == "crossed" and difficulty is not None:
         raise ValueError(
             "difficulty must be left out for form='crossed', whose difficulties are logit-normal; "
@@ -125,6 +134,7 @@ def sample(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,
         answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates,
+        judge=judge,
     )  # fmt: skip
     if crossed:
         _check_crossed(asked, keep)
@@ -145,13 +155,14 @@ def sample(
     settings = Settings(
         pooling, resolved, asked.scale, form, ci_prob, keep, seed,
         {"draws": draws, "tune": tune, "sampler": nuts_sampler},
-        asked.answer_prior, asked.prior_counts, asked.design,
+        asked.answer_prior, asked.prior_counts, asked.design, asked.judges,
     )  # fmt: skip
     judged = {}
     if asked.judged:
         judged = build_models(
-            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts, asked.design
-        )
+            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts, asked.design,
+            asked.judges,
+        )  # fmt: skip
     traces = {name: trace_of(model) for name, model in judged.items()}
     voted = None
     if asked.votes:
@@ -197,6 +208,7 @@ class Settings:
     answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
     prior_counts: NDArray[np.float64] | None = None
     design: Design | None = None
+    judges: Judges | None = None
 
 
 def result(
@@ -248,9 +260,10 @@ def result(
             outcomes, group, settings.prior, settings.design, settings.keep, rng
         )
     else:
+        judged = settings.judges is not None
         checks = log_likelihood_groups(
-            outcomes, group, *known, settings.prior_counts, difficulties
-        ) | predictive_groups(outcomes, group, *known, rng, difficulties)
+            outcomes, group, *known, settings.prior_counts, difficulties, judged
+        ) | predictive_groups(outcomes, group, *known, rng, difficulties, judged)
     groups = {
         "posterior": group,
         **_difficulty_groups(group, settings.prior, averaged),
@@ -336,6 +349,8 @@ def _attributes(
 ) -> dict[str, Any]:
     """Return the provenance of a sampled result."""
     more = {"answer_prior": json.dumps(describe_prior(settings.answer_prior))} if voted else {}
+    if settings.judges is not None:
+        more["judges"] = json.dumps(settings.judges.described())
     if settings.design is not None:
         more["covariates"] = json.dumps(settings.design.described)
     return root_attributes(
