@@ -190,4 +190,5 @@ def paired_draws(
     if fit.sampled:
         effective = min(effective, _stored_draws(fit, part, 0).effective)
     values = question_values(fit, part, posteriors or Posteriors(fit, rng), size, rng)
-    return drawn_together(values, observed_rates(fit, part), size, effective, rng)
+    rates, share = observed_rates(fit, part), part.share(fit)
+    return drawn_together(values, rates, share, size, effective, rng)
