@@ -24,7 +24,6 @@ from bayesatk.results.predictions import (
     Question,
     at_logits,
     parameters,
-    predict,
     refuse_votes,
     regression_design,
 )
@@ -34,7 +33,7 @@ from bayesatk.results.result import Result
 Array = NDArray[np.float64]
 _STEPS = 60  # of bisection
 _FARTHEST = 100.0  # logits between which a level is looked for
-_CURVE = 60  # values of the covariate at which curves are drawn
+_CURVE = 40  # values of the covariate at which curves are drawn
 _LIKELY = 0.005  # probability from which a sentence says that there may be no horizon
 
 
@@ -130,13 +129,13 @@ def horizon(
     -----
     Given its coefficients a system has a curve that rises or falls along the covariate throughout,
     and crosses the level once. Draws of the coefficients give draws of the crossing: it is the root
-    ``x`` of ``a + f(x) b = c``, as in Fieller's problem [2]_. Most draws say whether success falls
-    or rises. A draw whose slope has the other sign has no crossing in that direction.
-    Towards a slope of zero a crossing moves out to infinity on the side where the
-    curve is level; so without a crossing it counts as infinite where a question with average
-    covariates is on the easy side of the level, and as the lowest value where it is on the hard
-    side. Interval ends may therefore be infinite, or 0, and then that is what the data say. A
-    covariate that is never negative has horizons of 0 at least.
+    ``x`` of ``a + f(x) b = c``, as in Fieller's problem [2]_. Success is taken to fall, for all
+    systems alike, unless it rises with the probability of the interval or more. A draw whose slope
+    has the other sign has no crossing in that direction. Towards a slope of zero a crossing moves
+    out to infinity on the side where the curve is level; so without a crossing it counts as
+    infinite where a question with average covariates is on the easy side of the level, and as the
+    lowest value where it is on the hard side. Interval ends may therefore be infinite, or 0, and
+    then that is what the data say. A covariate that is never negative has horizons of 0 at least.
 
     Systems answer the same questions. How much their errors go together is estimated from the
     products of both systems' scores (derivatives of the log-likelihood) question by question, as in
@@ -165,8 +164,8 @@ def horizon(
     proper_probability("ci_prob", probability, 0.95)
     generator, seed = resolve_rng(rng)
     scale = CurveScale.of(regression_design(own), covariate, at)
-    drawn = [_crossings(own, system, scale, one, level, question) for system in _range(own)]
-    falls = [each.falls for each in drawn]
+    falls = _falls(own, scale, probability)
+    drawn = [_crossings(own, system, scale, one, level, question, falls) for system in _range(own)]
     joint = _paired(own, [each.values for each in drawn], generator)
     asked = {
         "covariate": covariate, "metric": one.label, "level": float(level), "question": question,
@@ -174,11 +173,11 @@ def horizon(
         "seed": seed, "citations": ["arXiv:2503.14499"],
     }  # fmt: skip
     table = pd.DataFrame([
-        _row(name, each, scale, asked) for name, each in zip(own.systems, drawn, strict=True)
+        _row(name, each, scale, asked, falls) for name, each in zip(own.systems, drawn, strict=True)
     ])  # fmt: skip
     coords = {"draw": np.arange(len(joint)), "system": own.systems}
     return Horizon(
-        table, _pairs(own.systems, joint, scale, asked, falls),
+        table, _pairs(own.systems, joint, scale, asked),
         xr.DataArray(joint, coords, ("draw", "system"), name="horizon"),
         _curves(own, scale, one, question, probability, at), _observed(own, covariate, one),
         asked,
@@ -218,22 +217,30 @@ class _Crossings:
         The lowest value or infinity without a crossing.
     none : ndarray of bool, shape (draws,)
         Whether there is no crossing.
-    falls : bool
-        Whether the metric falls along the covariate.
     """
 
     values: Array
     none: NDArray[np.bool_]
-    falls: bool
+
+
+def _falls(result: Result, scale: CurveScale, sure: float) -> bool:
+    """Whether metrics fall along the covariate: unless it is sure that they rise."""
+    slopes = [parameters(result, system)[0] @ scale.slope for system in _range(result)]
+    return bool((np.concatenate(slopes) > 0.0).mean() < sure)
 
 
 def _crossings(
-    result: Result, system: int, scale: CurveScale, metric: Metric, level: float, question: Question
+    result: Result,
+    system: int,
+    scale: CurveScale,
+    metric: Metric,
+    level: float,
+    question: Question,
+    falls: bool,
 ) -> _Crossings:
     coefficients, ratio = parameters(result, system)
     start, slope = coefficients @ scale.start, coefficients @ scale.slope
     needed = _logit_of_level(metric, level, ratio, question)
-    falls = bool((slope < 0.0).mean() >= 0.5)
     none = slope >= 0.0 if falls else slope <= 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         place = (needed - start) / slope
@@ -241,7 +248,7 @@ def _crossings(
     beyond = np.where(easy == falls, np.inf, -np.inf)
     values = scale.values(np.where(none, beyond, place))
     lowest = scale.positive & (values <= 0.0)
-    return _Crossings(values, none | np.isinf(values) | lowest, falls)
+    return _Crossings(values, none | np.isinf(values) | lowest)
 
 
 def _logit_of_level(metric: Metric, level: float, ratio: Array, question: Question) -> Array:
@@ -314,7 +321,7 @@ def _ends(values: Array, probability: float) -> tuple[float, float, float]:
 
 
 def _row(
-    system: Any, drawn: _Crossings, scale: CurveScale, asked: Mapping[str, Any]
+    system: Any, drawn: _Crossings, scale: CurveScale, asked: Mapping[str, Any], falls: bool
 ) -> dict[str, Any]:
     median, low, high = _ends(drawn.values, asked["ci_prob"])
     least, most = scale.observed
@@ -323,7 +330,7 @@ def _row(
         "prob_none": float(drawn.none.mean()),
         "prob_outside": float(((drawn.values < least) | (drawn.values > most)).mean()),
     }  # fmt: skip
-    return {**row, "sentence": _sentence(row, drawn.falls, scale, asked)}
+    return {**row, "sentence": _sentence(row, falls, scale, asked)}
 
 
 def _sentence(
@@ -350,11 +357,7 @@ def _shown(value: float) -> str:
 
 
 def _pairs(
-    systems: list[Any],
-    joint: Array,
-    scale: CurveScale,
-    asked: Mapping[str, Any],
-    falls: list[bool],
+    systems: list[Any], joint: Array, scale: CurveScale, asked: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Return differences and ratios of every pair, the longer first."""
     rows = []
@@ -369,7 +372,7 @@ def _pairs(
         for name, values in (("difference", difference), ("ratio", ratio)):
             row |= _unsure_ends(name, values, asked["ci_prob"], scale.positive or name != "ratio")
         row["prob_greater"] = float((a > b).mean() + 0.5 * (a == b).mean())
-        row["sentence"] = _pair_sentence(row, asked, falls[i] == falls[j])
+        row["sentence"] = _pair_sentence(row, asked)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -386,13 +389,8 @@ def _unsure_ends(name: str, values: Array, probability: float, known: bool) -> d
     return {name: middle, f"{name}_lower": low, f"{name}_upper": high}
 
 
-def _pair_sentence(row: Mapping[str, Any], asked: Mapping[str, Any], alike: bool) -> str:
+def _pair_sentence(row: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     percent = f"{100 * asked['ci_prob']:g}%"
-    if not alike:
-        return (
-            f"{named(row['system'])} and {named(row['other'])}: {asked['metric']} falls for one "
-            "and rises for the other; their horizons are not comparable."
-        )
     name = "difference" if np.isnan(row["ratio"]) else "ratio"
     what = "is longer by" if name == "difference" else "is longer by a factor of"
     return (
@@ -407,11 +405,18 @@ def _curves(
     at: Mapping[str, Any] | None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the metric against the covariate, by system."""
-    values = scale.grid(_CURVE)
-    chosen = {scale.covariate: values, **({} if at is None else at)}
-    found = predict(result, chosen, [metric], ci_prob=probability)
-    found = found[found["question"] == question].rename(columns={scale.covariate: "value"})
-    return found[["system", "value", "mean", "ci_lower", "ci_upper"]].reset_index(drop=True)
+    values, tail = scale.grid(_CURVE), 0.5 * (1.0 - probability)
+    design = regression_design(result)
+    others = {} if at is None else design.read_at(at)
+    _, columns = design.at({scale.covariate: values, **others})
+    parts = []
+    for system, name in enumerate(result.systems):
+        coefficients, ratio = parameters(result, system)
+        drawn = at_logits(metric, coefficients @ columns.T, ratio, question)
+        low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+        own = {"value": values, "mean": drawn.mean(axis=0), "ci_lower": low, "ci_upper": high}
+        parts.append(pd.DataFrame({"system": [name] * len(values), **own}))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _observed(result: Result, covariate: str, metric: Metric) -> pd.DataFrame:
