@@ -106,6 +106,8 @@ class LongForm:
         What was assumed.
     columns : mapping of str to ndarray, shape (question,)
         What is known of the questions: their group, weight, covariates.
+    cost : ndarray, optional
+        Of every trial, NaN where it is unknown.
     """
 
     systems: Sequence[Any]
@@ -117,6 +119,7 @@ class LongForm:
     rules: AnswerRules = field(default_factory=AnswerRules)
     notes: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    cost: NDArray[np.float64] | None = None
 
     @classmethod
     def of_trials(cls, trials: Sequence[Trials], systems: int, questions: int) -> "LongForm":
@@ -162,8 +165,23 @@ class LongForm:
         count = np.ascontiguousarray(slots[..., 1:])
         missing = slots[..., 0].copy()
         return Counts(
-            self.systems, self.questions, count, missing, answers, notes, self.columns
+            self.systems, self.questions, count, missing, answers, notes, self.columns,
+            self._cost_sums(slots.shape),
         )  # fmt: skip
+
+    def _cost_sums(self, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+        """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""
+        if self.cost is None:
+            return None
+        cell, _, code = self.rows()
+        known = ~np.isnan(self.cost)
+        place = cell[known] * shape[2] + code[known] + 1
+        own = self.cost[known]
+        sums = [
+            np.bincount(place, each, math.prod(shape))
+            for each in (np.ones_like(own), own, np.log(own))
+        ]
+        return np.stack(sums, axis=-1).reshape(*shape, 3)
 
 
 def default_systems(number: int) -> Sequence[Any]:
@@ -183,6 +201,9 @@ class Counts:
     answers : Answers, optional
     notes : tuple of str
     columns : mapping of str to ndarray, shape (question,)
+    costs : ndarray, shape (system, question, 1 + category, 3), optional
+        Number, sum and sum of logs of known costs; first of trials without an outcome.
+    cost_unit : str
     """
 
     systems: Sequence[Any]
@@ -192,6 +213,8 @@ class Counts:
     answers: Answers | None = None
     notes: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    costs: NDArray[np.float64] | None = None
+    cost_unit: str = ""
 
     def with_missing(self, missing: MissingPolicy, scores: Scores) -> "Counts":
         """Refuse missing outcomes, leave them out, or count them as the lowest score."""
@@ -220,11 +243,17 @@ class Counts:
             )  # fmt: skip
         note = f"missing={missing!r}: {lacking} outcomes missing, "
         note += f"{unrun} (system, question) cells never run"
-        count, answers = self.count.copy(), self.answers
+        count, answers, costs = self.count.copy(), self.answers, self.costs
         if missing == "wrong":
-            count[..., int(np.argmin(list(scores.values())))] += self.missing
+            lowest = int(np.argmin(list(scores.values())))
+            count[..., lowest] += self.missing
             answers = answers.with_unanswered(self.missing) if answers else None
-        return replace(self, count=count, answers=answers, notes=(*self.notes, note))
+            if costs is not None:
+                costs = costs.copy()
+                costs[..., 1 + lowest, :] += costs[..., 0, :]
+        return replace(
+            self, count=count, answers=answers, costs=costs, notes=(*self.notes, note)
+        )  # fmt: skip
 
 
 def code_type(scores: Scores) -> np.dtype[Any]:
