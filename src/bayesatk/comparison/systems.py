@@ -105,6 +105,9 @@ def compare(
     corrected for the noise of trials (Spearman 1904), says they do. That makes differences more
     certain than the difference of two intervals.
 
+    Systems that one judge marked (``judge=``) share its rates: everything is from draws in which
+    they do, so what is not known of the judge hardly blurs their difference.
+
     A difference below 2**-40 of the scale cannot be told from none, and is a tie; ``prob_greater``
     of a pair and of its mirror image add up to 1, and ``prob_greater - prob_tie / 2`` is the
     probability of a difference that can be told. Ranks share ties equally. Systems with the same
@@ -151,7 +154,7 @@ def compare(
             shared = np.full((len(trials), len(trials)), trials.shape[1])
             part = Part(order, np.ones(trials.shape[1], bool))
             posteriors = Posteriors(own, generator, progress)
-            if not own.sampled:
+            if not own.sampled and own.judges is None:
                 posteriors.prepare(part, client)
             whole = Contest.of(own, part, posteriors, generator)
             table = whole.table(settings, client, progress)

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.design import Design
+from bayesatk.data.judges import check_judge_fits, read_judges
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.prior_trials import read_prior_trials
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
 from bayesatk.prior_choice import resolve_regression_prior, with_families
 from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior, RegressionPrior
@@ -38,6 +40,8 @@ class Asked:
         What a reader should know of the prior trials.
     design : Design, optional
         Covariates that success depends on.
+    judges : Judges, optional
+        Who marked the trials of every system, where judges err.
     """
 
     outcomes: Outcomes
@@ -49,6 +53,7 @@ class Asked:
     prior_counts: NDArray[np.float64] | None
     notes: list[str]
     design: Design | None
+    judges: Judges | None = None
 
     @property
     def judged(self) -> list[Metric]:
@@ -75,6 +80,7 @@ def read_asked(
     ci_prob: float,
     keep: Sequence[str],
     covariates: object = None,
+    judge: object = None,
 ) -> Asked:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
     outcomes = data if isinstance(data, Outcomes) else tally(data)
@@ -106,9 +112,12 @@ def read_asked(
     resolved = resolve_regression_prior(prior) if design else scale.resolve_prior(pooling, prior)
     if difficulty is not None and not design:
         resolved = with_families(resolved, difficulty)
+    judges = read_judges(judge, outcomes)
+    if judges is not None:
+        check_judge_fits(outcomes, scale, requested, pooling, prior_trials, covariates)
     return Asked(
         outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
-        design,
+        design, judges,
     )  # fmt: skip
 
 

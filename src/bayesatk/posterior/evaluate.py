@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from bayesatk.posterior.assembly import (
     posterior_dataset,
     question_statistics,
 )
+from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.one_system import evaluate_system
 from bayesatk.posterior.posterior import Draws, SystemPosterior
@@ -35,7 +37,7 @@ from bayesatk.priors import (
     Prior,
     RegressionPrior,
 )
-from bayesatk.results.citations import RUBIN
+from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
@@ -62,6 +64,7 @@ def evaluate(
     prior: Prior | CategoryPrior | RegressionPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
+    judge: object = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
@@ -99,6 +102,13 @@ def evaluate(
     success : str, optional
         Which scores succeed, as in ``"score >= 0.5"``, for metrics of right and wrong on data
         with other scores.
+    judge : JudgeError, mapping {system: JudgeError}, or table, optional
+        Who marked the trials, where it errs: what it did on trials of known truth. The marks are
+        then corrected, and every posterior is of true success; ``estimate`` stays that of the marks
+        as they are. One `JudgeError` is one judge of all systems, whose rates they share; a mapping
+        gives systems judges of their own. A table has a row for each trial that was marked twice:
+        columns ``mark``, ``truth`` and, where the judge may treat systems differently, ``system``.
+        At most 256 trials of a question, except under complete pooling.
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
         Earlier trials of the same questions, by one system (for all) or the same systems; they
         count as data of the posterior, never of the estimate. For ``bayes`` and ``max@k``.
@@ -191,12 +201,14 @@ def evaluate(
     generator, seed = resolve_rng(rng)
     request = read_request(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
-        prior_trials=prior_trials,
+        judge=judge, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
         draws=draws, keep=keep, covariates=covariates,
     )  # fmt: skip
     outcomes, remarks = request.outcomes, list(request.notes)
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
+    judging = replicating.spawn(1)[0]
+    request = replace(request, judge_seed=int(judging.integers(2**31)))
     run = partial(evaluate_system, request, streams, "p" in keep)
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
@@ -237,6 +249,7 @@ def evaluate(
         "closed_form": closed.assign_attrs(bootstrap_draws=request.draws if drawn_anew else 0),
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, posterior_data),
+        **judge_groups(request.judges, posteriors, grid, coords),
         **data_groups(outcomes, request.scale, bool(request.votes), request.prior_counts),
     }
     return build(
@@ -265,11 +278,10 @@ def _arviz_groups(
     posterior, difficulties = groups["posterior"], all_difficulties(groups)
     if request.design is not None and isinstance(request.prior, RegressionPrior):
         return regression_groups(outcomes, posterior, request.prior, request.design, keep, rng)
+    known, judged = (request.prior, request.scale, keep), request.judges is not None
     return log_likelihood_groups(
-        outcomes, posterior, request.prior, request.scale, keep, request.prior_counts, difficulties
-    ) | predictive_groups(
-        outcomes, posterior, request.prior, request.scale, keep, rng, difficulties
-    )
+        outcomes, posterior, *known, request.prior_counts, difficulties, judged
+    ) | predictive_groups(outcomes, posterior, *known, rng, difficulties, judged)
 
 
 def _monte_carlo(
@@ -302,6 +314,8 @@ def _attributes(
 ) -> dict[str, Any]:
     """Return the provenance of a closed form."""
     more: dict[str, str | float] = {}
+    if request.judges is not None:
+        more["judges"] = json.dumps(request.judges.described())
     if request.votes:
         more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
     if request.design is not None:
@@ -337,4 +351,6 @@ def _citations(request: Request, outcomes: Outcomes) -> tuple[str, ...]:
     bootstrapped = outcomes.weight is not None and request.design is None
     if request.pooling == "none" or (request.pooling == "partial" and bootstrapped):
         sources.append(RUBIN)
+    if request.judges is not None:
+        sources.append(GELMAN_CARPENTER)
     return tuple(dict.fromkeys(source for source in sources if source))

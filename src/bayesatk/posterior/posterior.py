@@ -121,6 +121,8 @@ class SystemPosterior:
     worth : dict of statistic -> float
         Independent draws that weighted points of the hyperparameters are worth; empty where these
         are integrated by quadrature.
+    judge_share : ndarray, optional
+        Share of the variance that is due to the rates of a judge; (metrics, 2).
     expected : callable, optional
         Where questions have covariates: returns what is expected of new questions like each, p
         (questions,) and the metrics (questions, metrics).
@@ -140,6 +142,7 @@ class SystemPosterior:
     warning: str | None = None
     drawn: bool = False
     worth: dict[str, float] = field(default_factory=dict)
+    judge_share: NDArray[np.float64] | None = None
     expected: Callable[[], tuple[Array, Array]] | None = None
 
     def settled(self) -> "SystemPosterior":
