@@ -5,7 +5,7 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.leaderboard import leaderboard_rows
 from bayesatk.comparison.question_table import question_table
 from bayesatk.comparison.systems import comparison_table
+from bayesatk.costs.tables import cost_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.cells import defused
 from bayesatk.io.every_eval_ever import every_eval_ever
@@ -64,12 +65,13 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         return {"verification": result.table}
     own = Result.of(result)
     found = {"results": pd.DataFrame(table(own))}
-    if "reach_probability" in own.posterior:
-        found["categories"] = category_table(own)
-    if own.covariates is not None:
-        found["coefficients"] = coefficient_table(own)
-    if own.has("leaderboard"):
-        found["leaderboard"] = leaderboard_rows(own)
+    parts: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
+        ("categories", "reach_probability" in own.posterior, category_table),
+        ("coefficients", own.covariates is not None, coefficient_table),
+        ("costs", "cost_of_pass" in own.posterior, cost_table),
+        ("leaderboard", own.has("leaderboard"), leaderboard_rows),
+    )
+    found |= {name: tabulated(own) for name, there, tabulated in parts if there}
     if own.has("comparison"):
         found["comparison"] = comparison_table(own)
         if own.group("ranks").attrs["ranked_on"]:
