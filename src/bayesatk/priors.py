@@ -291,6 +291,46 @@ class CrossedPrior:
 
 
 @dataclass(frozen=True)
+class GroupedPrior:
+    """Prior of the difficulty of questions in groups, for `bayesatk.evaluate` with ``group=``.
+
+    Within a group success probabilities are ``p ~ Beta`` with a mean of the group's own and one
+    intraclass correlation ``icc = 1/(alpha + beta + 1)``. The logits of the means of groups are
+    ``Normal(logit(typical_p), group_sd)``. A priori ``typical_p ~ Beta(*mean)``, ``icc ~
+    Beta(*icc)``, and ``group_sd`` is half-normal.
+
+    Parameters
+    ----------
+    mean, icc : (float, float)
+        Beta parameters; (1, 1) is uniform.
+    sd : float
+        Scale of the half-normal of ``group_sd``, in logits. With 1, two groups of every three are
+        expected within 0.27 and 0.73 around a typical one of 0.5 where ``group_sd`` is that large.
+
+    Examples
+    --------
+    >>> GroupedPrior()
+    GroupedPrior(mean=(1.0, 1.0), icc=(1.0, 1.0), sd=1.0)
+    """
+
+    mean: tuple[float, float] = (1.0, 1.0)
+    icc: tuple[float, float] = (1.0, 1.0)
+    sd: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "icc"):
+            if not _are_beta(getattr(self, name), False):
+                raise ValueError(
+                    f"prior: {name} must be two Beta parameters > 0; got "
+                    f"{getattr(self, name)!r:.80}. (1, 1) is uniform."
+                )
+        sd = real_number("prior: sd", self.sd)
+        if not (np.isfinite(sd) and sd > 0):
+            raise ValueError(f"prior: sd must be finite and > 0, in logits; got {sd}. Try 1.0.")
+        object.__setattr__(self, "sd", sd)
+
+
+@dataclass(frozen=True)
 class LeaderboardPrior:
     """Prior of systems that share the difficulty of questions, for `bayesatk.leaderboard`.
 

@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.columns import GROUP
+from bayesatk.data.grouping import Grouping, with_groups
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.prior_trials import read_prior_trials
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
-from bayesatk.prior_choice import with_families
-from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior
+from bayesatk.prior_choice import resolve_grouped_prior, with_families
+from bayesatk.priors import AnswerPrior, CategoryPrior, GroupedPrior, Pooling, Prior
 
 
 @dataclass(frozen=True)
@@ -26,25 +28,28 @@ class Asked:
     outcomes : Outcomes
     requested : tuple of Metric
     pooling : Pooling
-    prior : Prior or CategoryPrior
-        The latter where metrics judge scored categories.
+    prior : Prior, CategoryPrior or GroupedPrior
+        The second where metrics judge scored categories, the third with groups.
     answer_prior : AnswerPrior
     scale : Scale
         How the metrics judge trials.
     prior_counts : ndarray, shape (system, question, category), optional
         Prior trials, discounted.
     notes : list of str
-        What a reader should know of the prior trials.
+        What a reader should know of the prior trials, or of groups.
+    grouping : Grouping, optional
+        Groups of the questions.
     """
 
     outcomes: Outcomes
     requested: tuple[Metric, ...]
     pooling: Pooling
-    prior: Prior | CategoryPrior
+    prior: Prior | CategoryPrior | GroupedPrior
     answer_prior: AnswerPrior
     scale: Scale
     prior_counts: NDArray[np.float64] | None
     notes: list[str]
+    grouping: Grouping | None
 
     @property
     def judged(self) -> list[Metric]:
@@ -70,9 +75,14 @@ def read_asked(
     answer_prior: AnswerPrior | None,
     ci_prob: float,
     keep: Sequence[str],
+    group: object = None,
+    group_weights: object = None,
 ) -> Asked:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    if group is not None:
+        outcomes = with_groups(data, group)
+    else:
+        outcomes = data if isinstance(data, Outcomes) else tally(data)
     proper_probability("ci_prob", ci_prob, 0.95)
     if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
         rule = f" must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
@@ -94,12 +104,60 @@ def read_asked(
     notes: list[str] = []
     if prior_trials is not None:
         before, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
-    resolved: Prior | CategoryPrior = scale.resolve_prior(pooling, prior)
-    if difficulty is not None:
+    grouping = None
+    if group is not None:
+        _check_groups(requested, scored, pooling, difficulty, prior_trials)
+        grouping = Grouping.of(outcomes.dataset[GROUP].values, group_weights)
+        notes += _on_groups(grouping)
+    elif group_weights is not None:
+        rule = f" must be left out without groups; got {group_weights!r:.80}. Name them: "
+        raise ArgumentError(Argument("group_weights"), rule, Argument(GROUP, ...), ".")
+    resolved = resolve_grouped_prior(prior) if grouping else scale.resolve_prior(pooling, prior)
+    if difficulty is not None and not grouping:
         resolved = with_families(resolved, difficulty)
     return Asked(
-        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes
-    )
+        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
+        grouping,
+    )  # fmt: skip
+
+
+_FEW_GROUPS = 5  # below which their sd is hardly more than its prior
+
+
+def _on_groups(grouping: Grouping) -> list[str]:
+    """Say what an answer about new groups rests on where there are few."""
+    size = len(grouping.labels)
+    if size >= _FEW_GROUPS:
+        return []
+    return [
+        f"{size} group{'s' * (size > 1)}: how much groups differ is hardly known, so answers for "
+        "new groups rest on the prior of group_sd (GroupedPrior)."
+    ]
+
+
+def _check_groups(
+    requested: tuple[Metric, ...], scored: bool, pooling: str, difficulty: object, before: object
+) -> None:
+    """Refuse what has no second level."""
+    voted = [one.label for one in requested if one.voted]
+    if scored or voted:
+        raise ArgumentError(
+            Argument(GROUP), " goes with metrics of right and wrong; got "
+            f"{', '.join(voted or [one.label for one in requested])}. Say what a success is, as in ",
+            Argument("success", "score >= 0.5"), ", and leave out votes.",
+        )  # fmt: skip
+    if pooling != "partial" or before is not None:
+        wrong = Argument("prior_trials") if before is not None else Argument("pooling", pooling)
+        raise ArgumentError(
+            Argument(GROUP), " goes with ", Argument("pooling", "partial"), ", which learns how "
+            "questions and groups differ, and without earlier trials; got ", wrong,
+            ". Leave it out.",
+        )  # fmt: skip
+    if difficulty not in (None, "beta"):
+        raise ArgumentError(
+            Argument(GROUP), " goes with Beta difficulties within groups, whose families are not "
+            f"averaged; got difficulty={difficulty!r:.80}. Leave it out.",
+        )  # fmt: skip
 
 
 def _check_priors(

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.posterior.answers import VoteModel
+from bayesatk.posterior.assembly import quantile_table, statistics_table
+from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.model import Model
 from bayesatk.posterior.models_of import count_model
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
@@ -43,6 +45,7 @@ class Analysis:
     ) -> None:
         self._request, self._name = request, outcomes.systems[index]
         self.remarks: list[str] = []
+        self._by_group: NDArray[np.float64] | None = None
         self.estimate = np.full(len(request.grid), np.nan)
         parts: list[tuple[list[int], SystemPosterior]] = []
         if request.grid.judged:
@@ -56,6 +59,8 @@ class Analysis:
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
+        if isinstance(model, GroupedModel):
+            self._by_group = model.estimate_by_group(metrics)
         return model.fit([*metrics, *more])
 
     def _judged(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
@@ -63,7 +68,9 @@ class Analysis:
         request, places = self._request, list(self._request.grid.judged)
         before = None if request.prior_counts is None else request.prior_counts[index]
         counts = request.scale.counts(outcomes)[index]
-        model = count_model(request.scale, request.pooling, request.prior, counts, before)
+        model = count_model(
+            request.scale, request.pooling, request.prior, counts, before, request.grouping
+        )
         metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
         reach = request.scale.reaching()
         posterior = self._fitted(model, places, metrics, reach)
@@ -95,6 +102,24 @@ class Analysis:
         c, n = outcomes.successes.values[index], outcomes.trials.values[index]
         self.remarks.extend(proxy_note(self._name, c, n, voted))
         return places, posterior
+
+    def of_groups(
+        self, drawn: Draws
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""
+        request, posterior = self._request, self.posterior
+        if drawn.groups is None or self._by_group is None:
+            return None
+        tables, levels = [], []
+        for g, own in enumerate(posterior.groups):
+            exact, draws = own.distributions(), Draws(drawn.groups.metrics[:, g], {})
+            tables.append(
+                statistics_table(
+                    own, exact, draws, self._by_group[g], request.ci_prob, request.ci_kind
+                )
+            )
+            levels.append(quantile_table(exact, draws))
+        return np.stack(tables), np.stack(levels)
 
     def finish(self, statistics: NDArray[np.float64]) -> None:
         """Fill in the prior's share of the intervals, and note what pooling changed."""

@@ -4,11 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.states import States
+from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RightWrong, Scale
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.categories import CategoryModel
+from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import CrossedPrior, Pooling
@@ -21,6 +23,7 @@ def count_model(
     prior: object,
     counts: NDArray[np.int64],
     before: Array | None = None,
+    grouping: Grouping | None = None,
 ) -> CountModel:
     """Return the model of one system: the one place where right and wrong part from categories.
 
@@ -33,7 +36,11 @@ def count_model(
     counts : ndarray of int, shape (questions, categories)
     before : ndarray, shape (questions, categories), optional
         Prior trials, discounted.
+    grouping : Grouping, optional
+        Groups of the questions.
     """
+    if grouping is not None:
+        return GroupedModel.of(prior, counts, grouping)
     if isinstance(scale, RightWrong):
         return RightWrongModel(pooling, States.of(counts[:, 1], counts.sum(axis=1)), prior)
     return CategoryModel(pooling, States.of_counts(counts, before), prior)
@@ -62,7 +69,10 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
 def _model(result: Result, system: int, chosen: slice | NDArray[np.bool_]) -> CountModel:
     before = None if result.prior_counts is None else result.prior_counts[system, chosen]
     counts = result.counts[system, chosen]
-    return count_model(result.scale, result.pooling, result.prior, counts, before)
+    groups = result.grouping
+    if groups is not None and not isinstance(chosen, slice):
+        groups = groups.among(chosen)
+    return count_model(result.scale, result.pooling, result.prior, counts, before, groups)
 
 
 def observed_value(

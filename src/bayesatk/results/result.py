@@ -15,13 +15,16 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import AnswerRules, Answers
+from bayesatk.data.columns import GROUP
+from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.prior_choice import prior_from
-from bayesatk.priors import AnswerPrior, HyperPrior
-from bayesatk.results.schema import TARGETS, check_result, metric_values
+from bayesatk.priors import AnswerPrior, GroupedPrior, HyperPrior
+from bayesatk.results.schema import GROUPED_TARGETS, TARGETS, check_result, metric_values
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -154,7 +157,7 @@ class Result:
     @property
     def targets(self) -> tuple[str, ...]:
         """Labels of the targets."""
-        return TARGETS
+        return TARGETS if self.grouping is None else GROUPED_TARGETS
 
     @cached_property
     def systems(self) -> list[Any]:
@@ -198,6 +201,22 @@ class Result:
             for name, own in coords.items()
             if own.dims == ("question",) and name != "question"
         }
+
+    @cached_property
+    def grouping(self) -> Grouping | None:
+        """Groups of the questions, where they are part of the model."""
+        if not isinstance(self.prior, GroupedPrior):
+            return None
+        weights = self.described("group_weights", None)
+        return Grouping.of(self.of_questions[GROUP], weights)
+
+    def without_groups(self, what: str, name: str = "fit") -> None:
+        """Refuse questions in groups where they would be ignored."""
+        if self.grouping is not None:
+            raise ArgumentError(
+                Argument(name), f" must be without groups for {what}, which would ignore them. "
+                "Evaluate the same data without group=.",
+            )  # fmt: skip
 
     @cached_property
     def scale(self) -> Scale:

@@ -56,7 +56,7 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
     for system, by_metric in zip(own.systems, ranges, strict=True):
         for metric, bounds in zip(own.metrics, by_metric, strict=True):
             values = metric_values(own.statistics, metric).sel(system=system)
-            for target, (lower, upper) in zip(TARGETS, bounds.tolist(), strict=True):
+            for target, (lower, upper) in zip(own.targets, bounds.tolist(), strict=True):
                 cells = values.sel(target=target)
                 numbers = {
                     str(name): float(cells.sel(statistic=name))
