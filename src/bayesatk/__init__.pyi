@@ -16,6 +16,8 @@ from .comparison.criticism import criticise as criticise
 from .comparison.gate_policy import GatePolicy as GatePolicy
 from .comparison.gate_rates import gate_design as gate_design
 from .comparison.gates import gate as gate
+from .comparison.groups import group_comparison_table as group_comparison_table
+from .comparison.groups import group_table as group_table
 from .comparison.growing import simulate_stopping as simulate_stopping
 from .comparison.leaderboard import Leaderboard as Leaderboard
 from .comparison.leaderboard import leaderboard as leaderboard
@@ -61,6 +63,7 @@ from .priors import BetaPrior as BetaPrior
 from .priors import CrossedPrior as CrossedPrior
 from .priors import DirichletHyperPrior as DirichletHyperPrior
 from .priors import DirichletPrior as DirichletPrior
+from .priors import GroupedPrior as GroupedPrior
 from .priors import HyperPrior as HyperPrior
 from .priors import LeaderboardPrior as LeaderboardPrior
 from .reporting import report as report

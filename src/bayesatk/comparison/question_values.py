@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,9 @@ from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.posterior import Draws
 from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.results.groups import grouped_p
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import metric_values
 
 Array = NDArray[np.float64]
 _FEW = 200  # draws of every question's p, for what draws of means need not: spreads, covariances
@@ -55,12 +56,16 @@ class Values:
         Of the metrics over the questions; zero where only draws of means are known.
     spread : ndarray, optional
         Draws of the standard deviation over questions of the success probability, or mean score.
+    groups : Values, optional
+        Of questions in groups, whose own covariance and spread are within groups: of means over
+        new groups, with covariance and spread of the means of groups.
     """
 
     questions: Array
     population: Array
     covariance: Array
     spread: Array | None
+    groups: "Values | None" = None
 
     @classmethod
     def of(
@@ -99,8 +104,8 @@ class WorkedOut:
     Parameters
     ----------
     mean, sd : ndarray, shape (metrics, target)
-    known : pair of list
-        Distributions on these questions and on questions like these; None where only draws are.
+    known : list of list
+        Distributions by target; None where only draws are.
     few : Draws
         Some draws of means and of every p, by random numbers that the data give.
     draw : callable, optional
@@ -109,7 +114,7 @@ class WorkedOut:
 
     mean: Array
     sd: Array
-    known: tuple[list[Known | None], list[Known | None]]
+    known: list[list[Known | None]]
     few: Draws
     draw: Callable[[int, np.random.Generator, bool], Draws] | None
 
@@ -148,12 +153,14 @@ class Posteriors:
 
     def _work_out(self, system: int, kept: NDArray[np.bool_], key: bytes) -> WorkedOut:
         posterior = model_of(self._fit, system, kept).fit(self.metrics)
-        known: tuple[list[Known | None], list[Known | None]] = [], []
+        known: list[list[Known | None]] = []
         if self.marks:
-            for own, each in zip(known, posterior.distributions(), strict=True):
-                own += [None if one is None else Known(one) for one in each]
+            known = [
+                [None if one is None else Known(one) for one in each]
+                for each in posterior.distributions()
+            ]
         few = posterior.draw(_FEW, np.random.default_rng([self._seed, zlib.crc32(key)]), True)
-        draw = posterior.draw if None in known[0] + known[1] else None
+        draw = posterior.draw if any(None in each for each in known) else None
         return WorkedOut(posterior.mean, posterior.sd, known, few, draw)
 
 
@@ -191,7 +198,7 @@ def _closed_form(
     drawn, p = found.few.metrics, found.few.p
     if p is None:
         raise AssertionError("draws of p were asked for")
-    means = np.empty((2, size, len(fit.grid)))
+    means = np.empty((len(fit.targets), size, len(fit.grid)))
     values: list[Array] = [np.empty(0)] * len(fit.grid)
     if posteriors.marks:
         known = found.known
@@ -200,7 +207,9 @@ def _closed_form(
         order = _jointly(drawn[:, :, 0], size, rng)
         for i, cell in enumerate(posteriors.marks):
             means[0, :, cell] = _quantiles_like(known[0][i], order[:, i])
-            means[1, :, cell] = _quantiles_like(known[1][i], drawn[:, i, 1], size)
+            for target in range(1, len(means)):
+                own = drawn[:, i, target]
+                means[target, :, cell] = _quantiles_like(known[target][i], own, size)
             values[cell] = posteriors.metrics[i].latent(p[:_COVARIANCE])
     if fit.voted:
         votes = _votes(fit, part, system, size, rng)
@@ -208,7 +217,19 @@ def _closed_form(
             values[cell] = own = votes[metric.label]
             means[0, :, cell] = own.mean(axis=1)
             means[1, :, cell] = _bootstrap(own, rng)
-    return Values.of(means[0], means[1], values, fit.scale.rate(p))
+    return _of_targets(fit, part, means, values, fit.scale.rate(p))
+
+
+def _of_targets(
+    fit: Result, part: Part, means: Array, values: list[Array], rate: Array
+) -> Values:
+    """Take draws of means by target, of metrics by question, and of p."""
+    if fit.grouping is None:
+        return Values.of(means[0], means[1], values, rate)
+    own = fit.grouping.among(part.kept)
+    within = Values.of(means[0], means[1], [own.within(one) for one in values], own.within(rate))
+    of_groups = [own.means(one) for one in values]
+    return replace(within, groups=Values.of(means[0], means[2], of_groups, own.means(rate)))
 
 
 def _jointly(drawn: Array, size: int, rng: np.random.Generator) -> Array:
@@ -256,15 +277,15 @@ def _stored_means(
         )
     stored = _stored(fit, system, fit.grid)
     chosen = rng.permutation(stored.shape[1])[:size]
-    questions, population = stored[:, chosen]
+    questions, population = stored[:2, chosen]
     return Values(questions, population, np.zeros(2 * questions.shape[1:]), None)
 
 
 def _stored(fit: Result, system: int, metrics: Iterable[Metric]) -> Array:
     """Return stored draws of means (target, draws, metrics)."""
-    own = fit.posterior.isel(system=system).sel(target=list(TARGETS))
+    own = fit.posterior.isel(system=system)
     columns = [metric_values(own, one).transpose("target", "chain", "draw") for one in metrics]
-    return np.stack([each.values.reshape(len(TARGETS), -1) for each in columns], axis=-1)
+    return np.stack([each.values.reshape(len(fit.targets), -1) for each in columns], axis=-1)
 
 
 def _sampled_values(
@@ -275,11 +296,12 @@ def _sampled_values(
     chosen = rng.permutation(len(p))[:size]
     p = p[chosen][:, part.kept]
     values = [fit.scale.judged(one).latent(p) for one in grid]
-    population = _stored(fit, system, grid)[1, chosen]
+    means = _stored(fit, system, grid)[:, chosen]
     if fit.pooling == "none":
-        population = np.stack([_bootstrap(own, rng) for own in values], axis=-1)
-    questions = np.stack([own.mean(axis=1) for own in values], axis=-1)
-    return Values.of(questions, population, values, fit.scale.rate(p))
+        means[1] = np.stack([_bootstrap(own, rng) for own in values], axis=-1)
+    if fit.grouping is None:
+        means[0] = np.stack([own.mean(axis=1) for own in values], axis=-1)
+    return _of_targets(fit, part, means, values, fit.scale.rate(p))
 
 
 def observed_rates(fit: Result, part: Part) -> Array:
@@ -293,6 +315,8 @@ def _sampled_p(fit: Result, system: int, rng: np.random.Generator) -> Array:
     # PyMC, which a sampled result has needed anyway, takes seconds to import.
     from bayesatk.models.parts import question_p
 
+    if fit.grouping is not None:
+        return grouped_p(fit.posterior, fit.grouping, system, fit.counts[system], rng)
     before = 0 if fit.prior_counts is None else fit.prior_counts[system]
     own, difficulty = fit.posterior.isel(system=system), difficulty_draws(fit.tree, system)
     return question_p(own, fit.counts[system] + before, difficulty, rng)(slice(None))

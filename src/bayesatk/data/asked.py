@@ -126,10 +126,17 @@ _FEW_GROUPS = 5  # below which their sd is hardly more than its prior
 
 def _on_groups(grouping: Grouping) -> list[str]:
     """Say what an answer about new groups rests on where there are few."""
-    size = len(grouping.labels)
+    size, found = len(grouping.labels), []
+    if grouping.weight is not None:
+        even = np.ptp(grouping.weight) == 0.0
+        found = [
+            "Estimates and answers for all questions are weighted means over groups, "
+            + ("all groups with the same weight (macro averages)." if even else "as given.")
+        ]
     if size >= _FEW_GROUPS:
-        return []
+        return found
     return [
+        *found,
         f"{size} group{'s' * (size > 1)}: how much groups differ is hardly known, so answers for "
         "new groups rest on the prior of group_sd (GroupedPrior)."
     ]

@@ -61,6 +61,18 @@ class Grouping:
             found = number
         return np.asarray(found / found.sum())
 
+    def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return means over the questions of each group that has any; (..., groups)."""
+        found, code = np.unique(self.code, return_inverse=True)
+        share = np.zeros((len(self.code), len(found)))
+        share[np.arange(len(code)), code] = 1.0
+        return np.asarray(values @ (share / share.sum(axis=0)))
+
+    def within(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return values by question (..., questions) less the means of their groups."""
+        _, code = np.unique(self.code, return_inverse=True)
+        return np.asarray(values - self.means(values)[..., code])
+
     def described(self) -> dict[str, float] | None:
         """Return given weights by label, as text; None: shares of the questions."""
         if self.weight is None:

@@ -80,6 +80,33 @@ def group_difficulties(posterior: xr.Dataset, system: int) -> list[Difficulty]:
     return [Difficulty.of_beta(mean, icc) for mean in means.reshape(len(icc), -1).T]
 
 
+def grouped_p(
+    posterior: xr.Dataset, grouping: Grouping, system: int, counts: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> Array:  # fmt: skip
+    """Draws of the success probability of every question given the means of groups.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+    grouping : Grouping
+    system : int
+    counts : ndarray of int, shape (questions, 2)
+        Wrong and right trials.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (draws, questions)
+    """
+    found = np.empty((posterior.sizes["chain"] * posterior.sizes["draw"], len(counts)))
+    for g, one in enumerate(group_difficulties(posterior, system)):
+        own = np.flatnonzero(grouping.code == g)
+        wrong, right = counts[own].T
+        found[:, own] = rng.beta(one.alpha + right, one.beta + wrong)
+    return found
+
+
 def grouped_checks(
     outcomes: Outcomes,
     posterior: xr.Dataset,

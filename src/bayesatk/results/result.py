@@ -311,8 +311,19 @@ class Result:
         """Exact statistics of all variables if the result has them, else those of its draws."""
         if self.has("closed_form"):
             return self.group("closed_form")
+        return self._of_draws(self.posterior)
+
+    @cached_property
+    def group_statistics(self) -> xr.Dataset:
+        """The same of every group of questions, where they have groups."""
+        if self.has("group_closed_form"):
+            return self.group("group_closed_form")
+        return self._of_draws(self.group("group_posterior"))
+
+    def _of_draws(self, posterior: xr.Dataset) -> xr.Dataset:
+        """Statistics of the draws of metrics."""
         names = {family.variable for family in self.grid.families} | {"reach_probability"}
-        draws = self.posterior[[name for name in self.posterior.data_vars if name in names]]
+        draws = posterior[[name for name in posterior.data_vars if name in names]]
         sample = ("chain", "draw")
         ends = draws.quantile(list(self.tails), dim=sample)
         parts = {

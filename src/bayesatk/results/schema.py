@@ -187,6 +187,9 @@ _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems
 _MAKERS = {
     "comparison": _COMPARED,
     "ranks": _COMPARED,
+    "group_comparison": (
+        "bayesatk.compare(fit): compare first", "differences on groups of questions"
+    ),
     "tiers": _COMPARED,
     "random_baseline": ("bayesatk.random_baseline(fit, p)", "a random baseline"),
     "closed_form": ("bayesatk.evaluate(data, metrics)", "exact statistics"),
