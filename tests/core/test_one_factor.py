@@ -12,7 +12,7 @@ from scipy.stats import betabinom, norm
 from bayesatk.core.one_factor import Counts, Likelihood, Windows
 from bayesatk.core.one_factor_means import QuestionMeans, population_means
 from bayesatk.core.one_factor_normal import Laplace, Normal
-from bayesatk.core.one_factor_posterior import Fit, _Chains
+from bayesatk.core.one_factor_posterior import Chains, Fit
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 
@@ -140,7 +140,7 @@ def test_weights_and_chains_agree(systems, questions, trials) -> None:
     fit = Fit.of(Counts.of(*simulate(rng, systems, questions, trials)[:2]), LeaderboardPrior())
     weighted = fit.draw(rng)
     started = fit.normal.place(np.full(40, 12), rng.standard_normal((40, 3 * systems)))
-    theta, worth = _Chains(fit, rng, started).run()
+    theta, worth = Chains(fit, rng, started).run()
     assert worth > 200
     error = np.sqrt(1 / worth + 1 / weighted.worth)
     gap = (weighted.theta.mean(axis=0) - theta.mean(axis=0)) / theta.std(axis=0)

@@ -48,6 +48,18 @@ FORMS = {
         {"a": CUBE[0].tolist(), "b": tuple(map(tuple, CUBE[1]))}, questions=QUESTIONS
     ),
     "trials=": lambda _: bk.tally(CUBE.sum(-1), trials=3, **LABELS),
+    "trials= by system": lambda _: bk.tally(
+        dict(zip(SYSTEMS, CUBE.sum(-1), strict=True)),
+        trials={name: 3 for name in SYSTEMS[::-1]},
+        questions=QUESTIONS,
+    ),
+    "labelled, by system": lambda _: bk.tally(
+        {name: pd.Series(own.sum(-1), QUESTIONS) for name, own in zip(SYSTEMS, CUBE, strict=True)},
+        trials={
+            name: xr.DataArray([3] * len(QUESTIONS), {"question": QUESTIONS}, "question")
+            for name in SYSTEMS
+        },
+    ),
     "tuple": lambda _: bk.tally((CUBE.sum(-1), [[3, 3], [3, 3]]), **LABELS),
     "pandas": lambda _: bk.tally(FRAME),
     "pandas nullable": lambda _: bk.tally(FRAME.convert_dtypes()),

@@ -10,12 +10,16 @@ from functools import cache
 from pathlib import Path
 
 import pandas as pd
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.io import json_stream
+from bayesatk.io.formats import LOGS as READ
+from bayesatk.io.formats import RECORD_LOGS, TABLES
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -62,8 +66,7 @@ def tau2_bench():
          "termination_reason": "user_stop", "messages": [{"role": "user"}]}
         for n in range(6)
     ]  # fmt: skip
-    whole = {"timestamp": "t", "info": info, "tasks": [{"id": "0"}], "simulations": runs}
-    return json.dumps(whole).encode()
+    return {"timestamp": "t", "info": info, "tasks": [{"id": "0"}], "simulations": runs}
 
 
 def parquet():
@@ -78,16 +81,28 @@ RECORDS = {
     "verifiers-traces": ("verifiers/traces.jsonl", {}),
     "harbor": ("harbor/2026-11-21__10-00-00/fix-permissions__2xyz/result.json", {}),
     "terminal-bench": ("terminal_bench/run-beta/results.json", {}),
+    "terminal-bench-trial": (
+        "terminal_bench/run-beta/hello-world/hello-world.1-of-3.run-beta/results.json", {},
+    ),
     "swe-bench": ("swe_bench/org__alpha-4.1.run_1.json", {}),
+    "swe-bench-instance": (
+        "swe_bench/logs/run_evaluation/run_1/org__alpha-4.1/astropy__astropy-1/report.json", {},
+    ),
     "helm": ("helm/gsm_model=provider_beta/per_instance_stats.json", {"scorer": "f1_score"}),
     "every-eval-ever": ("every_eval_ever/sums_beta.jsonl", {"scorer": "sums/exact_match"}),
     "promptfoo": ("others/promptfoo.json", {}),
     "deepeval": ("others/deepeval.json", {}),
+    "deepeval-latest": ("others/deepeval_latest/.latest_test_run.json", {}),
     "openai-evals": ("others/openai_evals.jsonl", {}),
     "live-code-bench": (
         "others/livecodebench/alpha/Scenario.codegeneration_3_0.2_eval_all.json", {},
     ),
     "math-arena": ("others/matharena/aime/aime_2026/provider/alpha/0.json", {}),
+    "math-arena-rows": ("others/matharena_outputs/train-00000-of-00001.parquet", {}),
+    "lighteval": (
+        "others/lighteval/details/org/alpha/2026-11-21T10-00-00.0/"
+        "details_sums_0_2026-11-21T10-00-00.0.parquet", {"scorer": "extractive_match"},
+    ),
 }  # fmt: skip
 
 
@@ -119,7 +134,10 @@ def genuine(name):
             "x.jsonl_results.jsonl", (code / "humaneval.jsonl_results.jsonl").read_bytes(), {},
         ),
         "tau-bench": ("run.json", tau_bench(), {}),
-        "tau2-bench": ("run.json", tau2_bench(), {}),
+        "tau2-bench": ("run.json", json.dumps(tau2_bench()).encode(), {}),
+        "tau2-simulations": (
+            "run.json", json.dumps(tau2_bench()["simulations"]).encode(), {},
+        ),
         "csv": ("table.csv", TABLE.encode(), {}),
         "tsv": ("table.tsv", TABLE.replace(",", "\t").encode(), {}),
         "jsonl": ("table.jsonl", frame().to_json(orient="records", lines=True).encode(), {}),
@@ -137,20 +155,26 @@ def genuine(name):
 
 FORMATS = [
     "eval", "eval deflate", "eval scorers", "inspect json", "lm-eval", "lm-eval choice", "evalplus",
-    "evalplus old", "human-eval", "tau-bench", "tau2-bench", "csv", "tsv", "jsonl", "json",
-    "parquet", "counts", "counts jsonl", *RECORDS,
+    "evalplus old", "human-eval", "tau-bench", "tau2-bench", "tau2-simulations", "csv", "tsv",
+    "jsonl", "json", "parquet", "counts", "counts jsonl", *RECORDS,
 ]  # fmt: skip
 TOLD = {name: name for name in RECORDS} | {
     "eval": "inspect", "eval deflate": "inspect", "eval scorers": "inspect",
     "inspect json": "inspect", "lm-eval": "lm-eval", "lm-eval choice": "lm-eval",
     "evalplus": "evalplus", "evalplus old": "evalplus", "human-eval": "human-eval",
-    "tau-bench": "tau-bench", "tau2-bench": "tau2-bench",
+    "tau-bench": "tau-bench", "tau2-bench": "tau2-bench", "tau2-simulations": "tau2-simulations",
 }  # fmt: skip
-ANSWERED = {"inspect", "lm-eval", "every-eval-ever", "openai-evals", "math-arena"}
+ANSWERED = {"inspect", "lm-eval", *(one.name for one in RECORD_LOGS if "answers" in one.honours)}
+
+
+def test_every_reader_is_tried():
+    """Those of tables too; what is refused as a summary without trials has no reader."""
+    summaries = {one.name for one in RECORD_LOGS if one.summary}
+    assert {TOLD.get(name, name) for name in FORMATS} >= {*READ, *TABLES} - summaries
 
 
 def read_or_refuse(path, **options):
-    """Assert that there are sound counts, or one clear line."""
+    """Assert that there are sound counts, or one clear line; return what was found."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bk.OutcomeWarning)
         try:
@@ -160,12 +184,12 @@ def read_or_refuse(path, **options):
             assert path.name in message, f"no file in: {message}"
             assert "\n" not in message
             assert len(message) < 3000
-            return
+            return message
     count, missing = data.dataset["count"].values, data.dataset["missing"].values
     assert (count >= 0).all()
     assert (missing >= 0).all()
     assert count.sum() > 0
-    data.card()
+    return data.card(), data.sha256()
 
 
 # ------------------------------------------------------------------ bytes
@@ -292,7 +316,10 @@ def members(name):
 
 @cache
 def document(name, part):
-    return json.loads(members(name)[part] if part else genuine(name)[1])
+    file, whole, _ = genuine(name)
+    if file.endswith(".parquet"):
+        return pyarrow.parquet.read_table(io.BytesIO(whole)).to_pylist()
+    return json.loads(members(name)[part] if part else whole)
 
 
 def slim(value):
@@ -372,15 +399,19 @@ def test_a_header_beside_lm_eval_samples(tmp_path_factory, chosen):
     read_or_refuse(path)
 
 
-SWEPT = [
-    "null", "true", "2", "0.5", "1e400", "NaN", "9" * 4300, '""', '"x\\ny"', '"\\ud800"', "[]",
-    "{}", '"' + "long " * 5000 + '"', '[{"a": []}]', '{"value": {"a": 1}}', nested(950, "dict"),
+# A value of each kind, and oddities of every kind.
+KINDS = ["null", "true", "2", '"x\\ny"', '[{"a": []}]', '{"value": {"a": 1}}']
+ODD = [
+    "0.5", "1e400", "NaN", "9" * 4300, '""', '"\\ud800"', "[]", "{}",
+    '"' + "long " * 5000 + '"', nested(950, "dict"),
 ]  # fmt: skip
 
 
 def small(name):
-    """A short document or line of a format, with the options by which it is read."""
+    """A short document, or the first line or row, of a format."""
     whole = document(name, "") if name not in LINES else json.loads(lines_of(name)[0])
+    if name in ROWS:
+        return whole[0]
     if name == "inspect json":
         head = {key: whole["eval"][key] for key in ("task", "model", "dataset", "config")}
         first, *_, last = whole["samples"]
@@ -407,33 +438,88 @@ LINES = [
 ]  # fmt: skip
 
 
+ROWS = [name for name, (file, _) in RECORDS.items() if file.endswith(".parquet")]
+
+
 def lines_of(name):
     return genuine(name)[1].decode().splitlines()
 
 
-@pytest.mark.parametrize("name", [
-    "inspect json", "evalplus", "evalplus old", "tau-bench", "tau2-bench", "json", *LINES,
-    *(name for name in RECORDS if name not in LINES),
+class Sweep:
+    """The file of a format, in which one value after the other is replaced."""
+
+    def __init__(self, name, folder):
+        self.whole, (file, _, self.options) = small(name), genuine(name)
+        self.path, self.rows = folder / file, name in ROWS
+        self.rest = lines_of(name)[1:3] if name in LINES else []
+        if name in TOLD:
+            self.options = self.options | {"format": TOLD[name]}
+        if TOLD.get(name) in ANSWERED:
+            self.options = self.options | {"answers": True}
+        self.failed = []
+
+    def places(self):
+        """Places in the first record, and the text around each."""
+        for place in places(self.whole):
+            if not any(type(key) is int and key > 0 for key in place) and len(place) <= 5:
+                written = with_value(self.whole, place, MARKER) if place else MARKER
+                yield place, "\n".join([written, *self.rest])
+
+    def found(self, place, around, text):
+        """What is read with this text of a value there; None if no such file can be written."""
+        try:
+            if not self.rows:
+                self.path.write_text(around.replace(MARKER, text), encoding="utf-8")
+            elif not written_as_row(self.path, around.replace(MARKER, text)):
+                return None
+            return read_or_refuse(self.path, missing="ignore", **self.options)
+        except Exception as error:
+            told = f"{type(error).__name__}: {str(error)[:150]}"
+            self.failed.append(f"{place}: {text[:30]}: {told}")
+            return told
+
+
+UNWRITABLE = (
+    pyarrow.ArrowException, ArithmeticError, AttributeError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+
+
+def written_as_row(path, text):
+    """Write the one row of a Parquet file, unless its columns can hold no such value."""
+    try:
+        table = pyarrow.Table.from_pylist([json.loads(text)])
+        pyarrow.parquet.write_table(table, path)
+    except UNWRITABLE:
+        return False
+    return True
+
+
+SWEPT = pytest.mark.parametrize("name", [
+    "inspect json", "evalplus", "evalplus old", "tau-bench", "tau2-bench", "tau2-simulations",
+    "json", *LINES, *(name for name in RECORDS if name not in LINES),
 ])  # fmt: skip
-def test_every_value_in_every_place(tmp_path, name):
-    """Of the first record; what fails is listed together."""
-    whole, (file, _, options) = small(name), genuine(name)
-    rest = lines_of(name)[1:] if name in LINES else []
-    if name in TOLD:
-        options = options | {"format": TOLD[name]}
-    if TOLD.get(name) in ANSWERED:
-        options = options | {"answers": True}
-    path, failed = tmp_path / file, []
-    for place in places(whole):
-        if any(type(key) is int and key > 0 for key in place) or len(place) > 5:
-            continue
-        for text in SWEPT:
-            path.write_text("\n".join([with_value(whole, place, text), *rest]), encoding="utf-8")
-            try:
-                read_or_refuse(path, missing="ignore", **options)
-            except Exception as error:
-                failed.append(f"{place}: {text[:30]}: {type(error).__name__}: {str(error)[:150]}")
-    assert not failed, "\n".join(failed)
+
+
+@SWEPT
+def test_every_kind_of_value_in_every_place(tmp_path, name):
+    """And, where some kind makes a difference, an oddity, of which each has its turn."""
+    sweep, turn = Sweep(name, tmp_path), 0
+    for place, around in sweep.places():
+        found = {sweep.found(place, around, text) for text in KINDS}
+        if len(found) > 1:
+            sweep.found(place, around, ODD[turn % len(ODD)])
+            turn += 1
+    assert not sweep.failed, "\n".join(sweep.failed)
+
+
+@pytest.mark.statistical
+@SWEPT
+def test_every_oddity_in_every_place(tmp_path, name):
+    sweep = Sweep(name, tmp_path)
+    for place, around in sweep.places():
+        for text in ODD:
+            sweep.found(place, around, text)
+    assert not sweep.failed, "\n".join(sweep.failed)
 
 
 # ------------------------------------------------------------------ the streaming reader

@@ -4,8 +4,10 @@ import json
 
 import pandas as pd
 import polars as pl
+import pyarrow
+import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
@@ -95,6 +97,61 @@ def test_nested_fields_are_named_by_their_path(tmp_path):
     del rows[1]["reward_info"]
     path = written_json(tmp_path / "u.json", rows)
     refused(lambda: bk.load(path, columns=told), "record 1", "reward_info")
+
+
+NESTED = pyarrow.schema([
+    ("task", pyarrow.struct([("id", pyarrow.string()), ("in.a", pyarrow.string()),
+                             ("prompt", pyarrow.list_(pyarrow.string()))])),
+    ("info", pyarrow.struct([("reward", pyarrow.struct([("main", pyarrow.float64())])),
+                             ("marks", pyarrow.list_(pyarrow.bool_()))])),
+    ("run.no", pyarrow.int64()),
+])  # fmt: skip
+INFO = st.none() | st.fixed_dictionaries({
+    "reward": st.none() | st.fixed_dictionaries({"main": st.sampled_from([0.0, 1.0, None])}),
+    "marks": st.lists(st.booleans(), min_size=1, max_size=3),
+})  # fmt: skip
+
+
+@given(rows=st.lists(st.tuples(st.sampled_from("xyz"), INFO), min_size=1, max_size=12),
+       delta=st.booleans(), groups=st.integers(1, 5))  # fmt: skip
+@settings(
+    max_examples=25, derandomize=True, deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+def test_nested_fields_of_parquet_are_those_of_json_lines(tmp_path, rows, delta, groups):
+    """Whole or in parts, however it is encoded; what is within null is missing in both."""
+    records = [
+        {"task": {"id": name, "in.a": name * 2, "prompt": [name]}, "info": info, "run.no": n}
+        for n, (name, info) in enumerate(rows)
+    ]  # fmt: skip
+    lines, path = tmp_path / "t.jsonl", tmp_path / "t.parquet"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in records))
+    options = {"use_dictionary": False, "column_encoding": {"task.id": "DELTA_BYTE_ARRAY"}}
+    table = pyarrow.Table.from_pylist(records, NESTED)
+    pyarrow.parquet.write_table(table, path, row_group_size=groups, **options if delta else {})
+    asked = {"question": "task.id", "content": "task.prompt", "trial": "run.no"}
+    for outcome in ("info.reward.main", "info.marks"):
+        told = {"columns": asked | {"outcome": outcome}, "group": "task.in.a", "missing": "ignore"}
+        try:
+            expected = bk.load(lines, **told)
+        except bk.OutcomeError as error:  # no outcome at all
+            refused(lambda told=told: bk.load(path, **told), str(error).partition(": ")[2][:40])
+            continue
+        for stream in (False, True):
+            data = bk.load(path, stream=stream, **told)
+            assert data.sha256() == expected.sha256()
+            assert data.dataset.identical(expected.dataset)
+
+
+def test_a_field_that_is_not_there_is_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([], NESTED), path)
+    for name in ("info.rewards", "info.", "info.reward.main.x", "task.prompt.list"):
+        told = {"question": "task.id", "outcome": name}
+        refused(lambda told=told: bk.load(path, columns=told), "names in the table")
+    twice = pyarrow.table([["x"], [1], ["what"], ["why"]], ["id", "score", "prompt", "prompt"])
+    pyarrow.parquet.write_table(twice, path)
+    refused(lambda: bk.load(path), "'prompt' is in it more than once")
 
 
 WIDE = "problem_idx,alpha,beta,problem\n1,1,0,what\n2,1,,why\n3,0,1,how\n"

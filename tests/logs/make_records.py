@@ -269,8 +269,9 @@ def write_others(out: Path, site: str) -> None:
     """Formats whose writers need a model: as their source says.
 
     lighteval 0.13.0: ``DetailsLogger.Detail`` through ``save_details``; DeepEval 4.3.1:
-    ``TestRun`` by alias; OpenAI evals: ``LocalRecorder``; LiveCodeBench: ``save_eval_results`` of
-    ``custom_evaluator.py``; MathArena: the files that ``upload_outputs.py`` reads.
+    ``TestRun`` by alias, and the latest one, within ``testRunData``; OpenAI evals:
+    ``LocalRecorder``; LiveCodeBench: ``save_eval_results`` of ``custom_evaluator.py``; MathArena:
+    the files that ``upload_outputs.py`` reads, and the columns of its published data sets.
     """
     import pyarrow
     import pyarrow.parquet as parquet
@@ -294,7 +295,10 @@ def write_others(out: Path, site: str) -> None:
         for number, own in enumerate(MARKS["alpha"]) for mark in own
     ]  # fmt: skip
     run_of = {"hyperparameters": {"model": "alpha"}, "testPassed": 3}
-    document(out / "deepeval.json", {"testCases": cases, "metricsScores": [], **run_of})
+    run = {"testCases": cases, "metricsScores": [], **run_of}
+    document(out / "deepeval.json", run)
+    latest = {"testRunData": run, "testRunLink": None}
+    document(out / "deepeval_latest" / ".latest_test_run.json", latest)
     spec = {"completion_fns": ["provider/alpha"], "eval_name": "sums.dev.v0", "run_id": "r"}
     events = [
         {"run_id": "r", "event_id": event, "sample_id": f"sums.dev.{number}", "type": kind,
@@ -318,6 +322,16 @@ def write_others(out: Path, site: str) -> None:
                  {"idx": number, "problem": ASKED[number], "gold_answer": str(number),
                   "messages": [[]] * 3, "answers": [str(mark) for mark in own],
                   "correct": [bool(mark) for mark in own], "pass_at_1": 0.5})  # fmt: skip
+    rows = [
+        {"problem_idx": str(number), "problem": ASKED[number], "model_name": system,
+         "model_config": f"provider/{system}", "idx_answer": trial, "answer": f"It is {mark}.",
+         "gold_answer": str(number), "parsed_answer": str(mark), "correct": bool(mark)}
+        for system, marks in MARKS.items()
+        for number, own in enumerate(marks) for trial, mark in enumerate(own)
+    ]  # fmt: skip
+    path = out / "matharena_outputs" / "train-00000-of-00001.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
 
 
 def write_tau(out: Path, site: str) -> None:
@@ -334,6 +348,7 @@ def write_tau(out: Path, site: str) -> None:
          "reward_info": {"reward": float(mark or 0)}}
         for task, own in enumerate(MARKS["beta"]) for trial, mark in enumerate(own)
     ]  # fmt: skip
+    document(out / "simulations.json", simulations)
     document(out / "tau2.json", {
         "timestamp": "2026-11-21", "info": {"agent_info": {"llm": "beta"},
                                             "environment_info": {"domain_name": "retail"}},

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.io.formats import LOGS, RECORD_LOGS
+from bayesatk.io.formats import LOGS, RECORD_LOGS, detect
+from bayesatk.io.sources import Opener, Source
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")]
 ROOT = Path(__file__).parents[2]
@@ -31,13 +33,21 @@ def test_the_command_of_a_format(name, command, logs, monkeypatch):
     assert "like these" in done.output
 
 
-def test_every_format_has_a_command():
-    """The formats in two forms, and summaries without trials, need no command of their own."""
-    page = " ".join(re.sub(r"[-\s]", "", name).lower() for name, _ in ROWS)
-    page += " " + " ".join(command for _, command in ROWS)
-    forms = {"verifiers-traces", "terminal-bench-trial", "swe-bench-instance", "tau2-simulations",
-             "deepeval-latest", "math-arena-rows"}  # fmt: skip
-    summaries = {one.name for one in RECORD_LOGS if one.summary}
-    other = {"lm-eval": "lm_eval"}
-    for name in set(LOGS) - forms - summaries:
-        assert other.get(name, name.replace("-", "")) in page, name
+def formats_of(words, logs):
+    """What is read by a command: the formats of the files that it names, and of folders."""
+    paths = [logs / word.rpartition("=")[2] for word in words[2:] if not word.startswith("-")]
+    files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
+    return {detected(file) for file in files if file.is_file()}
+
+
+def detected(file):
+    try:
+        return detect(Source(file, None, ""), Opener([], False), None)
+    except bk.OutcomeError:  # no data
+        return ""
+
+
+def test_every_format_has_a_command(logs):
+    """Told by the files that the commands read; summaries hold no trials."""
+    read = set().union(*(formats_of(shlex.split(command), logs) for _, command in ROWS))
+    assert read >= set(LOGS) - {one.name for one in RECORD_LOGS if one.summary}

@@ -7,7 +7,10 @@ import json
 import re
 import resource
 import shutil
+import sys
+import time
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -267,7 +270,8 @@ def test_metrics_switch_in_place_and_nothing_is_wider_than_a_telephone(opened) -
 @browser_test
 def test_names_stay_text_in_a_browser(opened) -> None:
     shown = opened.execute_script(
-        "return [...document.querySelectorAll('#data tbody tr')].map(r => r.cells[0].textContent)"
+        "return [...document.querySelectorAll('#questions tbody tr')]"
+        ".map(r => r.cells[0].textContent)"
     )
     assert set(QUESTIONS) <= set(shown)
     assert (
@@ -320,6 +324,40 @@ def test_light_dark_and_paper(opened) -> None:
     assert sum(json.loads(dark[1].replace("rgb(", "[").replace(")", "]"))) < 120
     printed = opened.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(printed["data"]) > 50_000
+
+
+AXE = Path(sys.prefix) / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@browser_test
+@pytest.mark.skipif(not AXE.exists(), reason="needs axe-core, which npm installs")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_screen_reader_and_low_contrast_eyes_can_read_it(opened, scheme) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    opened.execute_script("document.querySelectorAll('details').forEach(own => own.open = true)")
+    opened.execute_script(AXE.read_text(encoding="utf-8"))
+    opened.set_script_timeout(100)
+    found = opened.execute_async_script(
+        "const done = arguments[0]; axe.run().then(r => done(r.violations.map("
+        "v => [v.id, v.nodes.map(n => n.html.slice(0, 200))])))"
+    )
+    assert found == []
+
+
+@browser_test
+def test_the_references_are_copied_or_selected(opened) -> None:
+    opened.execute_script("document.querySelector('#copier button').click()")
+    said = "return document.getElementById('copied').textContent"
+    for _ in range(50):
+        if opened.execute_script(said):
+            break
+        time.sleep(0.1)
+    if opened.execute_script(said).startswith("Selected"):
+        entries = opened.execute_script("return getSelection().toString()")
+        assert entries.startswith("@")
+    else:
+        assert opened.execute_script(said) == "Copied."
 
 
 def test_without_matplotlib_nothing_is_computed(monkeypatch, tmp_path) -> None:

@@ -45,7 +45,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """What a board is worked out from, equal to another of the same content."""
 
     content: bytes
@@ -58,7 +58,7 @@ class _Asked:
 
 
 def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
-    """Draw the parameters of all systems, and their metrics; the last few boards are kept.
+    """Draw the parameters of all systems, and their metrics.
 
     Names and the order of systems have no part in anything.
     """
@@ -68,13 +68,14 @@ def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
     right, trials = right[order], trials[order]
     content = np.ascontiguousarray(np.stack([right, trials])).tobytes()
     labels = tuple(metric.label for metric in fit.metrics)
-    asked = _Asked(content, labels, prior, seed, right, trials, fit.metrics)
-    found, back = _board(asked), np.argsort(order)
+    asked = Asked(content, labels, prior, seed, right, trials, fit.metrics)
+    found, back = drawn_board(asked), np.argsort(order)
     return Board(found.values[:, :, back], found.observed[back], found.draws, back)
 
 
 @lru_cache(maxsize=8)
-def _board(asked: _Asked) -> Board:
+def drawn_board(asked: Asked) -> Board:
+    """Draw a board; the last few are kept."""
     rng = np.random.default_rng(asked.seed)
     metrics, right, trials = asked.metrics, asked.right, asked.trials
     draws = Fit.of(Counts.of(right, trials), asked.prior).draw(rng)

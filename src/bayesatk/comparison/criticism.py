@@ -102,7 +102,7 @@ def criticise(
         For the replicates.
     client : dask.distributed.Client, optional
         Weigh the difficulty families of every system there, each as a task of its own; the result
-        is the same.
+        is the same but for the last digits, as in `bayesatk.evaluate`.
 
     Returns
     -------

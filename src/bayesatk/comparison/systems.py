@@ -67,7 +67,7 @@ def compare(
         Show how much is done; default: from two seconds on, where a person watches.
     client : dask.distributed.Client, optional
         Work out the posteriors of systems there, and compare blocks of pairs, each as a task of
-        its own; the result is the same.
+        its own; the result is the same but for the last digits, as in `bayesatk.evaluate`.
 
     Returns
     -------
@@ -266,7 +266,8 @@ def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
         ``sentence`` as `bayesatk.claim` has them. Of data with ``missing="bounds"`` also
         ``mean_if_worst`` and ``mean_if_best``: the mean difference if every missing trial of
         ``system`` was wrong and of ``other`` right, and the reverse; NaN unless both have trials of
-        all questions.
+        all questions. On questions like these the mean moves as the means of the systems do, on
+        these questions or on others, whichever is more.
 
     See Also
     --------
@@ -288,7 +289,9 @@ def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
             said = zip(read.targets, pair.rows, pair.verdicts, pair.sentences, strict=True)
             for target, own, verdict, sentence in said:
                 last = {"questions": int(shared[i, j]), "verdict": verdict, "sentence": sentence}
-                last |= _if_missing(read, metric, target, pair.i, pair.j, shared)
+                if shared[i, j] == read.trials.shape[1]:  # else it is of other questions
+                    both = read.systems[pair.i], read.systems[pair.j]
+                    last |= _if_missing(read, metric, target, both, own["mean"])
                 rows.append({**first, "target": target, **own, **last})
     columns = ["system", "other", "metric", "target", *CONTRASTS]
     columns += ["questions", "verdict", "sentence", *_ENDS * read.has("missing_bounds")]
@@ -299,18 +302,22 @@ _ENDS = ("mean_if_worst", "mean_if_best")
 
 
 def _if_missing(
-    fit: Result, metric: Metric, target: str, i: int, j: int, shared: NDArray[np.int64]
+    fit: Result, metric: Metric, target: str, systems: tuple[Any, Any], mean: float
 ) -> dict[str, float]:
-    """Return the mean difference with missing trials all against the system, and all for it."""
+    """Return the mean difference with missing trials all against the system, and all for it.
+
+    What two systems share of the way from these questions to others is taken out of the difference
+    on others (`bayesatk.comparison.pairing`), which so lies between those of their two means.
+    """
     if not fit.has("missing_bounds"):
         return {}
-    both = metric_values(fit.group("missing_bounds"), metric).sel(target=target, statistic="mean")
-    one, other = both.sel(system=fit.systems[i]), both.sel(system=fit.systems[j])
-    ends = ("wrong", "right"), ("right", "wrong")
-    known = shared[i, j] == fit.trials.shape[1]  # else the difference is of other questions
-    return {
-        name: float(one.sel(missing_trials=a)) - float(other.sel(missing_trials=b))
-        if known
-        else np.nan
-        for name, (a, b) in zip(_ENDS, ends, strict=True)
-    }
+    chosen = {"target": list(TARGETS) if target == "population" else [target]}
+    known, ends = (
+        metric_values(fit.group(name), metric).sel(chosen | {"statistic": "mean"})
+        for name in ("closed_form", "missing_bounds")
+    )
+    wrong, right = (ends.sel(missing_trials=end) - known for end in ("wrong", "right"))
+    one, other = systems
+    worst = wrong.sel(system=one) - right.sel(system=other)
+    best = right.sel(system=one) - wrong.sel(system=other)
+    return dict(zip(_ENDS, (mean + float(worst.min()), mean + float(best.max())), strict=True))

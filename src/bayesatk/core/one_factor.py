@@ -36,7 +36,7 @@ _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 o
 _LEFT_OUT = 1e-10  # posterior probability of a node, at most, that a window leaves out
 _MARGIN = 0.25  # sds of z that windows reach further, since parameters vary
 _MANY = 3_000_000  # cells times nodes from which windows of nodes save time
-_ROWS = 64  # of a window
+_ROWS = 1000  # of a window: fewer need fewer nodes, and more copies of the table
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Windows:
     def around(cls, counts: Counts, weight: Array, z: Array) -> "Windows":
         """Rows in the order of their difficulties, on the nodes that have weight there."""
         order = np.argsort(weight @ z, kind="stable")
-        rows = np.array_split(order, max(1, len(order) // _ROWS))
+        rows = np.array_split(order, min(len(order), max(4, len(order) // _ROWS)))
         margin = int(np.ceil(_MARGIN / (z[1] - z[0])))
         nodes = []
         for own in rows:

@@ -15,7 +15,9 @@ from bayesatk.priors import LeaderboardPrior
 _ROUGH, _SPREADS = 24, 24  # nodes of the sd of systems: to find where it lies, and there
 _LEAST, _MOST = 0.005, 5.0  # of it, in scales of its prior
 _NEGLIGIBLE = 1e-6  # probability of such a node, relative to the largest
-_FLATTER = 0.6  # curvature for log r, in that of the likelihood at the mode
+_SDS = 2.0  # conditional ones, from the mode: where the normal likelihood is to be no lower
+_FARTHEST = 3.0  # logits, of these
+_FLATTEST = 0.2  # curvature along a parameter, at least, in that at the mode
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,9 @@ class Spread:
 class Laplace:
     """Normal likelihood: in logs ``height + slope d - d curvature d / 2``, with d from the mode.
 
-    Its curvature is made non-negative, and smaller for log r: the likelihood is flat where r is
-    small, and the tails of the normal one must not be shorter.
+    Its curvature is made non-negative, and smaller along every parameter where the likelihood falls
+    less than that says on either side, as it does towards r = 0: the tails of the normal one must
+    not be shorter.
     """
 
     mode: Array
@@ -83,8 +86,16 @@ class Laplace:
     def at(cls, likelihood: Likelihood, theta: Array) -> "Laplace":
         """Return the one that agrees with a likelihood at these parameters."""
         height, slope = likelihood.gradient(theta)
-        scale = np.repeat([1.0, 1.0, np.sqrt(_FLATTER)], theta.shape[1])
-        values, vectors = np.linalg.eigh(likelihood.curvature(theta) * scale[:, None] * scale)
+        curvature = likelihood.curvature(theta)
+        own = np.diag(curvature)
+        steps = np.minimum(_SDS / np.sqrt(np.maximum(own, 1e-12)), _FARTHEST)
+        moves = np.concatenate([np.diag(steps), -np.diag(steps)])
+        logs = likelihood.log_likelihood(theta + moves.reshape(-1, *theta.shape))
+        fall = height + moves @ slope.ravel() - logs
+        secant = 2.0 * fall.reshape(2, -1).min(axis=0) / steps**2
+        ratio = np.divide(secant, own, out=np.ones_like(own), where=own > 1e-12)
+        scale = np.sqrt(np.clip(ratio, _FLATTEST, 1.0))
+        values, vectors = np.linalg.eigh(curvature * scale[:, None] * scale)
         curvature = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return cls(theta.ravel(), height, slope.ravel(), curvature)
 

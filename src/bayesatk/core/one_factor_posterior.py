@@ -30,9 +30,10 @@ _NODES_A_SD = 1.5  # step of nodes, in posterior sds of difficulties: an error o
 _NARROW = 0.05  # share of questions whose difficulties may be known better than that
 _FINEST = 0.012  # step of nodes: a thousand of them
 _GRADIENT = 1e-3  # of the log posterior, in prior sds, at the mode
-_DRAWS = 2000
-_PILOT = 1000  # draws that say where the posterior lies from the normal one
-_ROUNDS = 5  # of draws with weights
+_PILOT = 500  # draws that say where the posterior lies from the normal one
+_DRAWS, _FIRST = 500, 2000  # with weights at a time, at least and at most
+_WORK = 4e8  # cells x nodes of these draws: a few seconds
+_MOST = 10_000  # draws with weights, in all
 _TRUSTED = 0.7  # largest Pareto k-hat
 _ENOUGH = 400.0  # independent draws that weighted ones, or chains, must be worth
 _CHAINS = 40
@@ -101,9 +102,12 @@ class Fit:
     def draw(self, rng: np.random.Generator) -> Draws:
         """Draw by importance, or by slices where weights cannot be trusted."""
         shift = _shift(*self._weighted(_PILOT, 0.0, rng)[1:])
-        thetas, logs = [], []
-        for _ in range(_ROUNDS):
-            drawn, _, log_weight = self._weighted(_DRAWS, shift, rng)
+        thetas: list[Array] = []
+        logs: list[Array] = []
+        cost = self.likelihood.counts.incidence.nnz * len(self.likelihood.z)
+        size = int(np.clip(_WORK / cost, _DRAWS, _FIRST))
+        while size * len(thetas) < _MOST:
+            drawn, _, log_weight = self._weighted(size, shift, rng)
             thetas.append(drawn)
             logs.append(log_weight)
             log_weight = np.concatenate(logs)
@@ -115,10 +119,10 @@ class Fit:
         if k_hat < _TRUSTED and worth >= _ENOUGH:
             evidence = float(np.log(np.exp(log_weight - log_weight.max()).mean()))
             evidence += float(log_weight.max()) + self._log_constant
-            chosen = theta[rng.permutation(_systematic(weight, _DRAWS, rng))]
+            chosen = theta[rng.permutation(_systematic(weight, _FIRST, rng))]
             return Draws(chosen, worth, k_hat, "importance", self.likelihood, evidence)
         started = theta[_systematic(weight, _CHAINS, rng)]
-        theta, worth = _Chains(self, rng, started).run()
+        theta, worth = Chains(self, rng, started).run()
         return Draws(theta, worth, k_hat, "slice", self.likelihood, np.nan)
 
     def _weighted(
@@ -149,7 +153,7 @@ class Fit:
 
 
 @dataclass
-class _Chains:
+class Chains:
     """Markov chains of parameters, all moved together."""
 
     fit: Fit

@@ -1,5 +1,6 @@
 """Success counts, counts Datasets and DataArrays: data that may bring their own labels."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,10 +28,12 @@ Labels = dict[str, list[Any]]
 
 
 def read_successes(data: object, trials: object) -> LongForm:
-    """Read success counts and trials, (question,) or (system, question)."""
+    """Read success counts and trials, (question,) or (system, question), or by system."""
+    if isinstance(data, Mapping) and isinstance(trials, Mapping) and set(data) == set(trials):
+        trials = {system: trials[system] for system in data}
     data, labels = _unlabel(data, "successes")
     trials, others = _unlabel(trials, "trials")
-    if labels and others and labels != others:
+    if any(labels[dim] != others[dim] for dim in labels.keys() & others.keys()):
         raise OutcomeError(
             "successes and trials must have the same labels in the same order; got "
             f"{labels!s:.200} and {others!s:.200}. Reindex one like the other."
@@ -59,12 +62,14 @@ def read_successes(data: object, trials: object) -> LongForm:
         )
     hits, runs = np.atleast_2d(hits), np.atleast_2d(runs)
     long = LongForm.of_counts(np.stack([runs - hits, hits], axis=-1), np.zeros(hits.shape, int))
-    labels = labels or others
+    labels = others | labels
     return long.labelled(labels.get("system"), labels.get("question"))
 
 
 def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
     """Split counts that carry labels into a plain array and the labels."""
+    if isinstance(values, Mapping) and not isinstance(values, xr.Dataset):
+        return _by_system(values, name)
     if isinstance(values, xr.Dataset | pd.DataFrame):
         raise OutcomeError(
             f"{name} must be an array of counts; got a {type(values).__name__}. Pass one of its "
@@ -82,6 +87,29 @@ def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
         )
     dims = [dim for dim in _DIMS if dim in values.dims]
     return values.transpose(*dims).values, _labels(values)
+
+
+def _by_system(values: Mapping[Any, object], name: str) -> tuple[Any, Labels]:
+    """Stack a mapping {system: counts}; a number of trials stands for all questions."""
+    rows, labels = [], dict[str, Any]()
+    for system, own in values.items():
+        whose = f"{name} of {shown(system)}"
+        counts, known = (own, {}) if isinstance(own, Mapping) else _unlabel(own, whose)
+        rows.append(check_counts(counts, whose))
+        if labels.setdefault("question", known.get("question")) != known.get("question"):
+            raise OutcomeError(
+                f"{name} of every system must have the same labels in the same order; those of "
+                f"{shown(system)} are {known!s:.200}. Reindex one like the other."
+            )
+    shapes = {row.shape for row in rows if row.ndim or name == "successes"}
+    if not rows or len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+        raise OutcomeError(
+            f"{name} by system must be one vector (question,) for each, all of the same length; "
+            f"got shapes {shown([row.shape for row in rows])}. For systems that answered different "
+            "questions pass a table with columns system, question, trials and successes."
+        )
+    found = {"system": list(values)} | {dim: own for dim, own in labels.items() if own}
+    return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), found
 
 
 def _labels(values: xr.DataArray | xr.Dataset) -> Labels:

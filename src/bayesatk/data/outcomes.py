@@ -228,11 +228,11 @@ def tally(
     ----------
     data : array_like, mapping, table, xarray object or Outcomes
         One of: an array (question, trial) or (system, question, trial); a list of rows of unequal
-        length; a mapping {system: array or rows}; a vector of success counts with `trials`, or
-        the tuple ``(successes, trials)``; a long table (pandas, polars, pyarrow; lazy ones too)
-        with a row per trial; a DataArray with dimensions from (system, question, trial); a counts
-        Dataset.
-    trials : int or array_like of int, optional
+        length; a mapping {system: array or rows}; a vector of success counts, or a mapping
+        {system: vector}, with `trials`, or the tuple ``(successes, trials)``; a long table (pandas,
+        polars, pyarrow; lazy ones too) with a row per trial; a DataArray with dimensions from
+        (system, question, trial); a counts Dataset.
+    trials : int, array_like of int, or mapping {system: either}, optional
         Trials per question; then `data` holds success counts.
     systems, questions : sequence, optional
         Labels; default ``"system"`` (or 0, 1, ...) and 0, 1, ....
@@ -286,6 +286,8 @@ def tally(
     >>> data = tally([[0, 1, 1, 0, 1], [1, 1, 0, 1]])
     >>> data.successes.values.tolist(), data.trials.values.tolist()
     ([[3, 3]], [[5, 4]])
+    >>> tally({"a": [3, 1], "b": [0, 4]}, trials={"a": 4, "b": [5, 4]}).trials.values.tolist()
+    [[4, 4], [5, 4]]
     """
     scale = check_options(scores, missing)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}

@@ -137,16 +137,17 @@ def _swe_bench(one: Record) -> Iterator[Said]:
 
 def _swe_bench_instance(one: Record) -> Iterator[Said]:
     """Read a ``report.json`` of one instance: ``{ID: {patch_is_None, resolved, ...}}``."""
-    for name in one.fields:
-        found = one.mapping(name)
+    for name, own in one.fields.items():
+        found = own if isinstance(own, dict) else {}
         faulty = found.get("infra_failure") is True
+        empty = EMPTY * bool(found.get("patch_is_None"))
         yield Said(
             system=one.path.parent.parent.name,
             question=name,
             trial="",
             outcome=found.get("resolved"),
             reason="not judged",
-            fault="an infrastructure failure" if faulty else EMPTY * bool(found["patch_is_None"]),
+            fault="an infrastructure failure" if faulty else empty,
             known={"repo": _repository(name)},
         )
 
@@ -246,6 +247,7 @@ FORMATS = (
     RecordLog(
         "swe-bench-instance", "document", ("*.patch_is_None", "*.resolved"), _swe_bench_instance,
         records=".", run=_folder_above, says_what_was_asked=False,
+        needed=("*.patch_is_None", "*.resolved"),
         note="CHECK: instances whose evaluation ended in an error have no report.json; the report "
         "of the run, MODEL.RUN.json, counts them",
     ),

@@ -48,8 +48,11 @@ def detect(source: Source, opener: Opener, told: str | None) -> str:
         return _of_document(file) if found == "json" else _of_lines(file)
 
 
-def kind_in_folder(path: Path) -> str:
-    """Return the format of a log in a folder; `TABLE` for a table; nothing for anything else."""
+def kind_in_folder(path: Path, named: Path) -> str:
+    """Return the format of a log in or below the folder that is named.
+
+    `TABLE` for a table; `SUMMARY` for what other files in it say as well; else nothing.
+    """
     if not path.exists():  # a link
         raise FileNotFoundError(
             f"{path}: the log is a link to a file that is not there. Fetch it (git annex get)."
@@ -64,15 +67,15 @@ def kind_in_folder(path: Path) -> str:
     if any(one.summary for one in RECORD_LOGS if one.name == kind):
         return SUMMARY
     whole = next((one.part_of for one in RECORD_LOGS if one.name == kind and one.part_of), "")
-    if whole and _repeated_above(path, whole):
+    if whole and _repeated_above(path, named, whole):
         return SUMMARY
     return kind if kind in LOGS else TABLE
 
 
-def _repeated_above(path: Path, whole: str) -> bool:
-    """Whether a file of the same name, or a report, in a folder above holds the trial as well."""
-    above = (folder / path.name for folder in path.parents[1:4])
-    return any(file.is_file() and kind_in_folder(file) == whole for file in above)
+def _repeated_above(path: Path, named: Path, whole: str) -> bool:
+    """Whether a file of this name in a folder above, not above the named, holds the trial too."""
+    above = (folder / path.name for folder in path.parents[1:4] if folder.is_relative_to(named))
+    return any(file.is_file() and kind_in_folder(file, named) == whole for file in above)
 
 
 def sniff(start: bytes) -> str:

@@ -54,8 +54,10 @@ class _Table:
     """A file, and which of its columns matter for what."""
 
     def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
-        self.file, text = open_parquet(path)
+        self.file, text = open_parquet(path, columns.values())
         names = self.file.schema_arrow.names
+        there = _fields(self.file.schema_arrow)
+        names += [name for name in columns.values() if name in there and name not in names]
         self.roles = find_columns(names, columns)
         self.asked = content_columns(names, self.roles, columns)
         self.others = unused(names, self.roles, self.asked)
@@ -70,10 +72,11 @@ class _Table:
         }
         digests = Contents(name for name in self.asked if name not in self.texts)
         for batch in parts:
+            rows = batch.to_struct_array()
             for name, own in kept.items():
-                own.add(batch.column(name))
+                own.add(_field(rows, name))
             for name in digests.digests:
-                for value in batch.column(name).to_pylist():
+                for value in _field(rows, name).to_pylist():
                     digests.add(name, value)
         coded = {name: kept[name].digests(name) for name in self.asked if name in self.texts}
         values = {role: kept[name].values(role) for role, name in self.roles.items()}
@@ -81,19 +84,46 @@ class _Table:
         return Columns(self.roles, values, content=content, others=self.others)
 
 
-def open_parquet(path: Path) -> tuple[Any, set[str]]:
-    """Return a file to read, and the names of its columns of text."""
+def open_parquet(path: Path, asked: Iterable[str] = ()) -> tuple[Any, set[str]]:
+    """Return a file to read, and the names of its columns of text, and of such fields asked for."""
     from pyarrow import parquet
 
     with opened(path):
         plain = parquet.ParquetFile(path, pre_buffer=False)
-    text = {field.name for field in plain.schema_arrow if _is_text(field.type)}
+    names = {*plain.schema_arrow.names, *asked}
+    fields = _fields(plain.schema_arrow).items()
+    text = {name for name, kind in fields if name in names and _is_text(kind)}
     as_stored = text - {
         one.path_in_schema
         for one in _chunks(plain.metadata)
         if "DELTA_BYTE_ARRAY" in one.encodings  # which pyarrow cannot read by a dictionary
     }
     return parquet.ParquetFile(path, read_dictionary=list(as_stored), pre_buffer=False), text
+
+
+def _fields(fields: Iterable[Any], within: str = "") -> dict[str, Any]:
+    """Return the types of columns, and of fields within fields by their dotted paths."""
+    from pyarrow import types
+
+    found = {}
+    for one in fields:
+        found[within + one.name] = one.type
+        if types.is_struct(one.type) and "." not in one.name:
+            found = _fields(one.type, f"{within}{one.name}.") | found
+    return found
+
+
+def _field(struct: Any, path: str) -> Any:
+    """Return a field of an array of structs by its dotted path: null where it is within null."""
+    from pyarrow import compute
+
+    place = struct.type.get_field_index(path)
+    if place >= 0:
+        return compute.struct_field(struct, [place])
+    first, _, rest = path.partition(".")
+    if not rest:
+        raise ValueError(f"column {shown(path)} is in it more than once")
+    return _field(_field(struct, first), rest)
 
 
 def _is_text(kind: Any) -> bool:
@@ -117,12 +147,13 @@ def batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
 
     if file.metadata.num_rows > total():
         raise too_large("the file", total(), "rows", file.metadata.num_rows)
-    schema = file.schema_arrow
-    coded = {field.name for field in schema if types.is_dictionary(field.type)}
+    fields = _fields(file.schema_arrow)
+    coded = {name for name, kind in fields.items() if types.is_dictionary(kind)}
+    within = tuple(f"{name}." for name in names)
     for group in range(file.metadata.num_row_groups):
         own = file.metadata.row_group(group)
         chunks = [own.column(i) for i in range(own.num_columns)]
-        chunks = [one for one in chunks if one.path_in_schema.split(".")[0] in names]
+        chunks = [one for one in chunks if f"{one.path_in_schema}.".startswith(within)]
         nested = [one.num_values for one in chunks if "." in one.path_in_schema]
         size = sum(max(0, one.total_uncompressed_size) for one in chunks) + _CELL * sum(nested)
         if size > total():

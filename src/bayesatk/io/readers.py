@@ -42,6 +42,9 @@ _SPECIAL = {
     },
 }
 
+# Files of which a run has several: they are short, and two may be equal.
+_PARTS = frozenset(one.name for one in RECORD_LOGS if one.is_part_of_a_run)
+
 
 @dataclass(frozen=True)
 class Found:
@@ -63,8 +66,7 @@ def find_files(source: object, told: str | None, progress: bool, strict: bool = 
     files = find(source, kind_in_folder, strict)
     opener = Opener(files.sources, progress)
     kinds = [named(one, detect, one, opener, told) for one in files.sources]
-    parts = {one.name for one in RECORD_LOGS if one.is_part_of_a_run}  # short, and may be equal
-    whole = [one for one, kind in zip(files.sources, kinds, strict=True) if kind not in parts]
+    whole = [one for one, kind in zip(files.sources, kinds, strict=True) if kind not in _PARTS]
     refuse_copies(whole, all(kind in LOGS for kind in kinds))
     return Found(files.sources, kinds, opener, files.notes)
 

@@ -8,7 +8,7 @@ from bayesatk.data.columns import Columns, find_columns, unused
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.record import at, is_there
+from bayesatk.io.record import at
 from bayesatk.io.record_logs import parts_of
 
 
@@ -48,6 +48,14 @@ def read_array(file: BinaryIO, columns: Mapping[str, str], told: str | None = No
     return records.table()
 
 
+def _says(value: object, path: str) -> bool:
+    """Whether a field is there; one within a field that is null is null as well."""
+    if not isinstance(value, Mapping):
+        return value is None
+    first, _, rest = path.partition(".")
+    return path in value or (bool(rest) and first in value and _says(value[first], rest))
+
+
 class _Records:
     """Records on the way in: the first decides which fields matter, the others must agree."""
 
@@ -68,7 +76,7 @@ class _Records:
         where = f"{self.word} {number}"
         if not isinstance(record, dict):
             raise OutcomeError(f"{where} must be an object with named fields; got {shown(record)}.")
-        nested = (name for name in self.nested if name not in record and is_there(record, name))
+        nested = (name for name in self.nested if name not in record and _says(record, name))
         fields = (*record, *nested)
         if fields not in self.checked:
             self._check(fields, where)

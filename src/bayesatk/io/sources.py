@@ -71,10 +71,10 @@ def named_paths(source: object) -> list[Path]:
     return list(map(Path, source)) if isinstance(source, Sequence) else []
 
 
-def find(source: object, kind_of: Callable[[Path], str], strict: bool) -> Files:
+def find(source: object, kind_of: Callable[[Path, Path], str], strict: bool) -> Files:
     """Return the files that are meant, each once, in order.
 
-    `kind_of` says what log a file in a folder is, `TABLE`, or nothing for one that is neither.
+    `kind_of` says what log a file is in a folder that is named; `TABLE`, or nothing, if it is none.
     """
     named: list[tuple[Any, Any]]
     named = list(source.items()) if isinstance(source, Mapping) else [(None, source)]
@@ -108,7 +108,7 @@ def find(source: object, kind_of: Callable[[Path], str], strict: bool) -> Files:
     return Files(found, tuple(notes))
 
 
-def _files(path: Path, kind_of: Callable[[Path], str]) -> tuple[list[Path], list[str], str]:
+def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path], list[str], str]:
     """Return the file itself, or the files in a folder and below it that are meant.
 
     These are its logs, or, where it holds none, its tables; then the name of the folder is the
@@ -119,7 +119,7 @@ def _files(path: Path, kind_of: Callable[[Path], str]) -> tuple[list[Path], list
     if not path.is_dir():
         return [path], [], ""
     inside = sorted(file for file in path.rglob("*") if not file.is_dir())
-    kinds = {file: kind_of(file) for file in inside if _is_data(file)}
+    kinds = {file: kind_of(file, path) for file in inside if _is_data(file)}
     logs = [file for file, kind in kinds.items() if kind not in ("", SUMMARY, TABLE)]
     pointers = [file for file, kind in kinds.items() if not kind and is_pointer(file)]
     tables = [file for file, kind in kinds.items() if kind == TABLE and not _hidden(file, path)]

@@ -123,7 +123,8 @@ def evaluate(
     progress : bool, optional
         Show how many systems are done; default: from two seconds on, where a person watches.
     client : dask.distributed.Client, optional
-        Evaluate systems there, each as a task of its own; the result is the same.
+        Evaluate systems there, each as a task of its own; the result is the same but for the last
+        digits, which depend on the threads of matrix products.
 
     Returns
     -------

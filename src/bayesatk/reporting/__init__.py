@@ -17,7 +17,7 @@ from bayesatk.comparison.criticism import criticise
 from bayesatk.comparison.pair_claims import design_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
-from bayesatk.reporting.claims import claims, levels
+from bayesatk.reporting.claims import claims, levels, of_questions
 from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.scores import scores
@@ -110,7 +110,7 @@ def report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    script = environment.loader.get_source(environment, "sort.js")[0]  # type: ignore[union-attr]
+    script = environment.loader.get_source(environment, "report.js")[0]  # type: ignore[union-attr]
     page = environment.get_template("report.html").render(
         title=title,
         script=script,
@@ -127,6 +127,7 @@ def report(
         pictures=pictures(own, verification, guess),
         card=data.card() if data is not None else None,
         questions=_questions(own),
+        noted=of_questions(own),
         methods=_methods(own),
         provenance=_provenance(own),
         bibtex=cite(own),

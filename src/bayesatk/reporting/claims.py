@@ -1,6 +1,6 @@
 """The sentences of a report: which of `bayesatk.claim`'s, and what else was asked for."""
 
-from itertools import combinations
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from bayesatk.posterior.tail import tail_exponent
 from bayesatk.priors import BetaPrior, HyperPrior
 from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
+from bayesatk.results.tables import table
 from bayesatk.verification.verify import Verification
 
 _LIKELY = 0.05  # probability of impossible questions from which they are named
 _SURE = 0.95  # and from which they are taken for granted
-_PAIRED = 4  # systems whose pairs have sentences; the table has them all
+_PAIRED = 4  # systems whose neighbours have sentences; the table has all pairs
 _NAMED = 5  # suspicious questions of a system
 MANY = 6  # systems whose questions have sentences and panels of their own
 _ADVISED = 2  # systems that are told what more trials would give, a second each
@@ -34,7 +35,7 @@ def claims(result: Result, verification: Verification | None) -> list[str]:
 
 def levels(result: Result) -> list[str]:
     """Return what can be claimed of every system by itself."""
-    return _levels(result) + _beyond(result) + _ceilings(result) + _of_questions(result)
+    return _levels(result) + _beyond(result) + _ceilings(result)
 
 
 def has_question_laws(result: Result) -> bool:
@@ -43,19 +44,27 @@ def has_question_laws(result: Result) -> bool:
     return known and not result.scale.axes and len(result.systems) <= MANY
 
 
-def _of_questions(result: Result) -> list[str]:
-    """Say how far two runs differ by luck, and which questions a stronger system fails oddly."""
+def of_questions(result: Result) -> list[str]:
+    """Say how far two runs differ by luck, and which questions say little, or something odd."""
     if not has_question_laws(result):
         return []
     found = noise_floor(result, "pass@1")["sentence"].tolist()
     rows = question_table(result)
-    for system, own in rows[rows["suspicious"]].groupby("system", sort=False):
-        listed = ", ".join(f"{one!s:.40}" for one in own["question"][:_NAMED])
-        more = f" and {len(own) - _NAMED} more" if len(own) > _NAMED else ""
-        found.append(
-            f"{named(system)} fails what weaker systems solve: look at the references and "
-            f"transcripts of question {listed}{more}."
-        )
+    for system, own in rows.groupby("system", sort=False):
+        known = int((own["prob_saturated"] > _SURE).sum())
+        if known:
+            found.append(
+                f"{known} of {len(own)} questions can hardly tell {named(system)} from a better or "
+                "worse system: it solves them always or never, to within 0.05."
+            )
+        odd = own["question"][own["suspicious"]]
+        listed = ", ".join(f"{one!s:.40}" for one in odd[:_NAMED])
+        more = f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
+        if len(odd):
+            found.append(
+                f"{named(system)} fails what weaker systems solve: look at the references and "
+                f"transcripts of question {listed}{more}."
+            )
     return found
 
 
@@ -108,8 +117,16 @@ def _differences(result: Result) -> list[str]:
         return ["No two systems tried the same question: nothing can be compared."]
     found = [claim(result)] if len(systems) > 2 else []
     if len(systems) <= _PAIRED:
-        found += [claim(result, system=a, other=b) for a, b in combinations(systems, 2)]
+        found += [claim(result, system=a, other=b) for a, b in pairwise(_in_order(result))]
     return found
+
+
+def _in_order(result: Result) -> list[object]:
+    """Return the systems by their posterior mean in the first metric on questions like these."""
+    rows = table(result)
+    chosen = (rows["metric"] == result.metrics[0].label) & (rows["target"] == "population")
+    ordered = rows[chosen].sort_values("mean", ascending=False, kind="stable")
+    return list(ordered["system"])
 
 
 def _baselines(result: Result) -> list[str]:

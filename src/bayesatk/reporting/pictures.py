@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from io import StringIO
 from typing import Any
 
@@ -35,7 +36,7 @@ class Picture:
 def pictures(result: Result, verification: Verification | None, guess: object) -> list[Picture]:
     """Draw every plot that the result has the numbers for."""
     return [
-        Picture(title, caption, _svg(plot), title.startswith("Ranks"))
+        Picture(title, caption, _svg(plot, f"{title}. {caption}"), title.startswith("Ranks"))
         for title, caption, plot in _plots(result, verification, guess)
     ]
 
@@ -114,7 +115,7 @@ def _curves(result: Result) -> list[str]:
     return [symbol for symbol, found in ks.items() if len(found) > 1]
 
 
-def _svg(plot: Callable[[], Any]) -> str:
+def _svg(plot: Callable[[], Any], label: str) -> str:
     """Draw a plot without a background, its black as the colour of the text around it."""
     import matplotlib
     from matplotlib import pyplot
@@ -130,4 +131,6 @@ def _svg(plot: Callable[[], Any]) -> str:
         figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
         pyplot.close(figure)
     text = _METADATA.sub("", _PROLOGUE.sub("", target.getvalue()))
-    return _INK.sub("currentColor", text).replace("<svg ", '<svg role="img" ', 1)
+    return _INK.sub("currentColor", text).replace(
+        "<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1
+    )

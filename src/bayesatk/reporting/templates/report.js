@@ -29,5 +29,18 @@ if (chooser) {
   chooser.addEventListener("change", show);
   show();
 }
+const copier = document.getElementById("copier");
+copier.hidden = false;
+copier.querySelector("button").addEventListener("click", async () => {
+  const text = document.getElementById("bibtex"), said = document.getElementById("copied");
+  try {
+    await navigator.clipboard.writeText(text.textContent);
+    said.textContent = "Copied.";
+  } catch {
+    // Without leave for the clipboard the entries are selected, to be copied by hand.
+    getSelection().selectAllChildren(text);
+    said.textContent = "Selected: copy with Ctrl+C.";
+  }
+});
 // Paper shows what is folded shut on a screen.
 addEventListener("beforeprint", () => { for (const own of document.querySelectorAll("details")) own.open = true; });
