@@ -176,7 +176,7 @@ def ranked(
 
     own, board = Result.of(fit), None
     marks = "successes" in own.group("observed_data") and not own.voted
-    if len(own.systems) > 2 and marks:
+    if len(own.systems) > 2 and marks and own.grouping is None:
         board = leaderboard(own, rng=seed)
     if board is None or pairs_too or len(own.systems) <= _FEW:
         fit = hold(fit, rope=rope, rng=seed, progress=progress)

@@ -282,7 +282,9 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     table = np.zeros((size, size))
     for i in range(size):
         for j in range(i):
-            merged = count_model(own.scale, own.pooling, own.prior, counts[i] + counts[j])
+            merged = count_model(
+                own.scale, own.pooling, own.prior, counts[i] + counts[j], grouping=own.grouping
+            )
             separate = float(evidence[i] + evidence[j])
             table[i, j] = table[j, i] = separate - merged.log_evidence()
     systems = evidence["system"].values

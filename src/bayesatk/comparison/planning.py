@@ -6,12 +6,14 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.arguments import one_of, proper_probability, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.designs import Learning, designs_of
+from bayesatk.comparison.group_plans import group_plan
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -65,8 +67,9 @@ def plan(
     *,
     width: float | None = None,
     prob_correct: float | None = None,
-    target: Literal["questions", "population"] = "population",
+    target: Literal["questions", "population", "new_groups"] = "population",
     trials: Sequence[int] = _TRIALS,
+    questions: Sequence[int] | None = None,
     ci_prob: float = 0.95,
     correlation: float = 0.0,
     scores: Sequence[float] | None = None,
@@ -87,10 +90,13 @@ def plan(
     prob_correct : float, optional
         Probability that the better of two systems comes out ahead, strictly between 0.5 and 1.
         Exactly one of the two goals is given.
-    target : {"population", "questions"}
-        Questions like these, or these questions.
+    target : {"population", "questions", "new_groups"}
+        Questions like these, or these questions; the last of a pilot with groups.
     trials : sequence of int
         Trials per question to consider.
+    questions : sequence of int, optional
+        Of a pilot with groups: questions per group to consider; default: as many as the pilot has,
+        half and twice as many.
     ci_prob : float
         Probability of the interval.
     correlation : float
@@ -105,7 +111,9 @@ def plan(
         One row per number of ``trials``: ``questions`` needed (infinite beyond 10^7), ``total``
         trials of a system, the ``width`` and ``prob_correct`` then expected, and ``cheapest``, true
         for the smallest total. Single trials say nothing of how questions differ, so beyond k=1
-        they are never enough (votes excepted, whose prior is fixed).
+        they are never enough (votes excepted, whose prior is fixed). Of a pilot with groups: one row per
+        number of trials and of ``questions`` per group, with the ``groups`` needed (infinite where
+        k exceeds the trials).
 
     Raises
     ------
@@ -130,6 +138,11 @@ def plan(
     and 0.95, means that are not all but 0 or 1, and plans of 30 questions or more; nearer the edges
     far too few questions are asked for, since the posterior there is nothing like normal.
 
+    Of a pilot with groups the variance of the mean is taken to be that of unbiased estimates, which
+    are independent between groups: for new groups ``(between + (within + trials) / questions) /
+    groups``, averaged over the pilot's posterior; for questions like these in the same groups
+    without ``between``, for these questions without ``within`` either.
+
     With ``correlation=0`` two systems are planned for as if they were asked different questions,
     which asks for too many.
 
@@ -145,6 +158,18 @@ def plan(
             Argument("metric"),
             f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
         )
+    if isinstance(source, xr.DataTree | Result) and Result.of(source).grouping is not None:
+        if width is None or prob_correct is not None or correlation or scores is not None:
+            raise ArgumentError(
+                "the plan of a pilot with groups must have the goal ", Argument("width", 0.1),
+                " and no option of two systems or of scores. Leave them out.",
+            )  # fmt: skip
+        _check_goal(_Goal(width, None, 0, ci_prob, 0.0), 1)
+        own = Result.of(source)
+        return group_plan(own, chosen, width, target, trials, questions, ci_prob)
+    if questions is not None:
+        rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
+        raise ArgumentError(Argument("questions"), rule)
     one_of("target", target, TARGETS)
     expected, systems = designs_of(source, chosen, scores)
     goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)

@@ -15,6 +15,7 @@ import xarray as xr
 
 from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
+from bayesatk.comparison.groups import group_comparison_table, group_table
 from bayesatk.comparison.leaderboard import leaderboard_rows
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
@@ -22,7 +23,7 @@ from bayesatk.io.cells import defused
 from bayesatk.io.every_eval_ever import every_eval_ever
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import metric_values
 from bayesatk.results.tables import category_table, table
 from bayesatk.verification.verify import Verification
 
@@ -65,6 +66,10 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
         found["categories"] = category_table(own)
     if own.has("leaderboard"):
         found["leaderboard"] = leaderboard_rows(own)
+    if own.grouping is not None:
+        found["groups"] = group_table(own)
+        if own.has("group_comparison"):
+            found["group_comparison"] = group_comparison_table(own)
     if own.has("comparison"):
         found["comparison"] = comparison_table(own)
         if own.group("ranks").attrs["ranked_on"]:
@@ -82,7 +87,7 @@ def _by_system(result: Result, group: str) -> pd.DataFrame:
     for metric in result.metrics:
         values = metric_values(dataset, metric)
         for system in values["system"].values.tolist():
-            for target in TARGETS:
+            for target in result.targets:
                 own = values.sel(system=system, target=target)
                 row = {"system": system, "metric": metric.label, "target": target}
                 if group == "tiers":

@@ -5,7 +5,6 @@ from typing import Any
 
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS
 
 _MOST_PANELS = 24
 
@@ -65,13 +64,13 @@ def chosen_curve(result: Result, metric: str) -> list[Metric]:
     return [family.at(k, taus[0]) for k in grid.ks]
 
 
-def chosen_targets(target: str | None) -> list[str]:
-    """Return the targets to show: the one given, or both."""
+def chosen_targets(result: Result, target: str | None) -> list[str]:
+    """Return the targets to show: the one given, or all of the result."""
     if target is None:
-        return list(TARGETS)
-    if target not in TARGETS:
+        return list(result.targets)
+    if target not in result.targets:
         raise ValueError(
-            f"target must be one of {', '.join(TARGETS)}, or None for both; got {target!r}."
+            f"target must be one of {', '.join(result.targets)}, or None for all; got {target!r}."
         )
     return [target]
 

@@ -18,7 +18,7 @@ from bayesatk.comparison.pair_claims import design_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
 from bayesatk.reporting.claims import claims, levels, of_questions
-from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
+from bayesatk.reporting.methods import GROUPED, GROUPED_TARGETS, METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.scores import scores
 from bayesatk.results.citations import cite
@@ -34,6 +34,8 @@ _HEADINGS = {
     "categories": "Probability to reach a score",
     "leaderboard": "Leaderboard",
     "comparison": "Differences between systems",
+    "groups": "Groups of questions",
+    "group_comparison": "Differences between systems on groups of questions",
     "ranks": "Ranks",
     "tiers": "Tiers: systems that can be told apart",
     "baseline": "Against random guessing",
@@ -173,10 +175,13 @@ def _file(name: str, text: str) -> tuple[str, str]:
 def _summary(result: Result) -> str:
     """Say what was evaluated: systems, questions, trials, and how difficulties were modelled."""
     systems = len(result.systems)
-    families = ", ".join(result.families)
+    families, groups = ", ".join(result.families), ""
+    if result.grouping is not None:
+        number = len(result.grouping.labels)
+        groups = f" in {number} group{'s' * (number > 1)}"
     shape = f"; difficulty families: {families}" if families else ""
     return (
-        f"{systems} system{'s' * (systems > 1)} on {design_words(result.trials)}; "
+        f"{systems} system{'s' * (systems > 1)} on {design_words(result.trials)}{groups}; "
         f"{result.pooling} pooling{shape}."
     )
 
@@ -185,7 +190,8 @@ def _criticism(result: Result, client: Any) -> list[str]:
     """Return what speaks against the shape of difficulties, or that nothing does."""
     if "successes" not in result.group("observed_data") or result.voted:
         return []
-    if result.pooling not in ("partial", "complete") or "mean_p" not in result.posterior:
+    shaped = "mean_p" in result.posterior or result.grouping is not None
+    if result.pooling not in ("partial", "complete") or not shaped:
         return []
     found = criticise(result, rng=0, client=client)
     flagged = found[found["flagged"]]
@@ -195,7 +201,7 @@ def _criticism(result: Result, client: Any) -> list[str]:
 
 
 def _text(frame: pd.DataFrame) -> dict[str, Any]:
-    words = {"questions": "these", "population": "like these"}
+    words = {"questions": "these", "population": "like these", "new_groups": "new groups"}
     rows = [
         [words.get(cell, cell) if name == "target" else str(cell) for name, cell in row.items()]
         for row in frame.to_dict("records")
@@ -233,8 +239,8 @@ def _methods(result: Result) -> dict[str, Any]:
         families[symbol] = METRICS.get(metric.family.variable, ("a metric of your own", ""))
     return {
         "metrics": families,
-        "pooling": POOLINGS[result.pooling],
-        "targets": TARGETS,
+        "pooling": POOLINGS[result.pooling] if result.grouping is None else GROUPED,
+        "targets": TARGETS if result.grouping is None else GROUPED_TARGETS,
         "prior": json.dumps(result.described("prior")),
         "exact": not result.sampled,
         "notes": result.notes,

@@ -68,6 +68,23 @@ TARGETS = {
         "about this one."
     ),
 }
+GROUPED_TARGETS = {
+    "these": TARGETS["these"],
+    "like these": (
+        "“Questions like these”: the mean over new questions of these groups, the groups with "
+        "their weights; which questions of them happened to be asked is uncertain too."
+    ),
+    "new groups": (
+        "“New groups of questions”: the mean over new groups like these, with questions of their "
+        "own; which groups happened to be asked is uncertain too. It is the target of clustered "
+        "standard errors. Claims beyond these groups are about this one."
+    ),
+}
+GROUPED = (
+    "Groups of questions: within a group p is Beta around the group's mean with one intraclass "
+    "correlation; the logits of the means of groups are normal around a common one. Its sd, the "
+    "correlation and the common mean are integrated, so every group learns from the others."
+)
 
 
 def usual_metrics(data: Outcomes, success: str | None = None) -> list[str]:
