@@ -465,5 +465,5 @@ def _spread(value: float | tuple[float, ...], categories: int, name: str) -> NDA
 
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
-ModelPrior = Prior | CategoryPrior | CrossedPrior
+ModelPrior = Prior | CategoryPrior | CrossedPrior | GroupedPrior
 AnyPrior = ModelPrior | AnswerPrior

@@ -143,7 +143,9 @@ def criticise(
     """
     own = Result.of(fit)
     posterior = own.posterior
-    if own.grouping is None and ("mean_p" not in posterior or "category" in posterior["mean_p"].dims):
+    if own.grouping is None and (
+        "mean_p" not in posterior or "category" in posterior["mean_p"].dims
+    ):
         raise ValueError(
             "fit must be of right and wrong with pooling partial or complete, which say how "
             f"difficult questions are; got pooling={own.pooling!r}, form="
@@ -190,9 +192,7 @@ def _one_for_all(mean: xr.DataArray) -> Difficulty:
     return Difficulty.of_beta(flat, np.zeros(len(flat)))
 
 
-def _replicated(
-    shapes: Shapes, trials: NDArray[np.int64], rng: np.random.Generator
-) -> Array:
+def _replicated(shapes: Shapes, trials: NDArray[np.int64], rng: np.random.Generator) -> Array:
     """Every statistic of replicated counts; shape (checks, draws)."""
     size = len(shapes[0][0])
     chosen = np.linspace(0, size - 1, min(_DRAWS, size)).astype(int)

@@ -111,9 +111,9 @@ def plan(
         One row per number of ``trials``: ``questions`` needed (infinite beyond 10^7), ``total``
         trials of a system, the ``width`` and ``prob_correct`` then expected, and ``cheapest``, true
         for the smallest total. Single trials say nothing of how questions differ, so beyond k=1
-        they are never enough (votes excepted, whose prior is fixed). Of a pilot with groups: one row per
-        number of trials and of ``questions`` per group, with the ``groups`` needed (infinite where
-        k exceeds the trials).
+        they are never enough (votes excepted, whose prior is fixed). Of a pilot with groups: one
+        row per number of trials and of ``questions`` per group, with the ``groups`` needed
+        (infinite where k exceeds the trials).
 
     Raises
     ------
@@ -180,13 +180,13 @@ def plan(
     rows = []
     for n in [whole_number("trials", one) for one in trials]:
         designs = expected(n)
-        questions = _fewest(goal, designs) if designs else float("inf")
+        needed = _fewest(goal, designs) if designs else float("inf")
         reached = correct = float("nan")
         if designs:
-            reached, correct = goal.reached(designs, min(questions, _MOST))
+            reached, correct = goal.reached(designs, min(needed, _MOST))
         rows.append(
             {
-                "trials": n, "questions": questions, "total": questions * n,
+                "trials": n, "questions": needed, "total": needed * n,
                 "width": reached, "prob_correct": correct,
             }
         )  # fmt: skip

@@ -220,9 +220,7 @@ def _closed_form(
     return _of_targets(fit, part, means, values, fit.scale.rate(p))
 
 
-def _of_targets(
-    fit: Result, part: Part, means: Array, values: list[Array], rate: Array
-) -> Values:
+def _of_targets(fit: Result, part: Part, means: Array, values: list[Array], rate: Array) -> Values:
     """Take draws of means by target, of metrics by question, and of p."""
     if fit.grouping is None:
         return Values.of(means[0], means[1], values, rate)

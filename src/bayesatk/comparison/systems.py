@@ -100,8 +100,9 @@ def compare(
     -----
     *These questions*: given the data, systems are independent; differences, ratios and ranks are
     integrals over the exact posteriors (of the draws, for a sampled result or scored categories).
-    *Questions like these* and, of questions in groups, *new groups*: every system's own posterior is that of the result; without pooling, the
-    Bayesian bootstrap (Rubin 1981) over its questions. The systems answer the same questions, so
+    *Questions like these* and, of questions in groups, *new groups*: every system's own posterior
+    is that of the result; without pooling, the Bayesian bootstrap (Rubin 1981) over its questions.
+    The systems answer the same questions, so
     what is hard for one is hard for another: their draws are put in the order (Iman and Conover
     1982) of draws that share the difficulty, as far as the covariance of the observed rates,
     corrected for the noise of trials (Spearman 1904), says they do. That makes differences more
@@ -311,7 +312,7 @@ def _if_missing(
     """
     if not fit.has("missing_bounds"):
         return {}
-    chosen = {"target": list(TARGETS) if target == "population" else [target]}
+    chosen = {"target": list(dict.fromkeys(("questions", target)))}
     known, ends = (
         metric_values(fit.group(name), metric).sel(chosen | {"statistic": "mean"})
         for name in ("closed_form", "missing_bounds")

@@ -288,7 +288,7 @@ def _spread(place: Array, logs: Array, size: int) -> tuple[Array, Array]:
     step = (place[-1] - place[0]) / (len(place) - 1)
     sd = max(float(np.sqrt(share @ (place - centre) ** 2)), 0.3 * step)
     ends = np.arcsinh((np.array([low, high]) - centre) / (2.0 * sd))
-    t = np.linspace(*ends, size)
+    t = np.linspace(float(ends[0]), float(ends[1]), size)
     return centre + 2.0 * sd * np.sinh(t), 2.0 * sd * np.cosh(t) * (t[1] - t[0])
 
 
@@ -319,7 +319,8 @@ def _trimmed(found: GroupedPosterior) -> GroupedPosterior:
     rows = []
     for one in found.rows:
         grid, likelihood = np.ascontiguousarray(one.grid[:, part]), one.likelihood[part]
-        rows.append(replace(one, grid=grid, likelihood=likelihood, total=grid @ likelihood))
+        total = np.maximum(grid @ likelihood, _TINY)
+        rows.append(replace(one, grid=grid, likelihood=likelihood, total=total))
     return replace(found, x=found.x[part], rows=rows)
 
 
@@ -396,9 +397,7 @@ class _Search:
         logs = found + np.log(spacing * jacobian[:, None]).ravel() + known
         return Row(y, mu.ravel(), taus, logs, grid, likelihood, total)
 
-    def _means(
-        self, x: Array, tau: Array, likelihood: Array, size: int
-    ) -> tuple[Array, Array]:
+    def _means(self, x: Array, tau: Array, likelihood: Array, size: int) -> tuple[Array, Array]:
         """Nodes of mu and their spacings, for every tau; both (taus, size)."""
         near = np.flatnonzero((likelihood > np.exp(-_SEEN)).any(axis=1))
         first = np.linspace(x[near[0]], x[near[-1]], _SCANNED)

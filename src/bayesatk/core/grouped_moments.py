@@ -4,7 +4,6 @@ Every metric of a question, of a group and of a new question is a smooth functio
 logit mean x, known on a few points of x for every logit r and joined by splines.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -92,7 +91,9 @@ class GroupedMeans:
         tables = [
             each.reshape(len(y), len(x), *each.shape[1:]) for each in (*by_group, new, spread)
         ]
-        return [Curves(*(CubicSpline(x, own) for own in each)) for each in zip(*tables, strict=True)]
+        return [
+            Curves(*(CubicSpline(x, own) for own in each)) for each in zip(*tables, strict=True)
+        ]
 
     def _by_group(self, nodes: Nodes) -> tuple[Array, Array]:
         """Means and variances of means over the questions of groups; (nodes, groups, credits)."""
@@ -110,9 +111,11 @@ class GroupedMeans:
         """Posterior means and variances, groups with these weights."""
         size, number = self.data.size, len(self.credits)
         found = [np.zeros(shape) for shape in [(size, number)] * 5 + [(3, number)] * 2]
-        centre = sum(one.weight @ (one.grid @ curves.new(self.posterior.x))
-                     for one, curves in zip(self.posterior.rows, self.curves, strict=True))  # fmt: skip
-        for row, curves in zip(self.posterior.rows, self.curves, strict=True):
+        centre, x = np.zeros(number), self.posterior.x
+        pairs = list(zip(self.posterior.rows, self.curves, strict=True))
+        for row, curves in pairs:
+            centre += row.weight @ (row.grid @ curves.new(x))
+        for row, curves in pairs:
             for total, own in zip(found, self._of_row(row, curves, weight, centre), strict=True):
                 total += own
         for mean, second in ((0, 2), (1, 3), (5, 6)):  # second moments about the centre so far
@@ -146,8 +149,8 @@ class GroupedMeans:
 
 def _points(x: Array) -> Array:
     """Points of x for splines, from end to end."""
-    ends = _WIDER * np.arcsinh(x[[0, -1]] / _WIDER)
-    number = max(8, int(np.ceil((ends[1] - ends[0]) / _SPACING)) + 1)
-    found = _WIDER * np.sinh(np.linspace(*ends, number) / _WIDER)
+    low, high = (_WIDER * np.arcsinh(x[[0, -1]] / _WIDER)).tolist()
+    number = max(8, int(np.ceil((high - low) / _SPACING)) + 1)
+    found = _WIDER * np.sinh(np.linspace(low, high, number) / _WIDER)
     found[[0, -1]] = x[[0, -1]]
     return np.asarray(found)

@@ -138,7 +138,7 @@ def _on_groups(grouping: Grouping) -> list[str]:
     return [
         *found,
         f"{size} group{'s' * (size > 1)}: how much groups differ is hardly known, so answers for "
-        "new groups rest on the prior of group_sd (GroupedPrior)."
+        "new groups rest on the prior of group_sd (GroupedPrior).",
     ]
 
 
@@ -150,7 +150,7 @@ def _check_groups(
     if scored or voted:
         raise ArgumentError(
             Argument(GROUP), " goes with metrics of right and wrong; got "
-            f"{', '.join(voted or [one.label for one in requested])}. Say what a success is, as in ",
+            f"{', '.join(voted or [one.label for one in requested])}. Say what a success is: ",
             Argument("success", "score >= 0.5"), ", and leave out votes.",
         )  # fmt: skip
     if pooling != "partial" or before is not None:

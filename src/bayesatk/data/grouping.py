@@ -42,7 +42,7 @@ class Grouping:
 
     @classmethod
     def of(cls, values: Any, weights: object = AS_THEY_ARE) -> "Grouping":
-        """Number the groups, and read their weights."""
+        """Return groups with numbers, and their weights."""
         listed = np.asarray(values, object).tolist()
         place: dict[Any, int] = {}
         code = np.array([place.setdefault(each, len(place)) for each in listed], np.intp)

@@ -126,6 +126,7 @@ def beta_parameters(mean: Tensor, icc: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def log_beta_binomial(a: Tensor, b: Tensor, c: Tensor, n: Tensor) -> Tensor:
+    """Log probability of trials in their order, the success probability integrated."""
     return (
         pt.gammaln(a + c) - pt.gammaln(a)
         + pt.gammaln(b + n - c) - pt.gammaln(b)

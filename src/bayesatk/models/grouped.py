@@ -1,4 +1,4 @@
-"""Questions in groups in PyMC: the model of `bayesatk.evaluate` with ``group=``, and its metrics."""
+"""Questions in groups in PyMC: the model of `bayesatk.evaluate` with groups, and its metrics."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -148,7 +148,7 @@ def _by_group(
 
 
 def _new_groups(own: xr.Dataset, metrics: Sequence[Metric]) -> Array:
-    """Expected metrics of a question of a new group, (draws, metrics)."""
+    """Return expected metrics of a question of a new group, (draws, metrics)."""
     typical, sd, icc = (flat_draws(own[name]) for name in ("typical_p", "group_sd", "icc"))
     weight = np.exp(-0.5 * _Z**2)
     found = np.zeros((len(sd), len(metrics)))

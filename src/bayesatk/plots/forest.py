@@ -106,8 +106,8 @@ def plot_systems(
     height = xr.DataArray(np.arange(len(order)), dims="system", coords={"system": rows["system"]})
     shift = _shifts(own.targets)
     plot = open_rows(
-        rows, name, "system", len(metrics), legend_width([TARGET_NAMES[one] for one in own.targets]),
-        _styles(name, len(own.targets)),
+        rows, name, "system", len(metrics),
+        legend_width([TARGET_NAMES[one] for one in own.targets]), _styles(name, len(own.targets)),
     )  # fmt: skip
     draw_rows(plot, rows, height + shift, name)
     systems = shortened(rows["system"].values.tolist())
@@ -165,7 +165,7 @@ def _by_group(own: Result, metric: Metric, backend: str) -> Any:
         yticks=(list(range(size)), shortened(rows["group"].values.tolist())),
     )  # fmt: skip
     label_axes(plot, [estimand(metric)] * len(systems), None)
-    names = {one: f"{TARGET_NAMES[one]} of the group" for one in TARGETS}
+    names = {one: f"{TARGET_NAMES[one]} in the group" for one in TARGETS}
     add_legend(plot, "target", names, "target")
     return finish(
         plot, "Groups of questions",

@@ -103,9 +103,7 @@ class Analysis:
         self.remarks.extend(proxy_note(self._name, c, n, voted))
         return places, posterior
 
-    def of_groups(
-        self, drawn: Draws
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def of_groups(self, drawn: Draws) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""
         request, posterior = self._request, self.posterior
         if drawn.groups is None or self._by_group is None:

@@ -259,8 +259,9 @@ def _of_groups(
     drawn = [one.drawn.groups for one in each if one.drawn.groups is not None]
     if request.grouping is None:
         return {}
+    statistics, quantiles = (np.stack(own) for own in zip(*known, strict=True))
     return group_results(
-        request.grid, request.grouping.labels, *(np.stack(own) for own in zip(*known, strict=True)),
+        request.grid, request.grouping.labels, statistics, quantiles,
         np.stack([one.metrics for one in drawn], axis=1), posterior, request.draws,
     )  # fmt: skip
 

@@ -40,9 +40,7 @@ class GroupedModel(CountModel):
     grouping: Grouping
 
     @classmethod
-    def of(
-        cls, prior: object, counts: NDArray[np.int64], grouping: Grouping
-    ) -> "GroupedModel":
+    def of(cls, prior: object, counts: NDArray[np.int64], grouping: Grouping) -> "GroupedModel":
         """Return the model of counts (questions, wrong and right)."""
         assert isinstance(prior, GroupedPrior)  # `read_asked` has refused others
         states = _states(counts, grouping).states
@@ -78,9 +76,7 @@ class GroupedModel(CountModel):
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of metrics: of all questions, and of each group."""
-        means = GroupedMeans(
-            self.posterior, self.data, tuple(metric.credit for metric in metrics)
-        )
+        means = GroupedMeans(self.posterior, self.data, tuple(metric.credit for metric in metrics))
         weight, number = self.grouping.shares(), self.data.questions
         found = means.moments(weight)
         inside = found.spread / np.maximum(number, 1.0)[:, None]

@@ -84,9 +84,7 @@ class GroupedDraws:
         groups = GroupDraws(expit(hyper.x), np.stack([questions, new], axis=-1))
         return Draws(whole, self._reported(hyper, rng), p, groups=groups)
 
-    def of_group(
-        self, group: int, mean: Array, trial: Array, question: Array
-    ) -> SystemPosterior:
+    def of_group(self, group: int, mean: Array, trial: Array, question: Array) -> SystemPosterior:
         """Posterior of one group alone."""
         none: list[Quantity | None] = [None] * len(self.metrics)
 
@@ -116,7 +114,7 @@ class GroupedDraws:
         low, high = edge[line, place], edge[line, place + 1]
         mu = low + rng.random(size) * (high - low)
         mu = np.clip(mu, posterior.x[0], posterior.x[-1])
-        row = rows[line]
+        row = np.asarray(rows[line], np.intp)
         x = np.empty((size, self._data.size))
         for own in np.unique(row):
             part = np.flatnonzero(row == own)
@@ -149,7 +147,7 @@ class GroupedDraws:
         }
 
     def _new(self, hyper: _Hyper) -> tuple[Array, Array]:
-        """Expected metrics of new questions of each group, and of new groups."""
+        """Return expected metrics of new questions of each group, and of new groups."""
         posterior = self.means.posterior
         size, number = hyper.x.shape
         new = np.empty((size, number, len(self.metrics)))
@@ -193,9 +191,7 @@ class GroupedDraws:
                 found[:, g] = self._normal(g, own, hyper, rng)
         return found, every
 
-    def _normal(
-        self, group: int, own: States, hyper: _Hyper, rng: np.random.Generator
-    ) -> Array:
+    def _normal(self, group: int, own: States, hyper: _Hyper, rng: np.random.Generator) -> Array:
         """Means over many questions of a group: normal given its logit mean."""
         mean, variance = np.empty((2, len(hyper.mu), len(self.metrics)))
         for row in np.unique(hyper.row):
@@ -223,4 +219,3 @@ def _between_nodes(
     edge = 0.5 * (place[1:] + place[:-1])
     edge = np.concatenate([[max(least, place[0])], edge, [place[-1]]])
     return np.asarray(edge[index] + rng.random(len(index)) * (edge[index + 1] - edge[index]))
-

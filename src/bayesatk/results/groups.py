@@ -1,4 +1,4 @@
-"""Groups of questions in a result: their statistics and draws, and what ArviZ checks models with."""
+"""Groups of questions in a result: their statistics and draws, and checks of ArviZ."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -66,7 +66,7 @@ def group_draws(
 ) -> xr.Dataset:
     """Return the draws (draws, system, group, metrics, target) of every group of questions."""
     shape = posterior.sizes["chain"], posterior.sizes["draw"], *draws.shape[1:]
-    coords = {name: posterior[name].values for name in _DIMS}
+    coords: dict[str, Any] = {name: posterior[name].values for name in _DIMS}
     coords |= {"group": list(labels), "target": list(TARGETS)}
     found = metric_dataset(grid, draws.reshape(shape), (*_DIMS, "group"), ("target",), coords)
     return found.assign_attrs(sample_dims=["chain", "draw"])
@@ -119,7 +119,8 @@ def grouped_checks(
     Replicates are of questions like these in the same groups.
     """
     trials, successes = (
-        each.transpose("system", "question").values for each in (outcomes.trials, outcomes.successes)
+        each.transpose("system", "question").values
+        for each in (outcomes.trials, outcomes.successes)
     )
     sizes = posterior.sizes["chain"], posterior.sizes["draw"]
     few = sizes[0] * sizes[1] * trials.size <= _AUTOMATIC

@@ -188,7 +188,8 @@ _MAKERS = {
     "comparison": _COMPARED,
     "ranks": _COMPARED,
     "group_comparison": (
-        "bayesatk.compare(fit): compare first", "differences on groups of questions"
+        "bayesatk.compare(fit): compare first",
+        "differences on groups of questions",
     ),
     "tiers": _COMPARED,
     "random_baseline": ("bayesatk.random_baseline(fit, p)", "a random baseline"),
