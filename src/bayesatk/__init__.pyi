@@ -16,8 +16,6 @@ from .comparison.criticism import criticise as criticise
 from .comparison.gate_policy import GatePolicy as GatePolicy
 from .comparison.gate_rates import gate_design as gate_design
 from .comparison.gates import gate as gate
-from .comparison.groups import group_comparison_table as group_comparison_table
-from .comparison.groups import group_table as group_table
 from .comparison.growing import simulate_stopping as simulate_stopping
 from .comparison.leaderboard import Leaderboard as Leaderboard
 from .comparison.leaderboard import leaderboard as leaderboard

@@ -58,7 +58,7 @@ def test_tables_and_sentences_have_all_targets(compared) -> None:
     assert set(rows["target"]) == {"questions", "population", "new_groups"}
     assert "On new groups of questions" in bk.claim(compared, system="a", other="b",
                                                     target="new_groups")  # fmt: skip
-    of_groups = bk.group_comparison_table(compared)
+    of_groups = bk.comparison_table(compared, by="group")
     assert len(of_groups) == 3 * 8 * 2
     tables = bk.tables_of(compared)
     assert len(tables["groups"]) == 3 * 8 * 2

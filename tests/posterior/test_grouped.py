@@ -69,7 +69,7 @@ def test_the_whole_is_its_groups_with_their_weights(data, fit) -> None:
 def test_a_result_keeps_its_groups_in_files(fit, tmp_path) -> None:
     bk.save(fit, tmp_path / "fit.nc")
     again = bk.load_result(tmp_path / "fit.nc")
-    assert bk.group_table(again).equals(bk.group_table(fit))
+    assert bk.table(again, by="group").equals(bk.table(fit, by="group"))
     assert model_of(Result.of(again), 1).log_evidence() == pytest.approx(
         float(fit["closed_form"]["log_evidence"][1]), abs=1e-9
     )
@@ -142,8 +142,8 @@ def test_what_would_ignore_groups_refuses_them(fit) -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match="without groups"):
             run(fit)
-    with pytest.raises(ValueError, match="must be of questions in groups"):
-        bk.group_table(bk.evaluate([[1, 0]], "pass@1", draws=5, rng=1))
+    with pytest.raises(ValueError, match="evaluated without"):
+        bk.table(bk.evaluate([[1, 0]], "pass@1", draws=5, rng=1), by="group")
 
 
 def test_few_groups_are_said_to_be_few(data) -> None:

@@ -1,4 +1,4 @@
-"""Groups of questions, each by itself: numbers of systems, and differences between them."""
+"""Differences between systems on groups of questions, each by itself."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,6 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.pairing import drawn_together
@@ -20,72 +19,12 @@ from bayesatk.comparison.question_values import (
     observed_rates,
     question_values,
 )
-from bayesatk.posterior.models_of import model_of
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
 _DRAWS = 4000
-_SHOWN = ("estimate", "mean", "sd", "ci_lower", "ci_upper")
 _BANDS = ("band_lower", "band_upper")
-
-
-def group_table(result: xr.DataTree | Result) -> pd.DataFrame:
-    """Tabulate every group of questions: one row per system, group, metric and target.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        Evaluated or sampled with ``group=``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``system``, ``group``, ``questions`` (how many the group has), ``metric``,
-        ``target`` (these questions of the group, or questions like these in it), ``estimate``
-        (unbiased, of the group's trials alone), and the posterior's ``mean``, ``sd``, ``ci_lower``,
-        ``ci_upper``, which learn from the other groups.
-
-    See Also
-    --------
-    bayesatk.table : the whole.
-    bayesatk.plots.plot_systems : ``by="group"`` draws these intervals.
-
-    Examples
-    --------
-    A group with few trials is drawn towards the others.
-
-    >>> import bayesatk
-    >>> data = bayesatk.tally([[1, 1]] * 4 + [[0, 1]] * 4 + [[0, 0]], group=list("aaaabbbbc"))
-    >>> fit = bayesatk.evaluate(data, "pass@1", group="group", rng=1)
-    >>> rows = bayesatk.group_table(fit).query("target == 'questions'")
-    >>> rows[["group", "questions", "estimate"]].values.tolist()
-    [['a', 4, 1.0], ['b', 4, 0.5], ['c', 1, 0.0]]
-    >>> bool(rows["mean"].iloc[2] > 0.15)
-    True
-    """
-    own = _grouped(result)
-    assert own.grouping is not None
-    number = np.bincount(own.grouping.code, minlength=len(own.grouping.labels))
-    estimates = [model_of(own, i).estimate_by_group(own.metrics) for i in range(len(own.systems))]  # type: ignore[attr-defined]
-    rows = []
-    for i, system in enumerate(own.systems):
-        for g, group in enumerate(own.grouping.labels):
-            for m, metric in enumerate(own.metrics):
-                cells = metric_values(own.group_statistics, metric).isel(system=i, group=g)
-                for target in TARGETS:
-                    values = cells.sel(target=target)
-                    numbers = {name: float(values.sel(statistic=name)) for name in _SHOWN[1:]}
-                    rows.append(
-                        {
-                            "system": system, "group": group, "questions": int(number[g]),
-                            "metric": metric.label, "target": target,
-                            "estimate": float(estimates[i][g, m]), **numbers,
-                        }
-                    )  # fmt: skip
-    found = pd.DataFrame(rows)
-    found.attrs["ci_prob"] = own.ci_prob
-    return found
 
 
 def group_differences(
@@ -152,56 +91,22 @@ def _draws_of_groups(
     return drawn.metrics
 
 
-def group_comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
-    """Tabulate differences of systems on every group of questions.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        From `bayesatk.compare`, of a result evaluated with ``group=``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per pair, group, metric and target: ``mean``, ``sd``, ``ci_lower`` and ``ci_upper``
-        of the difference ``system - other``, ``prob_greater``, and the other contrasts of
-        `bayesatk.comparison_table`. There are no verdicts: among many groups some difference is
-        always large. The posterior draws groups towards each other, which allows for that in part.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> runs = {"x": [[1, 1]] * 8, "y": [[1, 1]] * 4 + [[0, 0]] * 4}
-    >>> data = bayesatk.tally(runs, group=list("aaaabbbb"))
-    >>> fit = bayesatk.compare(bayesatk.evaluate(data, "pass@1", group="group", rng=1), rng=1)
-    >>> rows = bayesatk.group_comparison_table(fit).query("target == 'questions'")
-    >>> bool(rows["mean"].iloc[1] > rows["mean"].iloc[0] + 0.5)
-    True
-    """
-    own = _grouped(result)
+def group_comparison_rows(own: Result) -> pd.DataFrame:
+    """Return a row for each pair, group, metric and target; the contrasts of `compare`."""
     data = Result.of(own, "group_comparison").group("group_comparison")
-    assert own.grouping is not None
     rows = []
     for metric in own.metrics:
-        values = metric_values(data, metric)
+        values = metric_values(data, metric).transpose(
+            "system", "other", "group", "target", "contrast"
+        )
+        names = values["contrast"].values.tolist()
         for i, j in combinations(range(len(own.systems)), 2):
-            for g, group in enumerate(own.grouping.labels):
-                for target in TARGETS:
-                    cells = values.isel(system=i, other=j, group=g).sel(target=target)
+            for g, group in enumerate(values["group"].values.tolist()):
+                for t, target in enumerate(TARGETS):
                     first = {
                         "system": own.systems[i], "other": own.systems[j], "group": group,
                         "metric": metric.label, "target": target,
                     }  # fmt: skip
-                    names = cells["contrast"].values.tolist()
-                    rows.append(first | dict(zip(names, cells.values.tolist(), strict=True)))
+                    numbers = values.values[i, j, g, t].tolist()
+                    rows.append(first | dict(zip(names, numbers, strict=True)))
     return pd.DataFrame(rows)
-
-
-def _grouped(result: xr.DataTree | Result) -> Result:
-    own = Result.of(result)
-    if own.grouping is None:
-        raise ArgumentError(
-            Argument("result"), " must be of questions in groups; this one was evaluated without. "
-            "Say what the groups are: ", Argument("group", ...), ".",
-        )  # fmt: skip
-    return own

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,13 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
-from bayesatk.comparison.groups import group_differences
+from bayesatk.comparison.groups import group_comparison_rows, group_differences
 from bayesatk.comparison.pair_claims import PairSentences
 from bayesatk.comparison.question_values import Part, Posteriors, data_keys
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
+from bayesatk.results.tables import by_groups
 
 Array = NDArray[np.float64]
 
@@ -102,11 +103,11 @@ def compare(
     integrals over the exact posteriors (of the draws, for a sampled result or scored categories).
     *Questions like these* and, of questions in groups, *new groups*: every system's own posterior
     is that of the result; without pooling, the Bayesian bootstrap (Rubin 1981) over its questions.
-    The systems answer the same questions, so
-    what is hard for one is hard for another: their draws are put in the order (Iman and Conover
-    1982) of draws that share the difficulty, as far as the covariance of the observed rates,
-    corrected for the noise of trials (Spearman 1904), says they do. That makes differences more
-    certain than the difference of two intervals.
+    The systems answer the same questions, so what is hard for one is hard for another: their draws
+    are put in the order (Iman and Conover 1982) of draws that share the difficulty, as far as the
+    covariance of the observed rates, corrected for the noise of trials (Spearman 1904), says they
+    do: of rates within groups, and, for new groups, of the means of groups. That makes differences
+    more certain than the difference of two intervals.
 
     A difference below 2**-40 of the scale cannot be told from none, and is a tie; ``prob_greater``
     of a pair and of its mirror image add up to 1, and ``prob_greater - prob_tie / 2`` is the
@@ -251,13 +252,19 @@ def _groups(
     }
 
 
-def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
+def comparison_table(
+    result: xr.DataTree | Result, *, by: Literal["system", "group"] = "system"
+) -> pd.DataFrame:
     """Tabulate a comparison: one row per pair (the better first), metric and target.
 
     Parameters
     ----------
     result : xarray.DataTree
         From `bayesatk.compare`.
+    by : {"system", "group"}
+        The second of a result with groups: a row for each pair (in the order of the result), group,
+        metric and target. It has no verdicts: among many groups some difference is always large,
+        and the posterior, which draws groups towards each other, allows for that only in part.
 
     Returns
     -------
@@ -276,6 +283,8 @@ def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
     bayesatk.claim : when a system is called ahead, or two practically equivalent.
     """
     read = Result.of(result, "comparison")
+    if by_groups(read, by):
+        return group_comparison_rows(read)
     sentences = PairSentences(read)
     shared, rows = sentences.shared, []
     for metric in read.metrics:

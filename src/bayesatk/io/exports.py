@@ -15,7 +15,6 @@ import xarray as xr
 
 from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
-from bayesatk.comparison.groups import group_comparison_table, group_table
 from bayesatk.comparison.leaderboard import leaderboard_rows
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
@@ -67,9 +66,9 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     if own.has("leaderboard"):
         found["leaderboard"] = leaderboard_rows(own)
     if own.grouping is not None:
-        found["groups"] = group_table(own)
+        found["groups"] = pd.DataFrame(table(own, by="group"))
         if own.has("group_comparison"):
-            found["group_comparison"] = group_comparison_table(own)
+            found["group_comparison"] = comparison_table(own, by="group")
     if own.has("comparison"):
         found["comparison"] = comparison_table(own)
         if own.group("ranks").attrs["ranked_on"]:

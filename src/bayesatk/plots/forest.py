@@ -7,8 +7,6 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.arguments import one_of
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.grid import Metric, MetricSpec
 from bayesatk.plots.canvas import (
     COLORS,
@@ -32,6 +30,7 @@ from bayesatk.plots.labels import (
 from bayesatk.plots.request import chosen_metrics, chosen_systems
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.tables import by_groups
 
 _WRAP = 3
 _ALL = "all groups"
@@ -94,7 +93,7 @@ def plot_systems(
     """
     name = backend_name(backend)
     own = Result.of(result)
-    if one_of("by", by, ("system", "group")) == "group":
+    if by_groups(own, by):
         return _by_group(own, chosen_metrics(own, metric)[0], name)
     metrics = chosen_metrics(own, metric)
     rows = xr.concat(
@@ -141,11 +140,6 @@ def _styles(backend: str, targets: int) -> dict[str, Any]:
 
 def _by_group(own: Result, metric: Metric, backend: str) -> Any:
     """Plot every group of questions, a panel for each system."""
-    if own.grouping is None:
-        raise ArgumentError(
-            Argument("by", "group"), " is for a result with groups; this one was evaluated "
-            "without. Say what they are: ", Argument("group", ...), ".",
-        )  # fmt: skip
     systems = chosen_systems(own, None)
     whole = _forest_rows(own, metric).sel(target=list(TARGETS)).expand_dims(group=[_ALL])
     groups = _group_rows(own, metric)
