@@ -57,6 +57,10 @@ CLOSED = [
         "categories-complete", "three categories, complete", (6, 3), "bayes max@3", 10_000,
         {"pooling": "complete", "scores": SCORES},
     ),
+    Run(
+        "covariates", "partial, two covariates", (10, 3), "pass@1,4", 500,
+        {"prior": bk.RegressionPrior()},
+    ),
     Run("votes", "votes, four choices", (6, 5), "plurality@1,3", 10_000, VOTES),
 ]  # fmt: skip
 SAMPLED = [
@@ -90,6 +94,10 @@ SAMPLED = [
         "pymc-categories-full", "three categories, partial, full; icc ~ Beta(2, 6)", (12, 8),
         "bayes max@2", 200,
         {"form": "full", "scores": SCORES, "prior": bk.DirichletHyperPrior(icc=(2.0, 6.0))},
+    ),
+    Run(
+        "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 200,
+        {"prior": bk.RegressionPrior()},
     ),
     Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),
     Run("pymc-normal", "logit-normal", (6, 4), "pass@1,3", 200, {"form": "logit_normal"}),

@@ -64,6 +64,7 @@ from .priors import DirichletPrior as DirichletPrior
 from .priors import GroupedPrior as GroupedPrior
 from .priors import HyperPrior as HyperPrior
 from .priors import LeaderboardPrior as LeaderboardPrior
+from .priors import RegressionPrior as RegressionPrior
 from .reporting import report as report
 from .results.citations import cite as cite
 from .results.result import notes as notes

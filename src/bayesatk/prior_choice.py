@@ -17,6 +17,7 @@ from bayesatk.priors import (
     HyperPrior,
     Pooling,
     Prior,
+    RegressionPrior,
     family_probabilities,
 )
 
@@ -30,6 +31,7 @@ _KINDS: dict[str, Any] = {
         AnswerPrior,
         CrossedPrior,
         GroupedPrior,
+        RegressionPrior,
     )
 }
 
@@ -37,12 +39,14 @@ _KINDS: dict[str, Any] = {
 _SCALED = ("alpha", "beta", "mean", "icc", "concentration")  # parameters on the logit scale
 
 
-def power_scaled[Kind: Prior | CategoryPrior | GroupedPrior](prior: Kind, power: float) -> Kind:
+def power_scaled[Kind: Prior | CategoryPrior | RegressionPrior | GroupedPrior](
+    prior: Kind, power: float
+) -> Kind:
     """Return the prior with its density on the logit scale raised to a power.
 
-    That multiplies every Beta or Dirichlet parameter by the power: ``power=0.5`` halves what the
-    prior says. The shares of difficulty families, and the sd of
-    groups, stay as they are.
+    That multiplies every Beta or Dirichlet parameter by the power, and divides normal variances by
+    it: ``power=0.5`` halves what the prior says. The shares of difficulty families stay, and the sd
+    of groups.
 
     Examples
     --------
@@ -56,7 +60,10 @@ def power_scaled[Kind: Prior | CategoryPrior | GroupedPrior](prior: Kind, power:
         return tuple(power * one for one in value) if isinstance(value, tuple) else power * value
 
     names = [each.name for each in fields(prior) if each.name in _SCALED]
-    return replace(prior, **{name: scaled(getattr(prior, name)) for name in names})
+    changed = {name: scaled(getattr(prior, name)) for name in names}
+    if isinstance(prior, RegressionPrior):
+        changed["slope_sd"] = prior.slope_sd / power**0.5
+    return replace(prior, **changed)
 
 
 def _fitting[Hyper, Fixed](
@@ -137,6 +144,19 @@ def resolve_crossed_prior(prior: object) -> CrossedPrior:
     if prior is not None and not isinstance(prior, CrossedPrior):
         raise TypeError(f"prior for form='crossed' must be a CrossedPrior; got {prior!r}.")
     return prior or CrossedPrior()
+
+
+def resolve_regression_prior(prior: object) -> RegressionPrior:
+    """Return the prior of a regression on covariates: the one given, checked, or the default.
+
+    Examples
+    --------
+    >>> resolve_regression_prior(None).slope_sd
+    2.5
+    """
+    if prior is not None and not isinstance(prior, RegressionPrior):
+        raise TypeError(f"prior with covariates must be a RegressionPrior; got {prior!r:.200}.")
+    return prior or RegressionPrior()
 
 
 def prior_from(described: Mapping[str, Any]) -> Any:

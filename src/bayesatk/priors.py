@@ -291,6 +291,43 @@ class CrossedPrior:
 
 
 @dataclass(frozen=True)
+class RegressionPrior:
+    """Prior of how the success probability of questions depends on their covariates.
+
+    ``p ~ Beta`` with mean ``expit(b_0 + x b)`` and one intraclass correlation. At average
+    covariates the mean is ``Beta(*mean)`` and the correlation ``Beta(*icc)``, as in `HyperPrior`.
+    Slopes are normal around 0: in the basis of covariates that are uncorrelated over the questions
+    and have sd 1, each has the sd `slope_sd`, in logits. That is a g-prior (Zellner 1986): units of
+    a covariate, the reference level of a category and other ways to write the same model do not
+    matter.
+
+    Parameters
+    ----------
+    mean, icc : (float, float)
+        Beta parameters.
+    slope_sd : float
+        In logits for each standard deviation of a covariate. At 2.5 a covariate may leave the
+        success rate as it is, or take it from 1% to 99% over its range.
+
+    Examples
+    --------
+    >>> RegressionPrior()
+    RegressionPrior(mean=(1.0, 1.0), icc=(1.0, 1.0), slope_sd=2.5)
+    """
+
+    mean: tuple[float, float] = (1.0, 1.0)
+    icc: tuple[float, float] = (1.0, 1.0)
+    slope_sd: float = 2.5
+
+    def __post_init__(self) -> None:
+        _check_level(self, "slope_sd")
+
+    def vector(self, categories: int = 2) -> NDArray[np.float64]:
+        """Concentration of the mean at average covariates: of wrong and of right."""
+        return _spread(self.mean[::-1], categories, "mean")
+
+
+@dataclass(frozen=True)
 class GroupedPrior:
     """Prior of the difficulty of questions in groups, for `bayesatk.evaluate` with ``group=``.
 
@@ -304,8 +341,8 @@ class GroupedPrior:
     mean, icc : (float, float)
         Beta parameters; (1, 1) is uniform.
     sd : float
-        Scale of the half-normal of ``group_sd``, in logits. With 1, two groups of every three are
-        expected within 0.27 and 0.73 around a typical one of 0.5 where ``group_sd`` is that large.
+        Scale of the half-normal of ``group_sd``, in logits. Where ``group_sd`` is 1, two of three
+        groups have means within 0.27 and 0.73 around a typical one of 0.5.
 
     Examples
     --------
@@ -318,16 +355,30 @@ class GroupedPrior:
     sd: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("mean", "icc"):
-            if not _are_beta(getattr(self, name), False):
-                raise ValueError(
-                    f"prior: {name} must be two Beta parameters > 0; got "
-                    f"{getattr(self, name)!r:.80}. (1, 1) is uniform."
-                )
-        sd = real_number("prior: sd", self.sd)
-        if not (np.isfinite(sd) and sd > 0):
-            raise ValueError(f"prior: sd must be finite and > 0, in logits; got {sd}. Try 1.0.")
-        object.__setattr__(self, "sd", sd)
+        _check_level(self, "sd")
+
+    def vector(self, categories: int = 2) -> NDArray[np.float64]:
+        """Concentration of the mean of a typical group: of wrong and of right."""
+        return _spread(self.mean[::-1], categories, "mean")
+
+
+def _check_level(prior: RegressionPrior | GroupedPrior, scale: str) -> None:
+    """Check Beta parameters and the scale of an sd in logits, and make them floats."""
+    for name in ("mean", "icc"):
+        values = getattr(prior, name)
+        if not _are_beta(values, False):
+            raise ValueError(
+                f"prior: {name} must be two Beta parameters > 0; got {values!r:.80}. (1, 1) is "
+                "uniform."
+            )
+        object.__setattr__(prior, name, tuple(float(one) for one in values))
+    sd = real_number(f"prior: {scale}", getattr(prior, scale))
+    if not (np.isfinite(sd) and sd > 0):
+        default = type(prior).__dataclass_fields__[scale].default
+        raise ValueError(
+            f"prior: {scale} must be finite and > 0, in logits; got {sd}. {default} is useful."
+        )
+    object.__setattr__(prior, scale, sd)
 
 
 @dataclass(frozen=True)
@@ -465,5 +516,5 @@ def _spread(value: float | tuple[float, ...], categories: int, name: str) -> NDA
 
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
-ModelPrior = Prior | CategoryPrior | CrossedPrior | GroupedPrior
+ModelPrior = Prior | CategoryPrior | CrossedPrior | RegressionPrior | GroupedPrior
 AnyPrior = ModelPrior | AnswerPrior

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 COMMAND = ("the bayesatk command", "typer", "rich")
 PLOTS = ("bayesatk.plots", "matplotlib")
 REPORT = ("a report", "matplotlib")
+FORMULAS = ("a formula (covariates='~ ...')", "formulaic")
 SAMPLING = ("sampling (bayesatk.sample and bayesatk.models)", "pymc", "nutpie")
 
 

@@ -202,6 +202,7 @@ def hold_against_sampler(
     as_json: bool,
     output: Path | None,
     quiet: bool,
+    formula: str | None = None,
 ) -> None:
     """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
     from bayesatk.io.exports import as_json as tabulated
@@ -209,14 +210,19 @@ def hold_against_sampler(
     from bayesatk.results.result import Result
 
     show = terminal()
-    fit = run(data, metric, pooling=pooling, difficulty=difficulty, success=success, rng=seed)
+    fit = run(
+        data, metric, pooling=pooling, difficulty=difficulty, success=success, covariates=formula,
+        rng=seed,
+    )  # fmt: skip
     if not as_json:
         if not quiet:
             show.print(data.card(), highlight=False, markup=False)
         print_result(show, fit)
     if not as_json and not quiet:
         show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
-    found = sampled(data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, output)
+    found = sampled(
+        data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, formula, output
+    )
     if as_json:
         both = tabulated(fit)
         checked = tabulated(found)
@@ -237,6 +243,7 @@ def sampled(
     seed: int | None,
     quiet: bool,
     fit: Any,
+    formula: str | None = None,
     output: Path | None = None,
 ) -> Any:
     """Sample the model of a closed form and hold one against the other."""
@@ -245,7 +252,7 @@ def sampled(
 
     shapes: dict[str, Any] = {} if difficulty is None else {"difficulty": difficulty}
     sampled = sample(
-        data, metric, pooling=pooling, success=success, rng=seed,
+        data, metric, pooling=pooling, success=success, covariates=formula, rng=seed,
         progressbar=not quiet and sys.stderr.isatty(), **shapes,
     )  # fmt: skip
     write(sampled, output)

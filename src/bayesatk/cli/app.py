@@ -94,13 +94,14 @@ def evaluate(
     as_json: AsJson = False,
     output: Output = None,
     quiet: Quiet = False,
+    formula: Any = None,
 ) -> None:
     """Exact posterior of metrics."""
     from bayesatk.posterior.evaluate import evaluate as run
 
     fit = run(
         data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=False if quiet or as_json else None,
     )  # fmt: skip
     deliver(fit, output, as_json, print_result, None if quiet else data)
@@ -118,10 +119,13 @@ def verify(
     as_json: AsJson = False,
     output: Output = None,
     quiet: Quiet = False,
+    formula: Any = None,
 ) -> None:
     """Hold the closed form against PyMC; exit code 1 if they disagree."""
     shapes = families(difficulty)
-    hold_against_sampler(data, metric, pooling, shapes, success, seed, as_json, output, quiet)
+    hold_against_sampler(
+        data, metric, pooling, shapes, success, seed, as_json, output, quiet, formula
+    )
 
 
 @app.command(epilog="Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
@@ -142,6 +146,7 @@ def compare(
     as_json: AsJson = False,
     output: Output = None,
     quiet: Quiet = False,
+    formula: Any = None,
 ) -> None:
     """Rank systems; hold pairs against each other where they are few, or asked for."""
     from bayesatk.posterior.evaluate import evaluate as run
@@ -149,7 +154,7 @@ def compare(
     progress = False if quiet or as_json else None
     fit = run(
         data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
     with working("Ranking ...", quiet or as_json):
@@ -288,6 +293,7 @@ def report(
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Evaluation report",
     seed: Seed = None,
     quiet: Quiet = False,
+    formula: Any = None,
 ) -> None:
     """Write one self-contained page: claims, tables, plots, data, methods, provenance."""
     from bayesatk.guessing.baseline import random_baseline
@@ -309,7 +315,7 @@ def report(
     progress = False if quiet else None
     fit = run(
         data, chosen, pooling=pooling, difficulty=families(difficulty), success=success,
-        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
     if len(data.systems) > 1:
@@ -320,7 +326,7 @@ def report(
     found = None
     if with_pymc:
         shapes = families(difficulty)
-        found = sampled(data, chosen, pooling, shapes, success, seed, quiet, fit)
+        found = sampled(data, chosen, pooling, shapes, success, seed, quiet, fit, formula)
     with working("Drawing ...", quiet):
         write_page(fit, output, data=data, verification=found, guess=guess, title=title)
     console.print(f"Saved {output}", highlight=False, markup=False)

@@ -79,6 +79,8 @@ def _written(argument: Argument, offered: Mapping[str, str]) -> str:
         return " ".join(
             f"{option} {shlex.quote(str(each))}={_value(own, name)}" for each, own in value.items()
         )
+    if isinstance(value, list):
+        return " ".join(f"{option} {_value(each, name)}" for each in value)
     return f"{option} {_value(value, name)}"
 
 

@@ -100,7 +100,11 @@ def read_options(
     ] = None,
     covariate: Annotated[
         list[str] | None,
-        typer.Option("--covariate", help="Column that says something else of every question."),
+        typer.Option(
+            "--covariate",
+            help="Column that says something else of every question; or what success depends on, "
+            "as a formula of such columns: '~ log2(minutes)'.",
+        ),
     ] = None,
     records: Annotated[
         str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
@@ -144,6 +148,11 @@ def read_options(
 ) -> tuple[Any, dict[str, Any]]:
     """Return what to read and the options of `bayesatk.load`."""
     scores = pairs(score, "--score")
+    for formula in _formulas(covariate):
+        from bayesatk.data.formulas import covariates_of
+
+        others = [one for one in covariate or () if one != formula]
+        covariate = list(dict.fromkeys([*others, *sorted(covariates_of(formula))]))
     options = {
         "missing": missing, "format": format, "scorer": scorer, "filter": filter,
         "answers": answers, "question_key": question_key, "same_system": same_system,
@@ -155,6 +164,14 @@ def read_options(
     }  # fmt: skip
     options |= {} if budget is None else {"budget": budget}
     return _source(files), options
+
+
+def _formulas(covariate: list[str] | None) -> list[str]:
+    """Return what is a formula among the covariates: one at most."""
+    found = [one for one in covariate or () if one.lstrip().startswith("~")]
+    if len(found) > 1:
+        raise ValueError(f"--covariate must be one formula at most; got {' and '.join(found)}.")
+    return found
 
 
 def reads_data(
@@ -188,9 +205,14 @@ def reads_data(
             _check_output(options.get("output"), given["files"] or [], endings)
             if check is not None:
                 check(given["files"], **kept)
+            for formula in _formulas(given.get("covariate")):
+                if "formula" not in own:
+                    raise ValueError(f"--covariate is a column here, no formula; got {formula}.")
+                kept["formula"] = formula
             command(data=_read(read, without, **given), **kept)
 
-        parameters = shared | {name: each for name, each in own.items() if name != "data"}
+        given_here = ("data", "formula")
+        parameters = shared | {name: each for name, each in own.items() if name not in given_here}
         ordered = sorted(parameters.values(), key=lambda each: each.default is not each.empty)
         keyword = inspect.Parameter.KEYWORD_ONLY
         signature = inspect.Signature([each.replace(kind=keyword) for each in ordered])

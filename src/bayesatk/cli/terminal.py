@@ -51,6 +51,8 @@ def print_result(console: Console, fit: Any) -> None:
         console.print(f"{heading}: {meaning}", highlight=False, markup=False)
     if "reach_probability" in own.posterior:
         _print_categories(console, own, percent)
+    if own.covariates is not None:
+        _print_coefficients(console, own, percent)
     for note in own.notes:
         console.print(f"Note: {note}", highlight=False, markup=False)
 
@@ -87,6 +89,27 @@ def _legends(frame: Any, percent: str) -> dict[str, str]:
             f"{percent.split()[0]} confidence; the interval assumes a shape."
         )
     return found
+
+
+def _print_coefficients(console: Console, fit: Any, percent: str) -> None:
+    """Print what covariates do to the logit of the success rate."""
+    from bayesatk.results.tables import coefficient_table
+
+    frame = coefficient_table(fit)
+    many = frame["system"].nunique() > 1
+    grid = _grid("Coefficients of covariates (logits)")
+    if many:
+        grid.add_column("system", overflow="fold")
+    grid.add_column("coefficient", overflow="fold")
+    for heading in ("mean", "sd", percent, "P(> 0)"):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in frame.to_dict("records"):
+        first = row["coefficient"] == "Intercept"
+        cells = [str(row["system"]) if first else ""] if many else []
+        cells += [str(row["coefficient"]), f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
+        cells += [f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]", f"{row['prob_positive']:.3f}"]
+        grid.add_row(*cells)
+    console.print(grid, markup=False)
 
 
 def _print_categories(console: Console, fit: Any, percent: str) -> None:

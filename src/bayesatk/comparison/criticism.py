@@ -142,6 +142,8 @@ def criticise(
     True
     """
     own = Result.of(fit)
+    if own.grouping is None:
+        own.exchangeable("checks of the shape of difficulties")
     posterior = own.posterior
     if own.grouping is None and (
         "mean_p" not in posterior or "category" in posterior["mean_p"].dims

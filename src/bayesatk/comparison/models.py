@@ -277,13 +277,19 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     own = Result.of(fit)
     evidence = log_evidence(own)
     counts, size = own.counts, len(own.systems)
+    basis = None if own.design is None else own.design.basis
     if size < 2:
         raise ValueError("fit must hold at least two systems; got one.")
     table = np.zeros((size, size))
     for i in range(size):
         for j in range(i):
             merged = count_model(
-                own.scale, own.pooling, own.prior, counts[i] + counts[j], grouping=own.grouping
+                own.scale,
+                own.pooling,
+                own.prior,
+                counts[i] + counts[j],
+                basis=basis,
+                grouping=own.grouping,
             )
             separate = float(evidence[i] + evidence[j])
             table[i, j] = table[j, i] = separate - merged.log_evidence()

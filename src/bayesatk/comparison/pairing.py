@@ -135,6 +135,7 @@ def drawn_together(
     each = list(systems)
     plain = np.stack([one.questions for one in each], axis=-1)
     alone = np.stack([one.population for one in each], axis=-1)
+    rates = rates - np.stack([one.expected + np.zeros(questions) for one in each])
     spread = np.empty((matrices, count))
     covariance = np.empty((count, *(2 * plain.shape[1:2])))
     for system, one in enumerate(each):

@@ -59,6 +59,9 @@ class Values:
     groups : Values, optional
         Of questions in groups, whose own covariance and spread are within groups: of means over
         new groups, with covariance and spread of the means of groups.
+    expected : ndarray or float
+        Success probability that covariates let expect of each question, which is no difficulty
+        that systems share: covariance and spread are of what is left.
     """
 
     questions: Array
@@ -66,6 +69,7 @@ class Values:
     covariance: Array
     spread: Array | None
     groups: "Values | None" = None
+    expected: Array | float = 0.0
 
     @classmethod
     def of(
@@ -110,6 +114,8 @@ class WorkedOut:
         Some draws of means and of every p, by random numbers that the data give.
     draw : callable, optional
         As of a `SystemPosterior`; where a distribution is None.
+    expected : pair of ndarray, optional
+        As of a `SystemPosterior`.
     """
 
     mean: Array
@@ -117,6 +123,7 @@ class WorkedOut:
     known: list[list[Known | None]]
     few: Draws
     draw: Callable[[int, np.random.Generator, bool], Draws] | None
+    expected: tuple[Array, Array] | None
 
 
 class Posteriors:
@@ -161,7 +168,8 @@ class Posteriors:
             ]
         few = posterior.draw(_FEW, np.random.default_rng([self._seed, zlib.crc32(key)]), True)
         draw = posterior.draw if any(None in each for each in known) else None
-        return WorkedOut(posterior.mean, posterior.sd, known, few, draw)
+        expected = None if posterior.expected is None else posterior.expected()
+        return WorkedOut(posterior.mean, posterior.sd, known, few, draw, expected)
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
@@ -211,13 +219,18 @@ def _closed_form(
                 own = drawn[:, i, target]
                 means[target, :, cell] = _quantiles_like(known[target][i], own, size)
             values[cell] = posteriors.metrics[i].latent(p[:_COVARIANCE])
+            if found.expected is not None:
+                values[cell] = values[cell] - found.expected[1][:, i]
     if fit.voted:
         votes = _votes(fit, part, system, size, rng)
         for cell, metric in fit.grid.voted.items():
             values[cell] = own = votes[metric.label]
             means[0, :, cell] = own.mean(axis=1)
             means[1, :, cell] = _bootstrap(own, rng)
-    return _of_targets(fit, part, means, values, fit.scale.rate(p))
+    if found.expected is None:
+        return _of_targets(fit, part, means, values, fit.scale.rate(p))
+    residual = Values.of(means[0], means[1], values, p - found.expected[0])
+    return replace(residual, expected=found.expected[0])
 
 
 def _of_targets(fit: Result, part: Part, means: Array, values: list[Array], rate: Array) -> Values:

@@ -20,6 +20,7 @@ _ROUND = 1024  # points of a round on the way
 _LAST = 4096  # points of the posterior, to begin with
 _SHARE = 0.1  # of a round's points that its weights must be worth
 _KERNELS = 24  # of the mixture
+_MANY = 6  # parameters from which points are too few for more than one kernel
 _STEPS = 3  # of expectation and maximisation
 _WIDE = 0.1  # share of one more kernel, around all points: no point of the tails weighs much
 _WIDENED = 1.5  # its scale, in that of all points
@@ -176,16 +177,17 @@ class _Kernels:
         small part of the overall one, so that none collapses.
         """
         size, place = points.shape[1], np.cumsum(weight)
+        number = _KERNELS if size < _MANY else 1
         # As many points as a round has, equally weighted, say as much as all of them.
         steps = (np.arange(_ROUND) + 0.5) / _ROUND * place[-1]
         points = points[np.searchsorted(place, steps)]
         centre = points.mean(axis=0)
         overall = np.cov(points.T, ddof=0).reshape(size, size) + 1e-10 * np.eye(size)
         order = np.argsort((points - centre) @ np.linalg.eigh(overall)[1][:, -1])
-        chosen = order[((np.arange(_KERNELS) + 0.5) / _KERNELS * _ROUND).astype(int)]
-        width = (4.0 / ((size + 2.0) * _KERNELS)) ** (1.0 / (size + 4.0))
-        root = np.tile(width * np.linalg.cholesky(overall), (_KERNELS, 1, 1))
-        found = cls(np.full(_KERNELS, 1.0 / _KERNELS), points[chosen], root)
+        chosen = order[((np.arange(number) + 0.5) / number * _ROUND).astype(int)]
+        width = (4.0 / ((size + 2.0) * number)) ** (1.0 / (size + 4.0))
+        root = np.tile(width * np.linalg.cholesky(overall), (number, 1, 1))
+        found = cls(np.full(number, 1.0 / number), points[chosen], root)
         products = (points[:, :, None] * points[:, None, :]).reshape(_ROUND, -1)
         for _ in range(_STEPS):
             logs = found._log_kernels(points)

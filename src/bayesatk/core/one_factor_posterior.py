@@ -19,6 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import logit, softmax
 
+from bayesatk.core.elliptical import independent_draws, move_along_ellipse, systematic
 from bayesatk.core.importance import pareto_shape
 from bayesatk.core.one_factor import Counts, Likelihood
 from bayesatk.core.one_factor_normal import Laplace, Normal, Spread
@@ -119,9 +120,9 @@ class Fit:
         if k_hat < _TRUSTED and worth >= _ENOUGH:
             evidence = float(np.log(np.exp(log_weight - log_weight.max()).mean()))
             evidence += float(log_weight.max()) + self._log_constant
-            chosen = theta[rng.permutation(_systematic(weight, _FIRST, rng))]
+            chosen = theta[rng.permutation(systematic(weight, _FIRST, rng))]
             return Draws(chosen, worth, k_hat, "importance", self.likelihood, evidence)
-        started = theta[_systematic(weight, _CHAINS, rng)]
+        started = theta[systematic(weight, _CHAINS, rng)]
         theta, worth = Chains(self, rng, started).run()
         return Draws(theta, worth, k_hat, "slice", self.likelihood, np.nan)
 
@@ -129,7 +130,7 @@ class Fit:
         self, size: int, shift: Array | float, rng: np.random.Generator
     ) -> tuple[Array, Array, Array]:
         """Draw parameters by shifted deviations; return them, these, and the logs of weights."""
-        node = _systematic(np.exp(self.normal.log_weight), size, rng)
+        node = systematic(np.exp(self.normal.log_weight), size, rng)
         standard = rng.standard_normal((size, self.normal.mean.shape[1]))
         deviation = standard + shift
         theta = self.normal.place(node, deviation)
@@ -178,7 +179,7 @@ class Chains:
                 for _ in range(thin):
                     self.step()
                 kept[i] = self.theta
-            worth = _worth(kept)
+            worth = independent_draws(kept[:, :, 0])
             if worth >= _ENOUGH:
                 break
             burn, thin = 0, 2 * thin
@@ -191,25 +192,13 @@ class Chains:
         self._move_sd_given_deviation()
 
     def _move_along_ellipse(self) -> None:
-        chains = len(self.theta)
-        other = self.rng.standard_normal(self.deviation.shape)
-        level = self.log_ratio - self.rng.standard_exponential(chains)
-        angle = self.rng.uniform(0.0, 2.0 * np.pi, chains)
-        low, high = angle - 2.0 * np.pi, angle.copy()
-        left, start = np.arange(chains), self.deviation.copy()
-        while len(left):
-            turn = angle[left, None]
-            tried = start[left] * np.cos(turn) + other[left] * np.sin(turn)
-            theta = self.fit.normal.place(self.node[left], tried)
-            found = self.fit.log_ratio(theta)
-            taken = (found >= level[left]) | (high[left] - low[left] < 1e-12)
-            done = left[taken]
-            self.deviation[done], self.theta[done] = tried[taken], theta[taken]
-            self.log_ratio[done] = found[taken]
-            left = left[~taken]
-            below = angle[left] < 0.0
-            low[left[below]], high[left[~below]] = angle[left[below]], angle[left[~below]]
-            angle[left] = self.rng.uniform(low[left], high[left])
+        place = self.fit.normal.place
+
+        def ratio_of(chains: NDArray[np.intp], deviation: Array) -> Array:
+            return self.fit.log_ratio(place(self.node[chains], deviation))
+
+        move_along_ellipse(self.deviation, self.log_ratio, ratio_of, self.rng)
+        self.theta = place(self.node, self.deviation)
 
     def _move_sd_given_theta(self) -> None:
         spread = self.fit.normal.spread
@@ -228,18 +217,6 @@ class Chains:
         self.theta[taken], self.log_ratio[taken] = theta[taken], found[taken]
 
 
-def _worth(kept: Array) -> float:
-    """Independent draws that chains (draws, chains, 3, systems) are worth, for mu.
-
-    The variance of all draws over that of a chain's mean, times the chains; this ratio over all
-    systems, since that of one is known within a quarter only.
-    """
-    mu = kept[:, :, 0]
-    between, whole = mu.mean(axis=0).var(axis=0, ddof=1), mu.var(axis=(0, 1))
-    ratio = float((between / np.maximum(whole, np.finfo(float).tiny)).mean())
-    return float(min(kept.shape[1] / ratio, kept.shape[0] * kept.shape[1]))
-
-
 def _shift(deviation: Array, log_weight: Array) -> Array:
     """Posterior mean of deviations, from weights cut at the top, shrunk for their noise.
 
@@ -252,13 +229,6 @@ def _shift(deviation: Array, log_weight: Array) -> Array:
     mean = weight @ deviation
     noise = len(mean) * float(weight @ weight)
     return np.asarray(max(0.0, 1.0 - noise / float(mean @ mean)) * mean)
-
-
-def _systematic(share: Array, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw indices with these probabilities, as evenly as can be."""
-    upto = np.cumsum(share)
-    place = (np.arange(size) + rng.random()) / size * upto[-1]
-    return np.asarray(np.minimum(np.searchsorted(upto, place), len(share) - 1))
 
 
 def _start(counts: Counts, spread: Spread) -> Array:

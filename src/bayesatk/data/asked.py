@@ -9,14 +9,26 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.columns import GROUP
+from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping, with_groups
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.prior_trials import read_prior_trials
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
-from bayesatk.prior_choice import resolve_grouped_prior, with_families
-from bayesatk.priors import AnswerPrior, CategoryPrior, GroupedPrior, Pooling, Prior
+from bayesatk.prior_choice import (
+    resolve_grouped_prior,
+    resolve_regression_prior,
+    with_families,
+)
+from bayesatk.priors import (
+    AnswerPrior,
+    CategoryPrior,
+    GroupedPrior,
+    Pooling,
+    Prior,
+    RegressionPrior,
+)
 
 
 @dataclass(frozen=True)
@@ -28,8 +40,9 @@ class Asked:
     outcomes : Outcomes
     requested : tuple of Metric
     pooling : Pooling
-    prior : Prior, CategoryPrior or GroupedPrior
-        The second where metrics judge scored categories, the third with groups.
+    prior : Prior, CategoryPrior, RegressionPrior or GroupedPrior
+        The second where metrics judge scored categories, the third with covariates, the last with
+        groups.
     answer_prior : AnswerPrior
     scale : Scale
         How the metrics judge trials.
@@ -37,6 +50,8 @@ class Asked:
         Prior trials, discounted.
     notes : list of str
         What a reader should know of the prior trials, or of groups.
+    design : Design, optional
+        Covariates that success depends on.
     grouping : Grouping, optional
         Groups of the questions.
     """
@@ -44,11 +59,12 @@ class Asked:
     outcomes: Outcomes
     requested: tuple[Metric, ...]
     pooling: Pooling
-    prior: Prior | CategoryPrior | GroupedPrior
+    prior: Prior | CategoryPrior | RegressionPrior | GroupedPrior
     answer_prior: AnswerPrior
     scale: Scale
     prior_counts: NDArray[np.float64] | None
     notes: list[str]
+    design: Design | None
     grouping: Grouping | None
 
     @property
@@ -77,12 +93,10 @@ def read_asked(
     keep: Sequence[str],
     group: object = None,
     group_weights: object = None,
+    covariates: object = None,
 ) -> Asked:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
-    if group is not None:
-        outcomes = with_groups(data, group)
-    else:
-        outcomes = data if isinstance(data, Outcomes) else tally(data)
+    outcomes = with_groups(data, group)
     proper_probability("ci_prob", ci_prob, 0.95)
     if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
         rule = f" must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
@@ -104,66 +118,71 @@ def read_asked(
     notes: list[str] = []
     if prior_trials is not None:
         before, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
-    grouping = None
-    if group is not None:
-        _check_groups(requested, scored, pooling, difficulty, prior_trials)
-        grouping = Grouping.of(outcomes.dataset[GROUP].values, group_weights)
-        notes += _on_groups(grouping)
-    elif group_weights is not None:
-        rule = f" must be left out without groups; got {group_weights!r:.80}. Name them: "
-        raise ArgumentError(Argument("group_weights"), rule, Argument(GROUP, ...), ".")
-    resolved = resolve_grouped_prior(prior) if grouping else scale.resolve_prior(pooling, prior)
-    if difficulty is not None and not grouping:
-        resolved = with_families(resolved, difficulty)
+    design, grouping = _structure(outcomes, covariates, group, group_weights)
+    if design is not None or grouping is not None:
+        name = "covariates" if grouping is None else GROUP
+        _check_structure(name, requested, scored, pooling, difficulty, prior_trials is not None)
+    resolved: Prior | CategoryPrior | RegressionPrior | GroupedPrior
+    if design is not None:
+        resolved = resolve_regression_prior(prior)
+    elif grouping is not None:
+        notes += grouping.notes
+        resolved = resolve_grouped_prior(prior)
+    else:
+        resolved = scale.resolve_prior(pooling, prior)
+        if difficulty is not None:
+            resolved = with_families(resolved, difficulty)
     return Asked(
         outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
-        grouping,
+        design, grouping,
     )  # fmt: skip
 
 
-_FEW_GROUPS = 5  # below which their sd is hardly more than its prior
+def _structure(
+    outcomes: Outcomes, covariates: object, group: object, group_weights: object
+) -> tuple[Design | None, Grouping | None]:
+    """Return what tells questions apart in the model: covariates, or groups."""
+    if group is None:
+        if group_weights is not None:
+            rule = f" must be left out without groups; got {group_weights!r:.80}. Name them: "
+            raise ArgumentError(Argument("group_weights"), rule, Argument(GROUP, ...), ".")
+        return None if covariates is None else Design.of(outcomes.dataset, covariates), None
+    if covariates is not None:
+        raise ArgumentError(
+            Argument("covariates"), " must be left out with ", Argument(GROUP), f"; got "
+            f"{covariates!r:.80}. Leave one out: a group may be a covariate.",
+        )  # fmt: skip
+    return None, Grouping.of(outcomes.dataset[GROUP].values, group_weights)
 
 
-def _on_groups(grouping: Grouping) -> list[str]:
-    """Say what an answer about new groups rests on where there are few."""
-    size, found = len(grouping.labels), []
-    if grouping.weight is not None:
-        even = np.ptp(grouping.weight) == 0.0
-        found = [
-            "Estimates and answers for all questions are weighted means over groups, "
-            + ("all groups with the same weight (macro averages)." if even else "as given.")
-        ]
-    if size >= _FEW_GROUPS:
-        return found
-    return [
-        *found,
-        f"{size} group{'s' * (size > 1)}: how much groups differ is hardly known, so answers for "
-        "new groups rest on the prior of group_sd (GroupedPrior).",
-    ]
-
-
-def _check_groups(
-    requested: tuple[Metric, ...], scored: bool, pooling: str, difficulty: object, before: object
+def _check_structure(
+    name: str,
+    requested: tuple[Metric, ...],
+    scored: bool,
+    pooling: str,
+    difficulty: object,
+    before: bool,
 ) -> None:
-    """Refuse what has no second level."""
+    """Refuse what has no model with covariates, or with groups."""
     voted = [one.label for one in requested if one.voted]
     if scored or voted:
         raise ArgumentError(
-            Argument(GROUP), " goes with metrics of right and wrong; got "
-            f"{', '.join(voted or [one.label for one in requested])}. Say what a success is: ",
-            Argument("success", "score >= 0.5"), ", and leave out votes.",
+            Argument(name), " needs metrics of right and wrong; "
+            f"{', '.join(one.label for one in requested if one.voted or scored)} judges others. "
+            "Say what a success is, as in ", Argument("success", "score >= 0.5"),
+            ", and leave out votes.",
         )  # fmt: skip
-    if pooling != "partial" or before is not None:
-        wrong = Argument("prior_trials") if before is not None else Argument("pooling", pooling)
+    if pooling != "partial" or before:
+        wrong = Argument("prior_trials") if before else Argument("pooling", pooling)
         raise ArgumentError(
-            Argument(GROUP), " goes with ", Argument("pooling", "partial"), ", which learns how "
-            "questions and groups differ, and without earlier trials; got ", wrong,
+            Argument(name), " needs ", Argument("pooling", "partial"),
+            ", which learns how questions differ, and no earlier trials; got ", wrong,
             ". Leave it out.",
         )  # fmt: skip
     if difficulty not in (None, "beta"):
         raise ArgumentError(
-            Argument(GROUP), " goes with Beta difficulties within groups, whose families are not "
-            f"averaged; got difficulty={difficulty!r:.80}. Leave it out.",
+            Argument(name), " needs Beta difficulties, around a mean that depends on it; families "
+            f"are not averaged. Got difficulty={difficulty!r:.80}. Leave it out.",
         )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from bayesatk.data.columns import GROUP
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.validation import shown
 
+_FEW = 5  # groups below which their sd is hardly more than its prior
 AS_THEY_ARE, EQUAL = "questions", "equal"
 
 
@@ -73,6 +74,23 @@ class Grouping:
         _, code = np.unique(self.code, return_inverse=True)
         return np.asarray(values - self.means(values)[..., code])
 
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of answers should know: weights, and what rests on a prior."""
+        size, found = len(self.labels), []
+        if self.weight is not None:
+            even = np.ptp(self.weight) == 0.0
+            found.append(
+                "Estimates and answers for all questions are weighted means over groups, "
+                + ("all groups with the same weight (macro averages)." if even else "as given.")
+            )
+        if size < _FEW:
+            found.append(
+                f"{size} group{'s' * (size > 1)}: how much groups differ is hardly known, so "
+                "answers for new groups rest on the prior of group_sd (GroupedPrior)."
+            )
+        return found
+
     def described(self) -> dict[str, float] | None:
         """Return given weights by label, as text; None: shares of the questions."""
         if self.weight is None:
@@ -111,17 +129,17 @@ def _read_weights(labels: list[Any], weights: object) -> NDArray[np.float64] | N
 
 
 def with_groups(data: object, group: object) -> Outcomes:
-    """Return outcomes whose questions have the groups that were asked for.
+    """Return outcomes, whose questions have the groups that were asked for, if any were.
 
     Parameters
     ----------
     data : Outcomes or anything `bayesatk.tally` accepts
-    group : str, sequence or mapping
+    group : str, sequence or mapping, optional
         The name of what is known of the questions (their ``group`` or a covariate), or values as
         `bayesatk.tally` takes them.
     """
-    if not isinstance(data, Outcomes):
-        return tally(data, group=group)
+    if group is None or not isinstance(data, Outcomes):
+        return data if isinstance(data, Outcomes) else tally(data, group=group)
     if isinstance(group, str):
         kept = [str(name) for name, own in data.dataset.coords.items()
                 if own.dims == ("question",) and name != "question"]  # fmt: skip

@@ -92,6 +92,11 @@ class Outcomes:
             coords={
                 "system": self.dataset["system"], "question": self.dataset["question"],
                 "category": ["0", "1"], "score": ("category", [0.0, 1.0]),
+                **{
+                    name: own
+                    for name, own in self.dataset.coords.items()
+                    if own.dims == ("question",)
+                },
             },
             attrs=self.dataset.attrs,
         )  # fmt: skip

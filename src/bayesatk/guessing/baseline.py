@@ -100,7 +100,6 @@ def random_baseline(
     (0.4501, 0.000376)
     """
     own = Result.of(fit)
-    own.without_groups("a random baseline")
     generator, seed = resolve_rng(rng)
     chance = _per_question(own, p)
     columns = [

@@ -23,7 +23,7 @@ from bayesatk.io.every_eval_ever import every_eval_ever
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
-from bayesatk.results.tables import category_table, table
+from bayesatk.results.tables import category_table, coefficient_table, table
 from bayesatk.verification.verify import Verification
 
 TABLES_SCHEMA = "bayesatk-tables/1"
@@ -43,10 +43,10 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     Returns
     -------
     dict of str to pandas.DataFrame
-        ``results``; ``categories`` of scored categories; ``leaderboard`` after
-        ``leaderboard(fit).attached()``; ``comparison``, ``ranks`` and ``tiers``
-        after `compare`; ``baseline`` after `random_baseline`; ``verification``; ``table`` for a
-        table that stands alone.
+        ``results``; ``categories`` of scored categories; ``coefficients`` of covariates;
+        ``leaderboard`` after ``leaderboard(fit).attached()``; ``comparison``, ``ranks`` and
+        ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``verification``; ``table``
+        for a table that stands alone.
 
     Examples
     --------
@@ -63,12 +63,11 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     found = {"results": pd.DataFrame(table(own))}
     if "reach_probability" in own.posterior:
         found["categories"] = category_table(own)
+    if own.covariates is not None:
+        found["coefficients"] = coefficient_table(own)
     if own.has("leaderboard"):
         found["leaderboard"] = leaderboard_rows(own)
-    if own.grouping is not None:
-        found["groups"] = pd.DataFrame(table(own, by="group"))
-        if own.has("group_comparison"):
-            found["group_comparison"] = comparison_table(own, by="group")
+    found |= _of_groups(own)
     if own.has("comparison"):
         found["comparison"] = comparison_table(own)
         if own.group("ranks").attrs["ranked_on"]:
@@ -76,6 +75,16 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
             found["tiers"] = _by_system(own, "tiers")
     if own.has("random_baseline"):
         found["baseline"] = baseline_table(own)
+    return found
+
+
+def _of_groups(own: Result) -> dict[str, pd.DataFrame]:
+    """Return the tables of groups of questions, where there are any."""
+    if own.grouping is None:
+        return {}
+    found = {"groups": pd.DataFrame(table(own, by="group"))}
+    if own.has("group_comparison"):
+        found["group_comparison"] = comparison_table(own, by="group")
     return found
 
 

@@ -13,3 +13,4 @@ from .guessers import sample_random_baseline as sample_random_baseline
 from .logit_normal import build_crossed as build_crossed
 from .logit_normal import build_logit_normal as build_logit_normal
 from .one_factor import build_one_factor as build_one_factor
+from .regression import build_regression as build_regression

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.asked import Asked, read_asked
+from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
@@ -24,6 +25,7 @@ from bayesatk.models.categories import build_answers
 from bayesatk.models.evidence import Bridge
 from bayesatk.models.grouped import build_grouped, grouped_part
 from bayesatk.models.parts import Part, answer_part, count_part
+from bayesatk.models.regression import regression_part
 from bayesatk.models.twins import build_models
 from bayesatk.prior_choice import describe_prior, resolve_crossed_prior
 from bayesatk.priors import (
@@ -32,12 +34,14 @@ from bayesatk.priors import (
     HyperPrior,
     ModelPrior,
     Pooling,
+    RegressionPrior,
 )
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
 from bayesatk.results.groups import group_draws, grouped_checks
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
+from bayesatk.results.regression import regression_groups
 from bayesatk.results.schema import build, data_groups, posterior_group, root_attributes
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
@@ -55,6 +59,7 @@ def sample(
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
+    covariates: str | Sequence[str] | None = None,
     group: object = None,
     group_weights: object = None,
     form: Form | None = None,
@@ -77,7 +82,7 @@ def sample(
     data, metrics, pooling, prior, difficulty, success, ci_prob, keep, rng
         As in `bayesatk.evaluate`. Each difficulty family is sampled; several are weighed by their
         evidence, estimated from the draws by bridge sampling, and their draws mixed.
-    prior_trials, prior_weight, answer_prior, group, group_weights
+    prior_trials, prior_weight, answer_prior, covariates, group, group_weights
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
     form : {"marginal", "full", "crossed"}, optional
@@ -118,11 +123,13 @@ def sample(
             "difficulty must be left out for form='crossed', whose difficulties are logit-normal; "
             f"got {difficulty!r:.80}."
         )
+    if covariates is not None and form != "marginal":
+        raise ValueError(f"form must be left out with covariates; got {form!r}.")
     crossed = resolve_crossed_prior(prior) if form == "crossed" else None
     asked = read_asked(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,
-        answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, group=group,
+        answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
         group_weights=group_weights,
     )  # fmt: skip
     if asked.grouping is not None and form != "marginal":
@@ -148,14 +155,14 @@ def sample(
     settings = Settings(
         pooling, resolved, asked.scale, form, ci_prob, keep, seed,
         {"draws": draws, "tune": tune, "sampler": nuts_sampler},
-        asked.answer_prior, asked.prior_counts, asked.grouping,
+        asked.answer_prior, asked.prior_counts, asked.design, asked.grouping,
     )  # fmt: skip
     judged = {}
     if asked.grouping is not None:
         judged = {"": build_grouped(asked.outcomes, prior=resolved)}  # type: ignore[arg-type]
     elif asked.judged:
         judged = build_models(
-            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts
+            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts, asked.design
         )
     traces = {name: trace_of(model) for name, model in judged.items()}
     voted = None
@@ -201,6 +208,7 @@ class Settings:
     options: Mapping[str, Any]
     answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
     prior_counts: NDArray[np.float64] | None = None
+    design: Design | None = None
     grouping: Grouping | None = None
 
 
@@ -239,7 +247,10 @@ def result(
     main = next(iter(traces.values()), answers)
     assert main is not None
     source = main["posterior"].to_dataset()
-    if traces:
+    if settings.design is not None:
+        own = settings.design, "p" in settings.keep, rng
+        parts.append(regression_part(outcomes, grid, source, *own))
+    elif traces:
         counted = (settings.scale, "p" in settings.keep, rng, settings.prior_counts, difficulties)
         parts.append(count_part(outcomes, grid, source, *counted))
     if answers is not None:
@@ -247,12 +258,19 @@ def result(
         parts.append(answer_part(outcomes, grid, voted, settings.answer_prior, rng))
     group = _posterior(outcomes, grid, parts, source, settings, averaged)
     known = settings.prior, settings.scale, settings.keep
+    if settings.design is not None and isinstance(settings.prior, RegressionPrior):
+        checks = regression_groups(
+            outcomes, group, settings.prior, settings.design, settings.keep, rng
+        )
+    else:
+        checks = log_likelihood_groups(
+            outcomes, group, *known, settings.prior_counts, difficulties
+        ) | predictive_groups(outcomes, group, *known, rng, difficulties)
     groups = {
         "posterior": group,
         **_difficulty_groups(group, settings.prior, averaged),
         **_statistics(traces, answers),
-        **log_likelihood_groups(outcomes, group, *known, settings.prior_counts, difficulties),
-        **predictive_groups(outcomes, group, *known, rng, difficulties),
+        **checks,
         **data_groups(outcomes, settings.scale, answers is not None, settings.prior_counts),
     }
     return build(groups, _attributes(outcomes, metrics, settings, answers is not None))
@@ -320,6 +338,8 @@ def _posterior(
     if settings.grouping is not None:
         labels["group"] = np.array(settings.grouping.labels)
     labels["other"] = outcomes.dataset["system"].values
+    if settings.design is not None:
+        labels["coefficient"] = np.array(settings.design.coefficients, object)
     labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
     return group.assign_coords({name: labels[name] for name in labels if name in used})
 
@@ -357,6 +377,8 @@ def _attributes(
     more = {"answer_prior": json.dumps(describe_prior(settings.answer_prior))} if voted else {}
     if settings.grouping is not None:
         more["group_weights"] = json.dumps(settings.grouping.described())
+    if settings.design is not None:
+        more["covariates"] = json.dumps(settings.design.described)
     return root_attributes(
         method="nuts",
         pooling=settings.pooling,

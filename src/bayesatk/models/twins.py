@@ -7,12 +7,14 @@ from typing import Any
 import pymc as pm
 from numpy.typing import NDArray
 
+from bayesatk.data.design import Design
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
 from bayesatk.models.builders import Form, build_families, model_data
 from bayesatk.models.categories import build_dirichlet_multinomial, category_data
 from bayesatk.models.logit_normal import build_crossed
-from bayesatk.priors import ModelPrior, Pooling
+from bayesatk.models.regression import regression_model
+from bayesatk.priors import ModelPrior, Pooling, RegressionPrior
 
 Models = dict[str, pm.Model]
 
@@ -49,6 +51,7 @@ def build_models(
     prior: ModelPrior,
     form: Form,
     before: NDArray[Any] | None = None,
+    design: Design | None = None,
 ) -> Models:
     """Return the models of counts: one for each difficulty family, or the only one.
 
@@ -62,7 +65,11 @@ def build_models(
     form : Form
     before : ndarray, shape (system, question, category), optional
         Prior trials, discounted.
+    design : Design, optional
+        Covariates of the questions.
     """
+    if design is not None and isinstance(prior, RegressionPrior):
+        return {"": regression_model(outcomes, design, prior)}
     return _TWINS[type(scale)].build(outcomes, pooling, prior, form, before)
 
 

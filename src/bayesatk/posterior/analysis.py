@@ -68,8 +68,9 @@ class Analysis:
         request, places = self._request, list(self._request.grid.judged)
         before = None if request.prior_counts is None else request.prior_counts[index]
         counts = request.scale.counts(outcomes)[index]
+        basis = None if request.design is None else request.design.basis
         model = count_model(
-            request.scale, request.pooling, request.prior, counts, before, request.grouping
+            request.scale, request.pooling, request.prior, counts, before, basis, request.grouping
         )
         metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
         reach = request.scale.reaching()

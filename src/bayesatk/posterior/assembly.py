@@ -27,6 +27,7 @@ from bayesatk.results.schema import (
 CHAINS = 4
 Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
 Coords = dict[str, Any]
+AXES = {"coefficients": "coefficient"}  # of hyperparameters that are no vector over categories
 
 
 def statistics_table(
@@ -75,7 +76,7 @@ def posterior_dataset(
     dims: tuple[str, ...] = ("chain", "draw", "system")
     for name in samples[0].hyper:
         stacked = np.stack([drawn.hyper[name] for drawn in samples], axis=1)
-        own = dims if stacked.ndim == 2 else (*dims, "category")
+        own = dims if stacked.ndim == 2 else (*dims, AXES.get(name, "category"))
         extra[name] = (own, stacked.reshape(CHAINS, draws, *stacked.shape[1:]))
     of_groups = [drawn.groups.mean for drawn in samples if drawn.groups is not None]
     if of_groups:
@@ -180,7 +181,7 @@ def _by_hyper(
         each = [posterior.hyper[name] for posterior in posteriors]
         if isinstance(first, list):
             values = np.stack([[row(one) for one in several] for several in each])  # type: ignore[union-attr]
-            found[name] = (("system", "category", last), values)
+            found[name] = (("system", AXES.get(name, "category"), last), values)
         else:
             found[name] = (("system", last), np.stack([row(one) for one in each]))  # type: ignore[arg-type]
     return found

@@ -27,12 +27,20 @@ from bayesatk.posterior.one_system import Evaluated, evaluate_system
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import Request, read_request
 from bayesatk.prior_choice import describe_prior
-from bayesatk.priors import AnswerPrior, CategoryPrior, Families, Pooling, Prior
+from bayesatk.priors import (
+    AnswerPrior,
+    CategoryPrior,
+    Families,
+    Pooling,
+    Prior,
+    RegressionPrior,
+)
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.groups import group_results, grouped_checks
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
+from bayesatk.results.regression import regression_groups
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
     QUANTILE_LEVELS,
@@ -52,12 +60,13 @@ def evaluate(
     metrics: MetricSpec,
     *,
     pooling: Pooling = "partial",
-    prior: Prior | CategoryPrior | None = None,
+    prior: Prior | CategoryPrior | RegressionPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
+    covariates: str | Sequence[str] | None = None,
     group: object = None,
     group_weights: object = None,
     ci_prob: float = 0.95,
@@ -83,7 +92,8 @@ def evaluate(
         How questions share information: a difficulty distribution with its mean and intraclass
         correlation integrated out; an independent prior per question; one success probability.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
-        Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`.
+        Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`; with
+        covariates `RegressionPrior`.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
         Which shapes the difficulty distribution may have, under partial pooling of right and wrong:
         ``"beta"``, ``"inflated"`` (some questions never or always solved), ``"mixture"`` (two
@@ -106,6 +116,10 @@ def evaluate(
     group_weights : {"questions", "equal"} or mapping {group: weight}, optional
         What groups count for in the whole: their shares of the questions, as they are (the
         default); the same (a macro average); or as given (an operational profile).
+    covariates : str or sequence of str, optional
+        What the success probability of a question depends on: a formula of columns of the
+        questions, such as ``"~ log2(minutes) + domain"``, or their names. Then `bayesatk.predict`
+        and `bayesatk.horizon` answer for given values of them.
     ci_prob : float
         Probability of the credible interval, strictly between 0 and 1.
     ci_kind : {"eti", "hdi"}
@@ -192,7 +206,7 @@ def evaluate(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
-        draws=draws, keep=keep, group=group, group_weights=group_weights,
+        draws=draws, keep=keep, covariates=covariates, group=group, group_weights=group_weights,
     )  # fmt: skip
     outcomes, remarks = request.outcomes, list(request.notes)
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
@@ -213,6 +227,7 @@ def evaluate(
         posterior_data = posterior_data.assign_coords(group=request.grouping.labels)
     closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
     levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
+    levels = levels.assign(hyper_quantiles(posteriors))
     if question_p:
         labels = outcomes.dataset["question"]
         posterior_data = posterior_data.assign_coords(question=labels)
@@ -226,12 +241,17 @@ def evaluate(
     for name, attrs in _monte_carlo(request, posteriors).items():
         if name in closed:  # equal scores have none to reach
             closed[name].attrs.update(attrs)
+    if request.design is not None:
+        names = {"coefficient": request.design.coefficients}
+        posterior_data, closed, levels = (
+            one.assign_coords(names) for one in (posterior_data, closed, levels)
+        )
     groups = {
         "posterior": posterior_data,
         "closed_form": closed.assign_attrs(
             bootstrap_draws=request.draws if pooling == "none" else 0
         ),
-        "closed_form_quantiles": levels.assign(hyper_quantiles(posteriors)),
+        "closed_form_quantiles": levels,
         **_difficulty_groups(samples, posterior_data),
         **_of_groups(request, each, posterior_data),
         **data_groups(outcomes, request.scale, bool(request.votes), request.prior_counts),
@@ -277,6 +297,8 @@ def _arviz_groups(
     posterior, difficulties = groups["posterior"], all_difficulties(groups)
     if request.grouping is not None:
         return grouped_checks(outcomes, posterior, request.grouping, keep, rng)
+    if request.design is not None and isinstance(request.prior, RegressionPrior):
+        return regression_groups(outcomes, posterior, request.prior, request.design, keep, rng)
     return log_likelihood_groups(
         outcomes, posterior, request.prior, request.scale, keep, request.prior_counts, difficulties
     ) | predictive_groups(
@@ -318,6 +340,8 @@ def _attributes(
         more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
     if request.grouping is not None:
         more["group_weights"] = json.dumps(request.grouping.described())
+    if request.design is not None:
+        more["covariates"] = json.dumps(request.design.described)
     return root_attributes(
         method=max((one.method for one in posteriors), key=len),  # by NUTS if one system is
         pooling=request.pooling,

@@ -1,9 +1,12 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.states import States
+from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RightWrong, Scale
 from bayesatk.metrics.credit import Array
@@ -12,6 +15,7 @@ from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.categories import CategoryModel
 from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.regression import RegressionModel
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import CrossedPrior, Pooling
 from bayesatk.results.result import Result
@@ -23,6 +27,7 @@ def count_model(
     prior: object,
     counts: NDArray[np.int64],
     before: Array | None = None,
+    basis: Basis | None = None,
     grouping: Grouping | None = None,
 ) -> CountModel:
     """Return the model of one system: the one place where right and wrong part from categories.
@@ -36,11 +41,15 @@ def count_model(
     counts : ndarray of int, shape (questions, categories)
     before : ndarray, shape (questions, categories), optional
         Prior trials, discounted.
+    basis : Basis, optional
+        Covariates of the questions.
     grouping : Grouping, optional
         Groups of the questions.
     """
     if grouping is not None:
         return GroupedModel.of(prior, counts, grouping)
+    if basis is not None:
+        return RegressionModel.of(prior, counts, basis)  # type: ignore[arg-type]
     if isinstance(scale, RightWrong):
         return RightWrongModel(pooling, States.of(counts[:, 1], counts.sum(axis=1)), prior)
     return CategoryModel(pooling, States.of_counts(counts, before), prior)
@@ -66,13 +75,14 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
     return _model(result, system, slice(None) if kept is None else kept)
 
 
-def _model(result: Result, system: int, chosen: slice | NDArray[np.bool_]) -> CountModel:
+def _model(result: Result, system: int, chosen: Any) -> CountModel:
     before = None if result.prior_counts is None else result.prior_counts[system, chosen]
     counts = result.counts[system, chosen]
+    basis = None if result.design is None else result.design.basis.among(chosen)
     groups = result.grouping
     if groups is not None and not isinstance(chosen, slice):
         groups = groups.among(chosen)
-    return count_model(result.scale, result.pooling, result.prior, counts, before, groups)
+    return count_model(result.scale, result.pooling, result.prior, counts, before, basis, groups)
 
 
 def observed_value(

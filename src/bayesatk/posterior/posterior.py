@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.distribution import Quantity
 from bayesatk.metrics.credit import Array
-from bayesatk.priors import HyperPrior
 
 Distributions = Sequence[Sequence[Quantity | None]]  # by target
 
@@ -143,6 +142,9 @@ class SystemPosterior:
         are integrated by quadrature.
     groups : list of SystemPosterior
         Of each group of questions alone, where there are groups.
+    expected : callable, optional
+        Where questions have covariates: returns what is expected of new questions like each, p
+        (questions,) and the metrics (questions, metrics).
     """
 
     mean: NDArray[np.float64]
@@ -154,12 +156,13 @@ class SystemPosterior:
     hyper: dict[str, "Summary | list[Summary]"] = field(default_factory=dict)
     diagnostics: dict[str, float] = field(default_factory=dict)
     families: dict[str, FamilyShare] = field(default_factory=dict)
-    sd_under: Callable[[HyperPrior], NDArray[np.float64]] | None = None
+    sd_under: Callable[[Any], NDArray[np.float64]] | None = None
     method: str = "conjugate"
     warning: str | None = None
     drawn: bool = False
     worth: dict[str, float] = field(default_factory=dict)
     groups: "list[SystemPosterior]" = field(default_factory=list)
+    expected: Callable[[], tuple[Array, Array]] | None = None
 
     def settled(self) -> "SystemPosterior":
         """Return the numbers and the hyperparameters, without what the rest is worked out from."""
@@ -169,7 +172,7 @@ class SystemPosterior:
         }
         return replace(
             self, hyper=hyper, distributions=_left_out, draw=_left_out, question_p=_left_out,
-            sd_under=None, groups=[one.settled() for one in self.groups],
+            sd_under=None, expected=None, groups=[one.settled() for one in self.groups],
         )  # fmt: skip
 
     @property

@@ -37,9 +37,7 @@ class RightWrongModel(CountModel):
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
         """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
-        states = self.states
-        each = [finite(metric.credit, states.successes, states.trials) for metric in metrics]
-        return np.array([states.share @ one for one in each])
+        return count_estimates(self.states, metrics)
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of metrics; those that coincide are done once."""
@@ -113,6 +111,12 @@ class RightWrongModel(CountModel):
             states.share, states.questions, *mixture.by_state, draw,
             lambda variance, rng: sum_covariance(mixture, 0), mixture.question_p, exact,
         )  # fmt: skip
+
+
+def count_estimates(states: States, metrics: Sequence[Metric]) -> Array:
+    """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
+    each = [finite(metric.credit, states.successes, states.trials) for metric in metrics]
+    return np.array([states.share @ one for one in each])
 
 
 def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPosterior:

@@ -18,7 +18,7 @@ from bayesatk.comparison.pair_claims import design_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
 from bayesatk.reporting.claims import claims, levels, of_questions
-from bayesatk.reporting.methods import GROUPED, GROUPED_TARGETS, METRICS, POOLINGS, TARGETS
+from bayesatk.reporting.methods import GROUPED_TARGETS, METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.scores import scores
 from bayesatk.results.citations import cite
@@ -32,6 +32,7 @@ _KINDS = {"csv": "text/csv", "json": "application/json"}
 _HEADINGS = {
     "results": "Results",
     "categories": "Probability to reach a score",
+    "coefficients": "Coefficients of covariates (logits)",
     "leaderboard": "Leaderboard",
     "comparison": "Differences between systems",
     "groups": "Groups of questions",
@@ -180,6 +181,8 @@ def _summary(result: Result) -> str:
         number = len(result.grouping.labels)
         groups = f" in {number} group{'s' * (number > 1)}"
     shape = f"; difficulty families: {families}" if families else ""
+    if result.design is not None:
+        shape = f"; success depends on {result.design.text.removeprefix('~').strip()}"
     return (
         f"{systems} system{'s' * (systems > 1)} on {design_words(result.trials)}{groups}; "
         f"{result.pooling} pooling{shape}."
@@ -239,12 +242,19 @@ def _methods(result: Result) -> dict[str, Any]:
         families[symbol] = METRICS.get(metric.family.variable, ("a metric of your own", ""))
     return {
         "metrics": families,
-        "pooling": POOLINGS[result.pooling] if result.grouping is None else GROUPED,
+        "pooling": POOLINGS[_structure(result)],
         "targets": TARGETS if result.grouping is None else GROUPED_TARGETS,
         "prior": json.dumps(result.described("prior")),
         "exact": not result.sampled,
         "notes": result.notes,
     }
+
+
+def _structure(result: Result) -> str:
+    """Return how questions share information, as methods are named."""
+    if result.grouping is not None:
+        return "groups"
+    return "covariates" if result.covariates else str(result.pooling)
 
 
 def _provenance(result: Result) -> list[tuple[str, str]]:

@@ -49,6 +49,17 @@ POOLINGS = {
         "so that questions with few trials borrow from the others. Several families are weighed "
         "by their evidence."
     ),
+    "groups": (
+        "Groups of questions: within a group p is Beta around the group's mean with one intraclass "
+        "correlation; the logits of the means of groups are normal around a common one. Its sd, "
+        "the correlation and the common mean are integrated, so every group learns from the others."
+    ),
+    "covariates": (
+        "Regression on covariates: the success probabilities p of the questions are Beta around a "
+        "mean whose logit is linear in the covariates, with one intraclass correlation. "
+        "Coefficients are integrated by importance sampling. Questions like these are questions "
+        "with the covariates of these."
+    ),
     "none": (
         "No pooling: every question's p has its own prior, and nothing is learnt about it from "
         "other questions. With few trials and many questions the prior's bias does not average "
@@ -80,11 +91,6 @@ GROUPED_TARGETS = {
         "standard errors. Claims beyond these groups are about this one."
     ),
 }
-GROUPED = (
-    "Groups of questions: within a group p is Beta around the group's mean with one intraclass "
-    "correlation; the logits of the means of groups are normal around a common one. Its sd, the "
-    "correlation and the common mean are integrated, so every group learns from the others."
-)
 
 
 def usual_metrics(data: Outcomes, success: str | None = None) -> list[str]:

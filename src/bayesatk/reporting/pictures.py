@@ -98,7 +98,8 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
             "Posterior mean of every question's success probability against its raw rate.",
             lambda: plots.plot_shrinkage(result, systems),
         )
-    if result.pooling == "partial" and "icc" in result.posterior and result.grouping is None:
+    alike = result.covariates is None and result.grouping is None
+    if result.pooling == "partial" and "icc" in result.posterior and alike:
         yield (
             "How difficult the questions are",
             "Distribution of success probabilities over questions, with its uncertainty; steps: "

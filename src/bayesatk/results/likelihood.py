@@ -18,8 +18,8 @@ from bayesatk.data.scales import Scale
 from bayesatk.priors import AnyPrior, BetaPrior, DirichletPrior
 
 Array = NDArray[np.float64]
-_AUTOMATIC = 1_000_000  # values (8 MB) up to which the group is filled without being asked for
-_BLOCK = 1_000_000  # probabilities worked out at once
+AUTOMATIC = 1_000_000  # values (8 MB) up to which the group is filled without being asked for
+BLOCK = 1_000_000  # probabilities worked out at once
 _RIPPLE = 1e-11  # relative to a log-likelihood that is the same in every draw, from end to end
 
 
@@ -59,7 +59,7 @@ def log_likelihood_groups(
     from end to end: leave-one-out finds the constant, and a Pareto k far below zero.
     """
     sizes = posterior.sizes["chain"], posterior.sizes["draw"]
-    large = sizes[0] * sizes[1] * outcomes.trials.size > _AUTOMATIC
+    large = sizes[0] * sizes[1] * outcomes.trials.size > AUTOMATIC
     fixed = prior if isinstance(prior, BetaPrior | DirichletPrior) else None
     pooled = "mean_p" in posterior
     if not (fixed or pooled) or (large and "log_likelihood" not in keep):
@@ -70,14 +70,14 @@ def log_likelihood_groups(
         if fixed and not pooled:
             before = None if prior_counts is None else prior_counts[system]
             by_question = _fixed_log_pmf(own, fixed, before)
-            values[system] = _rippled(np.broadcast_to(by_question, values.shape[1:]))
+            values[system] = rippled(np.broadcast_to(by_question, values.shape[1:]))
         else:
             states, which = np.unique(own, axis=0, return_inverse=True)
             if difficulties is not None:
                 by_state = difficulties[system].log_counts(states[:, 1], states.sum(axis=1))
             else:
                 by_state = _log_pmf(states, *_hyper_draws(posterior, system, scale))
-            values[system] = _rippled(by_state)[:, which.ravel()]
+            values[system] = rippled(by_state)[:, which.ravel()]
     shaped = np.moveaxis(values.reshape(len(values), *sizes, -1), 0, 2)
     group = xr.Dataset(
         {scale.variable: (_DIMS, shaped)},
@@ -112,7 +112,7 @@ def _log_pmf(states: NDArray[np.int64], mean: Array, ratio: Array) -> Array:
 
 
 def _blocks(draws: int, width: int) -> Iterator[slice]:
-    step = max(1, _BLOCK // max(1, width))
+    step = max(1, BLOCK // max(1, width))
     for start in range(0, draws, step):
         yield slice(start, start + step)
 
@@ -127,7 +127,7 @@ def _fixed_log_pmf(
     return log_counts(counts, alpha / total[:, None], 1.0 / total)
 
 
-def _rippled(values: Array) -> Array:
+def rippled(values: Array) -> Array:
     """Log-likelihoods (draws, states), of which none is the same in every draw."""
     constant = values.min(axis=0) == values.max(axis=0)
     ripple = _RIPPLE * (np.linspace(-0.5, 0.5, len(values)) if len(values) > 1 else np.zeros(1))

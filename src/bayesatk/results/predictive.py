@@ -24,12 +24,13 @@ from bayesatk.priors import (
     GroupedPrior,
     HyperPrior,
     Prior,
+    RegressionPrior,
 )
 from bayesatk.results.difficulty import draw_prior, has_difficulty_group, summary_variables
 
 Array = NDArray[np.float64]
-_AUTOMATIC = 200_000  # replicated counts up to which they are drawn without being asked for
-_PRIOR_DRAWS = 500
+AUTOMATIC = 200_000  # replicated counts up to which they are drawn without being asked for
+PRIOR_DRAWS = 500
 _DIMS = ("chain", "draw", "system")
 
 
@@ -66,10 +67,11 @@ def predictive_groups(
     normalising constants that no draw knows, and ``mean_p`` and ``icc`` of a whole distribution are
     not its hyperparameters.
     """
-    if "mean_p" not in posterior or isinstance(prior, AnswerPrior | CrossedPrior | GroupedPrior):
+    other = AnswerPrior | CrossedPrior | RegressionPrior | GroupedPrior
+    if "mean_p" not in posterior or isinstance(prior, other):
         return {}
     size = posterior.sizes["chain"] * posterior.sizes["draw"] * outcomes.dataset["count"].size // 2
-    replicated = size <= _AUTOMATIC or "predictive" in keep
+    replicated = size <= AUTOMATIC or "predictive" in keep
     if isinstance(prior, HyperPrior) and difficulties is not None:
         return _of_difficulties(outcomes, posterior, prior, difficulties, replicated, rng)
     known = _Hyper.of(prior, scale, posterior.sizes.get("category", 2))
@@ -94,14 +96,14 @@ def _of_difficulties(
         groups["log_prior"] = _Hyper.of(prior, RIGHT_WRONG).log_density(posterior)
     drawn = []
     if prior.proper:
-        drawn = [draw_prior(prior, _PRIOR_DRAWS, rng)[0] for _ in difficulties]
-        shape = 1, _PRIOR_DRAWS, len(drawn)
+        drawn = [draw_prior(prior, PRIOR_DRAWS, rng)[0] for _ in difficulties]
+        shape = 1, PRIOR_DRAWS, len(drawn)
         groups["prior"] = xr.Dataset(
             {
                 name: (_DIMS, values.reshape(shape))
                 for name, values in summary_variables(drawn, prior).items()
             },
-            _prior_coords(posterior),
+            prior_coords(posterior),
             {"sample_dims": ["chain", "draw"]},
         )
     if replicated:
@@ -115,9 +117,10 @@ def _of_difficulties(
     return groups
 
 
-def _prior_coords(posterior: xr.Dataset) -> dict[str, Any]:
+def prior_coords(posterior: xr.Dataset) -> dict[str, Any]:
+    """Coordinates of draws from the prior."""
     systems = posterior["system"].values
-    return {"chain": [0], "draw": np.arange(_PRIOR_DRAWS), "system": systems}
+    return {"chain": [0], "draw": np.arange(PRIOR_DRAWS), "system": systems}
 
 
 @dataclass(frozen=True)
@@ -148,8 +151,8 @@ class _Hyper:
 
     def draws(self, posterior: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
         """Draw hyperparameters from the prior."""
-        coords = _prior_coords(posterior)
-        shape = 1, _PRIOR_DRAWS, len(coords["system"])
+        coords = prior_coords(posterior)
+        shape = 1, PRIOR_DRAWS, len(coords["system"])
         found = {"mean_p": ((*_DIMS, *self.scale.axes), self.scale.draw_p(self.mean, shape, rng))}
         coords |= {name: posterior[name].values for name in self.scale.axes}
         if self.icc is not None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.columns import GROUP
+from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
@@ -210,12 +211,34 @@ class Result:
         weights = self.described("group_weights", None)
         return Grouping.of(self.of_questions[GROUP], weights)
 
-    def without_groups(self, what: str, name: str = "fit") -> None:
-        """Refuse questions in groups where they would be ignored."""
+    @cached_property
+    def design(self) -> Design | None:
+        """Covariates that success depends on in this result, where there are any."""
+        asked = self.covariates
+        if asked is None:
+            return None
+        return Design.of(self.data.dataset, asked["formula"] or asked["names"])
+
+    @property
+    def covariates(self) -> dict[str, Any] | None:
+        """The formula, and the names of covariates, that success depends on in this result."""
+        found: dict[str, Any] | None = self.described("covariates", None)
+        return found
+
+    def exchangeable(self, what: str, argument: str = "fit") -> None:
+        """Refuse covariates, and groups of questions, for something that ignores them."""
+        asked = self.covariates
+        if asked is not None:
+            raise ArgumentError(
+                Argument(argument), f" must be without covariates for {what}, which would take no "
+                f"account of them; got {asked['formula'] or asked['names']!r}. Evaluate the same "
+                "data without ", Argument("covariates"), ".",
+            )  # fmt: skip
         if self.grouping is not None:
             raise ArgumentError(
-                Argument(name), f" must be without groups for {what}, which would ignore them. "
-                "Evaluate the same data without group=.",
+                Argument(argument), f" must be without groups for {what}, which would take no "
+                f"account of them; got {len(self.grouping.labels)}. Evaluate the same data "
+                "without ", Argument(GROUP), ".",
             )  # fmt: skip
 
     @cached_property

@@ -140,6 +140,55 @@ def _if_missing(own: Result, metric: Metric, system: object, target: str) -> dic
     return found
 
 
+def coefficient_table(result: xr.DataTree | Result) -> pd.DataFrame:
+    """Tabulate the coefficients of covariates: one row per system and coefficient.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        With covariates.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``system``, ``coefficient``, ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, in logits
+        for each unit of the column, and ``prob_positive``, from the draws.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = bayesatk.tally([[1, 1], [1, 0], [0, 0]] * 5, covariates={"size": [1, 2, 3] * 5})
+    >>> fit = bayesatk.evaluate(runs, "pass@1", covariates=["size"], rng=1)
+    >>> rows = coefficient_table(fit)
+    >>> rows["coefficient"].tolist(), bool(rows["ci_upper"][1] < 0)
+    (['Intercept', 'size'], True)
+    """
+    own = Result.of(result)
+    draws = own.posterior["coefficients"]
+    positive = (draws > 0.0).mean(("chain", "draw"))
+    if own.has("closed_form"):
+        known = own.group("closed_form")["coefficients"]
+    else:
+        ends = draws.quantile(list(own.tails), dim=("chain", "draw"))
+        parts = {
+            "mean": draws.mean(("chain", "draw")), "sd": draws.std(("chain", "draw"), ddof=1),
+            "ci_lower": ends.isel(quantile=0, drop=True),
+            "ci_upper": ends.isel(quantile=1, drop=True),
+        }  # fmt: skip
+        known = xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
+    rows = []
+    for system in own.systems:
+        for name in draws["coefficient"].values.tolist():
+            cells = known.sel(system=system, coefficient=name)
+            numbers = {
+                one: float(cells.sel(statistic=one))
+                for one in ("mean", "sd", "ci_lower", "ci_upper")
+            }
+            share = float(positive.sel(system=system, coefficient=name))
+            rows.append({"system": system, "coefficient": name, **numbers, "prob_positive": share})
+    return pd.DataFrame(rows)
+
+
 def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the probability that a trial reaches each category's score, or a better one.
 

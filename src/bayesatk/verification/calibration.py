@@ -28,7 +28,14 @@ from bayesatk.prior_choice import (
     resolve_crossed_prior,
     with_families,
 )
-from bayesatk.priors import AnswerPrior, AnyPrior, Families, HyperPrior, Pooling
+from bayesatk.priors import (
+    AnswerPrior,
+    AnyPrior,
+    Families,
+    HyperPrior,
+    Pooling,
+    RegressionPrior,
+)
 from bayesatk.results.citations import TALTS
 from bayesatk.verification.replications import (
     BATCH,
@@ -126,7 +133,8 @@ def calibrate(
     pooling, prior
         The model, which both makes the data and is fitted. The prior must be proper. Votes between
         answers need ``pooling="none"`` and an `AnswerPrior` that says how many `choices` there are,
-        of which the first is right.
+        of which the first is right. With a `RegressionPrior` success depends on two covariates, a
+        trend and a kind of every third question, and the quantities are their coefficients too.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
         As in `bayesatk.evaluate`. Of several families one is drawn first for every data set.
     engine : {"closed_form", "pymc"}
@@ -241,7 +249,10 @@ def _chosen_prior(
 
 
 def _default_prior(
-    pooling: Pooling, prior: object, form: PyMCForm | None, scores: tuple[float, ...] | None
+    pooling: Pooling,
+    prior: object,
+    form: PyMCForm | None,
+    scores: tuple[float, ...] | None,
 ) -> AnyPrior:
     """Return the prior given, or the default of the kind that the model needs."""
     if form in ("crossed", "logit_normal"):
@@ -249,6 +260,13 @@ def _default_prior(
             raise ValueError(f"form={form!r} is of right and wrong, with pooling='partial'.")
         return resolve_crossed_prior(prior)
     if isinstance(prior, AnswerPrior):
+        return prior
+    if isinstance(prior, RegressionPrior):
+        if pooling != "partial" or scores is not None or form is not None:
+            raise ValueError(
+                "prior=RegressionPrior() is calibrated of right and wrong, with pooling='partial' "
+                f"and without a form; got pooling={pooling!r}, scores={scores}, form={form!r}."
+            )
         return prior
     scale = RIGHT_WRONG if scores is None else Scored(scores)
     chosen: AnyPrior = scale.resolve_prior(pooling, prior)

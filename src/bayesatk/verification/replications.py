@@ -9,10 +9,11 @@ from bayesatk._tools.batches import misshapen
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import parse
 from bayesatk.prior_choice import prior_from
-from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling
+from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling, RegressionPrior
 from bayesatk.verification.answer_world import AnswerWorld
 from bayesatk.verification.count_world import CountWorld
 from bayesatk.verification.normal_worlds import CrossedWorld, LogitNormalWorld
+from bayesatk.verification.regression_world import RegressionWorld
 from bayesatk.verification.worlds import Array, PyMCForm, World
 
 Engine = Literal["closed_form", "pymc"]
@@ -43,6 +44,8 @@ class Study:
         size = self.questions, self.trials, metrics
         if isinstance(prior, AnswerPrior):
             return AnswerWorld(*size, prior)
+        if isinstance(prior, RegressionPrior):
+            return RegressionWorld(*size, prior)
         if self.form == "logit_normal":
             return LogitNormalWorld(*size, prior)
         if isinstance(prior, CrossedPrior):

@@ -1,0 +1,329 @@
+"""Covariates of questions as columns of numbers: from a formula, or from names."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.messages import Argument
+from bayesatk._tools.packages import FORMULAS, require
+from bayesatk.data.formulas import FUNCTIONS, covariates_of
+from bayesatk.data.validation import OutcomeError, shown
+
+Array = NDArray[np.float64]
+INTERCEPT = "Intercept"
+_ALIKE = 1e-8  # of the variance of a column, that is not explained by the others, at least
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Covariates of questions, centred and orthonormal over all questions of the data.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (questions, 1 + columns)
+        First 1, then the columns in their basis: uncorrelated, of mean 0 and sd 1 over the
+        questions.
+    back : ndarray, shape (1 + columns, 1 + columns)
+        Takes coefficients in this basis to those of the columns themselves.
+    """
+
+    rows: Array
+    back: Array
+
+    def among(self, kept: NDArray[Any]) -> "Basis":
+        """Return some of the questions, in the same basis."""
+        return Basis(self.rows[kept], self.back)
+
+    def coefficients(self, logits: Array) -> Array:
+        """Intercept and slopes of the columns, from coefficients of the basis; (..., columns)."""
+        return np.asarray(logits @ self.back.T)
+
+    def logits(self, coefficients: Array) -> Array:
+        """Coefficients of the basis, from intercept and slopes of the columns; the inverse."""
+        return np.asarray(coefficients @ np.linalg.inv(self.back).T)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A formula, or names of covariates, and the covariates of all questions.
+
+    Parameters
+    ----------
+    formula : str
+        Empty where there are only names.
+    frame : pandas.DataFrame
+        The covariates that are used, a row for each question.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"minutes": [1, 4, 16], "domain": ["law", "art", "law"]})
+    >>> design = Design("", frame)
+    >>> design.names, design.columns(frame).tolist()
+    (['minutes', 'domain[T.law]'], [[1.0, 1.0], [4.0, 0.0], [16.0, 1.0]])
+    """
+
+    formula: str
+    frame: pd.DataFrame
+
+    def __hash__(self) -> int:
+        return hash((self.formula, tuple(self.frame.columns)))
+
+    @classmethod
+    def of(cls, dataset: xr.Dataset, covariates: object) -> "Design":
+        """Read what was asked for, of the questions of some data.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset
+            With coordinates of questions.
+        covariates : str, or sequence of str
+            A formula, which begins with ``~``, or names of columns.
+        """
+        known = {
+            str(name): own.values
+            for name, own in dataset.coords.items()
+            if own.dims == ("question",) and name != "question"
+        }
+        formula = covariates.strip() if isinstance(covariates, str) else ""
+        if formula.startswith("~"):
+            names = sorted(covariates_of(formula))
+        elif isinstance(covariates, str) and formula in known:
+            formula, names = "", [formula]
+        else:
+            formula = ""
+            listed = isinstance(covariates, Sequence) and not isinstance(covariates, str)
+            names = list(covariates) if listed else []  # type: ignore[call-overload]
+        if not names or len(set(map(str, names))) < len(names):
+            raise OutcomeError(
+                Argument("covariates"), " must be a formula, which begins with ~, or different "
+                f"names of columns of the questions; got {shown(covariates)}. Write ",
+                Argument("covariates", "~ log2(minutes)"), " or ",
+                Argument("covariates", ["minutes"]), ".",
+            )  # fmt: skip
+        for name in names:
+            if name not in known:
+                has = ", ".join(map(repr, known)) or "none"
+                raise OutcomeError(
+                    Argument("covariates"), " must be columns that the data keep of their questions"
+                    f" (they have {has}); got {shown(name)}. Name it when the data are read: ",
+                    Argument("covariates", [name], "tally"), ".",
+                )  # fmt: skip
+        frame = pd.DataFrame({name: known[name] for name in names})
+        _refuse_missing(frame, dataset["question"].values)
+        found = cls(formula, frame)
+        found._check(dataset["question"].values)
+        return found
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Return it as plain data, for the attributes of a result."""
+        return {"formula": self.formula, "names": [str(name) for name in self.frame.columns]}
+
+    @property
+    def text(self) -> str:
+        """Return the formula, or the names as one."""
+        return self.formula or "~ " + " + ".join(map(str, self.frame.columns))
+
+    @cached_property
+    def _spec(self) -> Any:
+        require(*FORMULAS)
+        from formulaic import model_matrix
+
+        with _evaluating(self.formula):
+            matrix = model_matrix(self.formula, self.frame, context=FUNCTIONS, na_action="ignore")
+        return matrix.model_spec
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what formulaic made: another process makes its own."""
+        return {"formula": self.formula, "frame": self.frame}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the columns, without the intercept."""
+        if self.formula:
+            return [str(one) for one in self._spec.column_names if one != INTERCEPT]
+        return [
+            label
+            for name, own in self.frame.items()
+            for label in ([f"{name}[T.{one}]" for one in _levels(own)[1:]] or [str(name)])
+        ]
+
+    @property
+    def coefficients(self) -> list[str]:
+        """Names of the intercept and the columns."""
+        return [INTERCEPT, *self.names]
+
+    def columns(self, frame: pd.DataFrame) -> Array:
+        """Columns of questions with these covariates; (rows, columns)."""
+        if self.formula:
+            spec = self._spec
+            with _evaluating(self.formula):
+                matrix = spec.get_model_matrix(frame, context=FUNCTIONS, na_action="ignore")
+            values = np.asarray(matrix, float)
+            return values[:, [one != INTERCEPT for one in self._spec.column_names]]
+        columns: list[NDArray[Any]] = []
+        for name, own in self.frame.items():
+            levels = _levels(own)
+            now = frame[name].to_numpy()
+            columns += [np.asarray(now == one, float) for one in levels[1:]] if levels else [now]
+        return np.stack(columns, axis=1).astype(float)
+
+    @cached_property
+    def _own(self) -> Array:
+        return self.columns(self.frame)
+
+    def _check(self, labels: NDArray[Any]) -> None:
+        """Refuse columns that no coefficient can be estimated of."""
+        columns = self._own
+        strange = ~np.isfinite(columns)
+        if strange.any():
+            row, column = np.argwhere(strange)[0]
+            label = shown(labels.tolist()[row])
+            raise OutcomeError(
+                Argument("covariates"), f" must give finite numbers; {self.names[column]!r} is "
+                f"{columns[row, column]} for question {label}, whose covariates are "
+                f"{shown(self.frame.iloc[row].to_dict())}. Use another function of it, such as "
+                "log1p, or leave the question out.",
+            )  # fmt: skip
+        if not columns.shape[1] or (self.formula and INTERCEPT not in self._spec.column_names):
+            raise OutcomeError(
+                Argument("covariates"), " must have an intercept and a column beside it; got "
+                f"{self.formula!r}. Write ", Argument("covariates", "~ log2(minutes)"), ".",
+            )  # fmt: skip
+        centred = columns - columns.mean(axis=0)
+        size = np.maximum(np.abs(columns).max(axis=0), 1e-300)
+        for i, name in enumerate(self.names):
+            others = np.delete(centred, np.s_[i:], axis=1) / size[:i]
+            own = centred[:, i] / size[i]
+            rest = own - others @ np.linalg.lstsq(others, own, rcond=None)[0] if i else own
+            if (rest**2).mean() < _ALIKE * max((own**2).mean(), _ALIKE):
+                what = (
+                    "depends on the columns before it"
+                    if (own**2).mean() > _ALIKE
+                    else "is constant"
+                )
+                raise OutcomeError(
+                    Argument("covariates"), " must have columns that differ between questions, "
+                    f"none a combination of others; {name!r} {what} (columns "
+                    f"{', '.join(map(repr, self.names))}; {len(columns)} questions). Leave it out.",
+                )  # fmt: skip
+
+    @cached_property
+    def basis(self) -> Basis:
+        """Return the covariates of all questions in their basis."""
+        columns = self._own
+        centre = columns.mean(axis=0)
+        scale = columns.std(axis=0)
+        left, size, right = np.linalg.svd((columns - centre) / scale, full_matrices=False)
+        root = np.sqrt(len(columns))
+        back = (right.T / size * root) / scale[:, None]
+        whole = np.zeros((len(centre) + 1, len(centre) + 1))
+        whole[0, 0], whole[0, 1:], whole[1:, 1:] = 1.0, -centre @ back, back
+        rows = np.concatenate([np.ones((len(columns), 1)), left * root], axis=1)
+        return Basis(rows, whole)
+
+    def at(self, chosen: Mapping[str, Sequence[Any]]) -> tuple[pd.DataFrame, Array]:
+        """Columns at every combination of values of some covariates.
+
+        Others are as they are, and the columns averaged over the questions.
+
+        Parameters
+        ----------
+        chosen : mapping {covariate: values}
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The combinations.
+        columns : ndarray, shape (combinations, 1 + columns)
+            First 1.
+        """
+        index = pd.MultiIndex.from_product(list(chosen.values()), names=list(chosen))
+        frame = index.to_frame(index=False)
+        others = self.frame.drop(columns=list(chosen))
+        if others.columns.empty:
+            columns = self.columns(frame)
+        else:
+            share = others.value_counts(normalize=True)
+            kinds = share.index.to_frame(index=False)
+            every = kinds.merge(frame, how="cross")
+            values = self.columns(every).reshape(len(kinds), len(frame), -1)
+            columns = np.einsum("k,kfc->fc", share.to_numpy(), values)
+        return frame, np.concatenate([np.ones((len(frame), 1)), columns], axis=1)
+
+    def read_at(self, at: object, argument: str = "at") -> dict[str, list[Any]]:
+        """Return the values of covariates that were asked for, checked."""
+        example = Argument(argument, {str(self.frame.columns[0]): [self.frame.iloc[0, 0]]})
+        if not isinstance(at, Mapping) or not at:
+            raise OutcomeError(
+                Argument(argument), " must be values of covariates by name; got "
+                f"{shown(at)}. Write ", example, ".",
+            )  # fmt: skip
+        found: dict[str, list[Any]] = {}
+        for name, given in at.items():
+            if name not in self.frame:
+                raise OutcomeError(
+                    Argument(argument), " must name covariates of the model, "
+                    f"{', '.join(map(repr, self.frame.columns))}; got {shown(name)}.",
+                )  # fmt: skip
+            single = isinstance(given, str) or np.ndim(given) == 0
+            found[name] = [given] if single else list(given)
+            _check_values(str(name), self.frame[name], found[name], argument)
+        return found
+
+
+@contextmanager
+def _evaluating(formula: str) -> Iterator[None]:
+    """Say what is wrong with a formula that cannot be worked out."""
+    from formulaic.errors import FormulaicError
+
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except FormulaicError as error:
+        raise OutcomeError(
+            Argument("covariates"), f": {formula!r} cannot be worked out for these covariates; "
+            f"{str(error).splitlines()[0]:.200} Is a text used as a number, or a value outside of "
+            "the range that a spline was made for?",
+        ) from error  # fmt: skip
+
+
+def _levels(column: Any) -> list[Any]:
+    """Categories of a text, in order; none of a number."""
+    return [] if pd.api.types.is_numeric_dtype(column) else sorted(set(column))
+
+
+def _check_values(name: str, column: Any, values: list[Any], argument: str) -> None:
+    """Refuse values that the covariate cannot have."""
+    levels = _levels(column)
+    for one in values:
+        number = isinstance(one, int | float | np.number) and not isinstance(one, bool)
+        if (levels and one not in levels) or (not levels and not (number and np.isfinite(one))):
+            rule = f"one of {shown(levels)}" if levels else "finite numbers"
+            raise OutcomeError(
+                Argument(argument), f": values of {name!r} must be {rule}; got "
+                f"{shown(one)}.",
+            )  # fmt: skip
+    if not values:
+        raise OutcomeError(Argument(argument), f" must have a value of {name!r}.")
+
+
+def _refuse_missing(frame: pd.DataFrame, labels: NDArray[Any]) -> None:
+    for name, own in frame.items():
+        absent = np.flatnonzero(own.isna() | (own == ""))
+        if len(absent):
+            first = shown(labels.tolist()[absent[0]])
+            raise OutcomeError(
+                Argument("covariates"), f" must be known of every question; {name!r} is missing "
+                f"for {first} ({len(absent)} of {len(frame)} questions). Add "
+                "it, or leave these questions out: data.sel(question=...).",
+            )  # fmt: skip

@@ -1,0 +1,113 @@
+"""Questions of one system whose success depends on a trend and on a kind of question."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from bayesatk.data.design import Basis, Design
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.metrics.grid import MetricGrid
+from bayesatk.models.builders import model_data
+from bayesatk.models.regression import regression_model, regression_part
+from bayesatk.posterior.posterior import Draws
+from bayesatk.posterior.regression import RegressionModel
+from bayesatk.priors import RegressionPrior
+from bayesatk.results.regression import draw_logits
+from bayesatk.verification.worlds import (
+    DRAWS,
+    THIN,
+    Metrics,
+    Quantities,
+    by_target,
+    model_draws,
+)
+
+_COVARIATES = ("trend", "third")
+_SMALLEST = 1e-300  # Beta parameter
+
+
+@dataclass(frozen=True)
+class RegressionWorld:
+    """The same number of trials of every question; every third one is another kind."""
+
+    questions: int
+    trials: int
+    metrics: Metrics
+    prior: RegressionPrior
+
+    @property
+    def design(self) -> Design:
+        """Covariates of the questions."""
+        place = np.arange(self.questions)
+        columns = {"trend": place.astype(float), "third": (place % 3 == 0).astype(float)}
+        return Design("", pd.DataFrame(columns))
+
+    @property
+    def basis(self) -> Basis:
+        """Covariates in their basis."""
+        return self.design.basis
+
+    def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:
+        """Draw coefficients, success probabilities and counts."""
+        logits = draw_logits(self.prior, self.basis, (), rng)
+        icc = float(rng.beta(*self.prior.icc))
+        mean = expit(self.basis.rows @ logits)
+        alpha, beta = (np.maximum(own * (1.0 - icc) / icc, _SMALLEST) for own in (mean, 1.0 - mean))
+        p = rng.beta(alpha, beta)
+        truth = self._named(self.basis.coefficients(logits)[None], np.array([icc]), p[None])
+        found = {name: float(value[0]) for name, value in truth.items()}
+        for metric in self.metrics:
+            found[f"{metric.label} questions"] = float(metric.latent(p).mean())
+            found[f"{metric.label} population"] = float(metric.predictive(alpha, beta).mean())
+        right = rng.binomial(self.trials, p)
+        return found, np.stack([self.trials - right, right], axis=1)
+
+    def exact(self, data: Any, rng: np.random.Generator) -> Quantities:
+        """Draw from the closed form."""
+        posterior = RegressionModel.of(self.prior, data, self.basis).fit(self.metrics)
+        drawn = posterior.draw(DRAWS, rng, True)
+        assert drawn.p is not None
+        hyper = self._named(drawn.hyper["coefficients"], drawn.hyper["icc"], drawn.p)
+        return hyper | by_target(self.metrics, drawn)
+
+    def sampled(self, data: Any, rng: np.random.Generator) -> Quantities:
+        """Draw with NUTS."""
+        outcomes = self._outcomes(data)
+        program = _program(self)
+        drawn = model_draws(program, model_data(outcomes, "full"), rng)
+        posterior = drawn["posterior"].to_dataset().isel(draw=slice(None, None, THIN))
+        grid = MetricGrid.of(self.metrics)
+        part = regression_part(outcomes, grid, posterior, self.design, True, rng)
+        extra = {
+            name: own.reshape(-1, *own.shape[2:])[:, 0] for name, (_, own) in part.extra.items()
+        }
+        found = self._named(extra["coefficients"], extra["icc"], extra["p"])
+        values = part.values.reshape(-1, *part.values.shape[2:])[:, 0]
+        places = {metric.label: i for i, metric in enumerate(grid)}
+        drawn_metrics = values[:, [places[metric.label] for metric in self.metrics]]
+        return found | by_target(self.metrics, Draws(drawn_metrics, {}))
+
+    def _outcomes(self, counts: Any) -> Outcomes:
+        return tally(
+            (counts[:, 1], counts.sum(axis=1)), covariates=self.design.frame.to_dict("list")
+        )
+
+    def _named(self, coefficients: Any, icc: Any, p: Any) -> Quantities:
+        """Name what is drawn, (draws, ...)."""
+        names = ("Intercept", *_COVARIATES)
+        found = dict(zip(names, coefficients.T, strict=True))
+        return found | {"icc": icc, "p_first": p[:, 0]}
+
+
+@cache
+def _program(world: RegressionWorld) -> Any:
+    import nutpie
+
+    one = np.tile([1, 0], (world.questions, 1))
+    return nutpie.compile_pymc_model(
+        regression_model(world._outcomes(one), world.design, world.prior)
+    )

@@ -1,0 +1,37 @@
+"""The regression on covariates sampled by PyMC, against weighted points."""
+
+import pytest
+
+import bayesatk as bk
+from tests.core.test_regression import SEEDS
+
+
+@pytest.mark.slow
+def test_nuts_agrees_on_the_seeds() -> None:
+    """Crowder 1978: 21 plates, two kinds of seed, two extracts."""
+    pytest.importorskip("formulaic")
+    c, n, seed, root = SEEDS
+    data = bk.tally(c, trials=n, covariates={"seed": seed, "root": root})
+    options = {"covariates": "~ seed * root", "rng": 3}
+    exact = bk.evaluate(data, "pass@1,2 pass^4", **options)
+    sampled = bk.sample(
+        data, "pass@1,2 pass^4", chains=2, draws=3000, progressbar=False,
+        sample_kwargs={"cores": 1}, **options,
+    )  # fmt: skip
+    found = bk.verify(exact, sampled)
+    assert found.verdict == "agree", found.table
+    assert "coefficients" in set(found.table["variable"])
+    other = bk.evaluate(data, "pass@1,2", covariates=["seed", "root"], rng=1)
+    with pytest.raises(ValueError, match="same covariates"):
+        bk.verify(other, sampled)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("engine", "replications"), [("closed_form", 150), ("pymc", 50)])
+def test_calibration(engine, replications) -> None:
+    found = bk.calibrate(
+        10, 3, "pass@1,4", prior=bk.RegressionPrior(), engine=engine, replications=replications,
+        progressbar=False,
+    )  # fmt: skip
+    assert found.verdict == "calibrated", found.table
+    assert {"Intercept", "trend", "icc"} < set(found.table.index)

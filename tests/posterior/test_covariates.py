@@ -1,0 +1,168 @@
+"""`evaluate` with covariates: results, what they hold, and what refuses them."""
+
+import numpy as np
+import pytest
+from scipy.special import comb, expit
+
+import bayesatk as bk
+from bayesatk.posterior.models_of import model_of
+from bayesatk.results.result import Result
+from bayesatk.results.tables import coefficient_table
+
+METRICS = "pass@1,3 pass^2 maj@4"
+
+
+def simulated(seed=1, questions=40, systems=2, trials=4, shared=0.7):
+    """Two systems on tasks of 1 to 64 minutes, in two domains; difficulties partly shared."""
+    rng = np.random.default_rng(seed)
+    minutes = np.round(2.0 ** rng.uniform(0, 6, questions), 2)
+    domain = rng.choice(["code", "maths"], questions)
+    z = rng.standard_normal(questions)
+    runs = {}
+    for system in range(systems):
+        own = shared * z + np.sqrt(1 - shared**2) * rng.standard_normal(questions)
+        p = expit(1.5 + 0.8 * system - 0.7 * np.log2(minutes) + 0.5 * (domain == "maths") + own)
+        runs[f"s{system}"] = rng.binomial(1, p[:, None], (questions, trials))
+    data = bk.tally(runs, covariates={"log_minutes": np.log2(minutes), "domain": domain})
+    return data
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return bk.evaluate(simulated(), METRICS, covariates=["log_minutes", "domain"], rng=1)
+
+
+def test_a_result_says_what_it_rests_on(fit, tmp_path) -> None:
+    closed = fit["closed_form"]
+    names = ["Intercept", "log_minutes", "domain[T.maths]"]
+    assert closed["coefficient"].values.tolist() == names
+    slope = closed["coefficients"].sel(coefficient="log_minutes")
+    assert (slope.sel(statistic="ci_upper") < 0.0).all()
+    assert (closed["pareto_k"] < 0.7).all()
+    assert fit.attrs["method"] == "importance sampling"
+    draws = fit["posterior"]["coefficients"].mean(("chain", "draw"))
+    exact = closed["coefficients"].sel(statistic="mean")
+    assert (abs(draws - exact) < 0.1 * closed["coefficients"].sel(statistic="sd")).all()
+    table = coefficient_table(fit)
+    assert table["coefficient"].tolist() == names * 2
+    assert bk.tables_of(fit)["coefficients"].equals(table)
+    again = bk.load_result(bk.save(fit, tmp_path / "fit.nc"))
+    assert again.identical(fit)
+    assert bk.table(again).equals(bk.table(fit))
+
+
+def test_draws_and_statistics_agree(fit) -> None:
+    rows = bk.table(fit)
+    variables = {"pass@": "pass_at_k", "pass^": "pass_hat_k", "maj@": "maj_at_k"}
+    for row in rows.to_dict("records"):
+        name, k = (
+            next(v for s, v in variables.items() if row["metric"].startswith(s)),
+            int(row["metric"][-1]),
+        )
+        draws = fit["posterior"][name].sel(k=k, system=row["system"], target=row["target"]).values
+        assert draws.mean() == pytest.approx(row["mean"], abs=5 * row["sd"] / np.sqrt(3000))
+        assert draws.std() == pytest.approx(row["sd"], rel=0.08)
+        ends = np.quantile(draws, [0.025, 0.975])
+        assert [row["ci_lower"], row["ci_upper"]] == pytest.approx(ends, abs=0.2 * row["sd"])
+    both = rows.pivot_table("sd", ["system", "metric"], "target")
+    assert (both["population"] > both["questions"]).all()
+
+
+def test_the_same_model_written_otherwise_is_the_same(fit) -> None:
+    """Units, and which level comes first, do not matter: the prior is a g-prior."""
+    data = simulated()
+    cover = {
+        "log_minutes": (100.0 - 3.0 * data.dataset["log_minutes"].values).tolist(),
+        "domain": [f"{'z' if one == 'code' else 'a'}" for one in data.dataset["domain"].values],
+    }
+    other = bk.evaluate(
+        bk.tally(data, covariates=cover), METRICS, covariates=["log_minutes", "domain"], rng=1
+    )
+    assert bk.log_evidence(other).values == pytest.approx(bk.log_evidence(fit).values, abs=0.03)
+    one, two = bk.table(fit), bk.table(other)
+    assert (abs(one["mean"] - two["mean"]) < 0.1 * one["sd"]).all()
+
+
+def test_leaving_a_question_out_is_evaluating_without_it() -> None:
+    """``log p(c | the others)`` is the evidence of all less that of the others."""
+    data = simulated(3, questions=12, systems=1)
+    fit = bk.evaluate(data, "pass@1", covariates=["log_minutes"], rng=1)
+    loo = bk.exact_loo(fit).elpd_i.values[0]
+    # The basis stays that of all questions, as in a model whose prior is fixed.
+    own = Result.of(fit)
+    whole = model_of(own, 0).log_evidence()
+    for question in (0, 5, 11):
+        kept = np.arange(12) != question
+        c, n = own.counts[0, question, 1], own.trials[0, question]
+        exact = whole - model_of(own, 0, kept).log_evidence() + np.log(comb(n, c))
+        assert loo[question] == pytest.approx(exact, abs=0.06)
+
+
+def test_models_are_compared_by_their_evidence() -> None:
+    data = simulated(4)
+    fits = {
+        "minutes": bk.evaluate(data, "pass@1", covariates=["log_minutes"], rng=1),
+        "without": bk.evaluate(data, "pass@1", difficulty="beta", rng=1),
+    }
+    table = bk.compare_models(fits)
+    assert table.index[0] == "minutes"
+    assert table.loc["minutes", "probability"] > 0.99
+    factor = bk.log_bayes_factor_equal(fits["minutes"])
+    assert np.isfinite(factor.values).all()
+
+
+def test_systems_are_compared_beside_their_covariates(fit) -> None:
+    """Shared difficulty narrows a difference; what covariates explain is none of it."""
+    table = bk.comparison_table(bk.compare(fit, rng=1))
+    exact = table[table["target"] == "questions"]
+    rows = bk.table(fit).query("target == 'questions'").set_index(["metric", "system"])["sd"]
+    for row in exact.to_dict("records"):
+        unpaired = np.hypot(rows[row["metric"], row["system"]], rows[row["metric"], row["other"]])
+        assert row["sd"] == pytest.approx(unpaired, rel=0.05)
+    population = table[table["target"] == "population"]
+    assert (population["sd"] < population["sd_unpaired"]).all()
+    assert (population["sd"] > 0.5 * population["sd_unpaired"]).all()
+
+
+def test_prior_sensitivity_is_given_beyond_the_trials() -> None:
+    fit = bk.evaluate(simulated(trials=2), "pass@1,8", covariates=["log_minutes"], rng=1)
+    ratio = fit["closed_form"]["pass_at_k"].sel(statistic="prior_sensitivity", target="population")
+    assert np.isnan(ratio.sel(k=1)).all()
+    assert (abs(ratio.sel(k=8) - 1.0) < 0.3).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"pooling": "none"}, "pooling='partial'"),
+        ({"difficulty": "mixture"}, "Beta difficulties"),
+        ({"prior": bk.HyperPrior()}, "RegressionPrior"),
+        ({"metrics": "bayes", "prior_trials": simulated()}, "right and wrong"),
+    ],
+)
+def test_what_has_no_regression_is_refused(options, says) -> None:
+    given = {"metrics": "pass@1"} | options
+    with pytest.raises((ValueError, TypeError), match=says):
+        bk.evaluate(simulated(), given.pop("metrics"), covariates=["log_minutes"], **given)
+
+
+@pytest.mark.parametrize(
+    "consumer",
+    [
+        bk.criticise, bk.leaderboard, bk.noise_floor, bk.question_table, bk.tail_exponent,
+        lambda fit: bk.plan(fit, "pass@1", width=0.2),
+        lambda fit: bk.guessing.random_baseline(fit, 0.25, t=3),
+    ],
+)  # fmt: skip
+def test_what_would_ignore_covariates_refuses_them(fit, consumer) -> None:
+    with pytest.raises(ValueError, match="must be without covariates for"):
+        consumer(fit)
+
+
+def test_tens_of_thousands_of_questions_take_seconds() -> None:
+    rng = np.random.default_rng(2)
+    size = rng.integers(1, 9, 20_000)
+    data = bk.tally((rng.binomial(4, expit(2.0 - 0.5 * size)), 4), covariates={"size": size})
+    fit = bk.evaluate(data, "pass@1,4", covariates=["size"], draws=200, rng=1)
+    slope = fit["closed_form"]["coefficients"].sel(coefficient="size", statistic="mean")
+    assert float(slope.squeeze()) == pytest.approx(-0.5, abs=0.02)
