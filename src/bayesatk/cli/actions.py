@@ -175,7 +175,7 @@ def ranked(
     from bayesatk.results.result import Result
 
     own, board = Result.of(fit), None
-    marks = "successes" in own.group("observed_data") and not own.voted
+    marks = "successes" in own.group("observed_data") and not own.voted and own.weight is None
     if len(own.systems) > 2 and marks and own.grouping is None:
         board = leaderboard(own, rng=seed)
     if board is None or pairs_too or len(own.systems) <= _FEW:

@@ -106,6 +106,9 @@ def read_options(
             "as a formula of such columns: '~ log2(minutes)'.",
         ),
     ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", help="Column with the weight of every question.")
+    ] = None,
     records: Annotated[
         str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
     ] = None,
@@ -158,7 +161,8 @@ def read_options(
         "answers": answers, "question_key": question_key, "same_system": same_system,
         "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
         "records": records, "wide": wide,
-        "columns": pairs(column, "--column"), "group": group, "covariates": covariate,
+        "columns": pairs(column, "--column"), "group": group, "weight": weight,
+        "covariates": covariate,
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip

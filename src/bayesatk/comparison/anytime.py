@@ -13,6 +13,7 @@ from bayesatk._tools.arguments import proper_probability, real_number, whole_num
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.e_values import Capital, Splits
 from bayesatk.core.laws import finite
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.results.days import outcomes_of
 
@@ -239,6 +240,8 @@ class _Looks:
     def of(cls, looks: Sequence[object], plan: int | None, least: int) -> "_Looks":
         """Read the looks, the last of which says which systems and questions there are."""
         read = [outcomes_of(one) for one in looks]
+        for one in read:
+            refuse_weights(one.weight, "an e-value")
         labels = [read[-1].dataset[name].values.tolist() for name in ("system", "question")]
         places = [{label: i for i, label in enumerate(each)} for each in labels]
         counts = []

@@ -13,6 +13,7 @@ from bayesatk.core.laws import finite
 from bayesatk.core.one_factor import Counts
 from bayesatk.core.one_factor_means import QuestionMeans, population_means
 from bayesatk.core.one_factor_posterior import Draws, Fit
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
@@ -100,6 +101,7 @@ def _counts(fit: Result) -> tuple[Ints, Ints]:
             "fit must be of right and wrong, without votes between answers, for a leaderboard; "
             f"got {', '.join(voted)}. Evaluate the other metrics alone, maj@k among them."
         )
+    refuse_weights(fit.weight, "a leaderboard")
     right, trials = fit.right_of_all()
     if len(trials) < 2:
         raise ArgumentError(

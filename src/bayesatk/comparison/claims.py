@@ -142,7 +142,8 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
     trials = result.trials[[system]]
     if not np.isnan(observed):
         return (
-            f"{name} scored {number_words(observed)} in {label} on {design_words(trials)}. "
+            f"{name} scored {number_words(observed)} in {label} on "
+            f"{design_words(trials, result.weight is not None)}. "
             f"On {TARGET_NAMES[target]} its {label} is {mean} {interval}."
         )
     fewest = int(trials[trials > 0].min())
@@ -180,7 +181,8 @@ def _level(
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
-    if "icc" not in result.posterior or result.grouping or metric.voted or len(trials) != 1:
+    counted = "icc" in result.posterior and not metric.voted and result.weight is None
+    if not counted or result.grouping or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
     more, deeper = expected_widths(

@@ -191,11 +191,13 @@ def paired_draws(
     if fit.sampled:
         effective = min(effective, _stored_draws(fit, part, 0).effective)
     values = question_values(fit, part, posteriors or Posteriors(fit, rng), size, rng)
-    rates = observed_rates(fit, part)
+    rates, share = observed_rates(fit, part), part.share(fit)
     if fit.grouping is None:
-        return drawn_together(values, rates, size, effective, rng)
+        return drawn_together(values, rates, share, size, effective, rng)
     own = fit.grouping.among(part.kept)
     each = list(values)
-    both = drawn_together(each, own.within(rates), size, effective, rng)
+    both = drawn_together(each, own.within(rates), share, size, effective, rng)
     groups = [one.groups for one in each if one.groups is not None]
-    return *both, drawn_together(groups, own.means(rates), size, effective, rng)[1]
+    rates = own.means(rates)
+    even = np.full(rates.shape[1], 1.0 / rates.shape[1])
+    return *both, drawn_together(groups, rates, even, size, effective, rng)[1]

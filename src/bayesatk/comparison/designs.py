@@ -14,6 +14,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
@@ -77,6 +78,7 @@ def designs_of(
     if not isinstance(source, xr.DataTree | Result):
         known = _stated(source, metric, scores)
     elif scores is None:
+        refuse_weights(Result.of(source).weight, "a plan")
         known = _of_pilot(Result.of(source), metric)
     else:
         raise ArgumentError(Argument("scores"), " must be left out for a pilot, which has them.")
@@ -188,6 +190,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
             Argument("pooling", "none"), ": the answers to a question have no distribution to "
             f"state; got {asked!r:.80}.",
         )  # fmt: skip
+    refuse_weights(pilot.weight, "a plan")
     prior, systems = pilot.answer_prior, len(pilot.systems)
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]

@@ -271,8 +271,10 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     if metric.k > 1 or result.scale.axes or metric.voted:
         return sd, sd
     right, trials = (each[system] for each in result.right_of_all())
+    share = np.ones(len(trials)) if result.weight is None else result.weight
+    share = share[trials > 0] / share[trials > 0].sum()
     right, trials = right[trials > 0].astype(float), trials[trials > 0].astype(float)
     mean = (right / trials).mean()
     several = np.maximum(trials - 1.0, 1.0) * trials**2
     each = np.where(trials > 1, right * (trials - right) / several, mean * (1.0 - mean))
-    return sd, max(sd, float(np.sqrt(each.sum())) / len(trials))
+    return sd, max(sd, float(np.sqrt(each @ share**2)))

@@ -14,6 +14,7 @@ from bayesatk.comparison.gate_rates import GateDesign, GateRates, design_of, run
 from bayesatk.comparison.gate_result import FloorCheck, Gate, Verdict
 from bayesatk.comparison.pair_claims import PairSentences
 from bayesatk.comparison.systems import compare
+from bayesatk.data.columns import WEIGHT
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.posterior.models_of import observed_value
@@ -112,6 +113,7 @@ def gate(
 def together(new: object, baseline: object) -> Outcomes:
     """Return the outcomes of two systems, each given by itself, aligned on their questions."""
     both = {NEW: tally(new), BASELINE: tally(baseline)}
+    weight = _common_weights(both)
     scales = []
     for name, own in both.items():
         if len(own.systems) != 1:
@@ -129,6 +131,8 @@ def together(new: object, baseline: object) -> Outcomes:
     ]
     joined = xr.concat(counts, dim="system", join="outer", fill_value=0)
     joined = joined.assign_coords(score=("category", list(scales[0].values()))).astype(np.int64)
+    if weight is not None:
+        joined = joined.assign_coords({WEIGHT: weight.sel(question=joined["question"])})
     policies = {str(own.dataset.attrs.get("missing_policy", "error")) for own in both.values()}
     if len(policies) > 1:
         policies.discard("error")  # nothing is missing there
@@ -136,6 +140,28 @@ def together(new: object, baseline: object) -> Outcomes:
     sources = tuple(one for own in both.values() for one in own.sources)
     joined.attrs["missing_policy"] = "ignore" if len(policies) > 1 else policies.pop()
     return Outcomes(joined, notes, None, sources)
+
+
+def _common_weights(both: dict[str, Outcomes]) -> xr.DataArray | None:
+    """Return the weights of all questions, which both systems must have alike."""
+    held = {name: own.weight is not None for name, own in both.items()}
+    if not all(held.values()):
+        if any(held.values()):
+            rule = f" of the questions must be given for both; got {held}. Give the same to both."
+            raise ArgumentError(Argument(WEIGHT), rule)
+        return None
+    new, old = (own.dataset[WEIGHT] for own in both.values())
+    new, old = (xr.DataArray(each.values, {"question": each["question"].values}, ["question"])
+                for each in (new, old))  # fmt: skip
+    one, other = xr.align(new, old, join="inner")
+    if (one.values != other.values).any():
+        place = int((one.values != other.values).argmax())
+        raise ArgumentError(
+            Argument(WEIGHT), " of a question must be the same for both systems; that of "
+            f"{one['question'].values.tolist()[place]!r} is {one.values[place]:g} and "
+            f"{other.values[place]:g}. Give the same to both.",
+        )  # fmt: skip
+    return new.combine_first(old)
 
 
 def gate_of(
@@ -237,7 +263,9 @@ def _floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck
                 Argument("floors"), f" must be of questions that were asked, or of groups of them; "
                 f"{unknown[0]!r} was not asked. The first questions are {list(labels)[:3]}.",
             )  # fmt: skip
-        own = values[:, [labels[one] for one in wanted]].mean(axis=1)
+        places = [labels[one] for one in wanted]
+        weight = None if result.weight is None else result.weight[places]
+        own = np.average(values[:, places], axis=1, weights=weight)
         chance = float((own >= floor).mean())
         found.append(
             FloorCheck(str(label), float(floor), float(own.mean()), chance, decided(chance, each))

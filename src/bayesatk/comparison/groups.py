@@ -69,7 +69,7 @@ def _contests(fit: Result, posteriors: Posteriors, rng: np.random.Generator) -> 
             replace(one, questions=own[:, g, :, 0], population=own[:, g, :, 1])
             for one, own in zip(values, draws, strict=True)
         ]
-        both = drawn_together(each, rates, size, float(size), rng)
+        both = drawn_together(each, rates, part.share(fit), size, float(size), rng)
         drawn = tuple(replace(one, alike=alike) for one in both)
         yield Contest(fit.grid, drawn, drawn)
 

@@ -196,15 +196,16 @@ def _difference(
     rng: np.random.Generator,
 ) -> Array:  # fmt: skip
     """Draws of the difference of two systems, as `bayesatk.compare` makes them."""
-    full = np.full(successes.shape[1], trials)
+    questions = successes.shape[1]
+    full, share = np.full(questions, trials), np.full(questions, 1.0 / questions)
     systems = []
     for own in successes:
         posterior = RightWrongModel("partial", States.of(own, full), HyperPrior()).fit([metric])
         drawn = posterior.draw(_DRAWS, rng, True)
         assert drawn.p is not None
         means = drawn.metrics[:, :, 0], drawn.metrics[:, :, 1]
-        systems.append(Values.of(*means, [metric.latent(drawn.p)], drawn.p))
-    both = drawn_together(systems, successes / trials, _DRAWS, _DRAWS, rng)
+        systems.append(Values.of(*means, [metric.latent(drawn.p)], drawn.p, share))
+    both = drawn_together(systems, successes / trials, share, _DRAWS, _DRAWS, rng)
     values = both[target].values[:, 0]
     return np.asarray(values[:, 0] - values[:, 1])
 

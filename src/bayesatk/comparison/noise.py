@@ -10,6 +10,7 @@ from bayesatk.comparison.pair_claims import named
 from bayesatk.comparison.question_table import chosen_metric, right_wrong_model
 from bayesatk.core.laws import finite
 from bayesatk.core.run_differences import run_difference
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Result
 
@@ -71,6 +72,7 @@ def noise_floor(
     (0.0, 0.6)
     """
     own = Result.of(fit)
+    refuse_weights(own.weight, "a noise floor")
     one = chosen_metric(own, metric)
     n = one.k if trials is None else whole_number("trials", trials, one.k)
     if n > _MOST_TRIALS:

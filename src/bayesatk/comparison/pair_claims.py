@@ -38,7 +38,7 @@ def named(system: object) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def design_words(trials: NDArray[np.int64]) -> str:
+def design_words(trials: NDArray[np.int64], weighted: bool = False) -> str:
     """Say how many questions and trials: of (systems, questions), zeros left out.
 
     Examples
@@ -49,7 +49,8 @@ def design_words(trials: NDArray[np.int64]) -> str:
     questions = int((trials > 0).any(axis=0).sum())
     least, most = (int(f(trials[trials > 0])) for f in (np.min, np.max))
     each = f"{least} trial{'s' * (least > 1)}" if least == most else f"{least} to {most} trials"
-    return f"{questions} question{'s' * (questions > 1)} ({each} each)"
+    kind = "weighted question" if weighted else "question"
+    return f"{questions} {kind}{'s' * (questions > 1)} ({each} each)"
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class PairSentences:
         if not both.any():  # a crossed model compares them all the same
             return ""
         a, b = (self._seen(metric, each, both) for each in (i, j))
-        asked = design_words(trials[:, both])
+        asked = design_words(trials[:, both], self._result.weight is not None)
         partly = "" if both.all() else f" of {both.size}, those that both tried"
         if np.isnan(a + b):
             fewest = int(trials[:, both].min())
@@ -210,7 +211,7 @@ class PairSentences:
         seen = np.array(
             [self._seen(metric, i, kept & (own.trials[i] > 0)) for i in range(len(names))]
         )
-        on = design_words(own.trials[:, kept])
+        on = design_words(own.trials[:, kept], own.weight is not None)
         on += "" if ranked == asked else f" of {asked}, those that all tried"
         text = f"{len(names)} systems were asked {on}. In {metric.label} on {TARGET_NAMES[target]} "
         if not np.isnan(seen).any():

@@ -21,7 +21,9 @@ Array = NDArray[np.float64]
 _FEWEST_MATRICES, _MOST_MATRICES, _EIGENVALUES = 200, 1000, 2e7
 
 
-def difficulty_correlation(rates: Array, spread: Array, weight: Array) -> Array:
+def difficulty_correlation(
+    rates: Array, spread: Array, weight: Array, questions: float | None = None
+) -> Array:
     """Correlation between systems of their questions' success probabilities, corrected for noise.
 
     The covariance of observed rates over the spread of the probabilities themselves: Spearman's
@@ -35,6 +37,8 @@ def difficulty_correlation(rates: Array, spread: Array, weight: Array) -> Array:
         Standard deviation of the probabilities over questions, in posterior draws.
     weight : ndarray, shape (draws, questions)
         Bootstrap weights.
+    questions : float, optional
+        Of how many equally weighted questions a mean would vary as much; default: all.
 
     Returns
     -------
@@ -48,7 +52,8 @@ def difficulty_correlation(rates: Array, spread: Array, weight: Array) -> Array:
     >>> difficulty_correlation(rates, np.array([[0.8, 0.8]]), even).round(3)[0, 0].tolist()
     [1.0, 0.417]
     """
-    size, questions = rates.shape
+    size, number = rates.shape
+    questions = number if questions is None else questions
     centred = rates - rates.mean(axis=1, keepdims=True)
     second = np.stack([(centred * own) @ centred.T for own in weight])
     mean = weight @ centred.T
@@ -69,7 +74,7 @@ def _possible(matrices: Array) -> Array:
 
 
 def question_noise(
-    correlation: Array, covariance: Array, questions: int, size: int, rng: np.random.Generator
+    correlation: Array, covariance: Array, questions: float, size: int, rng: np.random.Generator
 ) -> Array:
     """Draw what other questions add to every metric of every system, jointly normal.
 
@@ -79,8 +84,10 @@ def question_noise(
         Taken in turn by the draws.
     covariance : ndarray, shape (systems, cells, cells)
         Of the metrics over the questions of each system.
-    questions, size : int
-        Questions, and draws.
+    questions : float
+        As of `difficulty_correlation`.
+    size : int
+        Draws.
     rng : numpy.random.Generator
 
     Returns
@@ -116,7 +123,12 @@ def reordered(values: Array, like: Array) -> Array:
 
 
 def drawn_together(
-    systems: Iterable[Values], rates: Array, size: int, effective: float, rng: np.random.Generator
+    systems: Iterable[Values],
+    rates: Array,
+    share: Array,
+    size: int,
+    effective: float,
+    rng: np.random.Generator,
 ) -> tuple[Drawn, Drawn]:
     """Draw means over the questions, and over questions drawn anew for all systems at once.
 
@@ -126,26 +138,30 @@ def drawn_together(
         Draws of every system's metrics, independent between systems.
     rates : ndarray, shape (systems, questions)
         Observed.
+    share : ndarray, shape (questions,)
+        Of the questions in means over them.
     size, effective
         Draws, and how many independent ones they are worth.
     rng : numpy.random.Generator
     """
-    count, questions = rates.shape
+    count, questions = len(rates), float(1.0 / (share**2).sum())
     matrices = int(np.clip(_EIGENVALUES / count**3, _FEWEST_MATRICES, _MOST_MATRICES))
     each = list(systems)
     plain = np.stack([one.questions for one in each], axis=-1)
     alone = np.stack([one.population for one in each], axis=-1)
-    rates = rates - np.stack([one.expected + np.zeros(questions) for one in each])
+    rates = rates - np.stack([one.expected + np.zeros(len(share)) for one in each])
     spread = np.empty((matrices, count))
     covariance = np.empty((count, *(2 * plain.shape[1:2])))
     for system, one in enumerate(each):
         # Without draws of p the noise of trials stays in: less is then shared, never more.
-        own = rates[system].std() if one.spread is None else one.spread
+        own = one.spread
+        if own is None:
+            own = np.sqrt((rates[system] - rates[system] @ share) ** 2 @ share)
         spread[:, system] = np.resize(own, matrices)
         covariance[system] = _with_added(plain, alone, one.covariance, questions, system)
-    weight = rng.standard_exponential((matrices, questions))
+    weight = share * rng.standard_exponential((matrices, len(share)))
     weight /= weight.sum(axis=1, keepdims=True)
-    correlation = difficulty_correlation(rates, spread, weight)
+    correlation = difficulty_correlation(rates, spread, weight, questions)
     moved = plain + question_noise(correlation, covariance, questions, size, rng)
     paired = reordered(alone, moved) - _shared_shift(plain, alone, correlation)
     return Drawn.of(plain, plain, effective), Drawn.of(paired, paired, effective)
@@ -164,7 +180,7 @@ def _shared_shift(plain: Array, alone: Array, correlation: Array) -> Array:
 
 
 def _with_added(
-    plain: Array, alone: Array, covariance: Array, questions: int, system: int
+    plain: Array, alone: Array, covariance: Array, questions: float, system: int
 ) -> Array:
     """Return the covariance that adds as much as one system's own draws have.
 

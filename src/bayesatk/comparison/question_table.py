@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question_laws import QuestionLaws
+from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.left_out import QuestionValues, question_values
 from bayesatk.posterior.models_of import model_of
@@ -60,7 +61,8 @@ def question_table(
         toss of a coin and 0 where it tells nothing new; ``prob_saturated``, that p is within the
         margin of 0 or 1; ``influence``, the posterior mean of the system's metric less that without
         this question; ``prob_weaker``, that the trials of a weaker system would have come out as
-        badly, and ``suspicious`` where that is hardly possible. ``group``, where the data have one.
+        badly, and ``suspicious`` where that is hardly possible. ``group`` and ``weight``, where the
+        data have them.
 
         With `other` a row for each question, those first that move the difference most:
         ``difference``, the posterior mean of the difference in the metric of this question, and its
@@ -219,7 +221,7 @@ def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.D
             "ci_lower": law.quantile(low)[which], "ci_upper": law.quantile(high)[which],
             "prob_flip": rate * (1.0 - mean) + (1.0 - rate) * mean,
             "information": 4.0 * law.spread[which], "prob_saturated": saturated[which],
-            "influence": every.values[system].influence[which, column],
+            "influence": every.values[system].influence[:, column],
             "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
         }
     )  # fmt: skip
@@ -232,9 +234,9 @@ def _repeated(label: Any, size: int) -> NDArray[Any]:
 
 
 def _groups(result: Result) -> dict[str, NDArray[Any]]:
-    """Return the group of every question, where the data have one."""
+    """Return the group and the weight of every question, where the data have them."""
     known = result.of_questions
-    return {"group": known["group"]} if "group" in known else {}
+    return {name: known[name] for name in (GROUP, WEIGHT) if name in known}
 
 
 def _of_pair(result: Result, metric: Metric, system: int, other: int, column: int) -> pd.DataFrame:
@@ -253,10 +255,11 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
     for one in (system, other):
         model = right_wrong_model(result, one, kept)
         pair.append((question_values(model, metric), model.states.which))
-    mean, variance, influence = (
-        [getattr(values, name)[which] for values, which in pair]
-        for name in ("mean", "variance", "influence")
+    mean, variance = (
+        [getattr(values, name)[which] for values, which in pair] for name in ("mean", "variance")
     )
+    influence = [values.influence for values, _ in pair]
+    share = np.ones(kept.sum()) if result.weight is None else result.weight[kept]
     difference = mean[0] - mean[1]
     table = pd.DataFrame(
         {
@@ -267,7 +270,8 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
             "trials": trials[system, kept], "successes": successes[system, kept],
             "other_trials": trials[other, kept], "other_successes": successes[other, kept],
             "difference": difference, "sd": np.sqrt(variance[0] + variance[1]),
-            "part": difference / kept.sum(), "influence": (influence[0] - influence[1])[:, column],
+            "part": difference * share / share.sum(),
+            "influence": (influence[0] - influence[1])[:, column],
         }
     )  # fmt: skip
     size = table["influence"].abs().fillna(0.0)

@@ -41,6 +41,11 @@ class Part:
         systems, questions = fit.trials.shape
         return cls(list(range(systems)), np.ones(questions, bool))
 
+    def share(self, fit: Result) -> Array:
+        """Return the share of every question of the part in a mean over them."""
+        own = np.ones(int(self.kept.sum())) if fit.weight is None else fit.weight[self.kept]
+        return np.asarray(own / own.max() / (own / own.max()).sum())
+
 
 @dataclass(frozen=True)
 class Values:
@@ -73,14 +78,17 @@ class Values:
 
     @classmethod
     def of(
-        cls, questions: Array, population: Array, values: Sequence[Array], rate: Array | None
-    ) -> "Values":
+        cls, questions: Array, population: Array, values: Sequence[Array], rate: Array | None,
+        share: Array,
+    ) -> "Values":  # fmt: skip
         """Take draws of means; of metrics by question; and of p, both (draws, questions)."""
         few = np.stack([each[:_COVARIANCE] for each in values])
-        few = few - few.mean(axis=2, keepdims=True)
+        few = (few - (few @ share)[..., None]) * np.sqrt(share)
         flat = few.reshape(len(few), -1)
-        spread = None if rate is None else rate.std(axis=1)
-        return cls(questions, population, flat @ flat.T / flat.shape[1], spread)
+        spread = None
+        if rate is not None:
+            spread = np.sqrt((rate - (rate @ share)[:, None]) ** 2 @ share)
+        return cls(questions, population, flat @ flat.T / few.shape[1], spread)
 
 
 def data_keys(fit: Result, part: Part) -> list[bytes]:
@@ -90,7 +98,10 @@ def data_keys(fit: Result, part: Part) -> list[bytes]:
         fit.scale.identity(fit.counts),
     ]
     arrays += [] if fit.prior_counts is None else [fit.prior_counts]
-    keys = [b"".join(each[one][part.kept].tobytes() for each in arrays) for one in part.systems]
+    own = b"" if fit.weight is None else fit.weight[part.kept].tobytes()
+    keys = [
+        own + b"".join(each[one][part.kept].tobytes() for each in arrays) for one in part.systems
+    ]
     if fit.voted and fit.data.answers is not None:
         answers = fit.data.answers.on_questions(part.kept)
         for row, system in enumerate(part.systems):
@@ -202,7 +213,7 @@ def _closed_form(
     rng: np.random.Generator,
 ) -> Values:
     """Draws with the marginal distributions that are known, and the joint one of a few draws."""
-    found = posteriors.of(system, part.kept)
+    found, share = posteriors.of(system, part.kept), part.share(fit)
     drawn, p = found.few.metrics, found.few.p
     if p is None:
         raise AssertionError("draws of p were asked for")
@@ -225,22 +236,25 @@ def _closed_form(
         votes = _votes(fit, part, system, size, rng)
         for cell, metric in fit.grid.voted.items():
             values[cell] = own = votes[metric.label]
-            means[0, :, cell] = own.mean(axis=1)
-            means[1, :, cell] = _bootstrap(own, rng)
+            means[0, :, cell] = own @ share
+            means[1, :, cell] = _bootstrap(own, share, rng)
     if found.expected is None:
         return _of_targets(fit, part, means, values, fit.scale.rate(p))
-    residual = Values.of(means[0], means[1], values, p - found.expected[0])
+    residual = Values.of(means[0], means[1], values, p - found.expected[0], share)
     return replace(residual, expected=found.expected[0])
 
 
 def _of_targets(fit: Result, part: Part, means: Array, values: list[Array], rate: Array) -> Values:
     """Take draws of means by target, of metrics by question, and of p."""
+    share = part.share(fit)
     if fit.grouping is None:
-        return Values.of(means[0], means[1], values, rate)
+        return Values.of(means[0], means[1], values, rate, share)
     own = fit.grouping.among(part.kept)
-    within = Values.of(means[0], means[1], [own.within(one) for one in values], own.within(rate))
-    of_groups = [own.means(one) for one in values]
-    return replace(within, groups=Values.of(means[0], means[2], of_groups, own.means(rate)))
+    inside = [own.within(one) for one in values]
+    within = Values.of(means[0], means[1], inside, own.within(rate), share)
+    of_groups, rates = [own.means(one) for one in values], own.means(rate)
+    even = np.full(rates.shape[-1], 1.0 / rates.shape[-1])
+    return replace(within, groups=Values.of(means[0], means[2], of_groups, rates, even))
 
 
 def _jointly(drawn: Array, size: int, rng: np.random.Generator) -> Array:
@@ -266,9 +280,9 @@ def _quantiles_like(known: Known | None, drawn: Array, size: int | None = None) 
     return found
 
 
-def _bootstrap(values: Array, rng: np.random.Generator) -> Array:
-    """Means over questions under Dirichlet(1, ..., 1) weights (Rubin 1981)."""
-    weight = rng.standard_exponential(values.shape)
+def _bootstrap(values: Array, share: Array, rng: np.random.Generator) -> Array:
+    """Means over questions under Dirichlet(1, ..., 1) weights (Rubin 1981), times their own."""
+    weight = rng.standard_exponential(values.shape) * share
     return np.asarray(np.einsum("dq,dq->d", weight, values) / weight.sum(axis=1))
 
 
@@ -303,15 +317,15 @@ def _sampled_values(
     fit: Result, part: Part, system: int, size: int, rng: np.random.Generator
 ) -> Values:
     """Draws from sampled p."""
-    p, grid = _sampled_p(fit, system, rng), fit.grid
+    p, grid, share = _sampled_p(fit, system, rng), fit.grid, part.share(fit)
     chosen = rng.permutation(len(p))[:size]
     p = p[chosen][:, part.kept]
     values = [fit.scale.judged(one).latent(p) for one in grid]
     means = _stored(fit, system, grid)[:, chosen]
-    if fit.pooling == "none":
-        means[1] = np.stack([_bootstrap(own, rng) for own in values], axis=-1)
+    if fit.pooling == "none" or fit.weight is not None:
+        means[1] = np.stack([_bootstrap(own, share, rng) for own in values], axis=-1)
     if fit.grouping is None:
-        means[0] = np.stack([own.mean(axis=1) for own in values], axis=-1)
+        means[0] = np.stack([own @ share for own in values], axis=-1)
     return _of_targets(fit, part, means, values, fit.scale.rate(p))
 
 

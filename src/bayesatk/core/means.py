@@ -1,11 +1,12 @@
 """Distribution of a mean over questions of independent posterior terms, mixed over nodes.
 
-Given a node the mean is a sum of independent bounded terms of few kinds, so its characteristic
-function is a product of powers; where there are many questions, its first four cumulants are
-enough. Mixed over nodes and inverted by a Fourier series (`bayesatk.core.series`) on a window that
-Chernoff's bound shows to hold nearly all of the probability, it gives the distribution function as
-finely as it is asked for. Nodes that stand for a continuum of hyperparameters say nothing about
-frequencies near that of their spacing, which are left out.
+Given a node the mean is a sum of independent bounded terms of few kinds, times the weights of their
+questions, so its characteristic function is a product of powers; where there are many questions,
+its first four cumulants are enough. Mixed over nodes and inverted by a Fourier series
+(`bayesatk.core.series`) on a window that Chernoff's bound shows to hold nearly all of the
+probability, it gives the distribution function as finely as it is asked for. Nodes that stand for a
+continuum of hyperparameters say nothing about frequencies near that of their spacing, which are
+left out.
 
 Where a series would take too many frequencies, for saturated data, the mean is drawn; whichever
 answers says how well it does.
@@ -14,13 +15,14 @@ answers says how well it does.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
 from bayesatk.core.distribution import Empirical, Quantity, constant
-from bayesatk.core.mixture import Given, Index, StateMixture
+from bayesatk.core.mixture import Band, Given, Index, StateMixture
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.quadrature import BetaRule
@@ -44,6 +46,7 @@ _UNAIDED = 600  # that it may cost at least, where there are no draws to fall ba
 _HOPELESS = 1e-2  # error of an interval's ends, in its widths, from which draws may do better
 _FAINT = 100.0  # one over the probability from which narrow nodes count in full
 _ROUNDING = 2e-8  # of a tabulated distribution, in lengths of the scale
+_WEIGHTS = 64  # distinct weights of questions in one product, beyond which they are rounded
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TINY = 1e-120  # smallest variance that may be divided by
 _TILTS = np.array([0.01, 0.05, 0.2, 0.7, 1.5, 2.5, 3.5, 4.5, 5.5, 7.0, 10.0, 16.0, 30.0, 50.0])
@@ -188,8 +191,34 @@ class OneMean:
 
     @cached_property
     def products(self) -> StateMixture:
-        """The mixture at the few nodes, for this credit."""
-        return self.whole.among(self.parts["few"], self.column)
+        """The mixture at the few nodes, for this credit; weights are rounded if they are many."""
+        own = self.whole.among(self.parts["few"], self.column)
+        many = len(np.unique(own.states.terms.weight)) > _WEIGHTS
+        return replace(own, states=own.states.rounded()) if many else own
+
+    def _rounding(self, s: NDArray[Any], origin: int) -> NDArray[Any]:
+        """Factors that give the few nodes the mean and variance that rounded weights lack."""
+        few, own = self.parts["few"], self.products
+        if own.states is self.whole.states:
+            return np.ones((len(few), 1))
+        vector = self.whole.credits[self.column].vector
+        exact = self.given.among(few, own.nodes.weight)
+        level = float([self.given.overall[0][0], vector.max(), vector.min()][origin])
+        lost = 1.0 - own.states.sums[1].sum() / own.states.questions
+        shift = exact.mean - own.moments.mean - level * lost
+        spread = exact.variance - own.moments.variance
+        return np.asarray(np.exp(shift * s + 0.5 * spread * s**2))
+
+    def _levels(self, band: Band) -> Iterator[tuple[float, Band, Array]]:
+        """Yield weights, the states of a band that have one, and how many questions do."""
+        state, weight, count = self.products.states.terms
+        place = np.full(len(self.products.states), -1, np.intp)
+        place[band.states] = np.arange(len(band.states))
+        kept = place[state] >= 0
+        state, weight, count = place[state[kept]], weight[kept], count[kept]
+        starts = np.flatnonzero(np.diff(weight, prepend=-1.0))
+        for part in np.split(np.arange(len(weight)), starts[1:]):
+            yield float(weight[part[0]]), band.among(state[part]), count[part]
 
     def distribution(self, aided: bool) -> Series:
         """Tabulate the distribution, with as many frequencies as it takes or is worth."""
@@ -197,7 +226,7 @@ class OneMean:
         low, high = (float(each[0]) for each in self.given.overall)
         mean = low if low <= 0.5 else 1.0 - high
         window = Window(*self.window, mean, float(vector.min()), float(vector.max()))
-        rows = len(self.parts["few"]) * len(self.whole.states)
+        rows = len(self.parts["few"]) * len(self.products.states.terms.state)
         least = _FREQUENCIES[0] if aided else _UNAIDED
         most = int(np.clip(_WORK / (1.0 + rows), least, _FREQUENCIES[1]))
         series = invert(self, window, _ENOUGH, most, 2.0 * _LOST + _LEFT_OUT)
@@ -248,20 +277,20 @@ class OneMean:
 
     def _log_generating(self, tilt: Array) -> Array:
         """Logarithm of the moment generating function at the few nodes; (nodes, tilts)."""
-        count = self.whole.states.count
-        total = np.zeros((len(self.parts["few"]), len(tilt)))
+        total = np.log(self._rounding(tilt, 0)) + np.zeros(len(tilt))
         for band in self.products.on_rules():
-            exponent = np.outer(self._worth(band.rule, 0), tilt)
-            top = exponent.max(axis=0)
-            terms = np.exp(exponent - top)
-            for part in band.chunks(len(tilt)):
-                with np.errstate(divide="ignore"):
-                    logs = np.log(band.expectation(terms, part)) + top
-                logs[np.isneginf(logs)] = np.inf  # underflow: this tilt proves nothing
-                total[band.nodes] += np.einsum("gst,s->gt", logs, count[band.states[part]])
-        for nodes, states, gap, variance in self._unresolved(0):
-            logs = gap[..., None] * tilt + 0.5 * variance[..., None] * tilt**2
-            total[nodes] += np.einsum("gst,s->gt", logs, count[states])
+            gap = self._worth(band.rule, 0)
+            for weight, own, count in self._levels(band):
+                exponent = np.outer(weight * gap, tilt)
+                top = exponent.max(axis=0)
+                terms = np.exp(exponent - top)
+                for part in own.chunks(len(tilt)):
+                    with np.errstate(divide="ignore"):
+                        logs = np.log(own.expectation(terms, part)) + top
+                    logs[np.isneginf(logs)] = np.inf  # underflow: this tilt proves nothing
+                    total[band.nodes] += np.einsum("gst,s->gt", logs, count[part])
+        for nodes, gap, variance in self._unresolved(0):
+            total[nodes] += gap * tilt + 0.5 * variance * tilt**2
         return total
 
     def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
@@ -337,12 +366,13 @@ class OneMean:
         value, rest = latent_on_nodes(self.products.credits, rule)
         return self._offset(value[:, 0], rest[:, 0], origin) / self.whole.states.questions
 
-    def _unresolved(self, origin: int) -> Iterator[tuple[Index, Index, Array, Array]]:
-        """Yield means less the origin and variances of what no rule resolves, over questions."""
-        questions = self.whole.states.questions
+    def _unresolved(self, origin: int) -> Iterator[tuple[Index, Array, Array]]:
+        """Yield mean less the origin, and variance, of the part that no rule resolves; columns."""
+        own = self.products.states
         for nodes, states, low, high, variance in self.products.narrow():
-            gap = self._offset(low[..., 0], high[..., 0], origin) / questions
-            yield nodes, states, gap, variance[..., 0] / questions**2
+            gap = self._offset(low[..., 0], high[..., 0], origin) @ own.sums[1, states]
+            spread = variance[..., 0] @ own.sums[2, states]
+            yield nodes, gap[:, None] / own.questions, spread[:, None] / own.questions**2
 
     def _by_cumulants(self, omega: Array) -> NDArray[np.complex128]:
         given, many = self.given, self.parts["many"]
@@ -356,24 +386,25 @@ class OneMean:
             return np.asarray(np.exp(np.where(dead | (logs.real > 1.0), -np.inf, logs)))
 
     def _by_products(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
-        count = self.whole.states.count
-        found = np.ones((len(self.parts["few"]), len(omega)), complex)
+        s = tilt + 1j * omega
+        found = self._rounding(s, origin) * np.ones(len(omega), complex)
+        widest = float(self.products.states.terms.weight[-1])
 
         def curve(rule: BetaRule) -> Array:
-            gap = self._worth(rule, origin)
+            gap = widest * self._worth(rule, origin)
             # What is damped away need not be resolved.
             return gap if tilt == 0.0 else _DAMPED * np.expm1(tilt * gap / _DAMPED) / tilt
 
         for band in self.products.on_rules(curve, _PHASE / float(omega[-1])):
             gap = self._worth(band.rule, origin)
-            waves = harmonics(gap * omega[1], len(omega)) * np.exp(tilt * gap)[:, None]
-            for part in band.chunks(2 * len(omega)):
-                own = band.expectation(waves.view(float), part).view(complex)
-                found[band.nodes] *= power_product(own, count[band.states[part]])
-        s = tilt + 1j * omega
-        for nodes, states, gap, variance in self._unresolved(origin):
-            logs = gap[..., None] * s + 0.5 * variance[..., None] * s**2
-            found[nodes] *= np.exp(np.einsum("gsf,s->gf", logs, count[states]))
+            for weight, own, count in self._levels(band):
+                waves = harmonics(weight * gap * omega[1], len(omega))
+                waves *= np.exp(tilt * weight * gap)[:, None]
+                for part in own.chunks(2 * len(omega)):
+                    each = own.expectation(waves.view(float), part).view(complex)
+                    found[band.nodes] *= power_product(each, count[part])
+        for nodes, gap, variance in self._unresolved(origin):
+            found[nodes] *= np.exp(gap * s + 0.5 * variance * s**2)
         return found
 
 

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
 from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
+from bayesatk.core.bootstrap import bootstrap_moments
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.quadrature import BetaRule, beta_rule, beta_rule_along, resolving_degree
@@ -60,6 +61,19 @@ class Band:
     likelihood: Array
     total: Array
     thin: tuple[Index, Index, Array]
+
+    def among(self, keep: Index) -> "Band":
+        """Return the band with some of its states, by position."""
+        if len(keep) == len(self.states):
+            return self
+        node, state, own = self.thin
+        place = np.full(len(self.states), -1, np.intp)
+        place[keep] = np.arange(len(keep))
+        inside = place[state] >= 0
+        return replace(
+            self, states=self.states[keep], likelihood=self.likelihood[keep],
+            total=self.total[:, keep], thin=(node[inside], place[state[inside]], own[inside]),
+        )  # fmt: skip
 
     def expectation(self, values: Array, states: slice = slice(None)) -> Array:
         """Posterior expectation of functions on the points, (points, m); (nodes, states, m)."""
@@ -331,12 +345,28 @@ class StateMixture:
         if self.known is not None:
             return self.known
         sums = np.zeros((7, len(self.nodes), len(self.credits)))
-        count, questions = self.states.count, self.states.questions
+        powers = [1, 1, 2, 3, 4, 3, 4]  # of the questions' weights, and of their number
         for nodes, states, found in self.cumulants(4):
-            for total, one in zip(sums, found + [np.abs(one) for one in found[3:]], strict=False):
-                total[nodes] += np.einsum("gsk,s->gk", one, count[states])
-        powers = questions ** np.array([1.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0])
-        return Given(self.nodes.weight, *(sums / powers[:, None, None]))
+            every = found + [np.abs(one) for one in found[3:]]
+            for total, power, one in zip(sums, powers, every, strict=False):
+                total[nodes] += np.einsum("gsk,s->gk", one, self.states.sums[power, states])
+        scale = self.states.questions ** np.array(powers, float)
+        return Given(self.nodes.weight, *(sums / scale[:, None, None]))
+
+    @cached_property
+    def bootstrap(self) -> Given:
+        """Moments, given each node, of the mean over questions drawn anew from these."""
+        found = np.zeros((2, len(self.nodes), len(self.credits)))
+        width = max(1, _BLOCK // (len(self.states) * len(self.credits) * 8))
+        for start in range(0, len(self.nodes), width):
+            part = np.arange(start, min(start + width, len(self.nodes)))
+            moments = np.zeros((2, len(part), len(self.states), len(self.credits)))
+            for nodes, states, own in self.among(part).cumulants(2):
+                moments[np.ix_([0, 1], nodes, states)] = own[0], own[2]
+            found[:, part] = bootstrap_moments(moments[0], moments[1], self.states.terms)
+        mean, variance = found
+        zero = np.zeros_like(mean)
+        return Given(self.nodes.weight, mean, 1.0 - mean, variance, zero, zero, zero, zero)
 
     @cached_property
     def population(self) -> Given:

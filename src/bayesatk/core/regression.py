@@ -20,7 +20,7 @@ from scipy.special import betaln, expit, gammaln, log_expit, logit, psi, stdtrit
 from bayesatk.core.elliptical import independent_draws, move_along_ellipse, systematic
 from bayesatk.core.importance import TRUSTED, importance_posterior
 from bayesatk.core.nodes import log_rise
-from bayesatk.core.states import States
+from bayesatk.core.states import States, relative
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import RegressionPrior
 
@@ -40,7 +40,9 @@ _ENOUGH = 400.0  # independent draws that chains must be worth
 _WIDER = 1.2  # scale of the normal that chains move around, in that at the mode
 
 
-def alike(basis: Array, successes: Ints, trials: Ints) -> tuple[States, Array]:
+def alike(
+    basis: Array, successes: Ints, trials: Ints, weight: Array | None = None
+) -> tuple[States, Array]:
     """Group questions with the same covariates and counts; their states, and the basis of each.
 
     Examples
@@ -54,7 +56,8 @@ def alike(basis: Array, successes: Ints, trials: Ints) -> tuple[States, Array]:
     distinct, which, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
     right, total = distinct[:, -2:].astype(np.int64).T
     counts = np.stack([total - right, right], axis=1)
-    states = States(counts, np.zeros(counts.shape), count.astype(float), which.ravel())
+    prior, number = np.zeros(counts.shape), count.astype(float)
+    states = States(counts, prior, number, which.ravel(), relative(weight))
     return states, np.ascontiguousarray(distinct[:, :-2])
 
 

@@ -86,7 +86,7 @@ class Questions:
     @cached_property
     def variance_of_these(self) -> Array:
         """Variance of the mean over these questions, given the parameters; (points, credits)."""
-        found = self._at_points(Questions.posterior, ExpectedCredit.variance, _FEWEST)
+        found = self._at_points(Questions.posterior, ExpectedCredit.variance, _FEWEST, 2)
         return np.maximum(found, 0.0) / self.states.questions
 
     @cached_property
@@ -97,7 +97,7 @@ class Questions:
     @cached_property
     def variance_of_like_these(self) -> Array:
         """Variance of the mean over as many new questions; (points, credits)."""
-        found = self._at_points(Questions.prior, ExpectedCredit.variance, _FEWEST)
+        found = self._at_points(Questions.prior, ExpectedCredit.variance, _FEWEST, 2)
         return np.maximum(found, 0.0) / self.states.questions
 
     @property
@@ -110,14 +110,19 @@ class Questions:
         place: Callable[["Questions", slice], tuple[Array, Array]],
         value: Callable[[ExpectedCredit, Array, Array], Array],
         size: int,
+        power: int = 1,
     ) -> Array:
-        """Average a value over the questions, at so many points, and between them."""
+        """Average a value over the questions, at so many points, and between them.
+
+        With a power of the weights of the questions.
+        """
+        share = self.states.sums[power] / self.states.questions
         some = self._thinned(size)
         found = np.empty((len(some.weight), len(self.credits)))
         for part in some.blocks():
             x, log_ratio = place(some, part)
             for i, one in enumerate(self._expected):
-                found[part, i] = value(one, x, log_ratio) @ self.states.share
+                found[part, i] = value(one, x, log_ratio) @ share
         if some is self:
             return found
         centre, scale = some.points.theta.mean(axis=0), some.points.theta.std(axis=0) + 1e-12
@@ -174,8 +179,9 @@ class Questions:
         for start in range(0, number, step):
             part = slice(start, start + step)
             some = self.draw_p(part, rng) if p is None else p[:, part]
+            own = 1.0 if self.states.weight is None else self.states.weight[part]
             for i, latent in enumerate(latents):
-                found[:, i] += latent(some).sum(axis=1)
+                found[:, i] += (latent(some) * own).sum(axis=1)
         return found / number
 
 

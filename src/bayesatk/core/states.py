@@ -1,7 +1,8 @@
 """Distinct counts of questions: all that a posterior needs of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +11,9 @@ from scipy.special import gammaln
 from bayesatk.metrics.credit import Array
 
 Counts = NDArray[np.int64]
+_UNIT = 3.0  # root mean squares, up to about which rounded weights lie on even levels
+_LEVELS = 30.0  # of them up to there: a tenth of the root mean square apart, 3% of it above
+_KEPT = 32  # largest weights, whose single questions can shape a mean
 
 
 @dataclass(frozen=True)
@@ -26,15 +30,19 @@ class States:
         Questions in each.
     which : ndarray of int, shape (questions,)
         State of every question.
+    weight : ndarray, shape (questions,), optional
+        Weight of every question in a mean over them, with a mean of one (`relative`); none where
+        all are alike. The probability of the counts has no weights.
     """
 
     counts: Counts
     prior: Array
     count: Array
     which: NDArray[np.intp]
+    weight: Array | None = None
 
     @classmethod
-    def of(cls, successes: ArrayLike, trials: ArrayLike) -> "States":
+    def of(cls, successes: ArrayLike, trials: ArrayLike, weight: Array | None = None) -> "States":
         """Group questions of right and wrong.
 
         Examples
@@ -49,10 +57,13 @@ class States:
             key, return_index=True, return_inverse=True, return_counts=True
         )
         counts = np.stack([n[first] - c[first], c[first]], axis=1)
-        return cls(counts, np.zeros(counts.shape), count.astype(float), which.reshape(c.shape))
+        prior = np.zeros(counts.shape)
+        return cls(counts, prior, count.astype(float), which.reshape(c.shape), relative(weight))
 
     @classmethod
-    def of_counts(cls, counts: Counts, prior: Array | None = None) -> "States":
+    def of_counts(
+        cls, counts: Counts, prior: Array | None = None, weight: Array | None = None
+    ) -> "States":
         """Group questions by their counts (questions, categories), observed and prior.
 
         Examples
@@ -65,10 +76,12 @@ class States:
         keys = np.concatenate([counts, prior], axis=1)
         distinct, which, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         own, before = np.split(distinct, 2, axis=1)
-        return cls(own.astype(np.int64), before, count.astype(float), which.ravel())
+        return cls(
+            own.astype(np.int64), before, count.astype(float), which.ravel(), relative(weight)
+        )
 
     def among(self, keep: NDArray[np.bool_], count: Array) -> "States":
-        """Return some of the states, with other numbers of questions in all of them."""
+        """Return some of the states, with other numbers of questions in all, all weighed alike."""
         question = np.repeat(np.arange(keep.sum()), count[keep].astype(int))
         return States(self.counts[keep], self.prior[keep], count[keep], question)
 
@@ -94,8 +107,37 @@ class States:
 
     @property
     def share(self) -> Array:
-        """Share of the questions in each state."""
-        return self.count / self.questions
+        """Share of each state in a mean over the questions."""
+        return np.asarray(self.sums[1] / self.questions)
+
+    @cached_property
+    def sums(self) -> Array:
+        """Sums over the questions of each state of powers 0 to 4 of their weights; (5, states)."""
+        if self.weight is None:
+            return np.broadcast_to(self.count, (5, len(self)))
+        powers = [np.bincount(self.which, self.weight**j, len(self)) for j in range(5)]
+        return np.stack(powers)
+
+    @cached_property
+    def terms(self) -> "Terms":
+        """Distinct pairs of a state and a weight."""
+        if self.weight is None:
+            return Terms(np.arange(len(self)), np.ones(len(self)), self.count)
+        order = np.lexsort((self.which, self.weight))
+        weight, state = self.weight[order], self.which[order]
+        first = np.flatnonzero(np.diff(weight, prepend=-1.0) + np.diff(state, prepend=-1) != 0.0)
+        count = np.diff(first, append=len(order)).astype(float)
+        return Terms(state[first], weight[first], count)
+
+    def rounded(self) -> "States":
+        """Return the states with weights on few levels, but for the largest, which stay."""
+        if self.weight is None:
+            return self
+        unit = _UNIT * np.sqrt((self.weight**2).mean())
+        near = unit * np.sinh(np.rint(np.arcsinh(self.weight / unit) * _LEVELS) / _LEVELS)
+        largest = np.argsort(-self.weight, kind="stable")[:_KEPT]
+        near[largest] = self.weight[largest]
+        return replace(self, weight=near)
 
     @property
     def log_ways(self) -> Array:
@@ -104,3 +146,37 @@ class States:
 
     def __len__(self) -> int:
         return len(self.count)
+
+
+class Terms(NamedTuple):
+    """What a weighted mean over questions is the sum of.
+
+    Parameters
+    ----------
+    state : ndarray of int, shape (terms,)
+    weight : ndarray, shape (terms,)
+        In rising order.
+    questions : ndarray, shape (terms,)
+        How many questions have both.
+    """
+
+    state: NDArray[np.intp]
+    weight: Array
+    questions: Array
+
+
+def relative(weight: ArrayLike | None) -> Array | None:
+    """Return weights with a mean of one; None where all are the same.
+
+    Examples
+    --------
+    >>> relative([1.0, 3.0]).tolist(), relative([0.1, 0.1, 0.1])
+    ([0.5, 1.5], None)
+    """
+    if weight is None:
+        return None
+    own = np.asarray(weight, float)
+    if (own == own[0]).all():
+        return None
+    scaled = own / own.max()  # a sum of the largest numbers is none
+    return np.asarray(scaled / scaled.mean())

@@ -13,6 +13,7 @@ from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping, with_groups
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.prior_trials import read_prior_trials
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
@@ -152,6 +153,7 @@ def _structure(
             Argument("covariates"), " must be left out with ", Argument(GROUP), f"; got "
             f"{covariates!r:.80}. Leave one out: a group may be a covariate.",
         )  # fmt: skip
+    refuse_weights(outcomes.weight, "groups (which have weights of their own, group_weights)")
     return None, Grouping.of(outcomes.dataset[GROUP].values, group_weights)
 
 

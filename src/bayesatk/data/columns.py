@@ -13,6 +13,7 @@ from bayesatk.data.content import ASKED, canonical, digest
 from bayesatk.data.validation import OutcomeError, is_missing, label_fault, shown
 
 GROUP = "group"
+WEIGHT = "weight"
 COVARIATE = "covariate "  # role of a column that is one, before its name
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -51,6 +52,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "reference": (),
     "content": (),  # what was asked, or what is right: must agree wherever the question does
     GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
+    WEIGHT: (),  # likewise
 }
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.answers import Answers
+from bayesatk.data.columns import WEIGHT
 
 _COLUMNS = ("trials min/median/max", "missing", "mean score")
 
@@ -88,10 +89,21 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
     known = [
         f"{name} ({_distinct(values.values)} values)"
         for name, values in dataset.coords.items()
-        if values.dims == ("question",) and name != "question"
+        if values.dims == ("question",) and name not in ("question", WEIGHT)
     ]
     lines += [f"questions have: {', '.join(known)}"] if known else []
+    lines += [_weights(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
     return _Card(title, rows, remarks, lines + [f"assumed: {note}" for note in notes])
+
+
+def _weights(weight: NDArray[np.float64]) -> str:
+    """Return the range of the weights, and how many equal ones would leave as much to chance."""
+    own = weight / weight.max()
+    worth = own.sum() ** 2 / (own**2).sum()
+    return (
+        f"questions are weighted from {weight.min():.4g} to {weight.max():.4g}; a mean over them "
+        f"varies like one over {worth:.1f} equal ones (mean scores above are of all trials alike)"
+    )
 
 
 def _distinct(values: NDArray[Any]) -> int:

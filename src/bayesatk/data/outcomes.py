@@ -12,14 +12,16 @@ from typing import Any, get_args
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data import labelled, tables
 from bayesatk.data.answers import AnswerRules, Answers, check_rules
 from bayesatk.data.arrays import read_answers, read_nested
+from bayesatk.data.columns import WEIGHT
 from bayesatk.data.data_card import data_card, html_card
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
-from bayesatk.data.question_columns import QuestionColumns, with_roles
+from bayesatk.data.question_columns import QuestionColumns, unequal, weights, with_roles
 from bayesatk.data.selection import selected
 from bayesatk.data.validation import (
     OutcomeError,
@@ -59,6 +61,11 @@ class Outcomes:
     def trials(self) -> xr.DataArray:
         """Observed trials per system and question."""
         return self.dataset["count"].sum("category").rename("trials")
+
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """Weights of the questions in every mean over them, as given; None if all are the same."""
+        return unequal(self.dataset[WEIGHT].values) if WEIGHT in self.dataset.coords else None
 
     @property
     def binary(self) -> bool:
@@ -162,6 +169,17 @@ class Outcomes:
         notes = (*self.notes, *[f"selected: {note}"] * bool(note))
         return replace(self, dataset=dataset, notes=notes, answers=answers)
 
+    def unweighted(self) -> "Outcomes":
+        """Return the outcomes without weights of questions, which then all count the same.
+
+        Examples
+        --------
+        >>> data = tally([[1], [0]], weight=[3, 1])
+        >>> data.weight.tolist(), data.unweighted().weight
+        ([3.0, 1.0], None)
+        """
+        return replace(self, dataset=self.dataset.drop_vars(WEIGHT, errors="ignore"))
+
     def __getitem__(self, system: object) -> "Outcomes":
         return self.sel(system=system)
 
@@ -184,7 +202,7 @@ class Outcomes:
         return ends[0], ends[1]
 
     def sha256(self) -> str:
-        """Return a digest of the counts with their labels and scores."""
+        """Return a digest of the counts with their labels, scores, and weights of questions."""
         found = hashlib.sha256()
         for name in ("count", "missing", "system", "question", "category", "score"):
             values = self.dataset[name].values
@@ -192,6 +210,8 @@ class Outcomes:
                 values = np.array([str(value) for value in values.ravel().tolist()])
             found.update(f"{name} {values.shape} {values.dtype.str}".encode())
             found.update(np.ascontiguousarray(values).tobytes())
+        if self.weight is not None:
+            found.update(np.ascontiguousarray(self.weight).tobytes())
         return found.hexdigest()
 
     @property
@@ -226,6 +246,7 @@ def tally(
     answer_rules: AnswerRules | None = None,
     group: object = None,
     covariates: object = None,
+    weight: object = None,
 ) -> Outcomes:
     """Reduce outcomes of repeated trials to counts.
 
@@ -269,6 +290,10 @@ def tally(
     covariates : str, sequence of str, or mapping, optional
         What else is known of the questions: names of columns, or ``{name: values}`` with values
         given as those of `group`. Numbers stay numbers; NaN, or empty text, is unknown.
+    weight : str, sequence or mapping, optional
+        Weight of every question in all means over questions, given as those of `group`: positive,
+        on any scale. A weight of 2 is not a question asked twice: the question counts twice as
+        much, and says no more (docs/weights.md). A coordinate of that name is a weight.
 
     Returns
     -------
@@ -296,7 +321,7 @@ def tally(
     """
     scale = check_options(scores, missing)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    rules, known = check_rules(answer_rules), QuestionColumns.of(group, covariates)
+    rules, known = check_rules(answer_rules), QuestionColumns.of(group, covariates, weight)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, **labels)
@@ -389,6 +414,9 @@ def finish(
         "question": as_coordinate(counts.questions, "questions"),
     }
     counts = counts if applied else counts.with_missing(missing, scale)
+    columns = dict(counts.columns)
+    if WEIGHT in columns:
+        columns[WEIGHT] = weights(columns[WEIGHT].tolist(), counts.questions)
     if not counts.count.any():
         raise OutcomeError("data must hold at least one outcome; got no trials at all.")
     dataset = xr.Dataset(
@@ -398,7 +426,7 @@ def finish(
         },
         coords={
             **labels,
-            **{name: ("question", values) for name, values in counts.columns.items()},
+            **{name: ("question", values) for name, values in columns.items()},
             "category": [str(label) for label in scale],
             "score": ("category", list(scale.values())),
         },

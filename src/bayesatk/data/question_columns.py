@@ -1,4 +1,4 @@
-"""What is known of the questions: their group and their covariates, one value for each.
+"""What is known of the questions: their group, weight and covariates, one value for each.
 
 Tables, logs and xarray objects bring them under names; arrays have no names, and values are given
 by question. Either way they end as arrays (question,), text or numbers, beside the counts.
@@ -7,6 +7,7 @@ by question. Either way they end as arrays (question,), text or numbers, beside 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import COVARIATE, GROUP, Columns
+from bayesatk.data.columns import COVARIATE, GROUP, WEIGHT, Columns
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 
@@ -25,6 +26,7 @@ OWN = frozenset(
      "category_score", "prior_count", "answer", "unanswered", "chain", "draw", "target", "k"}
 )  # fmt: skip
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?\s*", re.ASCII | re.IGNORECASE)
+_ROLES = (GROUP, WEIGHT)
 _WHOLE = 2**53  # below which whole numbers of any kind are exact
 
 
@@ -35,7 +37,7 @@ class QuestionColumns:
     Parameters
     ----------
     roles : dict of str to str
-        Names of columns by role: ``"group"``, or ``"covariate NAME"``.
+        Names of columns by role: ``"group"``, ``"weight"``, or ``"covariate NAME"``.
     given : dict of str to values
         Values by question, by the name under which they are kept.
     """
@@ -44,7 +46,7 @@ class QuestionColumns:
     given: Mapping[str, Any]
 
     @classmethod
-    def of(cls, group: object, covariates: object) -> "QuestionColumns":
+    def of(cls, group: object, covariates: object, weight: object = None) -> "QuestionColumns":
         """Read the arguments: names of columns, or values by question.
 
         Examples
@@ -54,8 +56,9 @@ class QuestionColumns:
         >>> QuestionColumns.of(["law", "art"], {"minutes": [3, 5]}).given
         {'group': ['law', 'art'], 'minutes': [3, 5]}
         """
-        roles: dict[str, Any] = {GROUP: group} if isinstance(group, str) else {}
-        given: dict[str, Any] = {} if group is None or roles else {GROUP: group}
+        told = {GROUP: group, WEIGHT: weight}
+        roles: dict[str, Any] = {name: one for name, one in told.items() if isinstance(one, str)}
+        given = {name: one for name, one in told.items() if one is not None and name not in roles}
         if isinstance(covariates, pd.DataFrame):
             covariates = {name: covariates[name] for name in covariates.columns}
         if isinstance(covariates, Mapping):
@@ -66,10 +69,11 @@ class QuestionColumns:
             names = list(covariates) if listed else [] if covariates is None else [covariates]  # type: ignore[call-overload]
             roles |= {f"{COVARIATE}{name}": name for name in names}
         for name in names:
-            if not isinstance(name, str) or name in OWN | {GROUP} or names.count(name) > 1:
+            taken = OWN | set(_ROLES)
+            if not isinstance(name, str) or name in taken or names.count(name) > 1:
                 raise OutcomeError(
                     Argument("covariates"), " must be names of columns, or values by name; each "
-                    f"name is text, comes once, and is none of {', '.join(sorted(OWN | {GROUP}))}; "
+                    f"name is text, comes once, and is none of {', '.join(sorted(taken))}; "
                     f"got {shown(name)}. Rename the column.",
                 )  # fmt: skip
         return cls(roles, given)
@@ -82,11 +86,11 @@ class QuestionColumns:
             if name in columns:
                 own = columns.pop(name)
                 columns[kept] = (
-                    _by_question(kept, own.tolist(), long.questions) if role == GROUP else own
+                    _by_question(kept, own.tolist(), long.questions) if role in _ROLES else own
                 )
             if kept not in columns:
-                what = "group" if role == GROUP else "covariates"
-                example = Argument("covariates", {name: ...}) if role != GROUP else ""
+                what = role if role in _ROLES else "covariates"
+                example = Argument("covariates", {name: ...}) if role not in _ROLES else ""
                 raise OutcomeError(
                     Argument(what), " must hold values by question where the data are no table "
                     "and have no coordinate of that name; got "
@@ -105,7 +109,7 @@ def with_roles(columns: Mapping[str, Any], roles: Mapping[str, Any]) -> Mapping[
 
 def roles_of(table: Columns) -> list[str]:
     """Return the roles of a table's columns of questions."""
-    return [role for role in table.roles if role == GROUP or role.startswith(COVARIATE)]
+    return [role for role in table.roles if role in _ROLES or role.startswith(COVARIATE)]
 
 
 class TableColumns:
@@ -138,6 +142,8 @@ class TableColumns:
         self, table: Columns, role: str, question: NDArray[np.int64], questions: Sequence[Any]
     ) -> None:
         values = [None if _absent(each) else each for each in table.listed(role)]
+        if role == WEIGHT:
+            values = _weights_of_rows(table, values)
         code = _codes(table, role, values)
         rows = np.flatnonzero(code >= 0)
         labels, place = np.unique(question[rows], return_index=True)
@@ -186,14 +192,75 @@ class TableColumns:
         found = {}
         for role, known in self._known.items():
             lacking = next((i for i in range(len(questions)) if i not in known), None)
-            if role == GROUP and lacking is not None:
+            if role in _ROLES and lacking is not None:
+                remedy = "Write one" + ", such as 'other'" * (role == GROUP)
                 raise OutcomeError(
-                    f"column {self._names[role]!r} must name the group of every question; question "
-                    f"{shown(questions[lacking])} has none in any row. Write one, such as 'other'."
+                    f"column {self._names[role]!r} must give the {role} of every question; "
+                    f"question {shown(questions[lacking])} has none in any row. {remedy}."
                 )
             values = [known[i][0] if i in known else None for i in range(len(questions))]
             found[role.removeprefix(COVARIATE)] = _plain(values, role == GROUP)
         return found
+
+
+def _weights_of_rows(table: Columns, values: list[Any]) -> list[float | None]:
+    """Return weights as numbers, or refuse the first that is none."""
+    found = [None if each is None else _weight(each) for each in values]
+    if 0.0 in found:
+        row = found.index(0.0)
+        raise OutcomeError(
+            f"column {table.roles[WEIGHT]!r} must hold weights, positive finite numbers; "
+            f"{table.place(row)} has {shown(values[row])}. Leave out questions that shall not "
+            "count, or name another column."
+        )
+    return found
+
+
+def _weight(value: object) -> float:
+    """Return a weight; 0 if it is none."""
+    text = isinstance(value, str) and _NUMBER.fullmatch(value)
+    if not text and (isinstance(value, bool) or not isinstance(value, Real)):
+        return 0.0
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except OverflowError:  # an integer beyond the floats
+        return 0.0
+    return found if 0.0 < found < np.inf else 0.0
+
+
+def weights(values: Sequence[Any], questions: Sequence[Any]) -> NDArray[np.float64]:
+    """Return the weights of the questions, or refuse the first that is none.
+
+    Examples
+    --------
+    >>> weights([2, "0.5"], ["a", "b"]).tolist()
+    [2.0, 0.5]
+    """
+    found = [_weight(each) for each in values]
+    if 0.0 in found:
+        place = found.index(0.0)
+        raise OutcomeError(
+            Argument(WEIGHT), " must hold positive finite numbers, one for each question; that of "
+            f"{shown(questions[place])} is {shown(values[place])}. Leave out questions that shall "
+            "not count: data.sel(question=[...]); or rename a column or coordinate that is no "
+            "weight.",
+        )  # fmt: skip
+    return np.array(found)
+
+
+def unequal(weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return weights if they differ; those that are all the same are none."""
+    return None if (weight == weight[0]).all() else weight
+
+
+def refuse_weights(weight: object, what: str) -> None:
+    """Refuse weights of questions where they have no meaning: nothing ignores them silently."""
+    if weight is not None:
+        low, high = np.min(weight), np.max(weight)  # type: ignore[call-overload]
+        raise OutcomeError(
+            Argument(WEIGHT), f" of the questions must be left out for {what}, which takes all "
+            f"questions alike; they are {low:.4g} to {high:.4g}. Evaluate data.unweighted().",
+        )  # fmt: skip
 
 
 def _codes(table: Columns, role: str, values: list[Any]) -> NDArray[np.int64]:
@@ -213,7 +280,10 @@ def left_out(table: Columns) -> tuple[str, ...]:
     if not table.others:
         return ()
     named = shown(list(table.others), 200)[1:-1]
-    return (f"left out: columns {named}; group= and covariates= keep what belongs to questions",)
+    return (
+        f"left out: columns {named}; group=, weight= and covariates= keep what belongs to "
+        "questions",
+    )
 
 
 def _by_question(name: str, values: object, questions: Sequence[Any]) -> NDArray[Any]:
@@ -224,7 +294,7 @@ def _by_question(name: str, values: object, questions: Sequence[Any]) -> NDArray
     if isinstance(values, pd.Series):
         plain = isinstance(values.index, pd.RangeIndex)
         values = values.tolist() if plain else dict(values.items())
-    argument = Argument("group" if name == GROUP else "covariates")
+    argument = Argument(name if name in _ROLES else "covariates")
     if isinstance(values, Mapping):
         absent = [label for label in questions if label not in values]
         if absent:
@@ -242,6 +312,8 @@ def _by_question(name: str, values: object, questions: Sequence[Any]) -> NDArray
                 f"their order or by label; {name!r} is {shown(values)}. Give a list or a mapping.",
             )  # fmt: skip
     found = [each.item() if isinstance(each, np.generic) else each for each in found]
+    if name == WEIGHT:
+        return weights(found, questions)
     for label, each in zip(questions, found, strict=True):
         if isinstance(each, list | dict | set | tuple | np.ndarray):
             raise OutcomeError(

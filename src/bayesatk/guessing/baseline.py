@@ -11,6 +11,7 @@ import xarray as xr
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.guessing._systems import System
 from bayesatk.guessing.distributions import PoissonBinomial
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
@@ -100,6 +101,7 @@ def random_baseline(
     (0.4501, 0.000376)
     """
     own = Result.of(fit)
+    refuse_weights(own.weight, "a random baseline")
     generator, seed = resolve_rng(rng)
     chance = _per_question(own, p)
     columns = [

@@ -32,6 +32,7 @@ def convert(
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
     covariates: Sequence[str] | None = None,
+    weight: str | None = None,
     records: str | None = None,
     wide: bool = False,
     format: str | None = None,
@@ -55,12 +56,12 @@ def convert(
     path : path
         ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced once all is written.
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
-        ``group`` and covariates that are named; ``reason`` why an outcome is missing, if some are.
-        In CSV, text that a spreadsheet would run as a formula begins with an apostrophe, which
-        `bayesatk.load` takes off.
+        ``group``, ``weight`` and covariates that are named; ``reason`` why an outcome is missing,
+        if some are. In CSV, text that a spreadsheet would run as a formula begins with an
+        apostrophe, which `bayesatk.load` takes off.
     columns, records, wide, format, scorer, filter, task, answers, question_key, same_system
         As for `bayesatk.load`.
-    group, covariates : str, sequence of str, optional
+    group, covariates, weight : str, sequence of str, optional
         Names of columns, or of what logs say of their questions, as for `bayesatk.load`.
     empty_output, strict, progress, budget
         As for `bayesatk.load`.
@@ -92,7 +93,7 @@ def convert(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    known = QuestionColumns.of(group, covariates).roles
+    known = QuestionColumns.of(group, covariates, weight).roles
     layout = Layout(columns or {}, records, wide, known)
     _refuse_sources(path, named_paths(source))
     found = find_files(source, format, progress, strict)

@@ -65,6 +65,7 @@ def _entry(result: Result, row: dict[Any, Any]) -> dict[str, Any]:
     attrs, metric, target = result.tree.attrs, str(row["metric"]), str(row["target"])
     k = re.search(r"[@^](\d+)", metric)
     observed = target == "questions" and not math.isnan(row["estimate"])
+    weighted = "" if result.weight is None else ", questions weighted"
     kind = "highest density" if attrs.get("ci_kind") == "hdi" else "equal-tailed"
     method = f"posterior {_MEANING[target]}; pooling {attrs.get('pooling')}"
     names = [name for name, *_ in result.described("input_files", None) or []]
@@ -74,7 +75,7 @@ def _entry(result: Result, row: dict[Any, Any]) -> dict[str, Any]:
         "source_data": {"dataset_name": ", ".join(map(str, names)) or "unknown",
                         "source_type": "other"},
         "metric_config": {
-            "evaluation_description": f"{metric} {_MEANING[target]}",
+            "evaluation_description": f"{metric} {_MEANING[target]}{weighted}",
             "metric_name": metric,
             "metric_parameters": {"k": int(k[1])} if k else {},
             "lower_is_better": False,

@@ -146,6 +146,8 @@ def provenance(result: object = None) -> dict[str, Any]:
     found["input_sha256"] = attrs.get("input_sha256")
     for name in ("ci_prob", "ci_kind"):
         found[name] = attrs.get(name)
+    if own.weight is not None:
+        found["weights_of_questions"] = f"{own.weight.min():.4g} to {own.weight.max():.4g}"
     return {**found, "notes": own.notes, "citations": citations(own)}
 
 

@@ -43,6 +43,7 @@ def load(
     answer_rules: AnswerRules | None = None,
     group: object = None,
     covariates: object = None,
+    weight: object = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -70,7 +71,7 @@ def load(
         LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
         logs in it; for its tables, if it holds no logs, which must have columns of the same names.
         Other objects go to `bayesatk.tally`.
-    systems, questions, scores, missing, columns, answer_rules, group, covariates
+    systems, questions, scores, missing, columns, answer_rules, group, covariates, weight
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
         In logs, C and I are right and wrong; other marks need `scores`. Questions of logs have a
@@ -153,7 +154,7 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    known = QuestionColumns.of(group, covariates)
+    known = QuestionColumns.of(group, covariates, weight)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
@@ -164,7 +165,7 @@ def load(
         replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
-            group=group, covariates=covariates, **labels,
+            group=group, covariates=covariates, weight=weight, **labels,
         )  # fmt: skip
     scale = outcomes.check_options(scores, missing)
     rules = check_rules(answer_rules)

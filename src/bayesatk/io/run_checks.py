@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import GROUP, Columns
+from bayesatk.data.columns import GROUP, WEIGHT, Columns
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
 from bayesatk.data.outcomes import BINARY
 from bayesatk.data.tables import read_rows
@@ -83,7 +83,7 @@ def _of_questions(rows: Rows, role: str, name: str) -> list[object]:
     found = [one.task if name == TASK else one.known.get(name) for one in rows.trials]
     if all(each is None or each == "" for each in found):
         raise OutcomeError(
-            Argument(GROUP if role == GROUP else "covariates"),
+            Argument(role if role in (GROUP, WEIGHT) else "covariates"),
             f" must name what the logs say of their questions; none says {shown(name)}. There are "
             f"{shown([TASK, *rows.offered], 400)[1:-1]}.",
         )

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bayesatk.core.difficulty import Difficulty
+from bayesatk.data.columns import WEIGHT
+from bayesatk.data.question_columns import unequal, weights
 from bayesatk.data.scales import Worth
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
 from bayesatk.models.traces import traced_difficulty
@@ -39,7 +41,8 @@ def metrics_from_draws(
         Group ``posterior`` with ``p(chain, draw, [system,] question)``. Where present, the group
         ``difficulty`` of a result, or the hyperparameters of a model of this library (``mean_p``
         and ``icc``, those of another family, or ``mu`` and ``sigma``), define the population;
-        otherwise the questions are bootstrapped.
+        otherwise the questions are bootstrapped. A coordinate ``weight`` of ``p``'s questions, or
+        of those of the group ``constant_data``, weighs them.
     metrics : str, Metric, or iterable of them
         As in `bayesatk.evaluate`.
     rng : Generator, int or None
@@ -82,7 +85,7 @@ def metrics_from_draws(
     p = p.transpose("chain", "draw", "system", "question")
     sizes = (p.sizes["chain"] * p.sizes["draw"], p.sizes["system"], p.sizes["question"])
     flat = p.values.reshape(sizes)
-    grid = MetricGrid.of(metrics)
+    grid, weight = MetricGrid.of(metrics), _weights(tree, p)
     generator = np.random.default_rng(rng)
     by_system = []
     for system in range(sizes[1]):
@@ -90,9 +93,9 @@ def metrics_from_draws(
         difficulty = (
             difficulty_draws(tree, system) if stored else traced_difficulty(posterior, system)
         )
-        population = population_mean(posterior, system, difficulty)
+        population = None if weight is not None else population_mean(posterior, system, difficulty)
         by_system.append(
-            draw_metrics(grid, partial(_columns, own), sizes[2], population, generator)
+            draw_metrics(grid, partial(_columns, own), sizes[2], population, generator, weight)
         )
     values = np.stack(by_system, axis=1)
     shape = (p.sizes["chain"], p.sizes["draw"], *values.shape[1:])
@@ -108,6 +111,14 @@ def metrics_from_draws(
     return result
 
 
+def _weights(tree: xr.DataTree, p: xr.DataArray) -> Array | None:
+    """Return the weights of the questions, where there are any."""
+    held = [p] + [tree["constant_data"]] * ("constant_data" in tree.children)
+    found = [one.coords[WEIGHT].values for one in held if WEIGHT in one.coords]
+    known = weights(found[0].tolist(), range(p.sizes["question"])) if found else None
+    return None if known is None else unequal(known)
+
+
 def _columns(values: Array, part: slice) -> Array:
     return values[:, part]
 
@@ -118,6 +129,7 @@ def draw_metrics(
     questions: int,
     population: PopulationMean | None,
     rng: np.random.Generator,
+    weight: Array | None = None,
 ) -> Array:
     """Metrics of one system; shape (draws, metrics, target).
 
@@ -131,8 +143,10 @@ def draw_metrics(
         ``population(metric)`` is the expected metric of a new question in each draw.
     rng : numpy.random.Generator
         For the Bayesian bootstrap, used without one.
+    weight : ndarray, shape (questions,), optional
+        Of the questions.
     """
-    metrics = list(grid)
+    metrics, each = list(grid), np.ones(questions) if weight is None else weight / weight.max()
     total: Array | None = None
     weighted, weight_sum = np.zeros(0), np.zeros(0)
     for part, p in _chunks(question_draws, questions):
@@ -140,18 +154,18 @@ def draw_metrics(
         if total is None:
             total = np.zeros((len(p), len(metrics)))
             weighted, weight_sum = np.zeros_like(total), np.zeros(len(p))
-        total += values.sum(axis=2).T
+        total += (values @ each[part]).T
         if population is None:
-            weight = rng.standard_exponential((len(p), part.stop - part.start))
-            weighted += np.einsum("mdq,dq->dm", values, weight)
-            weight_sum += weight.sum(axis=1)
+            drawn = each[part] * rng.standard_exponential((len(p), part.stop - part.start))
+            weighted += np.einsum("mdq,dq->dm", values, drawn)
+            weight_sum += drawn.sum(axis=1)
     if total is None:
         raise ValueError("the draws must cover at least one question; got none.")
     if population is None:
         new = weighted / weight_sum[:, None]
     else:
         new = np.stack([population(metric) for metric in metrics], axis=1)
-    return np.stack([total / questions, new], axis=-1)
+    return np.stack([total / each.sum(), new], axis=-1)
 
 
 def _chunks(question_draws: QuestionDraws, questions: int) -> Iterator[tuple[slice, Array]]:

@@ -70,8 +70,12 @@ def count_part(
         if keep_p:
             kept.append(draws(slice(None)))
             draws = partial(_stored, kept[-1])
-        population = population_mean(posterior, system, difficulty or None)
-        values.append(draw_metrics(metrics, draws, counts.shape[1], population, rng))
+        population = None  # weighted questions are drawn anew, with their weights
+        if outcomes.weight is None:
+            population = population_mean(posterior, system, difficulty or None)
+        values.append(
+            draw_metrics(metrics, draws, counts.shape[1], population, rng, outcomes.weight)
+        )
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     found = np.stack(values, axis=1)
     found, reach = np.split(found.reshape(*shape, *found.shape[1:]), [len(grid.judged)], axis=3)

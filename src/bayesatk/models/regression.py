@@ -112,8 +112,10 @@ def regression_part(
         alpha, beta = (np.clip(expit(own) * total, _SMALLEST, _LARGEST) for own in (x, -x))
         p = rng.beta(alpha + c[system], beta + (n[system] - c[system]))
         kept.append(p)
-        population = partial(_expected, alpha, beta, *_kinds(design))
-        values.append(draw_metrics(grid, partial(_of, p), n.shape[1], population, rng))
+        population = partial(_expected, alpha, beta, *_kinds(design, outcomes.weight))
+        values.append(
+            draw_metrics(grid, partial(_of, p), n.shape[1], population, rng, outcomes.weight)
+        )
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     found = np.stack(values, axis=1)
     extra = {
@@ -131,10 +133,12 @@ def _of(p: Array, part: slice) -> Array:
     return p[:, part]
 
 
-def _kinds(design: Design) -> tuple[NDArray[np.intp], Array]:
-    """Return a question of every kind of covariates, and how many share them."""
-    _, first, count = np.unique(design.basis.rows, axis=0, return_index=True, return_counts=True)
-    return first, count.astype(float)
+def _kinds(design: Design, weight: Array | None) -> tuple[NDArray[np.intp], Array]:
+    """Return a question of every kind of covariates, and the weight of those that share them."""
+    rows = design.basis.rows
+    _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    own = np.ones(len(rows)) if weight is None else weight / weight.max()
+    return first, np.bincount(which.ravel(), own)
 
 
 def _expected(

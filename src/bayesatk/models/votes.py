@@ -32,23 +32,27 @@ def answer_draws(
     values : ndarray, shape (draws, system, ks, target)
         Exact at the drawn probabilities; the population by the Bayesian bootstrap.
     votes : ndarray, shape (draws, system, ks)
-        Credit of one simulated vote per question and draw, averaged over the questions.
+        Credit of one simulated vote per question and draw, averaged over the questions, with
+        their weights.
     """
     p = posterior["answer_p"].transpose("chain", "draw", "entry").values
     p = p.reshape(-1, p.shape[-1])
     systems, questions = outcomes.trials.shape
+    share = np.ones(questions) if outcomes.weight is None else outcomes.weight
+    share = share / share.max()
+    share /= share.sum()
     shape = (len(p), systems, len(ks))
     mean, bootstrap, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     total = np.zeros(shape[:2])
     for cell in range(systems * questions):
-        system = cell // questions
+        system, part = cell // questions, share[cell % questions]
         own = _Question(entries, np.flatnonzero(entries["cell"] == cell))
         values = own.latent(p, ks)
-        weight = rng.standard_exponential(len(p))
-        mean[:, system] += values / questions
+        weight = part * rng.standard_exponential(len(p))
+        mean[:, system] += values * part
         bootstrap[:, system] += values * weight[:, None]
         total[:, system] += weight
-        votes[:, system] += own.simulated(p, ks, rng) / questions
+        votes[:, system] += own.simulated(p, ks, rng) * part
     return np.stack([mean, bootstrap / total[:, :, None]], axis=-1), votes
 
 

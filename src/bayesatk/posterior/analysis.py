@@ -15,7 +15,7 @@ from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.model import Model
 from bayesatk.posterior.models_of import count_model
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
-from bayesatk.posterior.remarks import family_note, outside_note, proxy_note
+from bayesatk.posterior.remarks import family_note, outside_note, proxy_note, weight_note
 from bayesatk.posterior.request import Request
 
 
@@ -70,7 +70,14 @@ class Analysis:
         counts = request.scale.counts(outcomes)[index]
         basis = None if request.design is None else request.design.basis
         model = count_model(
-            request.scale, request.pooling, request.prior, counts, before, basis, request.grouping
+            request.scale,
+            request.pooling,
+            request.prior,
+            counts,
+            before,
+            basis,
+            outcomes.weight,
+            request.grouping,
         )
         metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
         reach = request.scale.reaching()
@@ -78,6 +85,10 @@ class Analysis:
         self._sensitive = partial(model.prior_sensitivity, metrics, posterior)
         if posterior.warning is not None:
             self.remarks.append(f"{self._name}: {posterior.warning}.")
+        if request.design is None:
+            self.remarks += weight_note(
+                self._name, request.pooling, counts, request.scale.scores, outcomes.weight
+            )
         fewest = int(model.states.trials.min())
         self.remarks += family_note(self._name, posterior.families, request.judged, fewest)
         size = len(request.grid)
@@ -96,7 +107,9 @@ class Analysis:
                 ". The strict majority of right marks is 'maj@k'.",
             )  # fmt: skip
         places, metrics = list(request.grid.voted), list(request.grid.voted.values())
-        model = VoteModel(answers.of(index), request.answer_prior, request.draws, rng)
+        model = VoteModel(
+            answers.of(index), request.answer_prior, request.draws, rng, outcomes.weight
+        )
         posterior = self._fitted(model, places, metrics)
         asked = {metric.k for metric in request.votes}
         voted = {one.k: self.estimate[i] for i, one in request.grid.voted.items() if one.k in asked}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from bayesatk.core.ballot import plurality_latent, vote_credit
 from bayesatk.core.dirichlet import draw_probabilities
 from bayesatk.core.plurality import plurality_finite, plurality_posterior
+from bayesatk.core.states import Terms, relative
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
@@ -41,7 +42,9 @@ class AnswerMoments:
     draws: int
 
 
-def finite_estimates(ballots: Sequence[Ballots], ks: Sequence[int]) -> Array:
+def finite_estimates(
+    ballots: Sequence[Ballots], ks: Sequence[int], weight: Array | None = None
+) -> Array:
     """Mean over questions of the finite law; NaN where some question has fewer than k trials."""
     known: dict[tuple[object, ...], Array] = {}
     rows = []
@@ -50,7 +53,7 @@ def finite_estimates(ballots: Sequence[Ballots], ks: Sequence[int]) -> Array:
         if key not in known:
             known[key] = plurality_finite(one.count, one.correct, ks, one.nobody)
         rows.append(known[key])
-    return np.asarray(np.mean(rows, axis=0))
+    return np.asarray(np.average(rows, axis=0, weights=weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,43 +69,48 @@ class VoteModel:
         Most draws per question for variances and quantiles; fewer where they would be costly.
     rng : numpy.random.Generator
         For these.
+    weight : ndarray, shape (questions,), optional
+        Of the questions.
     """
 
     ballots: Sequence[Ballots]
     prior: AnswerPrior
     draws: int
     rng: np.random.Generator
+    weight: Array | None = None
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
         """Unbiased finite-law values; NaN where some question has fewer than k trials."""
-        return finite_estimates(self.ballots, [metric.k for metric in metrics])
+        return finite_estimates(self.ballots, [metric.k for metric in metrics], self.weight)
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of plurality votes."""
         ks = [metric.k for metric in metrics]
         found = answer_moments(self.ballots, ks, self.prior, self.draws, self.rng)
-        return independent(_questions(found), {"answer_draws": float(found.draws)})
+        own = _questions(found, relative(self.weight))
+        return independent(own, {"answer_draws": float(found.draws)})
 
 
-def _questions(found: AnswerMoments) -> Questions:
+def _questions(found: AnswerMoments, weight: Array | None) -> Questions:
     """Independent questions, which have no success probability."""
     number, ks = found.mean.shape
+    weights = np.ones(number) if weight is None else weight
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Means | None:
         if found.pool is None:
             return None
         first, second = np.zeros((2, size, ks))
         total = np.zeros(size)
-        for pool in found.pool:
+        for pool, own in zip(found.pool, weights, strict=True):
             chosen = pool if len(pool) == size else pool[rng.integers(len(pool), size=size)]
-            weight = rng.standard_exponential(size)
-            first += chosen
-            second += chosen * weight[:, None]
-            total += weight
+            drawn = own * rng.standard_exponential(size)
+            first += own * chosen
+            second += chosen * drawn[:, None]
+            total += drawn
         return first / number, second / total[:, None], None
 
     return Questions(
-        np.full(number, 1.0 / number), number, found.mean, found.variance, draw,
+        Terms(np.arange(number), weights, np.ones(number)), found.mean, found.variance, draw,
         lambda variance, rng: np.diag(variance),  # several k are taken to be independent
         lambda: (np.zeros(number), np.zeros(number)),
     )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import polygamma
 
 from bayesatk.core import leave_one_out
+from bayesatk.core.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.categorical import category_finite, judged_moments
 from bayesatk.core.dirichlet import DirichletHyper, dirichlet_posterior, draw_probabilities
 from bayesatk.core.dirichlet_multinomial import log_ordered
@@ -17,7 +18,7 @@ from bayesatk.core.states import States
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, pass_at
 from bayesatk.posterior.conjugate import Means, Questions, complete, independent
-from bayesatk.posterior.draws import correlated_normals
+from bayesatk.posterior.draws import correlated_normals, scaled
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
 from bayesatk.priors import DirichletHyperPrior
@@ -97,7 +98,7 @@ class CategoryModel(CountModel):
             return mean[states.which], sd[states.which]
 
         return Questions(
-            states.share, states.questions, *judged_moments(judged, own), draw,
+            states.terms, *judged_moments(judged, own), draw,
             lambda variance, rng: _noise(states, judged, alpha, variance, rng), question_p,
         )  # fmt: skip
 
@@ -108,27 +109,33 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
     work = states.evidence.size * max(1, max(one.credit.k for one in judged) // 4)
     grid = hyper.thinned(int(np.clip(_WORK / work, 128, len(hyper.weight))))
     alpha, weight, questions = grid.alpha, grid.weight, len(states.which)
-    node_mean, node_variance = _node_moments(states, judged, alpha)
-    population, _ = judged_moments(judged, alpha)
+    node_mean, node_variance, population, pop_given = _node_moments(states, judged, alpha)
+    weighted = states.weight is not None
     # About the first node: what does not vary between nodes comes out as it is.
     mean = node_mean[0] + weight @ (node_mean - node_mean[0])
     pop_mean = population[0] + weight @ (population - population[0])
     variance = weight @ node_variance + weight @ (node_mean - mean) ** 2
-    pop_variance = weight @ (population - pop_mean) ** 2
-    question = np.minimum(_question_variance(judged, alpha, weight) / questions, pop_variance)
+    pop_variance = weight @ pop_given + weight @ (population - pop_mean) ** 2
+    if weighted:
+        question = np.maximum(pop_variance - variance, 0.0)
+    else:
+        question = np.minimum(_question_variance(judged, alpha, weight) / questions, pop_variance)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         node = rng.choice(len(weight), size, p=weight)
         drawn = {"mean_p": grid.mean[node], "icc": grid.icc[node]}
         kept = None
         if keep_p or size * questions * alpha.shape[1] <= _EVALUATIONS:
-            values, _, kept = _draw_means(states, judged, alpha[node], rng, False, keep_p)
+            values, other, kept = _draw_means(states, judged, alpha[node], rng, weighted, keep_p)
         else:
             noise = _noise(states, judged, weight @ alpha, weight @ node_variance, rng)
             values = node_mean[node] + correlated_normals(noise, size, rng)
-        return Draws(np.stack([values, population[node]], axis=-1), drawn, kept)
+            moved = correlated_normals(scaled(noise, question), size, rng)
+            other = values + (population - node_mean)[node] + moved
+        other = other if weighted else population[node]
+        return Draws(np.stack([values, other], axis=-1), drawn, kept)
 
-    columns = [Empirical(column, weight) for column in population.T]
+    columns = [None if weighted else Empirical(column, weight) for column in population.T]
     return SystemPosterior(
         by_target(mean, pop_mean),
         by_target(variance, pop_variance - question),
@@ -182,16 +189,18 @@ def _pareto_k(log_weight: Array) -> float:
     return float(smoothed[1])  # it takes log-likelihoods, and negates them
 
 
-def _node_moments(states: States, judged: list[Judged], alpha: Array) -> tuple[Array, Array]:
-    """Conditional mean and variance of the means over questions, by node."""
-    share, questions = states.share, len(states.which)
-    mean, variance = np.empty((2, len(alpha), len(judged)))
+def _node_moments(states: States, judged: list[Judged], alpha: Array) -> Array:
+    """Mean and variance of means over these questions, and over others, by node; (4, ...)."""
+    found = np.zeros((4, len(alpha), len(judged)))
+    found[2] = judged_moments(judged, alpha)[0]
     width = max(1, _CHUNK // states.evidence.size)
     for start in range(0, len(alpha), width):
         part = slice(start, start + width)
         by_state = judged_moments(judged, alpha[part, None] + states.evidence)
-        mean[part], variance[part] = (np.einsum("s,gsj->gj", share, one) for one in by_state)
-    return mean, variance / questions
+        found[:2, part] = mean_moments(*by_state, states.terms)
+        if states.weight is not None:
+            found[2:, part] = bootstrap_moments(*by_state, states.terms)
+    return found
 
 
 def _question_variance(judged: list[Judged], alpha: Array, weight: Array) -> Array:
@@ -237,10 +246,11 @@ def _draw_means(
     for start in range(0, questions, width):
         evidence = states.evidence[states.which[start : start + width]]
         p = draw_probabilities(alpha[:, None] + evidence, rng)
-        weight = rng.standard_exponential(p.shape[:2]) if weighted else np.zeros(p.shape[:2])
+        own = 1.0 if states.weight is None else states.weight[start : start + width]
+        weight = rng.standard_exponential(p.shape[:2]) * own if weighted else np.zeros(p.shape[:2])
         for column, one in enumerate(judged):
             value = one.latent(p)
-            mean[:, column] += value.sum(axis=1)
+            mean[:, column] += (value * own).sum(axis=1)
             bootstrap[:, column] += np.einsum("dq,dq->d", value, weight)
         total += weight.sum(axis=1)
         if keep_p:
@@ -258,7 +268,8 @@ def _noise(
     rng: np.random.Generator,
 ) -> Array:
     """Covariance of the means over questions: exact variances, correlations by simulation."""
-    some = rng.choice(len(states.share), _NOISE_STATES, p=states.share)
+    # A state has a part in the variance of the mean with the squares of its questions' weights.
+    some = rng.choice(len(states), _NOISE_STATES, p=states.sums[2] / states.sums[2].sum())
     shape = (_NOISE_DRAWS, *states.evidence[some].shape)
     p = draw_probabilities(np.broadcast_to(alpha + states.evidence[some], shape), rng)
     values = np.stack([one.latent(p) for one in judged], axis=-1)

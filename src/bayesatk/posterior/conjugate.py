@@ -5,16 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesatk.core.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.distribution import Quantity
+from bayesatk.core.states import Terms
 from bayesatk.data.scales import Worth
 from bayesatk.metrics.credit import Array
-from bayesatk.posterior.draws import correlated_normals
+from bayesatk.posterior.draws import correlated_normals, scaled
 from bayesatk.posterior.posterior import (
     Distributions,
     Draws,
     Summary,
     SystemPosterior,
-    bootstrap_moments,
     by_target,
 )
 
@@ -27,10 +28,8 @@ class Questions:
 
     Parameters
     ----------
-    share : ndarray, shape (groups,)
-        Share of the questions in each group.
-    number : float
-        Of questions.
+    terms : Terms
+        Groups of the questions with their weights.
     mean, variance : ndarray, shape (groups, metrics)
         Of the metrics of a question of each group.
     draw : callable
@@ -44,8 +43,7 @@ class Questions:
         Returns the distributions of means over questions, where they are known.
     """
 
-    share: Array
-    number: float
+    terms: Terms
     mean: Array
     variance: Array
     draw: Callable[[int, np.random.Generator, bool], Means | None]
@@ -56,8 +54,9 @@ class Questions:
 
 def independent(own: Questions, diagnostics: Mapping[str, float]) -> SystemPosterior:
     """Questions with independent priors; the population by the Bayesian bootstrap over them."""
-    share, number = own.share, own.number
-    mean, trial, question = bootstrap_moments(own.mean, own.variance, share, number)
+    mean, trial = mean_moments(own.mean, own.variance, own.terms)
+    population, total = bootstrap_moments(own.mean, own.variance, own.terms)
+    least = np.minimum(trial, total)
     none = [None] * len(mean)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
@@ -65,17 +64,17 @@ def independent(own: Questions, diagnostics: Mapping[str, float]) -> SystemPoste
         if drawn is not None:
             return Draws(np.stack(drawn[:2], axis=-1), {}, drawn[2])
         within = own.covariance(trial, rng)
-        centred = np.sqrt(share)[:, None] * (own.mean - mean)
-        between = (centred.T @ centred + within * (number - 1.0)) / (number + 1.0)
+        state, weight, count = own.terms
+        centred = (np.sqrt(count) * weight)[:, None] * (own.mean[state] - mean) / count.sum()
+        between = scaled(centred.T @ centred + within, total - least)
         first = mean + correlated_normals(within, size, rng)
-        values = first, first + correlated_normals(between, size, rng)
+        values = first, first + population - mean + correlated_normals(between, size, rng)
         return Draws(np.stack(values, axis=-1), {})
 
-    zero = np.zeros_like(trial)
     return SystemPosterior(
-        by_target(mean, mean),
-        by_target(trial, trial),
-        by_target(zero, question),
+        by_target(mean, population),
+        by_target(trial, least),
+        by_target(np.zeros_like(trial), total - least),
         lambda: (own.exact() if own.exact else none, none),
         draw,
         own.question_p,

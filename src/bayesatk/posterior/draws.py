@@ -65,7 +65,8 @@ def draw_question_means(
         Prior of p, one for each draw.
     rng : numpy.random.Generator
     weighted : bool
-        Also weight the questions by Dirichlet(1, ..., 1), drawn as ratios of exponentials.
+        Also weight the questions by Dirichlet(1, ..., 1), drawn as ratios of exponentials; where
+        they have weights, times these.
     p : ndarray, shape (draws, questions), optional
         Draws of p to use; default: made here, in chunks, and forgotten.
 
@@ -81,10 +82,11 @@ def draw_question_means(
     for start in range(0, questions, width):
         part = slice(start, start + width)
         some = draw_p(states, nodes, part, rng) if p is None else p[:, part]
-        weight = rng.standard_exponential(some.shape) if weighted else None
+        own = 1.0 if states.weight is None else states.weight[part]
+        weight = rng.standard_exponential(some.shape) * own if weighted else None
         for column, metric in enumerate(metrics):
             value = metric.latent(some)
-            mean[:, column] += value.sum(axis=1)
+            mean[:, column] += (value * own).sum(axis=1)
             if weight is not None:
                 bootstrap[:, column] += np.einsum("dq,dq->d", value, weight)
         if weight is not None:
@@ -115,6 +117,12 @@ def correlated_normals(covariance: Array, size: int, rng: np.random.Generator) -
     return rng.standard_normal((size, len(covariance))) @ root.T
 
 
+def scaled(covariance: Array, variance: Array) -> Array:
+    """Return a covariance with the variances given, and the correlations as they are."""
+    scale = np.sqrt(variance / np.maximum(np.diag(covariance), 1e-300))
+    return np.asarray(covariance * np.outer(scale, scale))
+
+
 def sum_covariance(mixture: StateMixture, node: int) -> NDArray[np.float64]:
     """Covariance of the means over questions of all metrics, given one node."""
     single = replace(mixture.nodes.among(np.array([node])), weight=np.ones(1), grid=None)
@@ -125,7 +133,7 @@ def sum_covariance(mixture: StateMixture, node: int) -> NDArray[np.float64]:
     total = np.zeros_like(total)
     for band in one.on_rules():
         value, _ = latent_on_nodes(mixture.credits, band.rule)
-        weights, count = band.weights(slice(None)), mixture.states.count[band.states]
+        weights, count = band.weights(slice(None)), mixture.states.sums[2, band.states]
         means = weights @ value
         total += value.T @ ((count @ weights)[:, None] * value)
         total -= means.T @ (count[:, None] * means)

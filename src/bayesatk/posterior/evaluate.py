@@ -12,7 +12,7 @@ from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.category_credit import reachable
-from bayesatk.metrics.grid import MetricGrid, MetricSpec
+from bayesatk.metrics.grid import MetricSpec
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
     exact_dataset,
@@ -133,7 +133,8 @@ def evaluate(
         kB per question and system at the default draws.
     rng : int, numpy.random.Generator or None
         Seed of the draws. The exact statistics do not depend on it, except the interval of the
-        population target under ``pooling="none"``, which comes from the Bayesian bootstrap.
+        population target under ``pooling="none"``, or of weighted questions, which comes from the
+        Bayesian bootstrap.
     progress : bool, optional
         Show how many systems are done; default: from two seconds on, where a person watches.
     client : dask.distributed.Client, optional
@@ -169,6 +170,10 @@ def evaluate(
     from weighted points: ends of intervals are then good to about 1% of their width. ``ci_error``
     and ``quadrature_error`` (of means and sds, in sds) say how good. ``difficulty="beta"`` is
     exact.
+
+    Weights of the questions (`bayesatk.tally`) enter every mean over questions: these questions
+    have the mean sum w g / sum w, questions like these E[w g] / E[w], by the Bayesian bootstrap of
+    pairs of a weight and a question (Rubin 1981). The probability of the data has no weights.
 
     Of data with ``missing="bounds"`` the group ``missing_bounds`` holds the statistics twice more,
     with all missing trials wrong and with all right; `bayesatk.table` shows them.
@@ -246,11 +251,11 @@ def evaluate(
         posterior_data, closed, levels = (
             one.assign_coords(names) for one in (posterior_data, closed, levels)
         )
+    weighted = outcomes.weight is not None and request.design is None
+    drawn_anew = pooling == "none" or (pooling == "partial" and weighted)
     groups = {
         "posterior": posterior_data,
-        "closed_form": closed.assign_attrs(
-            bootstrap_draws=request.draws if pooling == "none" else 0
-        ),
+        "closed_form": closed.assign_attrs(bootstrap_draws=request.draws if drawn_anew else 0),
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, posterior_data),
         **_of_groups(request, each, posterior_data),
@@ -349,7 +354,7 @@ def _attributes(
         seed=seed,
         metrics=" ".join(metric.label for metric in request.requested),
         data=outcomes,
-        citations=_citations(request.grid, request.pooling),
+        citations=_citations(request, outcomes),
         ci_prob=float(request.ci_prob),
         ci_kind=request.ci_kind,
         notes=json.dumps(list(remarks)),
@@ -368,8 +373,8 @@ _SOURCES = {
 }
 
 
-def _citations(grid: MetricGrid, pooling: str) -> tuple[str, ...]:
-    sources = [_SOURCES.get(family.variable, "") for family in grid.families]
-    if pooling == "none":
+def _citations(request: Request, outcomes: Outcomes) -> tuple[str, ...]:
+    sources = [_SOURCES.get(family.variable, "") for family in request.grid.families]
+    if request.pooling == "none" or outcomes.weight is not None:
         sources.append(RUBIN)
     return tuple(dict.fromkeys(source for source in sources if source))

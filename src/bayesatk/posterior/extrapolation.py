@@ -7,6 +7,7 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk.core.moment_range import metric_ranges
 from bayesatk.core.states import States
 from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.data.validation import OutcomeError
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
 from bayesatk.results.schema import TARGETS
@@ -84,6 +85,7 @@ def extrapolation_range(
     proper_probability("confidence", confidence, 0.95)
     requested = _checked(metrics)
     outcomes = data if isinstance(data, Outcomes) else tally(data)
+    refuse_weights(outcomes.weight, "a range over difficulty distributions")
     if success is not None:
         outcomes = outcomes.with_success(success)
     if not outcomes.binary:

@@ -4,7 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bayesatk.core.bootstrap import bootstrap_without
 from bayesatk.core.mixture import StateMixture, expected_credits
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.right_wrong import RightWrongModel
@@ -15,15 +18,15 @@ _RATIO = 1e3  # weight of a node without a question over that with it, from whic
 
 @dataclass(frozen=True)
 class QuestionValues:
-    """What a metric is worth, question by question; all by state.
+    """What a metric is worth, question by question.
 
     Parameters
     ----------
     mean, variance : ndarray, shape (states,)
-        Posterior of the metric of one question.
-    influence : ndarray, shape (states, 2)
-        Posterior mean of the system's metric, less that without one question of the state, on
-        these questions and on questions like these; NaN where it is the only question.
+        Posterior of the metric of one question, by state.
+    influence : ndarray, shape (questions, 2)
+        Posterior mean of the system's metric, less that without the question, on these questions
+        and on questions like these; NaN where it is the only question.
     """
 
     mean: Array
@@ -44,46 +47,68 @@ def question_values(model: RightWrongModel, metric: Metric) -> QuestionValues:
     metric : Metric
     """
     states, nodes = model.states, model.nodes
-    given, variance = _by_node(model, metric)
+    given, variance = _by_node(nodes, states, metric)
     weight = nodes.weight / nodes.weight.sum()
     mean = weight @ given
-    spread = weight @ (variance + given**2) - mean**2
+    spread = np.maximum(weight @ (variance + given**2) - mean**2, 0.0)
+    if states.questions == 1.0:
+        return QuestionValues(mean, spread, np.full((1, 2), np.nan))
+    # Weighted questions like these, and those without pooling, are a bootstrap of these.
+    anew = states.weight is not None or model.pooling == "none"
+    rest = _without(model, given, anew, metric)
+    each = np.ones(len(states.which)) if states.weight is None else states.weight
+    every, own, other, slope = rest[:, states.which]
+    alone = (every - each * own) / (states.questions - each), other + each * slope
+    whole = weight @ given @ states.share, weight @ _of_new(nodes, given, states, metric, anew)[0]
+    influence = [one - left for one, left in zip(whole, alone, strict=True)]
+    return QuestionValues(mean, spread, np.stack(influence, axis=1))
+
+
+def _without(model: RightWrongModel, given: Array, anew: bool, metric: Metric) -> Array:
+    """Return what is left without the trials of one question of each state; (4, states).
+
+    The sum over all questions, the part of that question in it, and of questions like these the
+    mean, and its slope in the weight of that question.
+    """
+    states, nodes = model.states, model.nodes
+    weight = nodes.weight / nodes.weight.sum()
     failures = states.trials - states.successes
     with np.errstate(divide="ignore"):
         logs = np.log(weight)[:, None] - nodes.log_likelihood(states.successes, failures)
-    without = np.exp(logs - logs.max(axis=0))
-    without /= without.sum(axis=0)
-    rest = states.questions - 1.0
-    if not rest:
-        return QuestionValues(mean, np.maximum(spread, 0.0), np.full((len(states), 2), np.nan))
-    total = given @ states.count
-    population = expected_credits(nodes, [metric.credit])[0][:, 0]
-    alone = (without * (total[:, None] - given)).sum(axis=0) / rest
-    influence = np.stack(
-        [weight @ total / states.questions - alone, weight @ population - population @ without],
-        axis=1,
-    )
-    if model.pooling == "none":
-        # Questions like these are a bootstrap of these: its mean is theirs.
-        influence[:, 1] = influence[:, 0]
-    ratio = np.divide(
-        without, weight[:, None], out=np.zeros_like(without), where=weight[:, None] > 0
-    )
-    unsure = (1.0 / (without * ratio).sum(axis=0) < _WORTH) | (ratio.max(axis=0) > _RATIO)
-    if len(nodes) > 1 and unsure.any():
-        whole = model.fit([metric]).mean[0]
-        for state in np.flatnonzero(unsure):
-            left = states.count - (np.arange(len(states)) == state)
-            fitted = replace(model, states=states.among(left > 0.0, left)).fit([metric])
-            influence[state] = whole - fitted.mean[0]
-    return QuestionValues(mean, np.maximum(spread, 0.0), influence)
+    chance = np.exp(logs - logs.max(axis=0))
+    chance /= chance.sum(axis=0)
+    whole, slope = _of_new(nodes, given, states, metric, anew)
+    found = np.stack(
+        [
+            given @ states.sums[1] @ chance, (chance * given).sum(axis=0), whole @ chance,
+            (chance * slope).sum(axis=0),
+        ]
+    )  # fmt: skip
+    ratio = np.divide(chance, weight[:, None], out=np.zeros_like(chance), where=weight[:, None] > 0)
+    unsure = (1.0 / (chance * ratio).sum(axis=0) < _WORTH) | (ratio.max(axis=0) > _RATIO)
+    for state in np.flatnonzero(unsure) if len(nodes) > 1 else ():
+        left = states.count - (np.arange(len(states)) == state)
+        fitted = replace(model, states=states.among(left > 0.0, left)).nodes
+        own, _ = _by_node(fitted, states, metric)
+        whole, slope = _of_new(fitted, own, states, metric, anew)
+        parts = own @ states.sums[1], own[:, state], whole, slope[:, state]
+        found[:, state] = [fitted.weight @ part for part in parts]
+    return found
 
 
-def _by_node(model: RightWrongModel, metric: Metric) -> tuple[Array, Array]:
+def _of_new(
+    nodes: Nodes, given: Array, states: States, metric: Metric, anew: bool
+) -> tuple[Array, Array]:
+    """Mean of questions like these by node, and its slope without one, by node and state."""
+    if anew:
+        return bootstrap_without(given, states.terms)
+    return expected_credits(nodes, [metric.credit])[0][:, 0], np.zeros_like(given)
+
+
+def _by_node(nodes: Nodes, states: States, metric: Metric) -> tuple[Array, Array]:
     """Mean and variance of a metric of one question, by node and state."""
-    mixture = StateMixture(model.nodes, model.states, (metric.credit,))
-    mean, variance = np.empty((2, len(model.nodes), len(model.states)))
-    for nodes, states, found in mixture.cumulants(2):
-        mean[np.ix_(nodes, states)] = found[0][..., 0]
-        variance[np.ix_(nodes, states)] = found[2][..., 0]
+    mean, variance = np.empty((2, len(nodes), len(states)))
+    for some, own, found in StateMixture(nodes, states, (metric.credit,)).cumulants(2):
+        mean[np.ix_(some, own)] = found[0][..., 0]
+        variance[np.ix_(some, own)] = found[2][..., 0]
     return mean, variance

@@ -28,6 +28,7 @@ def count_model(
     counts: NDArray[np.int64],
     before: Array | None = None,
     basis: Basis | None = None,
+    weight: Array | None = None,
     grouping: Grouping | None = None,
 ) -> CountModel:
     """Return the model of one system: the one place where right and wrong part from categories.
@@ -43,16 +44,19 @@ def count_model(
         Prior trials, discounted.
     basis : Basis, optional
         Covariates of the questions.
+    weight : ndarray, shape (questions,), optional
+        Of the questions in means over them.
     grouping : Grouping, optional
-        Groups of the questions.
+        Groups of the questions, which then have no weights of their own.
     """
     if grouping is not None:
         return GroupedModel.of(prior, counts, grouping)
     if basis is not None:
-        return RegressionModel.of(prior, counts, basis)  # type: ignore[arg-type]
+        return RegressionModel.of(prior, counts, basis, weight)  # type: ignore[arg-type]
     if isinstance(scale, RightWrong):
-        return RightWrongModel(pooling, States.of(counts[:, 1], counts.sum(axis=1)), prior)
-    return CategoryModel(pooling, States.of_counts(counts, before), prior)
+        states = States.of(counts[:, 1], counts.sum(axis=1), weight)
+        return RightWrongModel(pooling, states, prior)
+    return CategoryModel(pooling, States.of_counts(counts, before, weight), prior)
 
 
 def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:
@@ -79,10 +83,13 @@ def _model(result: Result, system: int, chosen: Any) -> CountModel:
     before = None if result.prior_counts is None else result.prior_counts[system, chosen]
     counts = result.counts[system, chosen]
     basis = None if result.design is None else result.design.basis.among(chosen)
+    weight = None if result.weight is None else result.weight[chosen]
     groups = result.grouping
     if groups is not None and not isinstance(chosen, slice):
         groups = groups.among(chosen)
-    return count_model(result.scale, result.pooling, result.prior, counts, before, basis, groups)
+    return count_model(
+        result.scale, result.pooling, result.prior, counts, before, basis, weight, groups
+    )
 
 
 def observed_value(
@@ -103,12 +110,14 @@ def observed_value(
     Returns
     -------
     float
-        Mean over the questions; NaN where k exceeds the trials of one of them.
+        Mean over the questions, weighted if they are; NaN where k exceeds the trials of one.
     """
     kept = result.trials[system] > 0 if kept is None else kept
     if metric.voted:
         answers = result.data.answers
         assert answers is not None  # a result of votes has answers
-        return float(finite_estimates(answers.on_questions(kept).of(system), [metric.k])[0])
+        weight = None if result.weight is None else result.weight[kept]
+        ballots = answers.on_questions(kept).of(system)
+        return float(finite_estimates(ballots, [metric.k], weight)[0])
     model = _model(result, system, kept)
     return float(model.estimate([result.scale.judged(metric)])[0])

@@ -28,6 +28,7 @@ from bayesatk.posterior.draws import (
     draw_p,
     draw_question_means,
     drawn_one_by_one,
+    scaled,
     sum_covariance,
 )
 from bayesatk.posterior.posterior import Draws, FamilyShare, Summary, SystemPosterior, by_target
@@ -53,7 +54,7 @@ def partial_pooling(
         by_target(np.zeros_like(question), question),
         lambda: (
             mean_distributions(pooled.mixture, pooled.fallback, pooled.finer),
-            pooled.distributions(partial(expected_credits, credits=pooled.mixture.credits)),
+            pooled.of_new_questions(),
         ),
         pooled.draw,
         pooled.mixture.question_p,
@@ -135,7 +136,9 @@ class Pooled:
 
     @cached_property
     def population(self) -> Given:
-        """Expected credits of a new question."""
+        """Expected credits of a new question; of weighted ones, on the nodes of the mixture."""
+        if self.states.weight is not None:
+            return self.mixture.bootstrap
         return replace(self.mixture, nodes=self.every_node, known=None).population
 
     def _on(self, nodes: list[Nodes]) -> StateMixture:
@@ -192,6 +195,13 @@ class Pooled:
             for one, p, error in rows
         }
 
+    def of_new_questions(self) -> Sequence[Quantity | None]:
+        """Distributions of expected credits of a new question; only drawn where weights count."""
+        credits = self.mixture.credits
+        if self.states.weight is not None:
+            return [None] * len(credits)
+        return self.distributions(partial(expected_credits, credits=credits))
+
     def distributions(self, function: Callable[[Nodes], tuple[Array, Array]]) -> list[Quantity]:
         """Distributions of functions of the difficulty distribution."""
         error = self.share_error[self.share > _NEGLIGIBLE]
@@ -220,6 +230,9 @@ class Pooled:
     def question_variance(self) -> Array:
         """Variance of the population target that more trials per question could not remove."""
         credits, questions = self.mixture.credits, self.states.questions
+        if self.states.weight is not None:
+            within = self.mixture.moments.total_variance
+            return np.maximum(self.population.total_variance - within, 0.0)
 
         def of_family(one: FamilyPosterior, nodes: Nodes) -> Array:
             if one.grid is not None:
@@ -246,14 +259,20 @@ class Pooled:
     def draw(self, size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         """Independent draws of everything."""
         states, mixture = self.states, self.mixture
+        weighted = states.weight is not None
         if keep_p or drawn_one_by_one(mixture, size * states.questions * len(self.metrics)):
             nodes, family = self._draw_nodes(size, rng)
             p = draw_p(states, nodes, slice(None), rng) if keep_p else None
-            questions, _ = draw_question_means(self.metrics, states, nodes, rng, p=p)
+            questions, population = draw_question_means(
+                self.metrics, states, nodes, rng, weighted, p
+            )
         else:
             p = None
             nodes, family, questions = self._draw_normal(size, rng)
-        population, _ = expected_credits(nodes, mixture.credits)
+            if weighted:
+                population = questions + self._other_questions(size, rng)
+        if not weighted:
+            population, _ = expected_credits(nodes, mixture.credits)
         mean, _, icc, _ = nodes.overall()
         hyper = {"mean_p": mean, "icc": icc}
         if "never_solved" in self.summaries:
@@ -316,6 +335,14 @@ class Pooled:
         ends = np.array([(one.vector.min(), one.vector.max()) for one in credits])
         return nodes, family, np.clip(questions, ends[:, 0], ends[:, 1])
 
+    def _other_questions(self, size: int, rng: np.random.Generator) -> Array:
+        """Draw what weighted questions drawn anew from these add to means over many of them."""
+        given, node = self.mixture.moments, int(np.argmax(self.mixture.nodes.weight))
+        like = sum_covariance(self.mixture, node)
+        between = scaled(like, self.question_variance)
+        shift = self.population.overall[0] - given.overall[0]
+        return shift + correlated_normals(between, size, rng)
+
     def sd_under(self, prior: HyperPrior) -> Array:
         """Posterior sds under another prior, of the same families; shape (metrics, 2)."""
         ratios = [one.prior_ratio(prior) for one in self.families]
@@ -331,9 +358,11 @@ class Pooled:
             for part, own, chosen in zip(self.parts, factors, self.chosen, strict=True)
         ]
         every = [one.nodes.weight * own for one, own in zip(self.families, factors, strict=True)]
+        # Weighted questions are drawn anew on the nodes on which they are.
+        of_new = every if self.states.weight is None else some
         sds = [
             np.sqrt(replace(given, weight=_weighed(share, weights)).total_variance)
-            for given, weights in ((self.mixture.moments, some), (self.population, every))
+            for given, weights in ((self.mixture.moments, some), (self.population, of_new))
         ]
         return by_target(*sds)
 

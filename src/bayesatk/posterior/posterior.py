@@ -184,28 +184,3 @@ class SystemPosterior:
 def by_target(questions: Array, population: Array) -> NDArray[np.float64]:
     """Return values for both targets as columns; shape (metrics, 2)."""
     return np.stack([questions, population], axis=1)
-
-
-def bootstrap_moments(
-    mean: Array, variance: Array, share: Array, questions: float
-) -> tuple[Array, Array, Array]:
-    """Moments of a mean over independent questions, and of its Bayesian bootstrap.
-
-    Parameters
-    ----------
-    mean, variance : ndarray, shape (states, metrics)
-        Of every state.
-    share : ndarray, shape (states,)
-        Share of the questions in each.
-    questions : float
-
-    Returns
-    -------
-    mean, trial, question : ndarray, shape (metrics,)
-        The variance of the mean, and what the bootstrap adds: a mean under Dirichlet(1, .., 1)
-        weights has the spread over questions / (M + 1).
-    """
-    overall = share @ mean
-    trial = share @ variance / questions
-    spread = share @ (mean - overall) ** 2 + share @ variance - trial
-    return overall, trial, np.maximum(spread, 0.0) / (questions + 1.0)

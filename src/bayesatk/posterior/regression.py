@@ -49,7 +49,11 @@ class RegressionModel(CountModel):
 
     @classmethod
     def of(
-        cls, prior: RegressionPrior, counts: NDArray[np.int64], basis: Basis
+        cls,
+        prior: RegressionPrior,
+        counts: NDArray[np.int64],
+        basis: Basis,
+        weight: Array | None = None,
     ) -> "RegressionModel":
         """Group the questions that are alike.
 
@@ -59,8 +63,10 @@ class RegressionModel(CountModel):
         counts : ndarray of int, shape (questions, 2)
             Wrong and right.
         basis : Basis
+        weight : ndarray, shape (questions,), optional
+            In means over them.
         """
-        states, rows = alike(basis.rows, counts[:, 1], counts.sum(axis=1))
+        states, rows = alike(basis.rows, counts[:, 1], counts.sum(axis=1), weight)
         return cls("partial", states, prior, basis, rows)
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
@@ -133,7 +139,7 @@ def _some(states: States, chosen: NDArray[np.intp]) -> States:
     """Return some of the states, without saying which questions are in them."""
     return replace(
         states, counts=states.counts[chosen], prior=states.prior[chosen],
-        count=states.count[chosen], which=np.zeros(0, np.intp),
+        count=states.count[chosen], which=np.zeros(0, np.intp), weight=None,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc
 
 from bayesatk.core.importance import TRUSTED
 from bayesatk.core.laws import finite
@@ -33,6 +34,52 @@ def proxy_note(
     ]
 
 
+def weight_note(
+    system: object,
+    pooling: Pooling,
+    counts: NDArray[np.int64],
+    scores: Sequence[float],
+    weight: NDArray[np.float64] | None,
+) -> list[str]:
+    """Say that weights go with success where pooling takes them as unrelated.
+
+    The p-value is that of a permutation of the weights over the questions, by the t distribution of
+    the correlation (Pitman 1937).
+
+    Parameters
+    ----------
+    system : label
+    pooling : Pooling
+    counts : ndarray of int, shape (questions, categories)
+    scores : sequence of float
+        Of the categories.
+    weight : ndarray, shape (questions,), optional
+    """
+    tried = counts.sum(axis=1) > 0
+    if weight is None or pooling == "none" or tried.sum() < 3:
+        return []
+    rate = counts[tried] @ np.array(scores) / counts[tried].sum(axis=1)
+    own = weight[tried] / weight[tried].max()
+    x, y = own - own.mean(), rate - rate.mean()
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    correlation = min(max(float(x @ y) / size, -1.0), 1.0) if size > 0.0 else 0.0
+    p_value = float(betainc(0.5 * (len(x) - 2), 0.5, 1.0 - correlation**2))
+    if p_value >= _RELATED:
+        return []
+    how = "better" if correlation > 0.0 else "worse"
+    return [
+        f"{system}: questions with larger weights go {how} (mean score {rate @ own / own.sum():.3f}"
+        f" with weights, {rate.mean():.3f} without; p = {p_value:.2g}). {_ALIKE[pooling]}"
+    ]
+
+
+_ALIKE = {
+    "partial": "Partial pooling takes weights as unrelated to difficulty and draws all questions "
+    "towards one distribution, so weighted means towards plain ones: the less the more trials "
+    "there are of every question. Right and wrong may depend on them: covariates=['weight'].",
+    "complete": "Complete pooling gives all questions one success probability, whatever their "
+    "weights. Use pooling='partial'.",
+}
 _WHY = {
     "none": "an independent prior per question pulls every question the same way, so with few "
     "trials and many questions its bias outgrows the sd. Trust the estimate, or use partial "
@@ -75,6 +122,7 @@ def outside_note(
 
 
 FAMILY_WORDS = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}
+_RELATED = 0.01  # p-value below which weights and success are said to go together
 _SHOWN = 0.05  # probability from which a difficulty family is named
 
 

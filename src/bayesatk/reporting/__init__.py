@@ -183,10 +183,8 @@ def _summary(result: Result) -> str:
     shape = f"; difficulty families: {families}" if families else ""
     if result.design is not None:
         shape = f"; success depends on {result.design.text.removeprefix('~').strip()}"
-    return (
-        f"{systems} system{'s' * (systems > 1)} on {design_words(result.trials)}{groups}; "
-        f"{result.pooling} pooling{shape}."
-    )
+    design = design_words(result.trials, result.weight is not None) + groups
+    return f"{systems} system{'s' * (systems > 1)} on {design}; {result.pooling} pooling{shape}."
 
 
 def _criticism(result: Result, client: Any) -> list[str]:

@@ -48,7 +48,9 @@ def of_questions(result: Result) -> list[str]:
     """Say how far two runs differ by luck, and which questions say little, or something odd."""
     if not has_question_laws(result):
         return []
-    found = noise_floor(result, "pass@1")["sentence"].tolist()
+    found = []
+    if result.weight is None:
+        found = noise_floor(result, "pass@1")["sentence"].tolist()
     rows = question_table(result)
     for system, own in rows.groupby("system", sort=False):
         known = int((own["prob_saturated"] > _SURE).sum())

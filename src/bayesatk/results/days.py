@@ -8,6 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.results.result import Result
 
 Ints = NDArray[np.int64]
@@ -33,7 +34,8 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
     >>> questions, days, successes.tolist(), trials.tolist()
     ([0], ['Mon', 'Tue'], [[1, 1]], [[2, 1]])
     """
-    if isinstance(data, Mapping):
+    by_day = not isinstance(data, xr.DataTree)  # which is a mapping too
+    if by_day and isinstance(data, Mapping):
         read = [(day, outcomes_of(own)) for day, own in data.items()]
         many = next((day for day, own in read if len(own.systems) != 1), None)
         if many is not None:
@@ -44,6 +46,8 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
     else:
         whole = outcomes_of(data)
         read = [(day, whole) for day in whole.systems]
+    for _, own in read:
+        refuse_weights(own.weight, "a change point")
     if len(read) < 2:
         raise ValueError(
             f"outcomes_by_day must hold at least two days; got {len(read)}. Pass "
@@ -55,7 +59,7 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
             labels.setdefault(label, len(labels))
     counts = np.zeros((2, len(labels), len(read)), np.int64)
     for column, (day, own) in enumerate(read):
-        row = 0 if isinstance(data, Mapping) else own.systems.index(day)
+        row = 0 if by_day and isinstance(data, Mapping) else own.systems.index(day)
         places = [labels[label] for label in own.dataset["question"].values.tolist()]
         counts[0, places, column] = own.successes.values[row]
         counts[1, places, column] = own.trials.values[row]

@@ -29,10 +29,11 @@ def ranges_beyond(
     -------
     ndarray, shape (system, metrics, target, end)
         At the confidence ``ci_prob`` of the result; NaN where k is within the trials, and for
-        metrics that judge scores or answers, or questions in groups, which are not drawn alike.
+        metrics that judge scores or answers, and where questions have weights or groups.
     """
     found = np.full((len(result.systems), len(metrics), len(result.targets), 2), np.nan)
-    if result.scale.axes or result.grouping is not None:
+    alike = result.weight is None and result.grouping is None
+    if result.scale.axes or not alike:
         return found
     for system, (own, c, n) in enumerate(zip(found, *result.right_of_all(), strict=True)):
         fewest = n[n > 0].min(initial=np.iinfo(np.int64).max)

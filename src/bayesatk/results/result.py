@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import AnswerRules, Answers
-from bayesatk.data.columns import GROUP
+from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.prior_choice import prior_from
@@ -195,13 +196,19 @@ class Result:
 
     @property
     def of_questions(self) -> dict[str, NDArray[Any]]:
-        """What the data said of the questions: their group and covariates, by name."""
+        """What the data said of the questions: their group, weight and covariates, by name."""
         coords = self.group("constant_data").coords
         return {
             str(name): own.values
             for name, own in coords.items()
             if own.dims == ("question",) and name != "question"
         }
+
+    @property
+    def weight(self) -> Array | None:
+        """Weights of the questions, where they differ."""
+        held = self.of_questions.get(WEIGHT)
+        return None if held is None else unequal(held)
 
     @cached_property
     def grouping(self) -> Grouping | None:

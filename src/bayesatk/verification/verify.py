@@ -166,6 +166,13 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
             raise ValueError(
                 f"exact and sampled must be results of the same data; their {name} differ."
             )
+    held = [one.weight for one in (exact, sampled) if one.has("constant_data")]
+    first, second = (np.ones(1) if w is None else w for w in (*held, None, None)[:2])
+    if len(held) == 2 and not np.array_equal(first, second):
+        raise ValueError(
+            "exact and sampled must be results of the same data; the weights of their questions "
+            "differ. Give both the same: tally(..., weight=...)."
+        )
 
 
 def _quantities(exact: Result, sampled: Result) -> Iterator[_Quantity]:

@@ -1,0 +1,308 @@
+"""Weights of questions in every metric and target, and where they are refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import betaln
+from scipy.stats import beta
+
+import bayesatk as bk
+from bayesatk.data.scales import Scored
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.models_of import count_model
+
+RUNS = np.array([[[1, 0, 1], [1, 1, 1], [0, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 1, 0], [1, 0, 0],
+                 [0, 0, 0]]])  # fmt: skip
+WEIGHT = [4.0, 1.0, 0.5, 2.5]
+SHARE = np.array(WEIGHT) / 8.0
+POOLINGS = ["none", "partial", "complete"]
+
+
+def values(fit, name="pass_at_k", **chosen):
+    return fit["closed_form"][name].isel(system=0).sel(**chosen).values
+
+
+def test_without_pooling_everything_is_a_weighted_sum() -> None:
+    fit = bk.evaluate(bk.tally(RUNS, weight=WEIGHT), "pass@1", pooling="none", rng=1)
+    right = RUNS[0].sum(axis=1)
+    law = beta(1 + right, 4 - right)
+    asked = ["estimate", "mean", "sd"]
+    estimate, mean, sd = values(fit, k=1, target="questions", statistic=asked)
+    assert estimate == pytest.approx(SHARE @ (right / 3))
+    assert mean == pytest.approx(SHARE @ law.mean(), abs=1e-12)
+    assert sd == pytest.approx(np.sqrt(SHARE**2 @ law.var()), abs=1e-12)
+    drawn = fit["posterior"]["pass_at_k"].isel(system=0).sel(k=1)
+    for target in ("questions", "population"):
+        mean, sd = values(fit, k=1, target=target, statistic=["mean", "sd"])
+        own = drawn.sel(target=target).values
+        assert own.mean() == pytest.approx(mean, abs=5 * sd / np.sqrt(own.size))
+        assert own.std() == pytest.approx(sd, rel=0.07)
+
+
+def test_partial_pooling_by_a_grid_over_mean_and_icc() -> None:
+    """Hyperparameters are those of the counts alone; the mean over questions is weighted."""
+    fit = bk.evaluate(bk.tally(RUNS[:1], weight=WEIGHT), "pass@1", difficulty="beta", rng=1)
+    right, trials = RUNS[0].sum(axis=1), 3
+    side = (np.arange(400) + 0.5) / 400
+    mean, icc = (each.ravel() for each in np.meshgrid(side, side))
+    a, b = mean * (1 - icc) / icc, (1 - mean) * (1 - icc) / icc
+    log = sum(betaln(a + c, b + trials - c) - betaln(a, b) for c in right)
+    chance = np.exp(log - log.max())
+    chance /= chance.sum()
+    own = [beta(a + c, b + trials - c) for c in right]
+    given_mean = sum(s * one.mean() for s, one in zip(SHARE, own, strict=True))
+    given_var = sum(s**2 * one.var() for s, one in zip(SHARE, own, strict=True))
+    expected = chance @ given_mean
+    sd = np.sqrt(chance @ (given_var + (given_mean - expected) ** 2))
+    found = values(fit, k=1, target="questions", statistic=["mean", "sd"])
+    np.testing.assert_allclose(found, [expected, sd], atol=2e-4)
+    # Of other questions: draw hyperparameters, p, and Dirichlet weights times the weights.
+    rng = np.random.default_rng(3)
+    place = rng.choice(len(chance), 40_000, p=chance)
+    p = rng.beta(a[place, None] + right, b[place, None] + trials - right)
+    share = rng.standard_exponential(p.shape) * WEIGHT
+    drawn = (p * share).sum(axis=1) / share.sum(axis=1)
+    found = values(fit, k=1, target="population", statistic=["mean", "sd"])
+    np.testing.assert_allclose(found, [drawn.mean(), drawn.std()], atol=4e-3)
+    mine = fit["posterior"]["pass_at_k"].sel(k=1, target="population").values
+    np.testing.assert_allclose(found, [mine.mean(), mine.std()], atol=1.2e-2)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_equal_weights_are_none(pooling) -> None:
+    one, two = (
+        bk.evaluate(bk.tally(RUNS, weight=w), "pass@1,2 maj@3", pooling=pooling, rng=1, draws=50,
+                    **{"difficulty": "beta"} if pooling == "partial" else {})
+        for w in (None, [0.1] * 4)
+    )  # fmt: skip
+    for group in ("posterior", "closed_form", "closed_form_quantiles"):
+        xr.testing.assert_equal(one[group].dataset, two[group].dataset)
+
+
+counts = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=6)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@settings(max_examples=10, deadline=None)
+@given(counts=counts, seed=st.integers(0, 99), scale=st.sampled_from([1e-200, 0.3, 7.0, 1e200]))
+def test_scale_and_order_of_weights_do_not_matter(pooling, counts, seed, scale) -> None:
+    """Nor whether right and wrong are two scored categories."""
+    table = np.array(counts)
+    table[0, 0] += 1
+    rng = np.random.default_rng(seed)
+    weight, order = rng.lognormal(0, 1, len(table)), rng.permutation(len(table))
+    scored = Scored((0.0, 1.0))
+
+    def fitted(way, counts, weight):
+        prior = way.resolve_prior(pooling, None)
+        prior = bk.HyperPrior(families="beta") if isinstance(prior, bk.HyperPrior) else prior
+        model = count_model(way, pooling, prior, counts, weight=weight)
+        metrics = [way.judged(one) for one in parse("bayes max@2")]
+        found = model.fit(metrics)
+        return found.mean, found.sd
+
+    one = fitted(scored, table, weight)
+    for other in (
+        fitted(scored, table[order], scale * weight[order]),
+        fitted(bk_right_wrong(), table, scale * weight),
+    ):
+        np.testing.assert_allclose(one[0], other[0], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(one[1], other[1], rtol=1e-4, atol=1e-9)
+
+
+def bk_right_wrong():
+    from bayesatk.data.scales import RIGHT_WRONG
+
+    return RIGHT_WRONG
+
+
+def test_a_weight_of_two_is_not_a_question_asked_twice() -> None:
+    weighted = bk.evaluate(bk.tally(RUNS[0], weight=[2, 1, 1, 1]), "pass@1", pooling="none", rng=1)
+    twice = bk.evaluate(RUNS[0][[0, 0, 1, 2, 3]], "pass@1", pooling="none", rng=1)
+    chosen = {"k": 1, "target": "questions"}
+    one, two = (
+        values(fit, **chosen, statistic=["estimate", "mean", "sd"]) for fit in (weighted, twice)
+    )
+    np.testing.assert_allclose(one[:2], two[:2])
+    variances = beta(1 + RUNS[0].sum(axis=1), 4 - RUNS[0].sum(axis=1)).var()
+    assert one[2] ** 2 == pytest.approx(np.array([4, 1, 1, 1]) @ variances / 25)
+    assert two[2] ** 2 == pytest.approx(np.array([2, 1, 1, 1]) @ variances / 25)
+
+
+def test_one_question_with_all_the_weight_is_the_answer() -> None:
+    for pooling in ("none", "partial"):
+        data = bk.tally(RUNS[0], weight=[1e9, 1, 1, 1])
+        fit = bk.evaluate(data, "pass@1", pooling=pooling, rng=1, keep=["p"])
+        own = fit["closed_form"]["p"].isel(system=0, question=0)
+        np.testing.assert_allclose(
+            values(fit, k=1, target="questions", statistic=["mean", "sd"]),
+            own.sel(statistic=["mean", "sd"]), rtol=1e-6,
+        )  # fmt: skip
+
+
+def test_votes_are_weighted_too() -> None:
+    answers = [["x", "x", "y"], ["y", "z", "y"], ["x", "y", "z"]]
+    both = [
+        bk.evaluate(
+            bk.tally(None, answers=answers, reference=["x"] * 3, weight=w), "plurality@2 pass@1",
+            pooling="none", rng=1, draws=500,
+        )
+        for w in (None, [1e9, 1, 1])
+    ]  # fmt: skip
+    alone = bk.evaluate(bk.tally(None, answers=answers[:1], reference=["x"]), "plurality@2 pass@1",
+                        pooling="none", rng=1, draws=500)  # fmt: skip
+    name = next(n for n in both[0]["closed_form"].data_vars if str(n).startswith("plurality"))
+    chosen = {"k": 2, "target": "questions"}
+    for statistic, error in (("estimate", 1e-8), ("mean", 1e-8), ("sd", 0.02)):
+        heavy, single, even = (
+            values(fit, name, **chosen, statistic=statistic) for fit in (both[1], alone, both[0])
+        )
+        assert heavy == pytest.approx(single, abs=error)
+        assert heavy != pytest.approx(even, abs=error)
+
+
+def test_weights_that_go_with_success_are_named_where_pooling_ignores_that() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.random(60)
+    marks = (rng.random((60, 3)) < p[:, None]).astype(int)
+    told = [
+        len([n for n in bk.notes(bk.evaluate(bk.tally(marks, weight=w), "pass@1", pooling=pooling,
+                                             draws=8, rng=1)) if "larger weights" in n])
+        for w, pooling in ((1 / (p + 0.1), "complete"), (1 / (p + 0.1), "none"),
+                           (rng.permutation(1 / (p + 0.1)), "complete"))
+    ]  # fmt: skip
+    assert told == [1, 0, 0]
+
+
+def test_differences_are_weighted_and_paired() -> None:
+    data = bk.tally({"a": RUNS[0], "b": RUNS[1]}, weight=WEIGHT)
+    fit = bk.evaluate(data, "pass@1", pooling="none", rng=1)
+    compared = bk.compare(fit, rng=1)
+    right = RUNS.sum(axis=2)
+    law = beta(1 + right, 4 - right)
+    own = compared["comparison"]["pass_at_k"].sel(system="a", other="b", k=1, target="questions")
+    found = own.sel(contrast=["mean", "sd", "prob_greater"]).values
+    gap = law.mean() @ SHARE
+    sd = np.sqrt((law.var() @ SHARE**2).sum())
+    np.testing.assert_allclose(found[:2], [gap[0] - gap[1], sd], atol=1e-9)
+    rng = np.random.default_rng(1)
+    drawn = [rng.beta(1 + c, 4 - c, (50_000, 4)) @ SHARE for c in right]
+    assert found[2] == pytest.approx((drawn[0] > drawn[1]).mean(), abs=0.01)
+    sentence = bk.claim(compared, target="questions")
+    assert "on the same 4 weighted questions" in sentence
+    assert f"scored {SHARE @ right[0] / 3:.3f}" in sentence
+
+
+def test_difficulty_that_depends_on_the_weight() -> None:
+    """The mean over these questions, and expected values at their covariates, are weighted."""
+    rng = np.random.default_rng(4)
+    weight = rng.lognormal(0, 1, 30)
+    marks = rng.binomial(3, 1 / (1 + weight))
+    data = bk.tally(marks, trials=3, weight=weight, covariates={"log": np.log(weight)})
+    fit = bk.evaluate(data, "pass@1", covariates=["log"], keep=["p"], rng=1)
+    share = weight / weight.sum()
+    drawn = fit["posterior"]["pass_at_k"].isel(system=0, k=0)
+    p = fit["posterior"]["p"].isel(system=0).values
+    np.testing.assert_allclose(drawn.sel(target="questions"), p @ share, atol=1e-12)
+    mean, sd = values(fit, k=1, target="questions", statistic=["mean", "sd"])
+    assert mean == pytest.approx((p @ share).mean(), abs=5 * sd / 60)
+    assert sd == pytest.approx((p @ share).std(), rel=0.07)
+    x = fit["posterior"]["coefficients"].isel(system=0).values
+    logits = x[..., :1] + x[..., 1:] * np.log(weight)
+    expected = (1 / (1 + np.exp(-logits))) @ share
+    np.testing.assert_allclose(drawn.sel(target="population"), expected, atol=1e-4)
+    assert not any("larger weights" in note for note in bk.notes(fit))
+    # The remedy of the note that there is without covariates works as it is written.
+    assert "coefficients" in bk.evaluate(data, "pass@1", covariates=["weight"], rng=1)["posterior"]
+
+
+@pytest.mark.parametrize("pooling", ["none", "complete", "partial"])
+def test_influence_is_what_an_evaluation_without_the_question_gives(pooling) -> None:
+    data = bk.tally(RUNS[0], weight=WEIGHT)
+    family = {"difficulty": "beta"} if pooling == "partial" else {}
+    fit = bk.evaluate(data, "pass@1", pooling=pooling, rng=1, **family)
+    for target in ("questions", "population"):
+        table = bk.question_table(fit, target=target)
+        assert table["weight"].tolist() == WEIGHT
+        for q in range(4):
+            rest = data.sel(question=[i for i in range(4) if i != q])
+            other = bk.evaluate(rest, "pass@1", pooling=pooling, rng=1, draws=50, **family)
+            chosen = {"k": 1, "target": target, "statistic": "mean"}
+            moved = values(fit, **chosen) - values(other, **chosen)
+            assert table["influence"][q] == pytest.approx(moved, abs=1e-8)
+
+
+def test_a_gate_weighs_the_questions_of_both() -> None:
+    both = [bk.tally(RUNS[i], weight=WEIGHT) for i in (0, 1)]
+    gate = bk.gate(*both, metric="pass@1", margin=0.05, rng=1)
+    assert gate.observed["new"] == pytest.approx(SHARE @ RUNS[0].mean(axis=1))
+    other = bk.tally(RUNS[1], weight=[4, 1, 1, 1])
+    for second, said in ((RUNS[1], "given for both"), (other, r"of 2 is 0.5 and 1")):
+        with pytest.raises(ValueError, match=said):
+            bk.gate(both[0], second, metric="pass@1", margin=0.05, rng=1)
+
+
+DATA = bk.tally({"a": RUNS[0], "b": RUNS[1]}, weight=WEIGHT)
+REFUSED = {
+    "leaderboard": bk.leaderboard,
+    "next questions": bk.next_questions,
+    "suspicious questions": bk.suspicious_questions,
+    "noise floor": bk.noise_floor,
+    "random baseline": lambda fit: bk.guessing.random_baseline(fit, 0.5),
+    "plan": lambda fit: bk.plan(fit, "pass@1", width=0.1),
+    "e-value": bk.e_value,
+    "change point": lambda fit: bk.change_point(fit, rng=1),
+    "range": lambda fit: bk.extrapolation_range(DATA, "pass@8"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_where_weights_have_no_meaning_they_are_refused(name) -> None:
+    """And the remedy works as it is written."""
+    fit, plain = (
+        bk.evaluate(data, "pass@1", difficulty="beta", draws=20, rng=1)
+        for data in (DATA, DATA.unweighted())
+    )
+    with pytest.raises(bk.OutcomeError, match=r"weight .* data.unweighted\(\)"):
+        REFUSED[name](fit)
+    if name in ("noise floor", "e-value", "change point", "plan"):
+        assert REFUSED[name](plain) is not None
+
+
+def test_what_is_of_single_questions_or_of_their_distribution_has_no_weights() -> None:
+    fits = [
+        bk.evaluate(one, "pass@1", difficulty="beta", rng=1) for one in (DATA, DATA.unweighted())
+    ]
+    for function in (bk.exact_loo, bk.log_evidence, bk.log_bayes_factor_equal, bk.tail_exponent):
+        one, two = (function(fit) for fit in fits)
+        if isinstance(one, pd.DataFrame):
+            pd.testing.assert_frame_equal(one, two)
+        else:
+            assert str(one) == str(two)
+    xr.testing.assert_equal(*(fit["log_likelihood"].to_dataset() for fit in fits))
+
+
+@pytest.mark.full
+def test_metrics_of_any_draws_are_weighted() -> None:
+    for pooling in ("none", "partial"):
+        fit = bk.evaluate(DATA, "pass@1,2", pooling=pooling, keep=["p"], draws=50, rng=1)
+        again = bk.models.metrics_from_draws(fit, "pass@1,2", rng=1)
+        chosen = {"target": "questions"}
+        one, two = (each["posterior"]["pass_at_k"].sel(chosen) for each in (fit, again))
+        np.testing.assert_allclose(one, two.transpose(*one.dims), atol=1e-12)
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_the_sampled_twin_weighs_them_alike() -> None:
+    rng = np.random.default_rng(2)
+    data = bk.tally(rng.binomial(4, rng.beta(0.7, 0.9, 9)), trials=4, weight=rng.lognormal(0, 1, 9))
+    fit = bk.evaluate(data, "pass@1,2", difficulty="beta", rng=1)
+    sampled = bk.sample(data, "pass@1,2", difficulty="beta", rng=2, progressbar=False)
+    found = bk.verify(fit, sampled, family_error=1e-4)
+    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
+    with pytest.raises(ValueError, match="data"):
+        bk.verify(bk.evaluate(data.unweighted(), "pass@1,2", difficulty="beta", rng=1), sampled)
