@@ -1,4 +1,4 @@
-.PHONY: demo test test-statistical test-all test-fast test-lean test-lowest lint docs docs-check \
+.PHONY: demo test test-statistical test-all test-fast test-lean test-lowest test-schemas lint docs docs-check \
 	bench wheel release clean
 
 # Each kind of work has an environment of its own, so that none leans on what another installed.
@@ -33,6 +33,11 @@ test-lean:  ## closed forms, readers, results and tables, with PyMC, matplotlib 
 test-lowest:  ## the fast tests with the lowest supported versions of the dependencies
 	@.ci/lowest
 
+test-schemas:  ## what is written for other programs, judged by packages of theirs
+	@BAYESATK_VENV=.venv-schemas .ci/environment schemas
+	.venv-schemas/bin/python -c "import every_eval_ever.eval_types"
+	.venv-schemas/bin/python -m pytest tests/io/test_every_eval_ever.py
+
 lint:  ## format, style, types, layers
 	@BAYESATK_VENV=.venv-lint .ci/environment lint
 	$(LINT)/python -m ruff format --check .
@@ -59,4 +64,4 @@ release:  ## from a tag: the source and wheel files to publish, checked
 	@.ci/release
 
 clean:
-	rm -rf .venv .venv-bench .venv-docs .venv-lint .venv-lowest .venv-release .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-docs .venv-lint .venv-lowest .venv-release .venv-schemas .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache

@@ -11,11 +11,13 @@ import argparse
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 import bayesatk as bk
+from bayesatk.comparison.gate_result import Gate
 
 # Questions, trials, metric, margin, target; difficulties are Beta with this mean and icc.
 DESIGNS = (
@@ -23,16 +25,20 @@ DESIGNS = (
     (300, 8, "pass^4", 0.04, "population"),
 )  # fmt: skip
 MEAN, ICC = 0.65, 0.4
+REPEATED = (60, 4, "pass@1", 0.06, "questions")
+BINS = (0.0, 0.5, 0.7, 0.9, 1.0)  # of stated replication probabilities
 VERDICTS = ("pass", "fail", "inconclusive")
 
 
-def gates(design: tuple, worse: float, replications: int, seed: int) -> list[bk.gate]:
+def gates(
+    design: tuple, worse: float, replications: int, seed: int, pooling: str = "partial"
+) -> list[Gate]:
     """Simulate gates; every success probability p of the new system is p to the power `worse`."""
     questions, trials, metric, margin, target = design
     rng = np.random.default_rng([seed, questions, trials])
     total = (1.0 - ICC) / ICC
     p = rng.beta(MEAN * total, (1.0 - MEAN) * total, questions)
-    policy = bk.GatePolicy(metric, margin=margin, target=target)
+    policy = bk.GatePolicy(metric, margin=margin, target=target, pooling=pooling)
     full = np.full((questions,), trials)
     return [
         bk.gate((rng.binomial(full, p**worse), full), (rng.binomial(full, p), full), policy)
@@ -57,13 +63,27 @@ def main() -> None:
         )  # fmt: skip
         table.add_row(str(design), *(f"{value:.2f}" for value in row))
         console.print(table)
-    # Replication: pairs of gates on systems that differ by a random amount.
-    rng, said, same = np.random.default_rng(3), [], []
-    for seed in range(replications):
-        pair = gates(DESIGNS[0], float(np.exp(0.3 * rng.standard_normal())), 2, 100 + seed)
-        said.append(pair[0].replication)
-        same.append(pair[0].verdict == pair[1].verdict)
-    console.print(f"replication: stated {np.mean(said):.3f}, verdict repeated {np.mean(same):.3f}")
+    console.print(repeated(2 * replications).to_string())
+
+
+def repeated(pairs: int) -> pd.DataFrame:
+    """Return how often the same gate, run again, gives the verdict it gave, by what was stated.
+
+    The systems of a pair of gates differ by a random amount, and have questions of their own.
+    """
+    rng, rows = np.random.default_rng(3), []
+    for seed in range(pairs):
+        worse = float(np.exp(0.3 * rng.standard_normal()))
+        one, other = gates(REPEATED, worse, 2, 100 + seed, "none")
+        rows.append((one.verdict, one.replication, one.verdict == other.verdict))
+    found = pd.DataFrame(rows, columns=["verdict", "stated", "repeated"])
+    found["from"] = pd.cut(found["stated"], BINS, include_lowest=True).map(lambda own: own.left)
+    own = found.groupby("from", observed=True).agg(
+        gates=("stated", "size"), stated=("stated", "mean"), repeated=("repeated", "mean")
+    )
+    whole = found[["stated", "repeated"]].mean()
+    own.loc["all"] = [len(found), *whole]
+    return own.round(3)
 
 
 if __name__ == "__main__":

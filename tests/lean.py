@@ -12,8 +12,8 @@ import pytest
 
 HIDDEN = ("bokeh", "matplotlib", "nutpie", "plotly", "pymc", "pytensor", "rich", "typer")
 PACKAGES = (
-    "_tools", "bayesatk", "core", "data", "guessing", "io", "metrics", "posterior", "published",
-    "results",
+    "_tools", "bayesatk", "core", "costs", "data", "guessing", "io", "metrics", "posterior",
+    "published", "results",
 )  # fmt: skip
 NOT_LEAN = ("slow", "statistical", "full")
 

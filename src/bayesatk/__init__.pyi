@@ -1,7 +1,8 @@
 # The one list of public names: type checkers read it, and lazy_loader imports from it on first use.
-# Names of one topic live in its package only: bk.published, bk.guessing, bk.models, bk.plots and
-# bk.datasets, each with a list of its own beside its __init__.py.
+# Names of one topic live in its package only: bk.published, bk.guessing, bk.costs, bk.models,
+# bk.plots and bk.datasets, each with a list of its own beside its __init__.py.
 
+from . import costs as costs
 from . import datasets as datasets
 from . import guessing as guessing
 from . import models as models
@@ -47,6 +48,7 @@ from .io.inspect_stopping import InspectStopping as InspectStopping
 from .io.load import load as load
 from .io.saved import load_result as load_result
 from .io.saved import save as save
+from .judge_error import JudgeError as JudgeError
 from .metrics.category_credit import CategoryCredit as CategoryCredit
 from .metrics.credit import Credit as Credit
 from .metrics.families import Family as Family

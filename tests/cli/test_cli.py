@@ -241,6 +241,22 @@ def test_files_can_name_their_systems(runs) -> None:
     assert "all NAME=FILE, or all without" in mixed.stderr
 
 
+def test_parts_of_one_system_are_told_before_what_they_lack_is_refused(tmp_path) -> None:
+    (folder := tmp_path / "its runs").mkdir()
+    for part in range(3):
+        rows = [f"q{part}{question},{trial % 2}\n" for question in range(2) for trial in range(3)]
+        (folder / f"part-{part:03}.csv").write_text("question,passed\n" + "".join(rows))
+    done = run("evaluate", folder, "-m", "pass@1", "--seed", 1)
+    assert done.exit_code == 2
+    assert "never run" in done.stderr
+    (told,) = re.findall(
+        r"are they of one system\? Then name it: (.*)\.$", done.stderr, re.MULTILINE
+    )
+    done = run("evaluate", *shlex.split(told), "-m", "pass@1", "--seed", 1)
+    assert done.exit_code == 0, done.output
+    assert "1 system x 6 questions, 18 trials" in done.output
+
+
 def test_warnings_are_lines_on_standard_error() -> None:
     path = LOGS / "inspect/empty.eval"
     done = run("evaluate", path, "-m", "pass@1", "--seed", 1, "--json")

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 import bayesatk as bk
-from bayesatk.comparison.gate_rates import GateDesign, GateRates
+from bayesatk.comparison.gate_rates import GateDesign, GateRates, run_noise
 from bayesatk.comparison.gate_result import EXIT_CODES
 from bayesatk.comparison.gates import decided, together
+from bayesatk.metrics.grid import parse
+from bayesatk.results.result import Result
 
 QUICK = {"derandomize": True, "deadline": None}
 
@@ -250,3 +252,19 @@ def test_verdicts_on_the_same_system_flip_as_rarely_as_stated(questions, trials,
         assert flips >= stated - 0.18
     passes = np.mean([one.design.same_system.passes for one in found])
     assert share[0] == pytest.approx(passes, abs=0.2)
+
+
+@pytest.mark.parametrize("weight", [None, [4.0] * 10 + [1.0] * 30])
+def test_noise_of_a_run_without_pooling_is_that_of_its_posterior_mean(weight) -> None:
+    rng = np.random.default_rng(6)
+    p = rng.beta(1.0, 0.7, 40)
+    share = np.ones(40) / 40 if weight is None else np.array(weight) / sum(weight)
+    means = (1.0 + rng.binomial(4, p, (20_000, 40))) / 6.0 @ share
+    found = []
+    for seed in range(40):
+        data = bk.tally((rng.binomial(4, p), np.full(40, 4)), weight=weight)
+        fit = bk.evaluate(data, "pass@1", pooling="none", draws=4, rng=seed)
+        found.append(run_noise(Result.of(fit), 0, parse("pass@1")[0])[1] ** 2)
+    error = 5.0 * np.std(found) / np.sqrt(len(found))
+    assert np.mean(found) == pytest.approx(means.var(), abs=error)
+    assert error < 0.2 * means.var()  # that of the rates themselves is 2.25 times as large

@@ -1,7 +1,9 @@
 """Leaderboards: laws, published values, known truth."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -44,6 +46,20 @@ def test_a_row_for_every_system_metric_and_target(board) -> None:
     text = str(board)
     assert "P(best)" in text
     assert "tier" in text
+
+
+def test_a_board_of_one_metric_and_target_is_a_part_of_the_whole(board) -> None:
+    one = bk.leaderboard(board.result, "pass@2", target="questions", rng=1)
+    rows = board.table.query("metric == 'pass@2' and target == 'questions'")
+    pd.testing.assert_frame_equal(one.table, rows.reset_index(drop=True))
+    np.testing.assert_array_equal(one.draws(), board.draws("pass@2", "questions"))
+    pd.testing.assert_frame_equal(one.pairs(), board.pairs("pass@2", "questions"))
+    whole, part = (each.attached()["leaderboard"].to_dataset() for each in (board, one))
+    xr.testing.assert_equal(whole, part)
+    assert "pass@1" not in str(one)
+    for metric, target, said in (("pass@8", None, "pass@8"), (None, "these", "these")):
+        with pytest.raises(ValueError, match=f"got '{said}'"):
+            bk.leaderboard(board.result, metric, target=target, rng=1)
 
 
 def test_pairs_and_tiers_tell_one_story(board) -> None:

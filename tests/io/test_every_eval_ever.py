@@ -51,7 +51,7 @@ def test_several_systems_are_refused(tmp_path):
 
 
 def test_the_package_accepts_the_document(tmp_path):
-    """By the data classes that the package makes from its schema (group logs)."""
+    """By the data classes that the package makes from its schema (make test-schemas)."""
     types = pytest.importorskip("every_eval_ever.eval_types")
     for options in ({}, {"pooling": "none"}):
         _, document = written(tmp_path, **options)

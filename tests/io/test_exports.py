@@ -54,11 +54,12 @@ def test_infinities_and_gaps_are_json(tmp_path) -> None:
     assert [row["n"] for row in found["tables"]["table"]] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("name", ["results", "comparison", "ranks", "tiers"])
+@pytest.mark.parametrize("name", ["results", "comparison", "ranks", "tiers", "questions"])
 def test_csv_reads_back_below_its_provenance(compared, tmp_path, name) -> None:
     path = bk.export(compared, tmp_path / "t.csv", table=name)
     frame = pd.read_csv(path, comment="#")
-    expected = bk.tables_of(compared)[name]
+    assert "questions" not in bk.tables_of(compared)
+    expected = bk.tables_of(compared, questions=True)[name]
     expected = expected.replace({"^=": "'="}, regex=True)  # no formula in a spreadsheet
     assert name == "comparison" or "'=1+1" in expected["system"].tolist()
     assert frame["system"].tolist() == expected["system"].tolist()

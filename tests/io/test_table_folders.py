@@ -1,5 +1,7 @@
 """Folders that hold tables and no logs: read together, or refused, and never counted twice."""
 
+import re
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -92,6 +94,45 @@ def test_a_table_and_its_copy_do_not_count_twice(tmp_path, stream):
     refused(lambda: bk.load(same, stream=stream), "byte for byte")
     split = written(tmp_path / "split", first=TABLE[::2], second=TABLE[1::2])
     assert counts(bk.load(split, stream=stream)) == counts(bk.load(folder / "results.csv"))
+
+
+def dealt(how):
+    """Files of one system that does not name itself: its questions, or its trials, dealt out."""
+    own = TABLE[TABLE["system"] == "bb"].drop(columns=["system", "trial"])
+    return [own[:2], own[2:4], own[4:]] if how == "questions" else [own[::2], own[1::2]]
+
+
+@STREAMED
+@pytest.mark.parametrize(("how", "names"), [
+    ("questions", ["part-000", "part-001", "part-002"]), ("trials", ["run_1", "run_2"]),
+    ("questions", ["train-00000-of-00003", "train-00001-of-00003", "train-00002-of-00003"]),
+    ("questions", ["gpt4", "gpt5", "gpt6"]), ("trials", ["results.0", "results.1"]),
+])  # fmt: skip
+def test_parts_of_one_system_are_told_with_what_reads_them(
+    tmp_path, monkeypatch, stream, how, names
+):
+    monkeypatch.chdir(tmp_path)
+    folder = written(tmp_path / "its runs", **dict(zip(names, dealt(how), strict=True)))
+    files = sorted(folder.iterdir())
+    for source in (folder, files):
+        with pytest.warns(bk.OutcomeWarning, match="are they of one system") as caught:
+            data = bk.load(source, stream=stream, missing="ignore")
+        assert data.systems == names
+        advice = caught[0].message
+        assert f"CHECK: {advice}" in data.card()
+        whole = eval(
+            re.search(r"bayesatk\.(load\(.*\))\.", str(advice)).group(1), {"load": bk.load}
+        )
+        (cells,) = counts(whole).values()
+        assert cells == counts(bk.tally(TABLE))["bb"]
+
+
+@STREAMED
+@pytest.mark.parametrize("names", [["model-7b", "model-70b"], ["part-a", "part-b"], ["new", "old"]])
+def test_files_that_are_systems_by_their_names_are_not_asked_about(tmp_path, stream, names):
+    own = TABLE.drop(columns="system")
+    folder = written(tmp_path, **{names[0]: own[:6], names[1]: own[6:]})
+    assert "CHECK" not in bk.load(folder, stream=stream).card()
 
 
 def test_counts_and_wide_tables_in_folders(tmp_path):

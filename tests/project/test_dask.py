@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.comparison import contest
@@ -64,6 +66,91 @@ def test_a_lazy_array_names_its_wrong_cell_like_any_other() -> None:
         bk.tally(xr.DataArray(da.full((1, 3, 2), np.nan, chunks=1), dims=DIMS))
     with pytest.raises(bk.OutcomeError, match="non-empty"):
         bk.tally(xr.DataArray(da.zeros((2, 0, 3), int), dims=DIMS))
+
+
+SCORES = [None, {0: 0, 1: 1, 2: 3}, {-1: 1, 0.5: 0}, {True: 1, False: 0}, {"0": 0, "1": 1},
+          {10**400: 1, 0: 0}, {1: 1, 0: 0}]  # fmt: skip
+KINDS = [bool, np.int8, np.uint8, np.int64, np.float32, np.float64, "U1", object]
+
+
+@given(
+    marks=st.lists(st.lists(st.sampled_from([0, 1, 0, 1, 2, -1, 0.5, np.nan]), min_size=4,
+                            max_size=4), min_size=1, max_size=5),
+    kind=st.sampled_from(KINDS), scores=st.sampled_from(SCORES), chunks=st.integers(1, 4),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None, derandomize=True)
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+def test_whatever_numbers_a_lazy_array_holds_it_is_read_like_rows(marks, kind, scores, chunks):
+    """Counts, or the refusal of the same value."""
+    values = np.array(marks, object if kind is object else float).astype(kind)
+    options = {"scores": scores, "missing": "ignore"}
+    found = []
+    for data in (values, values.tolist(), da.from_array(values, chunks=(2, chunks))):
+        try:
+            data = xr.DataArray(data, dims=DIMS[1:]) if isinstance(data, da.Array) else data
+            found.append(bk.tally(data, **options).dataset["count"].values.tolist())
+        except bk.OutcomeError as error:
+            found.append(str(error).replace("system 0, ", ""))
+    assert found[1:] == found[:1] * 2
+
+
+def parts_of(frame, partitions):
+    import dask.dataframe as dd
+
+    return dd.from_pandas(frame, npartitions=partitions, sort=False)
+
+
+def long_table(rows=60):
+    rng = np.random.default_rng(3)
+    cells = pd.MultiIndex.from_product([["b", "a"], [f"q{i}" for i in range(6)], range(5)],
+                                       names=["system", "question", "trial"])  # fmt: skip
+    table = cells.to_frame(index=False).sample(frac=1, random_state=1)[:rows]
+    table["outcome"] = rng.choice([0.0, 1.0, np.nan], len(table), p=[0.5, 0.4, 0.1])
+    table["prompt"], table["cost"] = "what of " + table["question"], 1.0
+    return table.reset_index(drop=True)
+
+
+@pytest.mark.parametrize("drop", [[], ["trial"], ["system", "trial"]])
+@pytest.mark.parametrize("partitions", [1, 4, 11])
+def test_a_table_of_dask_is_counted_in_parts_like_the_whole(drop, partitions, tmp_path) -> None:
+    table = long_table().drop(columns=drop)
+    whole = bk.tally(table, missing="ignore")
+    data = bk.tally(parts_of(table, partitions), missing="ignore")
+    assert data.notes == whole.notes
+    xr.testing.assert_identical(data.dataset, whole.dataset)
+    told = {"question": "system", "trial": "cost"} if not drop else {"question": "prompt"}
+    options = {"columns": told, "missing": "ignore"}
+    for own in (table, parts_of(table, partitions)):
+        if drop:
+            found = bk.tally(own, **options).dataset["count"].values
+            assert found.sum() == whole.trials.sum()
+        else:
+            with pytest.raises(bk.OutcomeError, match=r"agree in what was asked|must occur once"):
+                bk.tally(own, **options)
+
+
+def test_a_trial_that_is_in_two_partitions_is_refused_by_its_rows() -> None:
+    table = long_table().fillna(1.0)
+    table = parts_of(pd.concat([table, table[:1]], ignore_index=True), 6)
+    with pytest.raises(bk.OutcomeError, match="must occur once; row 60 holds"):
+        bk.tally(table, missing="ignore")
+    with pytest.raises(bk.OutcomeError, match="one question column"):
+        bk.tally(table.rename(columns={"question": "x"}), missing="ignore")
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, which dask uses
+def test_a_folder_of_parquet_is_counted_by_dask(tmp_path) -> None:
+    import dask.dataframe as dd
+
+    table = long_table()
+    for number in range(3):
+        table[number::3].to_parquet(tmp_path / f"part.{number}.parquet", index=False)
+    data = bk.tally(dd.read_parquet(tmp_path), missing="ignore")
+    found, expected = (
+        each.dataset["count"].to_series().to_dict()
+        for each in (data, bk.load(tmp_path, missing="ignore"))
+    )
+    assert found == expected
 
 
 def test_an_array_larger_than_its_memory_is_tallied() -> None:
@@ -150,6 +237,9 @@ def test_systems_evaluated_on_a_cluster_are_the_same(client) -> None:
         _agree(bk.compare(here, rng=1, rope=0.1, client=client), compared)
     with pytest.raises(ValueError, match="vote between answers, and the data have none"):
         bk.evaluate(RUNS, "plurality@2", pooling="none", client=client)
+    table = long_table()  # a table of dask is computed by the cluster
+    there = bk.tally(parts_of(table, 9), missing="ignore")
+    xr.testing.assert_identical(there.dataset, bk.tally(table, missing="ignore").dataset)
 
 
 @pytest.mark.slow
@@ -210,6 +300,29 @@ def test_the_script_of_the_page_runs_as_it_is_written_with_a_worker_killed(tmp_p
     assert "pass@2" in done.stdout
     assert "killed one worker" in done.stderr
     assert len((tmp_path / "study.jsonl").read_text().splitlines()) == 3
+
+
+def test_the_other_code_of_the_page_runs_as_it_is_written(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("zarr")
+    page = (Path(__file__).parents[2] / "docs" / "scale_out.md").read_text(encoding="utf-8")
+    blocks = [one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "Client(" not in one]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    table = long_table().fillna(1.0)
+    for number in range(2):
+        table[number::2].to_parquet(tmp_path / "runs" / f"{number}.parquet", index=False)
+    marks = xr.DataArray(_marks("int8")[0], dims=DIMS, name="outcome")
+    marks.chunk({"question": 7}).to_dataset().to_zarr("marks.zarr", zarr_format=2)
+    found: dict = {"bk": bk}
+    for code, expected in zip(blocks, (bk.tally(table), bk.tally(marks)), strict=True):
+        exec(code, found)
+        pd.testing.assert_series_equal(
+            *(
+                each.dataset["count"].sum("question").to_series().sort_index()
+                for each in (found["data"], expected)
+            )
+        )
+    assert found["fit"]["closed_form"]["pass_hat_k"].notnull().any()
 
 
 DOOMED = """

@@ -16,7 +16,7 @@ import pytest
 import bayesatk as bk
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("datasets", "guessing", "models", "plots", "published")
+ROOMS = ("costs", "datasets", "guessing", "models", "plots", "published")
 NAMES = [(bk, name) for name in bk.__all__] + [
     (room, name) for room in map(bk.__getattr__, ROOMS) for name in room.__all__
 ]

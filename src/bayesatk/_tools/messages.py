@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+_LONG = 4096  # characters of the path of a file: as many as Linux allows
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -35,7 +37,7 @@ class Argument:
     def __str__(self) -> str:
         written = self.name if self.value is None else f"{self.name}={source_of(self.value)}"
         if self.function == "load":
-            return f"bayesatk.load({source_of(self.value)})"
+            return f"bayesatk.load({source_of(self.value, _LONG)})"
         return f"bayesatk.tally(data, {written})" if self.function else written
 
 
@@ -49,17 +51,19 @@ class File:
         return f"{self.name}: "
 
 
-def source_of(value: object) -> str:
+def source_of(value: object, most: int = 80) -> str:
     """Return a value as Python writes it, short; ``...`` for an ellipsis."""
     if value is ...:
         return "..."
     if isinstance(value, Mapping):
-        pairs = [f"{source_of(name)}: {source_of(each)}" for name, each in value.items()]
+        pairs = [f"{source_of(a, most)}: {source_of(b, most)}" for a, b in value.items()]
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, float):
         return f"{value:g}"
+    if isinstance(value, list):
+        return f"[{', '.join(source_of(each, most) for each in value)}]"
     text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 class Message(Exception):

@@ -63,8 +63,12 @@ def as_options(message: object, offered: Mapping[str, str]) -> str:
 def _written(argument: Argument, offered: Mapping[str, str]) -> str:
     name, value = argument.name, argument.value
     if argument.function == "load" and isinstance(value, Mapping):
-        files = {str(label): "FILE" if file is ... else str(file) for label, file in value.items()}
-        return " ".join(f"{label}={shlex.quote(file)}" for label, file in files.items())
+        named = [
+            (label, "FILE" if file is ... else str(file))
+            for label, files in value.items()
+            for file in (files if isinstance(files, list) else [files])
+        ]
+        return " ".join(shlex.quote(f"{label}={file}") for label, file in named)
     if name in _FILES and value is None:
         return "FILE"
     if name == "source" and "difficulty" in offered and isinstance(value, Mapping):

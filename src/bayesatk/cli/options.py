@@ -259,12 +259,14 @@ def _read(
     only_shared, offered = told.pop("shared", False), options_of(read_options)
 
     def call(*more: Any) -> Any:
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as caught, _standard_input(source) as path:
             warnings.simplefilter("always", UserWarning)
-            with _standard_input(source) as path:
+            try:
                 data = (read or load)(path, *more, **told)
-        for each in caught:
-            print(f"bayesatk: warning: {as_options(each.message, offered)}", file=sys.stderr)
+            finally:  # a doubt may say why the data are refused
+                for each in caught:
+                    text = as_options(each.message, offered)
+                    print(f"bayesatk: warning: {text}", file=sys.stderr)
         return data.shared() if only_shared else data
 
     return call() if read is None else call

@@ -140,6 +140,13 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
     interval = f"({100 * result.ci_prob:g}% interval {lower} to {upper})"
     observed = observed_value(result, system, metric)
     trials = result.trials[[system]]
+    if result.judges is not None:
+        seen = "" if np.isnan(observed) else f"{number_words(observed)} "
+        return (
+            f"{name} was marked {seen}in {label} on {design_words(trials)} by a judge that errs "
+            f"({result.judges.by_system[system]}, of trials of known truth). Corrected for that, "
+            f"on {TARGET_NAMES[target]} its {label} is {mean} {interval}."
+        )
     if not np.isnan(observed):
         return (
             f"{name} scored {number_words(observed)} in {label} on "
@@ -181,8 +188,9 @@ def _level(
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
-    counted = "icc" in result.posterior and not metric.voted and result.weight is None
-    if not counted or result.grouping or len(trials) != 1:
+    alike = result.weight is None and result.judges is None and result.grouping is None
+    known = "icc" in result.posterior and not metric.voted and alike
+    if not known or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
     more, deeper = expected_widths(

@@ -65,7 +65,7 @@ class Contest:
                 drawn = _stored_draws(fit, part, 0), *drawn[1:]
         drawn = tuple(replace(one, alike=alike) for one in drawn)
         exact: Exact | Drawn = drawn[0]
-        if not fit.sampled:
+        if not fit.sampled and fit.judges is None:  # systems of one judge are not independent
             exact = _exact_questions(grid, part, posteriors, drawn[0])
         return cls(grid, (exact, *drawn[1:]), drawn)
 

@@ -18,6 +18,7 @@ from bayesatk.comparison.group_levels import group_row
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.groups import group_difficulties
+from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
@@ -155,7 +156,7 @@ def criticise(
         )
     proper_probability("alpha", alpha)
     generator, _ = resolve_rng(rng)
-    successes, trials = own.right_of_all()
+    successes, trials = own.right_of_all(marks=True)
     names, rows = posterior["system"].values, []
     run = partial(family_row, own, alpha=alpha / len(_CHECKS))
     families = dict(in_batches(run, range(len(names)), client, "Checking", False))
@@ -163,7 +164,8 @@ def criticise(
     levels = dict(in_batches(run, range(len(names)), client, "Checking", False))
     for system, (c, n) in enumerate(zip(successes, trials, strict=True)):
         ran = n > 0
-        drawn = _replicated(_shapes(own, system, ran), n[ran], generator)
+        rates = None if own.judges is None else _rates(posterior.isel(system=system))
+        drawn = _replicated(_shapes(own, system, ran), rates, n[ran], generator)
         for check, replicates in zip(_CHECKS, drawn, strict=True):
             row = _row(check, float(check.statistic(c[ran], n[ran])), replicates, alpha)
             rows.append({"system": names[system], **row})
@@ -194,17 +196,28 @@ def _one_for_all(mean: xr.DataArray) -> Difficulty:
     return Difficulty.of_beta(flat, np.zeros(len(flat)))
 
 
-def _replicated(shapes: Shapes, trials: NDArray[np.int64], rng: np.random.Generator) -> Array:
-    """Every statistic of replicated counts; shape (checks, draws)."""
+def _rates(posterior: xr.Dataset) -> Array:
+    """Draws of the rates of a judge; shape (draws, 2)."""
+    flat = [posterior[name].transpose("chain", "draw").values.ravel() for name in RATES]
+    return np.stack(flat, axis=1)
+
+
+def _replicated(
+    shapes: Shapes, rates: Array | None, trials: NDArray[np.int64], rng: np.random.Generator
+) -> Array:
+    """Every statistic of replicated counts, or marks of a judge; shape (checks, draws)."""
     size = len(shapes[0][0])
     chosen = np.linspace(0, size - 1, min(_DRAWS, size)).astype(int)
     found: Array = np.empty((len(_CHECKS), len(chosen)))
     width = max(1, _CELLS // len(trials))
     for start in range(0, len(chosen), width):
-        part = chosen[start : start + width]
-        counts = np.empty((len(part), len(trials)), np.int64)
+        some = chosen[start : start + width]
+        counts = np.empty((len(some), len(trials)), np.int64)
         for difficulty, place in shapes:
-            counts[:, place] = difficulty.among(part).draw_counts(trials[place], rng)
+            counts[:, place] = difficulty.among(some).draw_counts(trials[place], rng)
+        if rates is not None:
+            s, f = rates[some].T[..., None]
+            counts = rng.binomial(counts, s) + rng.binomial(trials - counts, f)
         for row, check in zip(found, _CHECKS, strict=True):
             row[start : start + len(counts)] = check.statistic(counts, trials)
     return found

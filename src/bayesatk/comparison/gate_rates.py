@@ -264,7 +264,8 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
 
     Of a question with n trials, c of them right, c (n - c) / (n^2 (n - 1)) is an unbiased estimate
     of the variance of its rate over runs; with a single trial m (1 - m), m the mean over all
-    questions, is the largest that it can be on average.
+    questions, is the largest that it can be on average. Posterior means move with the rates;
+    without pooling the prior of every question shrinks them.
     """
     values = metric_values(result.statistics, metric).isel(system=system)
     sd = float(values.sel(target="questions", statistic="sd"))
@@ -277,4 +278,7 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     mean = (right / trials).mean()
     several = np.maximum(trials - 1.0, 1.0) * trials**2
     each = np.where(trials > 1, right * (trials - right) / several, mean * (1.0 - mean))
+    if result.pooling == "none":  # a fixed prior draws every rate towards its mean
+        own = trials / (trials + result.prior.alpha + result.prior.beta)
+        return sd, float(np.sqrt(each @ (share * own) ** 2))
     return sd, max(sd, float(np.sqrt(each @ share**2)))

@@ -1,6 +1,7 @@
 """Leaderboards: all systems in one model of the difficulties that they share."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -16,13 +17,14 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import probability_words
 from bayesatk.comparison.board import Board, board_of, rank_draws, separated, tiers_of
 from bayesatk.core.contrasts import sites
-from bayesatk.metrics.grid import Metric, parse
+from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
 Array = NDArray[np.float64]
 Target = Literal["questions", "population"]
+_TARGETS: tuple[Target, ...] = ("questions", "population")
 CITATIONS = (
     "Bock and Aitkin 1981, Psychometrika 46, 443-459 (marginal likelihood of item response models)",
     "Vehtari et al. 2024, arXiv:1507.02646 (Pareto k-hat)",
@@ -43,12 +45,16 @@ class Leaderboard:
     error : float
         Share of boards of identical systems, about, in which any two are separated.
     seed : str
+    metrics, targets : tuple
+        Of the table.
     """
 
     result: Result
     board: Board
     error: float
     seed: str
+    metrics: tuple[Metric, ...]
+    targets: tuple[Target, ...]
 
     @property
     def worth(self) -> float:
@@ -70,8 +76,8 @@ class Leaderboard:
         """What the numbers rest on."""
         return (*CITATIONS, SLICE) if self.method == "slice" else CITATIONS
 
-    def draws(self, metric: str | Metric | None = None, target: Target = "population") -> Array:
-        """Return joint draws (draws, systems) of a metric; default: the first.
+    def draws(self, metric: str | Metric | None = None, target: Target | None = None) -> Array:
+        """Return joint draws (draws, systems) of a metric; default: the first, of the last target.
 
         Their columns are in the order of the result's systems.
         """
@@ -86,15 +92,16 @@ class Leaderboard:
         ``rank_lower``, ``rank_upper`` (of an interval of ranks with the result's probability),
         ``tier``, ``questions`` (that the system tried), ``trials``.
         """
-        rows = [
-            row for metric in self.result.metrics for target in TARGETS
-            for row in self._rows(metric, target)
-        ]  # fmt: skip
-        found = pd.DataFrame(rows)
+        return self._tabulated(self.metrics, self.targets)
+
+    def _tabulated(self, metrics: Sequence[Metric], targets: Sequence[Target]) -> pd.DataFrame:
+        found = pd.DataFrame(
+            [row for one in metrics for target in targets for row in self._rows(one, target)]
+        )
         found.attrs["ci_prob"] = self.result.ci_prob
         return found
 
-    def _rows(self, metric: Metric, target: Any) -> list[dict[str, Any]]:
+    def _rows(self, metric: Metric, target: Target) -> list[dict[str, Any]]:
         draws, tails = self.draws(metric, target), list(self.result.tails)
         ranks = rank_draws(draws)
         mean = draws.mean(axis=0)
@@ -120,17 +127,20 @@ class Leaderboard:
         ]  # fmt: skip
 
     def attached(self) -> xr.DataTree:
-        """Return the result with the table as its group ``leaderboard``, so that it can be saved.
+        """Return the result with the group ``leaderboard``, so that it can be saved.
+
+        It is the table of all metrics and targets, whatever this one shows.
 
         ``value``, dims ``(system, metric, target, statistic)``, which `bayesatk.tables_of` reads
         back; and ``separated``, dims ``(metric, target, system, other)``: 1 where the order of two
         systems is declared.
         """
-        names = [one for one in self.table.columns if one not in ("system", "metric", "target")]
         keys = ["system", "metric", "target"]
+        every = self._tabulated(self.result.metrics, _TARGETS)
+        names = [one for one in every.columns if one not in keys]
         labels = [one.label for one in self.result.metrics]
         order = pd.MultiIndex.from_product([self.result.systems, labels, list(TARGETS)])
-        values = self.table.set_index(keys)[names].astype(float).loc[order].to_numpy()
+        values = every.set_index(keys)[names].astype(float).loc[order].to_numpy()
         shape = len(self.result.systems), len(labels), len(TARGETS), len(names)
         attrs = {
             "error": self.error, "seed": self.seed, "method": self.method, "worth": self.worth,
@@ -153,7 +163,7 @@ class Leaderboard:
         return tree
 
     def pairs(
-        self, metric: str | Metric | None = None, target: Target = "population"
+        self, metric: str | Metric | None = None, target: Target | None = None
     ) -> pd.DataFrame:
         """Return every pair, the better first: the difference, and whether its order is declared.
 
@@ -184,7 +194,7 @@ class Leaderboard:
         system: object,
         other: object,
         metric: str | Metric | None = None,
-        target: Target = "population",
+        target: Target | None = None,
     ) -> bool:
         """Whether one system is declared better than another, however many are ranked."""
         names = self.result.systems
@@ -194,7 +204,7 @@ class Leaderboard:
         declared = self._declared(metric, target)
         return bool(declared[names.index(system), names.index(other)])
 
-    def _declared(self, metric: str | Metric | None, target: Target) -> NDArray[np.bool_]:
+    def _declared(self, metric: str | Metric | None, target: Target | None) -> NDArray[np.bool_]:
         key = self._metric(metric), self._target(target)
         if key not in self._known:
             self._known[key] = separated(self.draws(metric, target), 0.5 * self.error)
@@ -205,15 +215,14 @@ class Leaderboard:
         return {}
 
     def _metric(self, metric: str | Metric | None) -> int:
-        labels = [one.label for one in self.result.metrics]
         if metric is None:
-            return 0
-        label = parse(metric)[0].label if isinstance(metric, str) else metric.label
-        if label not in labels:
-            raise ValueError(f"metric must be one of the result's, {labels}; got {label!r}.")
-        return labels.index(label)
+            return self.result.metrics.index(self.metrics[0])
+        (one,) = _among(self.result, metric)
+        return self.result.metrics.index(one)
 
-    def _target(self, target: str) -> int:
+    def _target(self, target: str | None) -> int:
+        if target is None:
+            return TARGETS.index(self.targets[-1])
         if target not in TARGETS:
             raise ValueError(f"target must be one of {TARGETS}; got {target!r}.")
         return TARGETS.index(target)
@@ -238,6 +247,15 @@ class Leaderboard:
             f"pairs that are, are in the right order with probability {sure:g} or more. "
             f"From {self.worth:.0f} independent draws ({self.method})."
         )
+
+
+def _among(result: Result, metric: MetricSpec) -> tuple[Metric, ...]:
+    """Return metrics of the result, or refuse one that it does not have."""
+    found, held = parse(metric), [one.label for one in result.metrics]
+    for one in found:
+        if one not in result.metrics:
+            raise ValueError(f"metric must be one of the result's, {held}; got {one.label!r}.")
+    return found
 
 
 def leaderboard_rows(result: Result) -> pd.DataFrame:
@@ -297,7 +315,9 @@ def as_text(rows: pd.DataFrame, worth: float, result: Result) -> pd.DataFrame:
 
 def leaderboard(
     fit: xr.DataTree | Result,
+    metric: MetricSpec | None = None,
     *,
+    target: Target | None = None,
     error: float = 0.05,
     prior: LeaderboardPrior | None = None,
     rng: RandomSource = None,
@@ -309,6 +329,10 @@ def leaderboard(
     fit : xarray.DataTree
         Of right and wrong, with two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`.
         Its data, metrics and interval are used; systems may lack questions, or share none.
+    metric : str, Metric, or iterable of them, optional
+        Which of the result's metrics the table has; default: all.
+    target : {"questions", "population"}, optional
+        Which target it has; default: both.
     error : float
         Orders are declared (`Leaderboard.separated`) as long as all of them are right together
         with probability ``1 - error / 2`` or more: half, because either of two identical systems
@@ -363,6 +387,10 @@ def leaderboard(
     proper_probability("error", error)
     if prior is not None and not isinstance(prior, LeaderboardPrior):
         raise TypeError(f"prior must be a LeaderboardPrior; got {prior!r:.80}.")
+    metrics = own.metrics if metric is None else _among(own, metric)
+    if target is not None and target not in TARGETS:
+        raise ValueError(f"target must be one of {TARGETS}; got {target!r}.")
     generator, seed = resolve_rng(rng)
     board = board_of(own, prior or LeaderboardPrior(), int(generator.integers(2**63)))
-    return Leaderboard(own, board, float(error), seed)
+    targets = _TARGETS if target is None else (target,)
+    return Leaderboard(own, board, float(error), seed, metrics, targets)

@@ -108,7 +108,8 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        By ``system``; not a number under an improper prior. Independent systems add.
+        By ``system``; not a number under an improper prior, and where several systems share a
+        judge that errs (their evidences do not add up). Independent systems add.
 
     See Also
     --------
@@ -275,6 +276,7 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     25.2
     """
     own = Result.of(fit)
+    own.refuse_judges()
     evidence = log_evidence(own)
     counts, size = own.counts, len(own.systems)
     basis = None if own.design is None else own.design.basis

@@ -160,9 +160,12 @@ class PairSentences:
                 f"{one} and {other} were asked the same {asked}{partly}. {metric.label} judges "
                 f"more trials than the {fewest} of some of them, by the model's difficulties. "
             )
+        judged = self._result.judges is not None
         return (
-            f"{one} scored {number_words(a)} and {other} {number_words(b)} in {metric.label} on "
-            f"the same {asked}{partly}. "
+            f"{one} {'was marked' if judged else 'scored'} {number_words(a)} and {other} "
+            f"{number_words(b)} in {metric.label} on the same {asked}{partly}. "
+            + "Corrected for the errors of who marked them: "
+            * judged
         )
 
     def _seen(self, metric: Metric, system: int, kept: NDArray[np.bool_]) -> float:
@@ -216,9 +219,12 @@ class PairSentences:
         text = f"{len(names)} systems were asked {on}. In {metric.label} on {TARGET_NAMES[target]} "
         if not np.isnan(seen).any():
             ends = f"{number_words(seen.min())} to {number_words(seen.max())}"
+            judged = own.judges is not None
             text = (
-                f"{len(names)} systems scored {ends} in {metric.label} on {on}. "
-                f"On {TARGET_NAMES[target]} "
+                f"{len(names)} systems {'were marked' if judged else 'scored'} {ends} in "
+                f"{metric.label} on {on}. On {TARGET_NAMES[target]} "
+                + "and corrected for the errors of who marked them "
+                * judged
             )
         tier = self._tiers(metric, self._result.targets.index(target))
         if tier.max() == 1:

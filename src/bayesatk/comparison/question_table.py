@@ -123,9 +123,14 @@ def question_table(
             own, one, _place(own, "system", system), _place(own, "other", other), column
         )
     systems = range(len(own.systems)) if system is None else [_place(own, "system", system)]
-    every = _Systems(own, one)
-    tables = [_of_system(every, place, column, margin) for place in systems]
-    found = pd.concat(tables, ignore_index=True)
+
+    def of_systems() -> pd.DataFrame:
+        every = _Systems(own, one)
+        tables = [_of_system(every, place, column, margin) for place in systems]
+        return pd.concat(tables, ignore_index=True)
+
+    # A report asks for it more than once.
+    found = own.once(("questions", one, tuple(systems), column, margin), of_systems).copy()
     found.attrs["ci_prob"] = own.ci_prob
     return found
 

@@ -16,10 +16,11 @@ from bayesatk.core.contrasts import LEVELS, Known
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.draws import correlated_normals
-from bayesatk.posterior.models_of import model_of
+from bayesatk.posterior.models_of import judged_models, model_of
 from bayesatk.posterior.posterior import Draws
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.groups import grouped_p
+from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
@@ -102,6 +103,9 @@ def data_keys(fit: Result, part: Part) -> list[bytes]:
     keys = [
         own + b"".join(each[one][part.kept].tobytes() for each in arrays) for one in part.systems
     ]
+    if fit.judges is not None:
+        marked_by = fit.judges.among(part.systems).by_system
+        keys = [key + repr(judge).encode() for key, judge in zip(keys, marked_by, strict=True)]
     if fit.voted and fit.data.answers is not None:
         answers = fit.data.answers.on_questions(part.kept)
         for row, system in enumerate(part.systems):
@@ -193,12 +197,16 @@ def question_values(
 ) -> Iterator[Values]:
     """Yield draws of metrics, one system after another.
 
-    They are independent between systems, and joint between metrics of marks or of scores.
+    They are independent between systems but for the rates of a judge that they share, and joint
+    between metrics of marks or of scores.
     """
+    if fit.judges is not None and not fit.sampled:
+        yield from _of_judged(fit, part, posteriors, size, rng)
+        return
     for system in track(part.systems, "Comparing", progress=posteriors.progress):
         if not fit.sampled:
             yield _closed_form(fit, part, posteriors, system, size, rng)
-        elif fit.voted or not _has_p(fit):
+        elif fit.voted or not _has_p(fit) or fit.judges is not None:
             yield _stored_means(fit, part, system, size, rng)
         else:
             yield _sampled_values(fit, part, system, size, rng)
@@ -257,6 +265,22 @@ def _of_targets(fit: Result, part: Part, means: Array, values: list[Array], rate
     return replace(within, groups=Values.of(means[0], means[2], of_groups, rates, even))
 
 
+def _of_judged(
+    fit: Result, part: Part, posteriors: Posteriors, size: int, rng: np.random.Generator
+) -> Iterator[Values]:
+    """Draws of systems that judges marked: each draw of all systems has the same rates."""
+    seed = int(rng.integers(2**31))
+    models = judged_models(fit, part.systems, part.kept, seed)
+    for model in track(models, "Comparing", progress=posteriors.progress):
+        posterior = model.fit(posteriors.metrics)
+        drawn = posterior.draw(size, rng, False).metrics
+        p = posterior.draw(_FEW, rng, True).p
+        assert p is not None
+        few = [one.latent(p[:_COVARIANCE]) for one in posteriors.metrics]
+        rate = fit.scale.rate(p)
+        yield Values.of(drawn[:, :, 0], drawn[:, :, 1], few, rate, part.share(fit))
+
+
 def _jointly(drawn: Array, size: int, rng: np.random.Generator) -> Array:
     """Draw as many as asked for, with the rank correlation between columns of fewer draws."""
     if len(drawn) == size:
@@ -302,6 +326,8 @@ def _stored_means(
         )
     stored = _stored(fit, system, fit.grid)
     chosen = rng.permutation(stored.shape[1])[:size]
+    if fit.judges is not None:  # draws of all systems are joint, and stay so
+        chosen = np.arange(stored.shape[1])[:size]
     questions, population = stored[:2, chosen]
     return Values(questions, population, np.zeros(2 * questions.shape[1:]), None)
 
@@ -330,9 +356,14 @@ def _sampled_values(
 
 
 def observed_rates(fit: Result, part: Part) -> Array:
-    """Return success rates, or mean scores, (systems, questions)."""
+    """Return success rates, or mean scores, (systems, questions); those of marks corrected."""
     counts = fit.counts[part.systems][:, part.kept]
-    return np.asarray(counts @ fit.scores / counts.sum(axis=2))
+    rates = np.asarray(counts @ fit.scores / counts.sum(axis=2))
+    if fit.judges is None:
+        return rates
+    of_draws = fit.posterior[list(RATES)].mean(("chain", "draw"))
+    s, f = (of_draws[name].values[part.systems][:, None] for name in RATES)
+    return np.asarray((rates - f) / (s - f))
 
 
 def _sampled_p(fit: Result, system: int, rng: np.random.Generator) -> Array:

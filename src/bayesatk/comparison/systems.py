@@ -109,6 +109,9 @@ def compare(
     do: of rates within groups, and, for new groups, of the means of groups. That makes differences
     more certain than the difference of two intervals.
 
+    Systems that one judge marked (``judge=``) share its rates: everything is from draws in which
+    they do, so what is not known of the judge hardly blurs their difference.
+
     A difference below 2**-40 of the scale cannot be told from none, and is a tie; ``prob_greater``
     of a pair and of its mirror image add up to 1, and ``prob_greater - prob_tie / 2`` is the
     probability of a difference that can be told. Ranks share ties equally. Systems with the same
@@ -155,7 +158,7 @@ def compare(
         if own.joint or tried.all():
             shared = np.full((len(trials), len(trials)), trials.shape[1])
             part = Part(order, np.ones(trials.shape[1], bool))
-            if not own.sampled:
+            if not own.sampled and own.judges is None:
                 posteriors.prepare(part, client)
             whole = Contest.of(own, part, posteriors, generator)
             table = whole.table(settings, client, progress)

@@ -104,6 +104,11 @@ class Difficulty:
         ways = gammaln(n + 1.0) - gammaln(c + 1.0) - gammaln(n - c + 1.0)
         return np.asarray(self._nodes(part).log_likelihood(c, n - c) + ways)
 
+    @property
+    def nodes(self) -> Nodes:
+        """The same, equally probable."""
+        return self._nodes(slice(None))
+
     def _nodes(self, part: slice) -> Nodes:
         share = self.share[part]
         atoms = np.stack([self.never[part], self.always[part]], axis=1)

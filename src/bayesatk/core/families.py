@@ -19,12 +19,14 @@ from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.hyper_functions import draw_hyperparameters
 from bayesatk.core.importance import Importance, importance_posterior
-from bayesatk.core.nodes import Nodes
+from bayesatk.core.marks import MarkedCounts, Rates
+from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import FAMILIES, HyperPrior
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
+_LEFT_OUT = 1e-6  # probability of pairs of nodes and rates that nothing is drawn from
 _LEAST = 64  # nodes that stand for a family, however improbable
 _ROUGH = 0.05  # of the most probable family's probability, below which few points will do
 _FARTHEST = 600.0  # logits, within double precision
@@ -50,6 +52,8 @@ class FamilyPosterior:
         nodes.
     grid, importance : HyperPosterior, Importance
         Where they come from, one of the two.
+    marked : MarkedCounts, optional
+        The data, where a judge that errs marked them; its rates are integrated in all of this.
     """
 
     name: str
@@ -61,6 +65,13 @@ class FamilyPosterior:
     prior_ratio: Callable[[HyperPrior], Array]
     grid: HyperPosterior | None = None
     importance: Importance | None = None
+    marked: MarkedCounts | None = None
+
+    @property
+    def log_likelihood_of_rates(self) -> Array:
+        """Log probability of the trials in their order, given the judge's rates; (points,)."""
+        assert self.marked is not None
+        return self.log_evidence + self.marked.log_likelihood_of_rates(self.nodes)
 
     def thinned(self, size: float) -> NDArray[np.intp]:
         """Which nodes stand for all, about so many and then equally probable; a grid as it is.
@@ -68,19 +79,46 @@ class FamilyPosterior:
         Points are taken at equal steps of probability, in order of the mean of p and, among those
         of about equal mean, of its correlation.
         """
-        nodes = self.nodes
-        number = int(np.ceil(max(size, _LEAST)))
         if self.grid is not None:
-            return np.arange(len(nodes))
-        mean, _, icc, _ = nodes.overall()
-        order = np.argsort(mean)
-        stratum = np.empty(len(nodes), int)
-        stratum[order] = (np.cumsum(nodes.weight[order]) * np.sqrt(number)).astype(int)
-        turn = np.where(stratum % 2 == 0, icc, -icc)  # back and forth: neighbours stay close
-        order = np.lexsort((turn, stratum))
-        upto = np.cumsum(nodes.weight[order])
-        place = (np.arange(number) + 0.5) / number * upto[-1]
-        return np.asarray(order[np.searchsorted(upto, place)])
+            return np.arange(len(self.nodes))
+        mean, _, icc, _ = self.nodes.overall()
+        return _evenly(mean, icc, self.nodes.weight, size)
+
+    def with_rates(self, size: float) -> tuple[Nodes, NDArray[np.intp]]:
+        """Return nodes with rates of the judge, and which nodes they are: about so many in all.
+
+        Where the rates are known these are the nodes, else pairs at equal steps of probability, in
+        order of the mean over the questions.
+        """
+        assert self.marked is not None
+        if len(self.marked.rates) == 1:
+            which = self.thinned(size)
+            nodes = self.nodes.among(which)
+            if self.grid is None:
+                nodes = replace(nodes, weight=np.full(len(which), 1.0 / len(which)))
+            return self.marked.at_rates(nodes, np.zeros(len(which), np.intp)), which
+        heavy = heaviest(self.nodes.weight, _LEFT_OUT)
+        some = self.nodes.among(heavy)
+        joint = some.weight[:, None] * np.exp(self.marked.log_given(some))
+        node, point = np.nonzero(joint > _LEFT_OUT / joint.size)
+        mean = self.marked.question_means(some)[node, point]
+        chosen = _evenly(mean, point.astype(float), joint[node, point], size)
+        which, point = heavy[node[chosen]], point[chosen]
+        nodes = replace(self.nodes.among(which), weight=np.full(len(which), 1.0 / len(which)))
+        return self.marked.at_rates(replace(nodes, grid=None), point), which
+
+
+def _evenly(mean: Array, second: Array, weight: Array, size: float) -> NDArray[np.intp]:
+    """Return about so many indices at equal steps of probability, in order of two numbers."""
+    number = int(np.ceil(max(size, _LEAST)))
+    order = np.argsort(mean)
+    stratum = np.empty(len(mean), int)
+    stratum[order] = (np.cumsum(weight[order]) / weight.sum() * np.sqrt(number)).astype(int)
+    turn = np.where(stratum % 2 == 0, second, -second)  # back and forth: neighbours stay close
+    order = np.lexsort((turn, stratum))
+    upto = np.cumsum(weight[order])
+    place = (np.arange(number) + 0.5) / number * upto[-1]
+    return np.asarray(order[np.searchsorted(upto, place)])
 
 
 class _Shape(Protocol):
@@ -152,7 +190,7 @@ class _Mixture:
     def log_prior(self, theta: Array) -> Array:
         """Log prior density."""
         found = _log_beta_prior(self.prior, theta) + _log_beta_prior(self.prior, theta[:, 2:])
-        found = found + _log_logit_beta(self.prior.share, theta[:, 4]) + np.log(2.0)
+        found = found + log_logit_beta(self.prior.share, theta[:, 4]) + np.log(2.0)
         return np.where(theta[:, 0] <= theta[:, 2], found, -np.inf)
 
     def nodes(self, theta: Array) -> Nodes:
@@ -166,7 +204,11 @@ _SHAPES: dict[str, Callable[[HyperPrior], _Shape]] = {"inflated": _Inflated, "mi
 
 
 def family_posterior(
-    name: str, states: States, prior: HyperPrior, negligible: float = -np.inf
+    name: str,
+    states: States,
+    prior: HyperPrior,
+    negligible: float = -np.inf,
+    rates: Rates | None = None,
 ) -> FamilyPosterior:
     """Integrate the hyperparameters of one family.
 
@@ -179,17 +221,20 @@ def family_posterior(
     prior : HyperPrior
     negligible : float
         Log evidence below which the family hardly counts and a rough answer will do.
+    rates : Rates, optional
+        Of the judge that marked the trials; default: the marks are right.
 
     Raises
     ------
     ValueError
         If the posterior is improper.
     """
-    own = states.successes, states.trials, states.count
+    own: tuple[Array | NDArray[np.int64], ...] = states.successes, states.trials, states.count
+    own += () if rates is None else (rates.values, rates.log_weight)
     content = b"".join(np.ascontiguousarray(one).tobytes() for one in own)
     # What is kept must not hold an array as long as the questions.
     states = replace(states, which=np.zeros(0, np.intp))
-    return _integrated(_Asked(name, prior.of_family(name), negligible, content, states))
+    return _integrated(_Asked(name, prior.of_family(name), negligible, content, states, rates))
 
 
 @dataclass(frozen=True)
@@ -201,15 +246,17 @@ class _Asked:
     negligible: float
     content: bytes
     states: States = field(compare=False)
+    rates: Rates | None = field(compare=False)
 
 
 @lru_cache(maxsize=128)
 def _integrated(asked: _Asked) -> FamilyPosterior:
     name, states, prior = asked.name, asked.states, asked.prior
+    marked = None if asked.rates is None else MarkedCounts(states, asked.rates)
     if name == FAMILIES[0]:
-        return _of_beta(states, prior)
+        return _of_beta(states, prior, marked)
     shape = _SHAPES[name](prior)
-    likelihood = partial(_log_likelihood, shape, states)
+    likelihood = partial(_log_likelihood, shape, states, marked)
     found = importance_posterior(
         shape.from_uniform, shape.log_prior, likelihood, shape.size, asked.negligible
     )
@@ -228,12 +275,14 @@ def _integrated(asked: _Asked) -> FamilyPosterior:
         return ratio
 
     evidence = found.log_evidence, found.log_evidence_error
-    return FamilyPosterior(name, nodes, *evidence, error, draw, ratio, importance=found)
+    return FamilyPosterior(name, nodes, *evidence, error, draw, ratio, None, found, marked)
 
 
-def _of_beta(states: States, prior: HyperPrior) -> FamilyPosterior:
+def _of_beta(
+    states: States, prior: HyperPrior, marked: MarkedCounts | None = None
+) -> FamilyPosterior:
     hyper = hyper_posterior(
-        CountHistograms.of(states.successes, states.trials, states.count), prior
+        marked or CountHistograms.of(states.successes, states.trials, states.count), prior
     )
 
     def draw(size: int, rng: np.random.Generator) -> Nodes:
@@ -247,11 +296,18 @@ def _of_beta(states: States, prior: HyperPrior) -> FamilyPosterior:
         return _log_beta_prior(other, place) - _log_beta_prior(prior, place)
 
     evidence = hyper.log_evidence, hyper.error
-    return FamilyPosterior(FAMILIES[0], nodes, *evidence, hyper.error, draw, ratio, grid=hyper)
+    error = hyper.error
+    return FamilyPosterior(
+        FAMILIES[0], nodes, *evidence, error, draw, ratio, grid=hyper, marked=marked
+    )
 
 
-def _log_likelihood(shape: _Shape, states: States, theta: Array) -> Array:
+def _log_likelihood(
+    shape: _Shape, states: States, marked: MarkedCounts | None, theta: Array
+) -> Array:
     """Log probability of all trials, in their order, given hyperparameters."""
+    if marked is not None:
+        return marked.log_of_nodes(shape.nodes(theta))
     found = np.empty(len(theta))
     failures = states.trials - states.successes
     step = max(1, _BLOCK // (4 * len(states)))
@@ -262,13 +318,15 @@ def _log_likelihood(shape: _Shape, states: States, theta: Array) -> Array:
     return found
 
 
-def family_posteriors(states: States, prior: HyperPrior) -> list[FamilyPosterior]:
+def family_posteriors(
+    states: States, prior: HyperPrior, rates: Rates | None = None
+) -> list[FamilyPosterior]:
     """Integrate the hyperparameters of every family, roughly of those that hardly count."""
     every: list[FamilyPosterior] = []
     best = -np.inf
     for name, probability in prior.family_prior.items():
         rough = best - np.log(probability) + np.log(_ROUGH)
-        every.append(family_posterior(name, states, prior, rough))
+        every.append(family_posterior(name, states, prior, rough, rates))
         best = max(best, every[-1].log_evidence + np.log(probability))
     return every
 
@@ -308,7 +366,7 @@ def _logit_beta(shape: tuple[float, float], u: Array) -> Array:
     return np.clip(np.where(low < 0.0, low, high), -_FARTHEST, _FARTHEST)
 
 
-def _log_logit_beta(shape: tuple[float, float], x: Array) -> Array:
+def log_logit_beta(shape: tuple[float, float], x: Array) -> Array:
     """Log density of the logit of a Beta, without its normaliser where it has none."""
     scale = betaln(*shape) if min(shape) > 0.0 else 0.0
     return np.asarray(shape[0] * log_expit(x) + shape[1] * log_expit(-x) - scale)
@@ -319,7 +377,7 @@ def _beta_from(prior: HyperPrior, u: Array) -> tuple[Array, Array]:
 
 
 def _log_beta_prior(prior: HyperPrior, theta: Array) -> Array:
-    own = _log_logit_beta(prior.mean, theta[:, 0]) + _log_logit_beta(prior.icc, theta[:, 1])
+    own = log_logit_beta(prior.mean, theta[:, 0]) + log_logit_beta(prior.icc, theta[:, 1])
     return np.asarray(own)
 
 

@@ -17,7 +17,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaln, expit
 
-from bayesatk.core.histograms import CountHistograms, log_likelihood
+from bayesatk.core.histograms import CountHistograms
+from bayesatk.core.marks import MarkedCounts
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import HyperPrior
@@ -91,14 +92,15 @@ class HyperPosterior:
 
 
 def hyper_posterior(
-    data: CountHistograms, prior: HyperPrior, tolerance: float = 2e-8
+    data: CountHistograms | MarkedCounts, prior: HyperPrior, tolerance: float = 2e-8
 ) -> HyperPosterior:
     """Integrate the hyperparameters, refining the grid until its own error is below tolerance.
 
     Parameters
     ----------
-    data : CountHistograms
-        Any number of questions (its cost does not depend on it), ragged trials.
+    data : CountHistograms or MarkedCounts
+        Any number of questions (its cost does not depend on it), ragged trials; or marks of a judge
+        that errs.
     prior : HyperPrior
     tolerance : float
         Refinement difference to reach, in posterior means and sds (in units of the sd) of m and
@@ -118,7 +120,7 @@ def hyper_posterior(
         (a, b), (c, d) = prior.mean, prior.icc
         log_prior = -a * np.logaddexp(0, -x) - b * np.logaddexp(0, x)
         log_prior += -c * np.logaddexp(0, -y) - d * np.logaddexp(0, y)
-        return log_likelihood(data, x, y) + log_prior
+        return data.log_likelihood(x, y) + log_prior
 
     centre, scale = _laplace(log_density, data)
     spans = _spans(log_density, centre, scale)
@@ -139,7 +141,7 @@ def hyper_posterior(
 
 
 def _laplace(
-    log_density: Callable[[Array, Array], Array], data: CountHistograms
+    log_density: Callable[[Array, Array], Array], data: CountHistograms | MarkedCounts
 ) -> tuple[Array, Array]:
     """Mode in (logit m, logit r), and an upper-triangular scale from the curvature there.
 

@@ -102,6 +102,10 @@ class CountHistograms:
         )
         return (right + 0.5) / (all_trials + 1.0)
 
+    def log_likelihood(self, x: Array, y: Array) -> Array:
+        """Return `log_likelihood` of these data."""
+        return log_likelihood(self, x, y)
+
 
 def log_likelihood(data: CountHistograms, x: Array, y: Array) -> Array:
     """Beta-binomial log-likelihood at ``x = logit m``, ``y = logit r``, without binomial factors.

@@ -66,6 +66,7 @@ def importance_posterior(
     log_likelihood: Callable[[Array], Array],
     size: int,
     negligible: float = -np.inf,
+    last: int = _LAST,
 ) -> Importance:
     """Weighted points of a posterior of unconstrained parameters.
 
@@ -79,6 +80,8 @@ def importance_posterior(
         Number of parameters.
     negligible : float
         Log evidence below which few points will do.
+    last : int
+        Points of the posterior, to begin with.
 
     Returns
     -------
@@ -108,12 +111,12 @@ def importance_posterior(
     best: Importance | None = None
     for again in range(_AGAIN + 1):
         kernels = _Kernels.fit(points, _normalised(logs))
-        points = kernels.draw(_LAST * 2**again)
+        points = kernels.draw(last * 2**again)
         logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
         found = _weighted(points, logs)
         if best is None or found.worth > best.worth:
             best = found
-        trusted = found.k_hat < TRUSTED and found.worth > _WORTH
+        trusted = found.k_hat < TRUSTED and found.worth > min(_WORTH, 0.4 * last)
         if trusted or found.log_evidence + _MARGIN < negligible:
             break
     assert best is not None

@@ -18,6 +18,7 @@ from bayesatk.core.families import (
 )
 from bayesatk.core.histograms import CountHistograms, log_likelihood
 from bayesatk.core.importance import TRUSTED, pareto_shape
+from bayesatk.core.marks import Rates, log_marked
 from bayesatk.core.states import Counts, States
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
@@ -45,6 +46,7 @@ _DEEP = 20.0  # log-density drop within which the full posterior's grid is surel
 _STRAY = 1e-9  # share of a left-out posterior that may lie beyond it
 _WORTH = 100.0  # independent points that weighted ones must be worth without a question
 _COUNTS = 1e-6  # probability of a family, without a question, from which it counts
+_PAIRS = 8000  # of nodes and rates of a judge that questions left out are predicted on
 _FEWEST = 1000.0  # points of categories that a left-out posterior must be worth
 
 
@@ -81,13 +83,38 @@ def _log_pmf(counts: Counts, alpha: Array) -> Array:
     return log_counts(counts, alpha / total[:, None], 1.0 / total)
 
 
-def partial(states: States, prior: HyperPrior) -> Predictive:
+def of_points(logs: Array, each: Array) -> Predictive:
+    """Predict from points at which questions are independent.
+
+    Parameters
+    ----------
+    logs : ndarray, shape (points,)
+        Log probability of each point and all trials in their order.
+    each : ndarray, shape (points, states)
+        Log probability of a question's counts, in any order, given the points.
+
+    Examples
+    --------
+    Two questions, and a coin that always or never succeeds:
+
+    >>> with np.errstate(divide="ignore"):
+    ...     each = np.log([[0.75], [0.25]])
+    >>> found = of_points(np.log([0.5, 0.5]) + 2.0 * each[:, 0], each)
+    >>> round(float(np.exp(found.left_out[0])), 6)  # (0.75^2 + 0.25^2) / (0.75 + 0.25)
+    0.625
+    """
+    total = float(logsumexp(logs))
+    share = (logs - total)[:, None]
+    return Predictive(-logsumexp(share - each, axis=0), logsumexp(share + each, axis=0), total)
+
+
+def partial(states: States, prior: HyperPrior, rates: Rates | None = None) -> Predictive:
     """Predict under partial pooling, difficulty families averaged.
 
     ``1 / p(c_a | the others)`` is the posterior mean of ``1 / p(c_a | node)`` over the nodes of all
     families, each family with its posterior probability. Where leaving a question out moves the
     posterior of a family to where its nodes say next to nothing, that family is integrated again
-    without the question.
+    without the question. With the rates of a judge, it is marks that are predicted.
 
     Examples
     --------
@@ -95,7 +122,7 @@ def partial(states: States, prior: HyperPrior) -> Predictive:
     >>> len(found.left_out), bool((found.left_out < found.fitted).all())
     (3, True)
     """
-    every = family_posteriors(states, prior)
+    every = family_posteriors(states, prior, rates)
     share, _, log_evidence = family_probabilities(every, prior)
     inverse, fitted, unsure = (
         np.stack(each)
@@ -107,16 +134,17 @@ def partial(states: States, prior: HyperPrior) -> Predictive:
         part = own + inverse
         counts = part - logsumexp(part, axis=0) > np.log(_COUNTS)
         for family, state in zip(*np.nonzero(unsure & counts), strict=True):
-            without = family_posterior(every[family].name, _without(states, state), prior)
+            rest = _without(states, state)
+            without = family_posterior(every[family].name, rest, prior, rates=rates)
             inverse[family, state] = without.log_evidence - every[family].log_evidence
     ways = states.log_ways
     left_out = -logsumexp(own + inverse, axis=0)
     return Predictive(left_out + ways, logsumexp(own + fitted, axis=0) + ways, log_evidence)
 
 
-def partial_evidence(states: States, prior: HyperPrior) -> float:
+def partial_evidence(states: States, prior: HyperPrior, rates: Rates | None = None) -> float:
     """Log evidence under partial pooling, difficulty families averaged."""
-    every = family_posteriors(states, prior)
+    every = family_posteriors(states, prior, rates)
     return family_probabilities(every, prior)[2]
 
 
@@ -138,6 +166,14 @@ def _of_family(
 
 def _points(family: FamilyPosterior) -> tuple[Array, Callable[[int, int], Array]]:
     """Log weights of all points of a family, and the log likelihood of a state's trials there."""
+    if family.marked is not None:
+        nodes, _ = family.with_rates(_PAIRS)
+
+        def of_marks(c: int, n: int) -> Array:
+            state = States.of([c], [n])
+            return np.asarray(log_marked(nodes, state)[:, 0] - state.log_ways)
+
+        return np.log(nodes.weight), of_marks
     if family.grid is not None:
         x, y = family.grid.x.ravel(), family.grid.y.ravel()
         return family.grid.log_weight.ravel(), lambda c, n: log_likelihood(
@@ -153,7 +189,7 @@ def _points(family: FamilyPosterior) -> tuple[Array, Callable[[int, int], Array]
 
 def _unsure(family: FamilyPosterior, log_weight: Array, share: Array) -> bool:
     """Whether weights of a posterior without one question lie where the full one has no points."""
-    if family.grid is not None:
+    if family.grid is not None and family.marked is None:
         deep = log_weight < log_weight.max() - _DEEP
         return bool(share[deep].sum() > _STRAY)
     return 1.0 / float(share @ share) < _WORTH or pareto_shape(share) > TRUSTED

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
 from bayesatk.core.distribution import Empirical, Quantity, constant
-from bayesatk.core.mixture import Band, Given, Index, StateMixture
+from bayesatk.core.mixture import Band, Given, Index, MarkedBand, StateMixture
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.quadrature import BetaRule
@@ -209,7 +209,7 @@ class OneMean:
         spread = exact.variance - own.moments.variance
         return np.asarray(np.exp(shift * s + 0.5 * spread * s**2))
 
-    def _levels(self, band: Band) -> Iterator[tuple[float, Band, Array]]:
+    def _levels(self, band: Band | MarkedBand) -> Iterator[tuple[float, Band | MarkedBand, Array]]:
         """Yield weights, the states of a band that have one, and how many questions do."""
         state, weight, count = self.products.states.terms
         place = np.full(len(self.products.states), -1, np.intp)

@@ -9,7 +9,8 @@ On the points of one quadrature rule the weights of a node and a state are a pro
 likelihood, so the expectation of anything for all nodes and states is one matrix product; an atom
 is one more point. Nodes are handled in bands of similar concentration, each with its own rule;
 nodes and states so concentrated that no rule of reasonable size resolves them use exact
-Beta-binomial sums.
+Beta-binomial sums. Where a judge that errs marked the trials (nodes with rates), a state is a
+mixture of states of right trials, and its expectations are mixtures of theirs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from scipy.special import betaln
 
 from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
 from bayesatk.core.bootstrap import bootstrap_moments
+from bayesatk.core.marks import right_counts, right_given_marked
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.quadrature import BetaRule, beta_rule, beta_rule_along, resolving_degree
@@ -103,6 +105,60 @@ class Band:
         """Cut the states so that expectations of so many functions stay in bounded memory."""
         width = max(1, _BLOCK // (max(len(self.nodes), len(self.rule)) * size))
         for start in range(0, len(self.states), width):
+            yield slice(start, start + width)
+
+
+@dataclass(frozen=True)
+class MarkedBand:
+    """The same for states that a judge marked: mixtures of states of right trials.
+
+    Parameters
+    ----------
+    band : Band
+        Of the states of right trials.
+    given : ndarray, shape (nodes, states, right)
+        From `bayesatk.core.marks.right_given_marked`.
+    """
+
+    band: Band
+    given: Array
+
+    @property
+    def nodes(self) -> Index:
+        """Nodes, as in the band."""
+        return self.band.nodes
+
+    @property
+    def states(self) -> Index:
+        """All states."""
+        return np.arange(self.given.shape[1])
+
+    @property
+    def rule(self) -> BetaRule:
+        """The rule of the band."""
+        return self.band.rule
+
+    def among(self, states: Index) -> "MarkedBand":
+        """Return the band with some of its states, by position."""
+        return MarkedBand(self.band, self.given[:, states])
+
+    def expectation(self, values: Array, states: slice = slice(None)) -> Array:
+        """Posterior expectation of functions on the points, (points, m); (nodes, states, m)."""
+        found = np.zeros((*self.given[:, states].shape[:2], values.shape[1]))
+        for part in self.band.chunks(values.shape[1]):
+            found += self.given[:, states, part] @ self.band.expectation(values, part)
+        return found
+
+    def weights(self, states: slice) -> Array:
+        """Posterior probabilities of the points, one row for each node and state."""
+        points = len(self.rule)
+        own = self.band.weights(slice(None)).reshape(len(self.nodes), -1, points)
+        return np.asarray((self.given[:, states] @ own).reshape(-1, points))
+
+    def chunks(self, size: int) -> Iterator[slice]:
+        """Cut the states so that expectations of so many functions stay in bounded memory."""
+        width = max(1, _BLOCK // (len(self.nodes) * size))
+        for start in range(0, self.given.shape[1], width):
             yield slice(start, start + width)
 
 
@@ -189,19 +245,24 @@ class StateMixture:
         return replace(self, nodes=nodes, known=self.moments.among(keep, weight))
 
     @cached_property
+    def right(self) -> States:
+        """States of right trials: those observed, or all that a judge could have marked."""
+        return self.states if self.nodes.rates is None else right_counts(self.states)
+
+    @cached_property
     def _failures(self) -> NDArray[np.int64]:
-        return self.states.trials - self.states.successes
+        return self.right.trials - self.right.successes
 
     @cached_property
     def large(self) -> NDArray[np.bool_]:
         """States whose own likelihood is too narrow for a rule."""
-        return resolving_degree(self.states.successes, self._failures) > _LARGEST
+        return resolving_degree(self.right.successes, self._failures) > _LARGEST
 
     @cached_property
     def degree(self) -> Array:
         """Degree of a rule that resolves the posteriors and credits at each node."""
         part = np.flatnonzero(~self.large)
-        c, f = self.states.successes[part], self._failures[part]
+        c, f = self.right.successes[part], self._failures[part]
         # Squares of steps at one end are kernels themselves; other credits have their degree.
         powers = {credit: 2 * credit.k for credit in self.credits}
         ends = [c for c in self.credits if c.shape == "threshold" and c.threshold in (1, c.k)]
@@ -229,12 +290,23 @@ class StateMixture:
 
     def on_rules(
         self, curve: Callable[[BetaRule], Array] | None = None, spacing: float = np.inf
-    ) -> Iterator[Band]:
+    ) -> Iterator[Band | MarkedBand]:
         """Yield what quadrature handles, with points at most so far apart on a curve."""
+        for band in self._bands_on_rules(curve, spacing):
+            yield band if self.nodes.rates is None else MarkedBand(band, self._given(band.nodes))
+
+    def _given(self, nodes: Index) -> Array:
+        """Probability of numbers of right trials, by node and marked state."""
+        return right_given_marked(self.nodes.among(nodes), self.states, self.right)
+
+    def _bands_on_rules(
+        self, curve: Callable[[BetaRule], Array] | None, spacing: float
+    ) -> Iterator[Band]:
+        """Yield the same for states of right trials."""
         states = np.flatnonzero(~self.large)
         if not len(states):
             return
-        c, f = self.states.successes[states], self._failures[states]
+        c, f = self.right.successes[states], self._failures[states]
         for members in self.bands[:-1]:
             if not len(members):
                 continue
@@ -252,7 +324,8 @@ class StateMixture:
                 rule = rule.with_ends()
             log_likelihood = _kernels(c, f, rule)
             likelihood = _exponential(log_likelihood.copy())
-            width = max(1, _BLOCK // max(len(rule), len(states)))
+            marked = 0 if self.nodes.rates is None else len(self.states) * len(states)
+            width = max(1, _BLOCK // max(len(rule), len(states), marked))
             for start in range(0, len(members), width):
                 part = np.arange(start, min(start + width, len(members)))
                 prior = _prior(nodes.among(part), within, ends)
@@ -267,16 +340,31 @@ class StateMixture:
 
     def narrow(self) -> Iterator[tuple[Index, Index, Array, Array, Array]]:
         """Yield nodes, states, means, complements and variances of what no rule resolves."""
-        every, large = np.arange(len(self.states)), np.flatnonzero(self.large)
+        every, large = np.arange(len(self.right)), np.flatnonzero(self.large)
+        if self.nodes.rates is not None:  # of which trials are too few to be large
+            nodes = self.bands[-1]
+            if len(nodes):
+                yield nodes, np.arange(len(self.states)), *self._exact_marked(nodes, every)
+            return
         pairs = [(self.bands[-1], every), (np.concatenate(self.bands[:-1]), large)]
         for nodes, states in pairs:
             if len(nodes) and len(states):
                 yield nodes, states, *self._exact(nodes, states)
 
+    def _exact_marked(self, nodes: Index, right: Index) -> tuple[Array, Array, Array]:
+        """Mixtures of the same over the numbers of right trials."""
+        mean, rest, variance = self._exact(nodes, right)
+        given = self._given(nodes)
+        low, high = given @ mean, given @ rest
+        gap = np.where(low[:, :, None] <= 0.5, mean[:, None] - low[:, :, None],
+                       high[:, :, None] - rest[:, None])  # fmt: skip
+        between = np.einsum("gst,gstk->gsk", given, gap**2)
+        return low, high, given @ variance + between
+
     def _exact(self, nodes: Index, states: Index) -> tuple[Array, Array, Array]:
         """Means, complements and variances by Beta-binomial sums, component by component."""
         some, shape = self.nodes.among(nodes), (len(nodes), len(states), len(self.credits))
-        c, f = self.states.successes[states], self._failures[states]
+        c, f = self.right.successes[states], self._failures[states]
         logs = some.log_parts(c, f)
         share = np.exp(logs - logs.max(axis=0))
         share /= share.sum(axis=0)
@@ -393,6 +481,7 @@ def expected_credits(nodes: Nodes, credits: Sequence[Credit]) -> tuple[Array, Ar
 def spread_of(nodes: Nodes, credits: Sequence[Credit]) -> Array:
     """Variance of credits between new questions given each node; (nodes, credits)."""
     none = States.of([0], [0])
+    nodes = replace(nodes, rates=None)
     return np.asarray(StateMixture(nodes, none, tuple(credits)).moments.variance)
 
 

@@ -35,6 +35,7 @@ class Nodes:
     atoms: Array
     weight: Array
     grid: Grid | None = None
+    rates: Array | None = None
 
     @classmethod
     def of(cls, x: Array, y: Array, weight: Array, grid: Grid | None = None) -> "Nodes":
@@ -95,6 +96,7 @@ class Nodes:
             np.concatenate([wide(one.share, share=True) for one in parts]),
             np.concatenate([one.atoms for one in parts]), np.concatenate(weight),
             grid if (grid[0] >= 0).any() else None,
+            None if parts[0].rates is None else np.concatenate([one.rates for one in parts]),
         )  # fmt: skip
 
     @property
@@ -123,9 +125,10 @@ class Nodes:
     def among(self, keep: NDArray[np.intp]) -> "Nodes":
         """Return some of the nodes, not renormalised."""
         grid = None if self.grid is None else (self.grid[0][keep], self.grid[1][keep])
+        rates = None if self.rates is None else self.rates[keep]
         return Nodes(
             self.alpha[keep], self.beta[keep], self.share[keep], self.atoms[keep],
-            self.weight[keep], grid,
+            self.weight[keep], grid, rates,
         )  # fmt: skip
 
     def log_parts(self, successes: NDArray[np.int64], failures: NDArray[np.int64]) -> Array:

@@ -26,7 +26,7 @@ _DEEPEST = 4  # rows, questions and systems: whatever is nested deeper is refuse
 
 
 @dataclass(frozen=True)
-class _Block:
+class Block:
     """Cells of one or more systems, as they came.
 
     Parameters
@@ -72,10 +72,10 @@ class _Block:
 
 def read_nested(data: object, scores: Scores) -> LongForm:
     """Read an array, rows of any length, or a mapping {system: either}."""
-    return _encoded(_arrange(data, "data"), data, scores)
+    return _encoded(arranged(data, "data"), data, scores)
 
 
-def _encoded(blocks: list[_Block], data: object, scores: Scores) -> LongForm:
+def _encoded(blocks: list[Block], data: object, scores: Scores) -> LongForm:
     first = np.cumsum([0, *(len(block.sizes) for block in blocks)]).tolist()
     trials = [block.trials(scores, at) for block, at in zip(blocks, first, strict=False)]
     long = LongForm.of_trials(trials, first[-1], blocks[0].sizes.shape[1])
@@ -110,12 +110,12 @@ def read_answers(
             "answers need outcomes of the same arrangement as data, or reference= with data=None; "
             f"got {'neither' if data is None else 'both'}. Give one of them."
         )
-    blocks = _arrange(answers, "answers")
+    blocks = arranged(answers, "answers")
     said = rules.apply_all(list(chain.from_iterable(block.cells() for block in blocks)))
     sizes = np.concatenate([block.sizes for block in blocks])
     names = list(answers) if isinstance(answers, Mapping) else default_systems(len(sizes))
     if data is not None:
-        outcomes = _arrange(data, "data")
+        outcomes = arranged(data, "data")
         long = _encoded(outcomes, data, scores)
         _check_alike(sizes, names, np.concatenate([one.sizes for one in outcomes]), long.systems)
     else:
@@ -129,7 +129,7 @@ def read_answers(
     return replace(long, answer=said, rules=rules)
 
 
-def _arrange(data: object, name: str, within: str = "") -> list[_Block]:
+def arranged(data: object, name: str, within: str = "") -> list[Block]:
     """Return the cells with the sizes of their rows, system by system."""
     if isinstance(data, Mapping) and not within:
         if not data:
@@ -161,12 +161,12 @@ def _arrange(data: object, name: str, within: str = "") -> list[_Block]:
     sizes = np.array([[len(row) for row in data]], np.int64)
     kinds = {row.dtype if isinstance(row, np.ndarray) else None for row in data}
     if len(kinds) == 1 and None not in kinds:  # of one type, which joining them keeps
-        return [_Block(np.concatenate(data), sizes, within)]
+        return [Block(np.concatenate(data), sizes, within)]
     rows = (_listed(row) if isinstance(row, np.ndarray) else row for row in data)
-    return [_Block(list(chain.from_iterable(rows)), sizes, within)]
+    return [Block(list(chain.from_iterable(rows)), sizes, within)]
 
 
-def _array(data: NDArray[Any], name: str, within: str) -> _Block:
+def _array(data: NDArray[Any], name: str, within: str) -> Block:
     refuse_masked(data, name)
     data = np.asarray(data)
     if data.ndim not in (2, 3) or data.size == 0:
@@ -176,12 +176,12 @@ def _array(data: NDArray[Any], name: str, within: str) -> _Block:
             "each question: bayesatk.tally(data, trials=...)."
         )
     shape = (1, *data.shape)[-3:-1]
-    return _Block(data, np.broadcast_to(np.int64(data.shape[-1]), shape), within)
+    return Block(data, np.broadcast_to(np.int64(data.shape[-1]), shape), within)
 
 
-def _join(systems: Mapping[Any, tuple[object, str]], name: str) -> list[_Block]:
+def _join(systems: Mapping[Any, tuple[object, str]], name: str) -> list[Block]:
     """Return the cells of each system; all have the same questions."""
-    found = {system: _arrange(rows, name, within) for system, (rows, within) in systems.items()}
+    found = {system: arranged(rows, name, within) for system, (rows, within) in systems.items()}
     sizes = {system: blocks[0].sizes.shape for system, blocks in found.items()}
     if len(set(sizes.values())) > 1 or next(iter(sizes.values()))[0] > 1:
         raise OutcomeError(

@@ -11,11 +11,13 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping, with_groups
+from bayesatk.data.judges import check_judge_fits, read_judges
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.prior_trials import read_prior_trials
 from bayesatk.data.question_columns import refuse_weights
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
 from bayesatk.prior_choice import (
     resolve_grouped_prior,
@@ -55,6 +57,8 @@ class Asked:
         Covariates that success depends on.
     grouping : Grouping, optional
         Groups of the questions.
+    judges : Judges, optional
+        Who marked the trials of every system, where judges err.
     """
 
     outcomes: Outcomes
@@ -66,7 +70,8 @@ class Asked:
     prior_counts: NDArray[np.float64] | None
     notes: list[str]
     design: Design | None
-    grouping: Grouping | None
+    grouping: Grouping | None = None
+    judges: Judges | None = None
 
     @property
     def judged(self) -> list[Metric]:
@@ -95,6 +100,7 @@ def read_asked(
     group: object = None,
     group_weights: object = None,
     covariates: object = None,
+    judge: object = None,
 ) -> Asked:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
     outcomes = with_groups(data, group)
@@ -133,9 +139,12 @@ def read_asked(
         resolved = scale.resolve_prior(pooling, prior)
         if difficulty is not None:
             resolved = with_families(resolved, difficulty)
+    judges = read_judges(judge, outcomes)
+    if judges is not None:
+        check_judge_fits(outcomes, scale, requested, pooling, prior_trials, covariates, group)
     return Asked(
         outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
-        design, grouping,
+        design, grouping, judges,
     )  # fmt: skip
 
 

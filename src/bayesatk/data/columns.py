@@ -51,6 +51,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "answer": (),  # never guessed: a column "answer" may hold the right one
     "reference": (),
     "content": (),  # what was asked, or what is right: must agree wherever the question does
+    "cost": (),  # of the trial; never guessed, since it has a unit
     GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
     WEIGHT: (),  # likewise
 }
@@ -188,7 +189,9 @@ def _check_told(names: Sequence[Any], columns: object) -> None:
             "columns: a reference goes with an answer column and takes the place of an outcome "
             f"column; got {shown(dict(columns))}. Name answer and reference, or answer and outcome."
         )
-    if any(role in columns for role in _COUNTS) and {"outcome", "answer", "trial"} & set(columns):
+    if any(role in columns for role in _COUNTS) and {"outcome", "answer", "trial", "cost"} & set(
+        columns
+    ):
         raise OutcomeError(
             "columns: trials and successes count the outcomes of a row, which then has none of "
             f"its own; got {shown(dict(columns))}. Name the one or the other."

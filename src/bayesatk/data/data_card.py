@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import WEIGHT
+from bayesatk.data.costs import described
 
 _COLUMNS = ("trials min/median/max", "missing", "mean score")
 
@@ -86,6 +87,7 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
         if gaps.any() and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
             remarks[row] = _bounds(total[row], own, gaps, scores)
     lines = [] if answers is None else [answers.card()]
+    lines += [described(dataset)] if "cost_sums" in dataset else []
     known = [
         f"{name} ({_distinct(values.values)} values)"
         for name, values in dataset.coords.items()

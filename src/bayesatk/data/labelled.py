@@ -10,7 +10,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.arrays import read_nested
-from bayesatk.data.long_form import CODE_INVALID, CODE_MISSING, LongForm, code_type, encode, refuse
+from bayesatk.data.long_form import (
+    CODE_INVALID,
+    LongForm,
+    count_trials,
+    default_systems,
+    encode,
+    refuse,
+)
 from bayesatk.data.question_columns import OWN
 from bayesatk.data.validation import (
     OutcomeError,
@@ -163,26 +170,23 @@ def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
     """Count a dask array block by block: outcomes are never in memory all at once."""
     if 0 in data.shape:
         return read_nested(np.empty(data.shape), scale)
-    codes = xr.apply_ufunc(
-        encode,
-        data,
-        kwargs={"scores": scale},
-        dask="parallelized",
-        output_dtypes=[code_type(scale)],
-    )
-    slots = [CODE_INVALID, CODE_MISSING, *range(len(scale))]
-    counts = xr.Dataset({str(slot): (codes == slot).sum("trial") for slot in slots}).compute()
-    if "system" not in counts.dims:
-        counts = counts.drop_vars("system", errors="ignore").expand_dims("system")
-    invalid, missing, *known = (counts[str(slot)].transpose(*_DIMS[:2]).values for slot in slots)
-    if invalid.any():
-        first = dict(zip(_DIMS, (int(i) for i in np.argwhere(invalid)[0]), strict=False))
-        row = data.isel({dim: first[dim] for dim in _DIMS[:2] if dim in data.dims}).compute()
-        wrong = np.flatnonzero(encode(row.values, scale) == CODE_INVALID)[0]
-        names = [dim for dim in _DIMS[:2] if dim in data.dims]
-        place = ", ".join(f"{dim} {first[dim]}" for dim in names) + f", trial {wrong}"
-        raise refuse(row.values.tolist()[wrong], place, scale)
-    return LongForm.of_counts(np.stack(known, axis=-1), missing)
+    blocks = data.data
+    # A block becomes counts by slot, with one trial; those of all blocks of trials are added up.
+    each = blocks.map_blocks(
+        count_trials, scale, dtype=np.int64, new_axis=blocks.ndim,
+        chunks=(*blocks.chunks[:-1], (1,) * len(blocks.chunks[-1]), len(scale) + 2),
+    )  # fmt: skip
+    counts = (each.sum(axis=-2) if each.shape[-2] > 1 else each[..., 0, :]).compute()
+    if counts[..., 0].any():
+        first = np.argwhere(counts[..., 0])[0].tolist()
+        row = blocks[tuple(first)].compute()
+        wrong = int(np.flatnonzero(encode(row, scale) == CODE_INVALID)[0])
+        places = zip(data.dims, [*first, wrong], strict=True)
+        where = ", ".join(f"{dim} {place}" for dim, place in places)
+        raise refuse(row.tolist()[wrong], where, scale)
+    counts = counts.reshape(-1, *counts.shape[-2:])
+    systems, questions, _ = counts.shape
+    return LongForm(default_systems(systems), range(questions), counted=counts[..., 1:])
 
 
 def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:

@@ -12,6 +12,7 @@ from bayesatk.data.columns import Columns
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 
 _SINGLE = {int, float, bool, NoneType}
+_BY_TRIAL = ("outcome", "answer", "cost")  # roles of columns that hold lists
 _LONGEST = 1 << 20  # characters of a cell that is read as a list
 
 
@@ -38,13 +39,12 @@ def one_row_a_trial(table: Columns) -> Columns:
     lengths = [1 if cell is None else len(cell) for cell in cells]
     rows = np.repeat(np.arange(len(cells)), lengths)
     values: dict[str, Any] = {
-        role: _repeated(table.listed(role), rows)
-        for role in table.roles
-        if role not in ("outcome", "answer")
+        role: _repeated(table.listed(role), rows) for role in table.roles if role not in _BY_TRIAL
     }
     values["outcome"] = _joined(outcomes, cells)
-    if "answer" in table.roles:
-        values["answer"] = _answers(table, lengths)
+    for role in ("answer", "cost"):
+        if role in table.roles:
+            values[role] = _of_trials(table, role, lengths)
     if "trial" in values:
         place = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         values["trial"] = [f"{one}/{n}" for one, n in zip(values["trial"], place, strict=True)]
@@ -103,16 +103,16 @@ def _repeated(values: list[Any], rows: np.ndarray[Any, np.dtype[np.int64]]) -> l
     return [values[row] for row in rows.tolist()]
 
 
-def _answers(table: Columns, lengths: Sequence[int]) -> list[Any]:
-    """Return an answer for each trial; a list of answers is as long as that of outcomes."""
+def _of_trials(table: Columns, role: str, lengths: Sequence[int]) -> list[Any]:
+    """Return an answer or cost for each trial, from lists as long as those of outcomes."""
     found: list[Any] = []
     values: Mapping[str, Any] = table.values
-    for row, (cell, length) in enumerate(zip(values["answer"], lengths, strict=True)):
+    for row, (cell, length) in enumerate(zip(values[role], lengths, strict=True)):
         listed = _list_of(cell)
         own = [cell] * length if listed is None else listed
         if len(own) != length or (listed is None and length > 1):
             raise OutcomeError(
-                f"a list of answers must be as long as that of outcomes; {table.place(row)} has "
+                f"a list of {role}s must be as long as that of outcomes; {table.place(row)} has "
                 f"{shown(cell)} for {length} outcomes. Correct it, or leave the column out."
             )
         found += own

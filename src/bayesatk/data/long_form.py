@@ -9,6 +9,7 @@ positions too, and in an array its place says them, so that 10^8 trials cost a b
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import repeat
 from types import NoneType
 from typing import Any, Literal
@@ -35,6 +36,7 @@ CODE_MISSING = -1
 CODE_INVALID = -2
 
 _BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
+_EXACT = 2**53  # up to it whole numbers and floats are compared exactly
 PLAIN = frozenset({int, bool, str, float, NoneType})  # types of single values, never of rows
 _HASHED = frozenset({int, bool, str})  # looked up without a check: none of these can be missing
 
@@ -104,6 +106,8 @@ class LongForm:
         What was assumed.
     columns : mapping of str to ndarray, shape (question,)
         What is known of the questions: their group, weight, covariates.
+    cost : ndarray, optional
+        Of every trial, NaN where it is unknown.
     """
 
     systems: Sequence[Any]
@@ -115,6 +119,7 @@ class LongForm:
     rules: AnswerRules = field(default_factory=AnswerRules)
     notes: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    cost: NDArray[np.float64] | None = None
 
     @classmethod
     def of_trials(cls, trials: Sequence[Trials], systems: int, questions: int) -> "LongForm":
@@ -160,8 +165,23 @@ class LongForm:
         count = np.ascontiguousarray(slots[..., 1:])
         missing = slots[..., 0].copy()
         return Counts(
-            self.systems, self.questions, count, missing, answers, notes, self.columns
+            self.systems, self.questions, count, missing, answers, notes, self.columns,
+            self._cost_sums(slots.shape),
         )  # fmt: skip
+
+    def _cost_sums(self, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+        """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""
+        if self.cost is None:
+            return None
+        cell, _, code = self.rows()
+        known = ~np.isnan(self.cost)
+        place = cell[known] * shape[2] + code[known] + 1
+        own = self.cost[known]
+        sums = [
+            np.bincount(place, each, math.prod(shape))
+            for each in (np.ones_like(own), own, np.log(own))
+        ]
+        return np.stack(sums, axis=-1).reshape(*shape, 3)
 
 
 def default_systems(number: int) -> Sequence[Any]:
@@ -181,6 +201,9 @@ class Counts:
     answers : Answers, optional
     notes : tuple of str
     columns : mapping of str to ndarray, shape (question,)
+    costs : ndarray, shape (system, question, 1 + category, 3), optional
+        Number, sum and sum of logs of known costs; first of trials without an outcome.
+    cost_unit : str
     """
 
     systems: Sequence[Any]
@@ -190,6 +213,8 @@ class Counts:
     answers: Answers | None = None
     notes: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    costs: NDArray[np.float64] | None = None
+    cost_unit: str = ""
 
     def with_missing(self, missing: MissingPolicy, scores: Scores) -> "Counts":
         """Refuse missing outcomes, leave them out, or count them as the lowest score."""
@@ -218,11 +243,17 @@ class Counts:
             )  # fmt: skip
         note = f"missing={missing!r}: {lacking} outcomes missing, "
         note += f"{unrun} (system, question) cells never run"
-        count, answers = self.count.copy(), self.answers
+        count, answers, costs = self.count.copy(), self.answers, self.costs
         if missing == "wrong":
-            count[..., int(np.argmin(list(scores.values())))] += self.missing
+            lowest = int(np.argmin(list(scores.values())))
+            count[..., lowest] += self.missing
             answers = answers.with_unanswered(self.missing) if answers else None
-        return replace(self, count=count, answers=answers, notes=(*self.notes, note))
+            if costs is not None:
+                costs = costs.copy()
+                costs[..., 1 + lowest, :] += costs[..., 0, :]
+        return replace(
+            self, count=count, answers=answers, costs=costs, notes=(*self.notes, note)
+        )  # fmt: skip
 
 
 def code_type(scores: Scores) -> np.dtype[Any]:
@@ -292,6 +323,37 @@ def _encode_one(value: Any, known: Mapping[Any, int]) -> int:
         return known.get(value, CODE_INVALID)
     except TypeError:  # a signalling NaN has no hash
         return CODE_INVALID
+
+
+def count_trials(values: NDArray[Any], scores: Scores) -> Ints:
+    """Return counts along the last axis, of length 1 then: of invalid, missing, and each outcome.
+
+    Examples
+    --------
+    >>> count_trials(np.array([[0, 1, 1], [1, 7, 1]]), {0: 0.0, 1: 1.0}).tolist()
+    [[[0, 0, 1, 2]], [[1, 0, 0, 2]]]
+    """
+    rows = values.reshape(-1, values.shape[-1])
+    rows = rows.view(np.uint8) if rows.dtype == bool else rows
+    found = np.zeros((len(rows), len(scores) + 2), np.int64)
+    step = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, len(rows), step):
+        block, into = rows[start : start + step], found[start : start + step]
+        are, rest = _each(block, scores), 2
+        if are is None or not reduce(np.logical_or, are).all():
+            codes, rest = encode(block, scores), 0
+            are = [codes == code for code in (CODE_INVALID, CODE_MISSING, *range(len(scores)))]
+        into[:, rest] = block.shape[1]
+        for slot, one in enumerate(are[1:], start=rest + 1):
+            into[:, slot] = own = one.sum(axis=1, dtype=np.int32)
+            into[:, rest] -= own
+    return found.reshape(*values.shape[:-1], 1, -1)
+
+
+def _each(values: NDArray[Any], scores: Scores) -> list[NDArray[np.bool_]] | None:
+    """Return which numbers are which outcome; None where this takes more than comparing."""
+    plain = all(isinstance(label, int | float) and abs(label) < _EXACT for label in scores)
+    return [values == label for label in scores] if plain and values.dtype.kind in "iuf" else None
 
 
 def first_invalid(codes: Codes) -> tuple[int, ...] | None:

@@ -19,8 +19,10 @@ from bayesatk.data import labelled, tables
 from bayesatk.data.answers import AnswerRules, Answers, check_rules
 from bayesatk.data.arrays import read_answers, read_nested
 from bayesatk.data.columns import WEIGHT
+from bayesatk.data.costs import SUMS, CostRequest, MissingCost
 from bayesatk.data.data_card import data_card, html_card
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
+from bayesatk.data.partitions import is_partitioned, read_partitions
 from bayesatk.data.question_columns import QuestionColumns, unequal, weights, with_roles
 from bayesatk.data.selection import selected
 from bayesatk.data.validation import (
@@ -43,7 +45,9 @@ class Outcomes:
     ----------
     dataset : xarray.Dataset
         ``count(system, question, category)`` and ``missing(system, question)``, int64, with the
-        coordinate ``score(category)``, and further coordinates of questions that the data brought.
+        coordinate ``score(category)``, and further coordinates of questions that the data brought;
+        where costs are known ``cost_sums(system, question, category, cost_sum)``, and the
+        attribute ``cost_unit``.
     notes : tuple of str
         What was assumed on the way in; shown on the data card and kept in results.
     answers : Answers, optional
@@ -107,6 +111,10 @@ class Outcomes:
             },
             attrs=self.dataset.attrs,
         )  # fmt: skip
+        if "cost_sums" in self.dataset:
+            own = self.dataset["cost_sums"].values
+            sums = np.stack([own[:, :, ~succeeds].sum(2), own[:, :, succeeds].sum(2)], axis=2)
+            dataset = _with_costs(dataset, sums)
         note = f"success is {rule}: {', '.join(map(str, names))}"
         return replace(self, dataset=dataset, notes=(*self.notes, note))
 
@@ -197,7 +205,8 @@ class Outcomes:
         for end in (int(scores.argmin()), int(scores.argmax())):
             count = self.dataset["count"].copy()
             count[{"category": end}] += missing
-            dataset = self.dataset.assign(count=count, missing=0 * missing)
+            dataset = self.dataset.drop_vars(["cost_sums", "cost_sum"], errors="ignore")
+            dataset = dataset.assign(count=count, missing=0 * missing)
             ends.append(replace(self, dataset=dataset, answers=None))
         return ends[0], ends[1]
 
@@ -212,6 +221,8 @@ class Outcomes:
             found.update(np.ascontiguousarray(values).tobytes())
         if self.weight is not None:
             found.update(np.ascontiguousarray(self.weight).tobytes())
+        if "cost_sums" in self.dataset:
+            found.update(np.ascontiguousarray(self.dataset["cost_sums"].values).tobytes())
         return found.hexdigest()
 
     @property
@@ -247,6 +258,9 @@ def tally(
     group: object = None,
     covariates: object = None,
     weight: object = None,
+    cost: object = None,
+    cost_unit: str | None = None,
+    missing_cost: MissingCost = "error",
 ) -> Outcomes:
     """Reduce outcomes of repeated trials to counts.
 
@@ -256,8 +270,8 @@ def tally(
         One of: an array (question, trial) or (system, question, trial); a list of rows of unequal
         length; a mapping {system: array or rows}; a vector of success counts, or a mapping
         {system: vector}, with `trials`, or the tuple ``(successes, trials)``; a long table (pandas,
-        polars, pyarrow; lazy ones too) with a row per trial; a DataArray with dimensions from
-        (system, question, trial); a counts Dataset.
+        polars, pyarrow; lazy ones too, and those of dask) with a row per trial; a DataArray with
+        dimensions from (system, question, trial); a counts Dataset.
     trials : int, array_like of int, or mapping {system: either}, optional
         Trials per question; then `data` holds success counts.
     systems, questions : sequence, optional
@@ -294,6 +308,14 @@ def tally(
         Weight of every question in all means over questions, given as those of `group`: positive,
         on any scale. A weight of 2 is not a question asked twice: the question counts twice as
         much, and says no more (docs/weights.md). A coordinate of that name is a weight.
+    cost : str, array_like or mapping, optional
+        What every trial cost, for `bayesatk.costs.evaluate_cost`: the name of a column, or numbers
+        > 0 arranged like `data`. None and NaN are unknown.
+    cost_unit : str, optional
+        As ``"USD"``, ``"tokens"`` or ``"s"``: for tables and sentences.
+    missing_cost : {"error", "ignore"}
+        What a trial without a cost means: refuse; or take its cost to be like those of trials of
+        the question with the same outcome. The data card says how many there are.
 
     Returns
     -------
@@ -322,13 +344,14 @@ def tally(
     scale = check_options(scores, missing)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     rules, known = check_rules(answer_rules), QuestionColumns.of(group, covariates, weight)
+    costs = CostRequest.of(cost, cost_unit, missing_cost)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, **labels)
-        return finish(known.add_to(long).count(scale), scale, missing)
+        return finish(costs.add_to(known.add_to(long)).count(scale), scale, missing, costs)
     _refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
-        _refuse_given("data that are counts already", scores=scores, columns=columns)
+        _refuse_given("data that are counts already", scores=scores, columns=columns, cost=cost)
         return _from_counts(data, missing, known, **labels)
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
     if pair or trials is not None:
@@ -337,9 +360,9 @@ def tally(
         notes = ("the pair was read as (successes, trials)",) if pair else ()
         long = replace(long, notes=notes)
     else:
-        long = read_trials(data, scale, rules, columns, known.roles)
-    long = known.add_to(long.labelled(**labels))
-    return finish(long.count(scale), scale, missing)
+        long = read_trials(data, scale, rules, columns, {**known.roles, **costs.roles})
+    long = costs.add_to(known.add_to(long.labelled(**labels)))
+    return finish(long.count(scale), scale, missing, costs)
 
 
 def read_trials(
@@ -350,6 +373,8 @@ def read_trials(
     of_questions: Mapping[str, str] | None = None,
 ) -> LongForm:
     """Return the long form of an array, rows, a mapping, a table or a DataArray."""
+    if is_partitioned(data) and "answer" not in (columns or {}):
+        return read_partitions(data, scores, with_roles(columns or {}, of_questions or {}))
     if tables.is_table(data):
         read = tables.read_table(data, with_roles(columns or {}, of_questions or {}))
         return tables.read_rows(read, scores, rules)
@@ -393,6 +418,10 @@ def _from_counts(
     long, scale = labelled.read_counts(dataset)
     counts = known.add_to(long.labelled(systems, questions)).count(scale)
     counts = replace(counts, notes=(*notes, *counts.notes), answers=answers)
+    if "cost_sums" in dataset:
+        sums = dataset["cost_sums"].transpose("system", "question", "category", "cost_sum").values
+        sums = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
+        counts = replace(counts, costs=sums, cost_unit=str(dataset.attrs.get("cost_unit", "")))
     applied = dataset.attrs.get("missing_policy")
     if applied in (None, "error"):
         return finish(counts, scale, missing)
@@ -406,7 +435,11 @@ def _from_counts(
 
 
 def finish(
-    counts: Counts, scale: Scores, missing: MissingPolicy, applied: bool = False
+    counts: Counts,
+    scale: Scores,
+    missing: MissingPolicy,
+    costs: CostRequest | None = None,
+    applied: bool = False,
 ) -> Outcomes:
     """Build the canonical Dataset, by a missing policy that may have been applied already."""
     labels = {
@@ -414,6 +447,7 @@ def finish(
         "question": as_coordinate(counts.questions, "questions"),
     }
     counts = counts if applied else counts.with_missing(missing, scale)
+    counts = counts if costs is None else costs.check(counts)
     columns = dict(counts.columns)
     if WEIGHT in columns:
         columns[WEIGHT] = weights(columns[WEIGHT].tolist(), counts.questions)
@@ -432,4 +466,13 @@ def finish(
         },
         attrs={"missing_policy": missing},
     )
+    if counts.costs is not None:
+        dataset = _with_costs(dataset, counts.costs[:, :, 1:])
+        dataset.attrs["cost_unit"] = counts.cost_unit
     return Outcomes(dataset, counts.notes, counts.answers)
+
+
+def _with_costs(dataset: xr.Dataset, sums: NDArray[np.float64]) -> xr.Dataset:
+    """Add sums of costs (system, question, category, 3)."""
+    dims = "system", "question", "category", "cost_sum"
+    return dataset.assign(cost_sums=(dims, sums)).assign_coords(cost_sum=list(SUMS))

@@ -13,6 +13,7 @@ from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import ROLES, Columns, find_columns, labels, unused
 from bayesatk.data.content import content_columns, digests
 from bayesatk.data.content_check import check_content
+from bayesatk.data.costs import read_costs
 from bayesatk.data.list_cells import one_row_a_trial
 from bayesatk.data.long_form import (
     Codes,
@@ -51,7 +52,7 @@ def is_table(data: object) -> bool:
 def read_table(data: object, columns: Mapping[str, str]) -> Columns:
     """Pick the columns that matter from a long table; of a lazy one, only they are computed."""
     if isinstance(data, pd.DataFrame):
-        return one_row_a_trial(_from_pandas(data, columns))
+        return one_row_a_trial(from_pandas(data, columns))
     return one_row_a_trial(_from_other(data, columns))
 
 
@@ -93,7 +94,7 @@ def _from_other(data: object, columns: Mapping[str, str]) -> Columns:
     return Columns(roles, values, content=content, others=unused(names, roles, asked))
 
 
-def _from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
+def from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
     """Pick the columns by position: names need not be text, nor does narwhals allow others."""
     names = list(data.columns)
     roles = _roles(names, columns, "data.to_numpy()")
@@ -157,6 +158,9 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
         return LongForm(systems, questions, counted=counted, notes=notes, columns=columns)
     notes = used, *_check_repeated(table, cell), *asked, *left_out(table)
     answer = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
+    cost = None
+    if "cost" in table.roles:
+        cost = read_costs(table.listed("cost"), table.place, table.roles["cost"])
     if "outcome" in table.roles:
         codes = _outcomes(table, scores)
     else:
@@ -164,7 +168,7 @@ def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
         codes = codes_of(answer or [], question, right, scores)
     return LongForm(
         systems, questions, (Trials(codes, cell),), trial_labels=table.values.get("trial"),
-        answer=answer, rules=rules, notes=notes, columns=columns,
+        answer=answer, rules=rules, notes=notes, columns=columns, cost=cost,
     )  # fmt: skip
 
 

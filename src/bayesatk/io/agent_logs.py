@@ -47,7 +47,11 @@ def _tau2(one: Record) -> Iterator[Said]:
         fault=EMPTY if one("messages") == [] else "",
         reason=f"not judged (ended by {ended})",
         identity=one.text("id"),
-        known={"domain": one.text("^info.environment_info.domain_name")},
+        known={
+            "domain": one.text("^info.environment_info.domain_name"),
+            "cost": one("agent_cost"),
+            "seconds": one("duration"),
+        },
     )
 
 

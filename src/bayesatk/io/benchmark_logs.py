@@ -77,6 +77,8 @@ def _every_eval_ever(one: Record) -> Iterator[Said]:
         answer=next((each.get("extracted_value") for each in one.listed("answer_attribution")
                      if isinstance(each, dict) and each.get("is_terminal")), None),
         fault="an error" if one("error") else EMPTY * (done == [""]),
+        known={"tokens": one("token_usage.total_tokens"),
+               "seconds": one.number("performance.latency_ms") / 1000.0},
     )  # fmt: skip
 
 

@@ -135,7 +135,7 @@ def _collect(
             asked.add(name, row[column])
         for role, column in wanted:
             cell = row[column]
-            may_be_blank = role in ("outcome", "answer") or role.startswith(COVARIATE)
+            may_be_blank = role in ("outcome", "answer", "cost") or role.startswith(COVARIATE)
             if not may_be_blank and not cell.strip():
                 raise OutcomeError(
                     f"row {line} must have a {role} in column {roles[role]!r}; its cell is blank. "

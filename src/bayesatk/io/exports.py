@@ -16,6 +16,7 @@ import xarray as xr
 from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.leaderboard import leaderboard_rows
+from bayesatk.comparison.question_table import question_table
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.cells import defused
@@ -31,7 +32,7 @@ Exportable = xr.DataTree | Result | Verification | pd.DataFrame
 _ENDINGS = (".json", ".csv", ".tex")
 
 
-def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
+def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.DataFrame]:
     """Return every table that a result holds, by name.
 
     Parameters
@@ -39,14 +40,16 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
     result : xarray.DataTree, Verification or pandas.DataFrame
         From `bayesatk.evaluate`, `sample`, `compare`, `random_baseline`, `verify`, `plan` or
         `compare_models`.
+    questions : bool
+        Whether to work out `bayesatk.question_table` too, with a row per system and question.
 
     Returns
     -------
     dict of str to pandas.DataFrame
         ``results``; ``categories`` of scored categories; ``coefficients`` of covariates;
         ``leaderboard`` after ``leaderboard(fit).attached()``; ``comparison``, ``ranks`` and
-        ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``verification``; ``table``
-        for a table that stands alone.
+        ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``questions`` where asked
+        for; ``verification``; ``table`` for a table that stands alone.
 
     Examples
     --------
@@ -75,6 +78,8 @@ def tables_of(result: Exportable) -> dict[str, pd.DataFrame]:
             found["tiers"] = _by_system(own, "tiers")
     if own.has("random_baseline"):
         found["baseline"] = baseline_table(own)
+    if questions:
+        found["questions"] = question_table(own)
     return found
 
 
@@ -157,15 +162,18 @@ def _command() -> str | None:
     return shlex.join([name, *sys.argv[1:]]) if name == "bayesatk" else None
 
 
-def as_json(result: Exportable) -> dict[str, Any]:
+def as_json(result: Exportable, *, questions: bool = False) -> dict[str, Any]:
     """Return all tables of a result with their provenance, as JSON keeps them.
+
+    That of questions only where it is asked for.
 
     NaN becomes null, infinity the text "inf" or "-inf".
     """
+    tables = tables_of(result, questions=questions)
     found: dict[str, Any] = {
         "schema": TABLES_SCHEMA,
         "provenance": provenance(result),
-        "tables": {name: _records(frame) for name, frame in tables_of(result).items()},
+        "tables": {name: _records(frame) for name, frame in tables.items()},
     }
     if isinstance(result, Verification):
         found |= {"verdict": result.verdict, "family_error": result.family_error}
@@ -207,7 +215,8 @@ def export(
         in, ``eee.json`` asks for a document of Every Eval Ever, schema 0.3: each metric of one
         system with its uncertainty.
     table : str, optional
-        Which table to write as CSV or LaTeX; default the first that the result holds.
+        Which table to write as CSV or LaTeX; default the first that the result holds. That of
+        ``"questions"`` is worked out when it is asked for, in JSON by ``table="questions"`` too.
 
     Returns
     -------
@@ -237,14 +246,15 @@ def export(
         with replacing_text(path) as file:
             file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
         return path
-    found = tables_of(result)
+    asked = table == "questions"
+    found = tables_of(result, questions=asked)
     name = next(iter(found)) if table is None else table
     if name not in found:
         raise ValueError(f"table must be one of {', '.join(found)}; got {table!r}.")
     if path.suffix == ".json":
-        if table is not None:
+        if table is not None and not asked:
             raise ValueError(f"table must be left out for .json, which holds all; got {table!r}.")
-        text = json.dumps(as_json(result), indent=2, allow_nan=False) + "\n"
+        text = json.dumps(as_json(result, questions=asked), indent=2, allow_nan=False) + "\n"
     else:
         origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
         written = as_csv if path.suffix == ".csv" else _as_latex

@@ -1,15 +1,27 @@
-"""Tables of one folder: when they are parts of one table, and when that cannot be told."""
+"""Tables of one folder, or named together: when they are parts, and when that cannot be told."""
 
+import re
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import Columns, labels
-from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.data.long_form import Counts
+from bayesatk.data.validation import OutcomeError, OutcomeWarning, shown
 from bayesatk.io.sources import Source
 
 _EACH = "the tables of a folder must"
+# How tools name the parts, or the repetitions, of what belongs together: part-00000-of-00002.
+_PART = re.compile(
+    r"(^|[-_. ])(part|shard|chunk|split|batch|slice|run|seed|trial|repeat|epoch|rollouts?|samples?"
+    r"|results?|outputs?|outcomes?|data|train|test)?[-_. ]?\d+([-_. ]?of[-_. ]?\d+)?$",
+    re.IGNORECASE,
+)
+_LISTED = 5  # files of which a message names all
 WIDE = "(names of columns)"  # in place of the system column of a wide table
 
 
@@ -63,3 +75,32 @@ def _pairs(table: Columns) -> Sequence[tuple[Any, Any]]:
     question, questions = labels(table, "question")
     cells = np.unique(system * len(questions) + question).tolist()
     return [(systems[one // len(questions)], questions[one % len(questions)]) for one in cells]
+
+
+def note_parts(counts: Counts, sources: Sequence[Source]) -> Counts:
+    """Say where files that were read as systems may be parts, or repetitions, of one system.
+
+    Their names differ in numbers alone, and are such as tools give to parts, or no two of them
+    have a question in common.
+    """
+    names = [one.path.stem for one in sources]
+    if len(names) < 2 or list(counts.systems) != names:  # one file, or systems that are named
+        return counts
+    apart = bool(((counts.count.sum(-1) + counts.missing > 0).sum(axis=0) == 1).all())
+    alike = len({re.sub(r"\d+", "0", name) for name in names}) == 1
+    if not alike or not (apart or all(map(_PART.search, names))):
+        return counts
+    text = f"each of {len(names)} files is a system, and their names differ in numbers alone"
+    common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
+    remedy = Argument("source", {common or "system": _named_again(sources, apart)}, "load")
+    advice = OutcomeWarning(f"{text}; are they of one system? Then name it: ", remedy, ".")
+    warnings.warn(advice, stacklevel=4)
+    return replace(counts, notes=(*counts.notes, f"CHECK: {advice}"))
+
+
+def _named_again(sources: Sequence[Source], apart: bool) -> object:
+    """Return the folder that was named, or its files, unless they are too many for a message."""
+    first, *others = {one.path.parent for one in sources}
+    if apart and not others and sources[0].folder == first.name:
+        return str(first)
+    return [str(one.path) for one in sources] if len(sources) <= _LISTED else ...

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.content import digest
+from bayesatk.data.costs import COST
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import decoded, members, parse
@@ -96,6 +97,9 @@ class _Log:
             self.limits[str(_mapping(sample["limit"], "a limit").get("type", "limit"))] += 1
         metadata = sample.get("metadata")
         known: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
+        spent = _spent(sample)
+        if self.rows.roles.get(COST) in spent:  # of the trial; metadata are of the question
+            known = known | spent
         self.rows.add(
             Trial(
                 system=self.system or self.model,
@@ -108,7 +112,7 @@ class _Log:
                 reason=reason,
                 fault=EMPTY if _is_empty(sample) else "",
                 identity=str(sample.get("uuid") or ""),
-                known=self.rows.known(known.get, known),
+                known=self.rows.known(known.get, [*known, *spent]),
             )
         )
 
@@ -157,6 +161,25 @@ class _Log:
                 f"has {shown(value)}. Choose a scorer whose value is one, or reduce it there."
             )
         return value, answer, ""
+
+
+_USAGE = {"cost": "total_cost", "tokens": "total_tokens", "input_tokens": "input_tokens",
+          "output_tokens": "output_tokens"}  # fmt: skip
+
+
+def _spent(sample: dict[str, Any]) -> dict[str, Any]:
+    """Return what a sample cost, all its models together: dollars, tokens, seconds of work."""
+    usage = sample.get("model_usage")
+    models = (
+        [one for one in usage.values() if isinstance(one, dict)] if isinstance(usage, dict) else []
+    )
+    found: dict[str, Any] = {}
+    for name, field in _USAGE.items():
+        own = [one.get(field) for one in models]
+        if own and all(isinstance(each, int | float) for each in own):
+            found[name] = sum(own)
+    seconds = sample.get("working_time", sample.get("total_time"))
+    return found | ({"seconds": seconds} if isinstance(seconds, int | float) else {})
 
 
 def _expected(spec: dict[str, Any]) -> int:

@@ -7,12 +7,14 @@ from typing import Any, Literal
 from bayesatk._tools.messages import Argument
 from bayesatk.data import outcomes
 from bayesatk.data.answers import AnswerRules, check_rules
+from bayesatk.data.costs import CostRequest, MissingCost
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
+from bayesatk.io.folders import note_parts
 from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import (
     Found,
@@ -44,6 +46,9 @@ def load(
     group: object = None,
     covariates: object = None,
     weight: object = None,
+    cost: object = None,
+    cost_unit: str | None = None,
+    missing_cost: MissingCost = "error",
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -71,7 +76,8 @@ def load(
         LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
         logs in it; for its tables, if it holds no logs, which must have columns of the same names.
         Other objects go to `bayesatk.tally`.
-    systems, questions, scores, missing, columns, answer_rules, group, covariates, weight
+    systems, questions, scores, missing, columns, answer_rules, group, covariates, weight,
+    cost_unit
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
         In logs, C and I are right and wrong; other marks need `scores`. Questions of logs have a
@@ -80,6 +86,13 @@ def load(
         ``"repo"`` of SWE-bench, the ``"domain"`` of tau2-bench.
         A dotted name is a field within fields, as ``reward_info.reward``. A cell may hold a list:
         the outcomes of all trials of its question.
+    cost : str, optional
+        The column, or field of records, that says what a trial cost. Of Inspect's logs ``"cost"``
+        (dollars), ``"tokens"``, ``"input_tokens"``, ``"output_tokens"`` and ``"seconds"`` are
+        known; of tau2-bench ``"cost"`` (of the agent) and ``"seconds"``; of Every Eval Ever
+        ``"tokens"`` and ``"seconds"``.
+    missing_cost : {"error", "ignore"}
+        As in `bayesatk.tally`.
     records : str, optional
         Where a JSON document has its records, if not under one of the usual names: ``"runs"``, or
         ``"output.runs"``.
@@ -155,18 +168,21 @@ def load(
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     known = QuestionColumns.of(group, covariates, weight)
+    costs = CostRequest.of(cost, cost_unit, missing_cost)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    layout = Layout(columns or {}, records, wide, known.roles)
+    layout = Layout(columns or {}, records, wide, {**known.roles, **costs.roles})
     if not is_source(source):
         refuse_options(options, "data that are no files")
         replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
-            group=group, covariates=covariates, weight=weight, **labels,
+            group=group, covariates=covariates, weight=weight, cost=cost, cost_unit=cost_unit,
+            missing_cost=missing_cost, **labels,
         )  # fmt: skip
+    costs.refuse_given()
     scale = outcomes.check_options(scores, missing)
     rules = check_rules(answer_rules)
     found = find_files(source, format, progress, strict)
@@ -181,9 +197,10 @@ def load(
         else:
             long, scale = _from_tables(found, options, layout, scores, scale, rules, stream)
             long = replace(long, notes=(*long.notes, *found.notes))
-        counts = known.add_to(long.labelled(**labels)).count(scale)
-        counts = note_uneven(counts) if found.are_logs else counts
-        done = outcomes.finish(counts, scale, missing)
+        costs = costs.of_logs() if found.are_logs else costs
+        counts = costs.add_to(known.add_to(long.labelled(**labels))).count(scale)
+        counts = note_uneven(counts) if found.are_logs else note_parts(counts, found.sources)
+        done = outcomes.finish(counts, scale, missing, costs)
     except OutcomeError as error:
         raise in_file(found, error) from None
     return replace(done, sources=tuple((one.name, one.sha256) for one in found.sources))

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Literal, TextIO
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.content import canonical, digest
+from bayesatk.data.costs import COST
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.parquet_files import batches, open_parquet, readable
@@ -174,6 +175,12 @@ def _add(
     known: Mapping[str, object] | None = None,
 ) -> None:
     """Add trials, with a name for their system and a number for those that have none."""
+    trials = list(trials)
+    if COST in rows.roles and len(trials) > 1:
+        raise OutcomeError(
+            Argument(COST), " must be left out for records of several trials, which do not say "
+            "what each of them cost.",
+        )  # fmt: skip
     for trial in trials:
         trial.known = known or trial.known
         trial.system = system or trial.system or _named_by(run, rows)

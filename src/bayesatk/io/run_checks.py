@@ -15,6 +15,7 @@ import numpy as np
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import GROUP, WEIGHT, Columns
+from bayesatk.data.costs import COST
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
 from bayesatk.data.outcomes import BINARY
 from bayesatk.data.tables import read_rows
@@ -74,17 +75,18 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     }  # fmt: skip
     if rows.options.answers:
         values["answer"] = [one.answer for one in rows.trials]
-    values |= {role: _of_questions(rows, role, name) for role, name in rows.roles.items()}
+    values |= {role: _said(rows, role, name) for role, name in rows.roles.items()}
     return _LogColumns({role: role for role in values} | rows.roles, values, source=rows)
 
 
-def _of_questions(rows: Rows, role: str, name: str) -> list[object]:
-    """Return what the logs say of the question of every trial, under a name."""
+def _said(rows: Rows, role: str, name: str) -> list[object]:
+    """Return what the logs say of every trial, or of its question, under a name."""
     found = [one.task if name == TASK else one.known.get(name) for one in rows.trials]
     if all(each is None or each == "" for each in found):
+        of = "trials" if role == COST else "questions"
         raise OutcomeError(
-            Argument(role if role in (GROUP, WEIGHT) else "covariates"),
-            f" must name what the logs say of their questions; none says {shown(name)}. There are "
+            Argument(role if role in (GROUP, WEIGHT, COST) else "covariates"),
+            f" must name what the logs say of their {of}; none says {shown(name)}. There are "
             f"{shown([TASK, *rows.offered], 400)[1:-1]}.",
         )
     rows.note(f"{role} = {shown(name)}")

@@ -22,14 +22,14 @@ from bayesatk.io.sources import Source
 _KINDS = ("parquet", "csv", "tsv")
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 _ROW = 32  # bytes of a row of text
-_WHOLE = ("answer", "reference")  # roles whose columns are read whole
+_WHOLE = ("answer", "reference", "cost")  # roles whose columns are read whole
 
 
 def in_parts(found: Found, layout: Layout, stream: object) -> bool:
     """Whether files are counted part by part: as told, else if they are large and can be."""
     if stream not in (None, True, False):
         raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
-    whole = [f"columns={{{role!r}: ...}}" for role in _WHOLE if role in layout.columns]
+    whole = [f"columns={{{role!r}: ...}}" for role in _WHOLE if role in layout.named]
     whole += [f"{name}=" for name in ("records", "wide") if getattr(layout, name)]
     fit = not whole and set(found.kinds) <= set(_KINDS)
     if stream and not fit:

@@ -8,15 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.judge_rates import JudgeRates
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.posterior.answers import VoteModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
 from bayesatk.posterior.grouped import GroupedModel
+from bayesatk.posterior.judge_results import judge_notes
+from bayesatk.posterior.judged import rates_of_judges
 from bayesatk.posterior.model import Model
 from bayesatk.posterior.models_of import count_model
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.remarks import family_note, outside_note, proxy_note, weight_note
 from bayesatk.posterior.request import Request
+from bayesatk.priors import BetaPrior, HyperPrior
 
 
 class Analysis:
@@ -69,16 +73,11 @@ class Analysis:
         before = None if request.prior_counts is None else request.prior_counts[index]
         counts = request.scale.counts(outcomes)[index]
         basis = None if request.design is None else request.design.basis
+        judge = self._judge(index)
         model = count_model(
-            request.scale,
-            request.pooling,
-            request.prior,
-            counts,
-            before,
-            basis,
-            outcomes.weight,
-            request.grouping,
-        )
+            request.scale, request.pooling, request.prior, counts, before, basis, outcomes.weight,
+            judge, request.grouping,
+        )  # fmt: skip
         metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
         reach = request.scale.reaching()
         posterior = self._fitted(model, places, metrics, reach)
@@ -91,8 +90,24 @@ class Analysis:
             )
         fewest = int(model.states.trials.min())
         self.remarks += family_note(self._name, posterior.families, request.judged, fewest)
+        if judge is not None and request.judges is not None:
+            first = request.requested[0]
+            self.remarks += judge_notes(
+                self._name, request.judges.by_system[index], judge, first, posterior,
+                list(request.grid).index(first),
+            )  # fmt: skip
         size = len(request.grid)
         return [*places, *range(size, size + len(reach))], posterior
+
+    def _judge(self, index: int) -> JudgeRates | None:
+        """Rates of the judge of the system, with the marks of all systems that it marked."""
+        request = self._request
+        if request.judges is None:
+            return None
+        every, prior = request.scale.counts(request.outcomes), request.prior
+        assert isinstance(prior, BetaPrior | HyperPrior)  # judges mark right and wrong
+        known = request.judges, request.pooling, prior
+        return rates_of_judges(*known, list(every), request.judge_seed)[index]
 
     def _voted(
         self, outcomes: Outcomes, index: int, rng: np.random.Generator
@@ -136,9 +151,13 @@ class Analysis:
     def finish(self, statistics: NDArray[np.float64]) -> None:
         """Fill in the prior's share of the intervals, and note what pooling changed."""
         request = self._request
-        note = outside_note(
-            request.pooling, self._name, request.requested, request.grid, self.estimate, statistics
-        )
+        if request.judges is not None:  # whose estimate is of marks, and the interval of success
+            note: list[str] = []
+        else:
+            note = outside_note(
+                request.pooling, self._name, request.requested, request.grid, self.estimate,
+                statistics,
+            )  # fmt: skip
         self.remarks.extend(note)
         places = list(request.grid.judged)
         if places:

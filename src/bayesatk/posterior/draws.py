@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.marks import right_counts, right_given_marked
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes
@@ -23,18 +24,47 @@ _SMALLEST = 5e-324
 def draw_p(states: States, nodes: Nodes, part: slice, rng: np.random.Generator) -> Array:
     """Draws of p for a part of the questions, one per prior draw; shape (draws, questions)."""
     state = states.which[part]
+    if nodes.rates is None:
+        return _draw_given(states, nodes, state, rng)
+    right = right_counts(states)
+    found = np.empty((len(nodes), len(state)))
+    step = max(1, _CHUNK // (len(right) * len(states) + 2 * len(state)))
+    for start in range(0, len(nodes), step):
+        some = nodes.among(np.arange(len(nodes))[start : start + step])
+        place = _draw_right(states, some, state, right, rng)
+        found[start : start + step] = _draw_given(right, some, place, rng)
+    return found
+
+
+def _draw_right(
+    states: States, nodes: Nodes, state: NDArray[np.intp], right: States, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Draw how many trials were right, given the marks: states of right trials, by prior draw."""
+    upto = np.cumsum(right_given_marked(nodes, states, right), axis=2)
+    u = rng.random((len(nodes), len(state))) * upto[:, state, -1]
+    drawn = np.zeros(u.shape, np.intp)
+    for one in range(len(right) - 1):
+        drawn += u >= upto[:, state, one]
+    return drawn
+
+
+def _draw_given(
+    states: States, nodes: Nodes, state: NDArray[np.intp], rng: np.random.Generator
+) -> Array:
+    """Draws of p given states: one for each question, or for each prior draw and question."""
     c, n = states.successes[state], states.trials[state]
     alpha, beta = nodes.alpha[:, :1], nodes.beta[:, :1]
     if nodes.alpha.shape[1] == 1 and not nodes.atoms.any():
         return _beta(alpha + c, beta + (n - c), rng)
-    distinct, which = np.unique(state, return_inverse=True)
+    distinct, place = np.unique(state, return_inverse=True)
     own = states.successes[distinct], states.trials[distinct] - states.successes[distinct]
     logs = nodes.log_parts(*own)
     upto = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
-    u = rng.random((len(nodes), len(state)))
+    u = rng.random((len(nodes), state.shape[-1]))
+    which = np.broadcast_to(place.reshape(state.shape), u.shape)
     part_of = np.zeros(u.shape, int)
     for one in upto[:-1]:
-        part_of += u >= (one / upto[-1])[:, which]
+        part_of += u >= np.take_along_axis(one / upto[-1], which, axis=1)
     size = nodes.alpha.shape[1]
     for j in range(1, size):
         alpha = np.where(part_of == j, nodes.alpha[:, j, None], alpha)

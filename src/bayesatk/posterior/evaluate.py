@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from bayesatk.posterior.assembly import (
     posterior_dataset,
     question_statistics,
 )
+from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.one_system import Evaluated, evaluate_system
 from bayesatk.posterior.posterior import Draws, SystemPosterior
@@ -35,9 +37,9 @@ from bayesatk.priors import (
     Prior,
     RegressionPrior,
 )
-from bayesatk.results.citations import RUBIN
+from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
-from bayesatk.results.groups import group_results, grouped_checks
+from bayesatk.results.groups import group_results, grouped_checks, labelled
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.regression import regression_groups
@@ -63,6 +65,7 @@ def evaluate(
     prior: Prior | CategoryPrior | RegressionPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
+    judge: object = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
@@ -102,6 +105,13 @@ def evaluate(
     success : str, optional
         Which scores succeed, as in ``"score >= 0.5"``, for metrics of right and wrong on data
         with other scores.
+    judge : JudgeError, mapping {system: JudgeError}, or table, optional
+        Who marked the trials, where it errs: what it did on trials of known truth. The marks are
+        then corrected, and every posterior is of true success; ``estimate`` stays that of the marks
+        as they are. One `JudgeError` is one judge of all systems, whose rates they share; a mapping
+        gives systems judges of their own. A table has a row for each trial that was marked twice:
+        columns ``mark``, ``truth`` and, where the judge may treat systems differently, ``system``.
+        At most 256 trials of a question, except under complete pooling.
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
         Earlier trials of the same questions, by one system (for all) or the same systems; they
         count as data of the posterior, never of the estimate. For ``bayes`` and ``max@k``.
@@ -173,7 +183,8 @@ def evaluate(
 
     Weights of the questions (`bayesatk.tally`) enter every mean over questions: these questions
     have the mean sum w g / sum w, questions like these E[w g] / E[w], by the Bayesian bootstrap of
-    pairs of a weight and a question (Rubin 1981). The probability of the data has no weights.
+    pairs of a weight and a question (Rubin 1981); with `covariates` they have the covariates and
+    weights of these. The probability of the data has no weights.
 
     Of data with ``missing="bounds"`` the group ``missing_bounds`` holds the statistics twice more,
     with all missing trials wrong and with all right; `bayesatk.table` shows them.
@@ -209,12 +220,14 @@ def evaluate(
     generator, seed = resolve_rng(rng)
     request = read_request(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
-        prior_trials=prior_trials,
+        judge=judge, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
         draws=draws, keep=keep, covariates=covariates, group=group, group_weights=group_weights,
     )  # fmt: skip
     outcomes, remarks = request.outcomes, list(request.notes)
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
+    judging = replicating.spawn(1)[0]
+    request = replace(request, judge_seed=int(judging.integers(2**31)))
     run = partial(evaluate_system, request, streams, "p" in keep)
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
@@ -225,11 +238,13 @@ def evaluate(
 
     grid, categories = request.grid, [str(one) for one in outcomes.dataset["category"].values]
     reached = [categories[i] for i in reachable(outcomes.dataset["score"].values)]
-    targets = list(GROUPED_TARGETS[: rows[0].shape[1]])
-    coords = {"system": outcomes.dataset["system"].values, "target": targets}
-    posterior_data = posterior_dataset(grid, samples, coords, categories, reached)
-    if request.grouping is not None:
-        posterior_data = posterior_data.assign_coords(group=request.grouping.labels)
+    coords = {
+        "system": outcomes.dataset["system"].values,
+        "target": list(GROUPED_TARGETS[: rows[0].shape[1]]),
+    }
+    posterior_data = labelled(
+        posterior_dataset(grid, samples, coords, categories, reached), request.grouping
+    )
     closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
     levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
     levels = levels.assign(hyper_quantiles(posteriors))
@@ -259,6 +274,7 @@ def evaluate(
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, posterior_data),
         **_of_groups(request, each, posterior_data),
+        **judge_groups(request.judges, posteriors, grid, coords),
         **data_groups(outcomes, request.scale, bool(request.votes), request.prior_counts),
     }
     return build(
@@ -304,11 +320,10 @@ def _arviz_groups(
         return grouped_checks(outcomes, posterior, request.grouping, keep, rng)
     if request.design is not None and isinstance(request.prior, RegressionPrior):
         return regression_groups(outcomes, posterior, request.prior, request.design, keep, rng)
+    known, judged = (request.prior, request.scale, keep), request.judges is not None
     return log_likelihood_groups(
-        outcomes, posterior, request.prior, request.scale, keep, request.prior_counts, difficulties
-    ) | predictive_groups(
-        outcomes, posterior, request.prior, request.scale, keep, rng, difficulties
-    )
+        outcomes, posterior, *known, request.prior_counts, difficulties, judged
+    ) | predictive_groups(outcomes, posterior, *known, rng, difficulties, judged)
 
 
 def _monte_carlo(
@@ -341,6 +356,8 @@ def _attributes(
 ) -> dict[str, Any]:
     """Return the provenance of a closed form."""
     more: dict[str, str | float] = {}
+    if request.judges is not None:
+        more["judges"] = json.dumps(request.judges.described())
     if request.votes:
         more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
     if request.grouping is not None:
@@ -375,6 +392,9 @@ _SOURCES = {
 
 def _citations(request: Request, outcomes: Outcomes) -> tuple[str, ...]:
     sources = [_SOURCES.get(family.variable, "") for family in request.grid.families]
-    if request.pooling == "none" or outcomes.weight is not None:
+    bootstrapped = outcomes.weight is not None and request.design is None
+    if request.pooling == "none" or (request.pooling == "partial" and bootstrapped):
         sources.append(RUBIN)
+    if request.judges is not None:
+        sources.append(GELMAN_CARPENTER)
     return tuple(dict.fromkeys(source for source in sources if source))

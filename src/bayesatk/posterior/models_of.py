@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.judge_rates import JudgeRates
 from bayesatk.core.states import States
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
@@ -14,6 +15,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.categories import CategoryModel
 from bayesatk.posterior.grouped import GroupedModel
+from bayesatk.posterior.judged import judged_model, rates_of_judges
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.regression import RegressionModel
 from bayesatk.posterior.right_wrong import RightWrongModel
@@ -24,11 +26,12 @@ from bayesatk.results.result import Result
 def count_model(
     scale: Scale,
     pooling: Pooling,
-    prior: object,
+    prior: Any,
     counts: NDArray[np.int64],
     before: Array | None = None,
     basis: Basis | None = None,
     weight: Array | None = None,
+    judge: JudgeRates | None = None,
     grouping: Grouping | None = None,
 ) -> CountModel:
     """Return the model of one system: the one place where right and wrong part from categories.
@@ -46,13 +49,17 @@ def count_model(
         Covariates of the questions.
     weight : ndarray, shape (questions,), optional
         Of the questions in means over them.
+    judge : JudgeRates, optional
+        Rates of who marked the trials, where it errs.
     grouping : Grouping, optional
         Groups of the questions, which then have no weights of their own.
     """
     if grouping is not None:
         return GroupedModel.of(prior, counts, grouping)
+    if judge is not None:
+        return judged_model(judge, pooling, prior, counts)
     if basis is not None:
-        return RegressionModel.of(prior, counts, basis, weight)  # type: ignore[arg-type]
+        return RegressionModel.of(prior, counts, basis, weight)
     if isinstance(scale, RightWrong):
         states = States.of(counts[:, 1], counts.sum(axis=1), weight)
         return RightWrongModel(pooling, states, prior)
@@ -76,7 +83,33 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
             "fit must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
             "sampled with form='crossed'. Evaluate the same data."
         )
-    return _model(result, system, slice(None) if kept is None else kept)
+    chosen = slice(None) if kept is None else kept
+    if result.judges is not None:
+        return judged_models(result, list(range(len(result.systems))), chosen)[system]
+    return _model(result, system, chosen)
+
+
+def judged_models(
+    result: Result, systems: list[int], chosen: slice | NDArray[np.bool_], seed: int = 0
+) -> list[CountModel]:
+    """Return the models of some systems that judges marked, by what they say of them together.
+
+    Parameters
+    ----------
+    result : Result
+        With judges.
+    systems : list of int
+    chosen : slice, or ndarray of bool, shape (questions,)
+        The questions to use.
+    seed : int
+        Of the order in which rates of judges are drawn.
+    """
+    assert result.judges is not None
+    counts = [result.counts[system, chosen] for system in systems]
+    known = result.pooling, result.prior
+    rates = rates_of_judges(result.judges.among(systems), *known, counts, seed)
+    pairs = zip(rates, counts, strict=True)
+    return [count_model(result.scale, *known, own, judge=judge) for judge, own in pairs]
 
 
 def _model(result: Result, system: int, chosen: Any) -> CountModel:
@@ -88,7 +121,7 @@ def _model(result: Result, system: int, chosen: Any) -> CountModel:
     if groups is not None and not isinstance(chosen, slice):
         groups = groups.among(chosen)
     return count_model(
-        result.scale, result.pooling, result.prior, counts, before, basis, weight, groups
+        result.scale, result.pooling, result.prior, counts, before, basis, weight, grouping=groups
     )
 
 
@@ -119,5 +152,5 @@ def observed_value(
         weight = None if result.weight is None else result.weight[kept]
         ballots = answers.on_questions(kept).of(system)
         return float(finite_estimates(ballots, [metric.k], weight)[0])
-    model = _model(result, system, kept)
+    model = _model(result, system, kept)  # of the marks as they are, if a judge errs
     return float(model.estimate([result.scale.judged(metric)])[0])

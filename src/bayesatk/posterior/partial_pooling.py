@@ -16,6 +16,8 @@ from bayesatk.core.families import (
     family_probabilities,
 )
 from bayesatk.core.hyper_functions import at_draws, draw_hyperparameters, question_variance
+from bayesatk.core.judge_rates import JudgeRates
+from bayesatk.core.marks import MarkedCounts
 from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import Given, StateMixture, expected_credits, spread_of
 from bayesatk.core.nodes import Nodes
@@ -31,9 +33,13 @@ from bayesatk.posterior.draws import (
     scaled,
     sum_covariance,
 )
+from bayesatk.posterior.judge_draws import draw_given_rates, due_to_rates, rate_summaries
 from bayesatk.posterior.posterior import Draws, FamilyShare, Summary, SystemPosterior, by_target
 from bayesatk.priors import FAMILIES, HyperPrior
+from bayesatk.results.likelihood import RATES
 
+_PAIRS = (400, 1000)  # of nodes and rates of a judge that stand for all in means over questions
+_CELLS = 4e6  # of these pairs, counts of marks and counts of right trials that are worth doing
 _NODES = 1000  # that weighted points of all families are worth in means over questions
 _NEGLIGIBLE = 1e-4  # probability of a family from which it counts
 _FALLBACK = 8e5  # draws of p that intervals may take where no series settles
@@ -42,10 +48,13 @@ _SEED = 20_260_517  # of these draws: intervals are a function of the data
 
 
 def partial_pooling(
-    states: States, metrics: Sequence[Metric], prior: HyperPrior
+    states: States,
+    metrics: Sequence[Metric],
+    prior: HyperPrior,
+    judge: JudgeRates | None = None,
 ) -> SystemPosterior:
     """Hyperparameters integrated, families averaged; questions independent given them."""
-    pooled = Pooled.of(states, tuple(metrics), prior)
+    pooled = Pooled.of(states, tuple(metrics), prior, judge)
     questions, population = pooled.mixture.moments, pooled.population
     question = np.minimum(pooled.question_variance, population.total_variance)
     return SystemPosterior(
@@ -64,6 +73,7 @@ def partial_pooling(
         pooled.sd_under,
         pooled.method,
         worth=pooled.worth,
+        judge_share=None if judge is None else pooled.judge_share,
     )
 
 
@@ -81,6 +91,8 @@ class Pooled:
         Their posterior probabilities, and standard errors.
     log_evidence : float
         Of all trials in their order, families averaged.
+    judge : JudgeRates, optional
+        Rates of the judge that marked the trials, where it errs.
     """
 
     states: States
@@ -89,13 +101,20 @@ class Pooled:
     share: Array
     share_error: Array
     log_evidence: float
+    judge: JudgeRates | None = None
 
     @classmethod
-    def of(cls, states: States, metrics: tuple[Metric, ...], prior: HyperPrior) -> "Pooled":
+    def of(
+        cls,
+        states: States,
+        metrics: tuple[Metric, ...],
+        prior: HyperPrior,
+        judge: JudgeRates | None = None,
+    ) -> "Pooled":
         """Integrate the hyperparameters of every family."""
-        every = family_posteriors(states, prior)
+        every = family_posteriors(states, prior, None if judge is None else judge.rates)
         share, error, evidence = family_probabilities(every, prior)
-        return cls(states, metrics, every, share, error, evidence)
+        return cls(states, metrics, every, share, error, evidence, judge)
 
     @cached_property
     def families(self) -> list[FamilyPosterior]:
@@ -109,20 +128,36 @@ class Pooled:
         return np.asarray(some / some.sum())
 
     @cached_property
+    def _chosen_nodes(self) -> list[tuple[Nodes, NDArray[np.intp]]]:
+        """Nodes of each family, and which they are: of points as many as its probability is worth.
+
+        With rates of the judge, where there is one.
+        """
+        pairs = list(zip(self.families, self.probability, strict=True))
+        if self.judge is not None:
+            cells = len(self.states) * float(np.unique(self.states.trials + 1).sum())
+            most = _NODES if len(self.judge.rates) == 1 else np.clip(_CELLS / cells, *_PAIRS)
+            return [one.with_rates(most * float(p)) for one, p in pairs]
+        found = []
+        for one, p in pairs:
+            own = one.thinned(_NODES * float(p))
+            even = replace(one.nodes.among(own), weight=np.full(len(own), 1.0 / len(own)))
+            found.append((even if one.grid is None else one.nodes, own))
+        return found
+
+    @cached_property
     def chosen(self) -> list[NDArray[np.intp]]:
-        """Nodes of each family: of weighted points as many as its probability is worth."""
-        pairs = zip(self.families, self.probability, strict=True)
-        return [one.thinned(_NODES * float(p)) for one, p in pairs]
+        """Which nodes of each family stand for all."""
+        return [which for _, which in self._chosen_nodes]
 
     @cached_property
     def parts(self) -> list[Nodes]:
         """Those nodes."""
-        return [
-            one.nodes
-            if one.grid is not None
-            else replace(one.nodes.among(own), weight=np.full(len(own), 1.0 / len(own)))
-            for one, own in zip(self.families, self.chosen, strict=True)
-        ]
+        return [nodes for nodes, _ in self._chosen_nodes]
+
+    def _is_grid(self, family: FamilyPosterior) -> bool:
+        """Whether all nodes of a grid are mixed over, as where a judge's rates are known."""
+        return family.grid is not None and (self.judge is None or len(self.judge.rates) == 1)
 
     @cached_property
     def mixture(self) -> StateMixture:
@@ -149,37 +184,54 @@ class Pooled:
     @property
     def finer(self) -> Callable[[int], StateMixture] | None:
         """The mixture on more rows of nodes, where there is a grid."""
-        if all(one.grid is None for one in self.families):
+        if not any(self._is_grid(one) for one in self.families):
             return None
-        return lambda times: self._on(
-            [
-                own if one.grid is None else one.grid.refined(times, 1).nodes(1e-6)
-                for one, own in zip(self.families, self.parts, strict=True)
-            ]
-        )
+
+        def refined(one: FamilyPosterior, own: Nodes, times: int) -> Nodes:
+            if not self._is_grid(one) or one.grid is None:
+                return own
+            nodes = one.grid.refined(times, 1).nodes(1e-6)
+            if one.marked is None:
+                return nodes
+            return one.marked.at_rates(nodes, np.zeros(len(nodes), np.intp))
+
+        pairs = list(zip(self.families, self.parts, strict=True))
+        return lambda times: self._on([refined(*pair, times) for pair in pairs])
 
     @property
     def error(self) -> float:
         """Of means and sds, in sds: of the grid, or a standard error of weighted points."""
         rows = zip(self.families, self.probability, self.parts, strict=True)
         square = [
-            float(p) ** 2 * (one.error**2 + (one.grid is None) / len(part)) for one, p, part in rows
+            float(p) ** 2 * (one.error**2 + (not self._is_grid(one)) / len(part))
+            for one, p, part in rows
         ]
         return float(np.sqrt(sum(square)))
 
     @property
     def method(self) -> str:
         """The Beta by quadrature; the other families from weighted points."""
-        names = [one.name for one in self.every]
-        parts = ["quadrature"] * ("beta" in names) + ["importance sampling"] * (names != ["beta"])
+        exact = [self._is_grid(one) for one in self.every]
+        parts = ["quadrature"] * any(exact) + ["importance sampling"] * (not all(exact))
         return ", ".join(parts)
 
     @property
     def worth(self) -> dict[str, float]:
         """Independent draws that weighted points are worth."""
-        if [one.name for one in self.every] == ["beta"]:
+        if all(self._is_grid(one) for one in self.every):
             return {}
         return dict.fromkeys(("mean_draws", "sd_draws", "interval_draws"), 1.0 / self.error**2)
+
+    @property
+    def judge_share(self) -> Array:
+        """Share of the variance that is due to the judge's rates; (metrics, target)."""
+        nodes = self.mixture.nodes
+        questions, population = self.mixture.moments, self.mixture.population
+        whole = questions.total_variance, self.population.total_variance
+        return by_target(*(
+            due_to_rates(nodes, given.offset) / np.maximum(all_, 1e-300)
+            for given, all_ in zip((questions, population), whole, strict=True)
+        ))  # fmt: skip
 
     @property
     def described(self) -> dict[str, FamilyShare]:
@@ -221,6 +273,8 @@ class Pooled:
                 found[name] = Summary.on_nodes(
                     nodes.weight, share, partial(Empirical, share, nodes.weight)
                 )
+        if self.judge is not None:
+            found |= rate_summaries(self.judge)
         return found
 
     def _distribution(self, function: Callable[[Nodes], tuple[Array, Array]]) -> Quantity:
@@ -251,7 +305,7 @@ class Pooled:
 
         def draw() -> Array:
             rng = np.random.default_rng(_SEED)
-            nodes, _ = self._draw_nodes(size, rng)
+            nodes, _ = self._draw_joint(size, rng)
             return draw_question_means(self.metrics, self.states, nodes, rng)[0]
 
         return draw
@@ -261,11 +315,15 @@ class Pooled:
         states, mixture = self.states, self.mixture
         weighted = states.weight is not None
         if keep_p or drawn_one_by_one(mixture, size * states.questions * len(self.metrics)):
-            nodes, family = self._draw_nodes(size, rng)
+            nodes, family = self._draw_joint(size, rng)
             p = draw_p(states, nodes, slice(None), rng) if keep_p else None
             questions, population = draw_question_means(
                 self.metrics, states, nodes, rng, weighted, p
             )
+        elif self.judge is not None:
+            p, (nodes, family) = None, self._draw_joint(size, rng)
+            given = replace(mixture, nodes=nodes, known=None).moments
+            questions = self._normal_means(given.mean, given.variance, rng)
         else:
             p = None
             nodes, family, questions = self._draw_normal(size, rng)
@@ -277,6 +335,8 @@ class Pooled:
         hyper = {"mean_p": mean, "icc": icc}
         if "never_solved" in self.summaries:
             hyper |= {"never_solved": nodes.atoms[:, 0], "always_solved": nodes.atoms[:, 1]}
+        if nodes.rates is not None:
+            hyper |= dict(zip(RATES, nodes.rates.T, strict=True))
         values = np.stack([questions, population], axis=-1)
         if [one.name for one in self.every] == ["beta"]:
             return Draws(values, hyper, p)
@@ -306,11 +366,20 @@ class Pooled:
         drawn = [self.families[i].draw(n, rng) for i, n in shares]
         return self._in_random_order(shares, drawn, rng)[:2]
 
+    def _draw_joint(self, size: int, rng: np.random.Generator) -> tuple[Nodes, NDArray[np.int64]]:
+        """Draws of the hyperparameters with the judge's rates, the rates in the judge's order."""
+        nodes, family = self._draw_nodes(size, rng)
+        if self.judge is None:
+            return nodes, family
+        marked, point = MarkedCounts(self.states, self.judge.rates), self.judge.draw(size)
+        chosen = draw_given_rates(np.exp(marked.log_given(nodes)), point, rng)
+        return marked.at_rates(nodes.among(chosen), point), family[chosen]
+
     def _draw_normal(
         self, size: int, rng: np.random.Generator
     ) -> tuple[Nodes, NDArray[np.int64], Array]:
         """Draws of hyperparameters, and of means over many questions: normal given these."""
-        given, credits = self.mixture.moments, self.mixture.credits
+        given = self.mixture.moments
         known = np.log(np.maximum(given.variance, 1e-300))
         known = np.concatenate([given.offset, known], axis=1)
         shares, start = self._shared_out(size, rng), np.cumsum([0, *map(len, self.parts)])
@@ -328,12 +397,16 @@ class Pooled:
                 moments.append(at_draws(grid, part, own, *place))
         nodes, family, order = self._in_random_order(shares, drawn, rng)
         offset, logs = np.split(np.concatenate(moments)[order], 2, axis=1)
-        noise = sum_covariance(self.mixture, int(np.argmax(given.weight)))
+        return nodes, family, self._normal_means(given.overall[0] + offset, np.exp(logs), rng)
+
+    def _normal_means(self, mean: Array, variance: Array, rng: np.random.Generator) -> Array:
+        """Draws of means over many questions, normal given the hyperparameters of each draw."""
+        noise = sum_covariance(self.mixture, int(np.argmax(self.mixture.nodes.weight)))
         scale = np.sqrt(np.maximum(np.diag(noise), 1e-300))
-        normal = correlated_normals(noise, size, rng) / scale
-        questions = given.overall[0] + offset + np.exp(0.5 * logs) * normal
+        normal = correlated_normals(noise, len(mean), rng) / scale
+        credits = self.mixture.credits
         ends = np.array([(one.vector.min(), one.vector.max()) for one in credits])
-        return nodes, family, np.clip(questions, ends[:, 0], ends[:, 1])
+        return np.clip(mean + np.sqrt(variance) * normal, ends[:, 0], ends[:, 1])
 
     def _other_questions(self, size: int, rng: np.random.Generator) -> Array:
         """Draw what weighted questions drawn anew from these add to means over many of them."""

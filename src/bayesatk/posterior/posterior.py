@@ -142,6 +142,8 @@ class SystemPosterior:
         are integrated by quadrature.
     groups : list of SystemPosterior
         Of each group of questions alone, where there are groups.
+    judge_share : ndarray, optional
+        Share of the variance that is due to the rates of a judge; (metrics, 2).
     expected : callable, optional
         Where questions have covariates: returns what is expected of new questions like each, p
         (questions,) and the metrics (questions, metrics).
@@ -162,6 +164,7 @@ class SystemPosterior:
     drawn: bool = False
     worth: dict[str, float] = field(default_factory=dict)
     groups: "list[SystemPosterior]" = field(default_factory=list)
+    judge_share: NDArray[np.float64] | None = None
     expected: Callable[[], tuple[Array, Array]] | None = None
 
     def settled(self) -> "SystemPosterior":

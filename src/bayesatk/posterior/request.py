@@ -9,7 +9,7 @@ from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.posterior.assembly import CHAINS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request(Asked):
     """What is asked of every system.
 
@@ -21,12 +21,15 @@ class Request(Asked):
         Of credible intervals.
     draws : int
         In all.
+    judge_seed : int
+        Of the order in which rates of judges are drawn, the same for all systems.
     """
 
     grid: MetricGrid
     ci_prob: float
     ci_kind: str
     draws: int
+    judge_seed: int = 0
 
 
 def read_request(

@@ -1,6 +1,6 @@
 """Closed-form posterior of one system's right and wrong under each kind of pooling."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
@@ -41,18 +41,15 @@ class RightWrongModel(CountModel):
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of metrics; those that coincide are done once."""
-        first: dict[Credit, int] = {}
-        for metric in metrics:
-            first.setdefault(Credit.of(metric.credit.values), len(first))
-        index = np.array([first[Credit.of(metric.credit.values)] for metric in metrics])
-        distinct = [metrics[int(np.argmax(index == i))] for i in range(len(first))]
-        if self.pooling == "partial":
-            posterior = partial_pooling(self.states, distinct, self.prior)
-        elif self.pooling == "complete":
-            posterior = self._complete(distinct)
-        else:
-            posterior = independent(self._questions(distinct), {})
-        return _repeat(posterior, index)
+
+        def fit(distinct: Sequence[Metric]) -> SystemPosterior:
+            if self.pooling == "partial":
+                return partial_pooling(self.states, distinct, self.prior)
+            if self.pooling == "complete":
+                return self._complete(distinct)
+            return independent(self._questions(distinct), {})
+
+        return one_of_each(metrics, fit)
 
     @cached_property
     def nodes(self) -> Nodes:
@@ -113,6 +110,18 @@ class RightWrongModel(CountModel):
         )  # fmt: skip
 
 
+def one_of_each(
+    metrics: Sequence[Metric], fit: Callable[[Sequence[Metric]], SystemPosterior]
+) -> SystemPosterior:
+    """Return the posterior of metrics, of which those that coincide are fitted once."""
+    first: dict[Credit, int] = {}
+    for metric in metrics:
+        first.setdefault(Credit.of(metric.credit.values), len(first))
+    index = np.array([first[Credit.of(metric.credit.values)] for metric in metrics])
+    distinct = [metrics[int(np.argmax(index == i))] for i in range(len(first))]
+    return _repeat(fit(distinct), index)
+
+
 def count_estimates(states: States, metrics: Sequence[Metric]) -> Array:
     """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
     each = [finite(metric.credit, states.successes, states.trials) for metric in metrics]
@@ -136,6 +145,7 @@ def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPoster
         sd_under=None if sd_under is None else lambda prior: sd_under(prior)[index],
         distributions=cache(distributions),
         mean=posterior.mean[index],
+        judge_share=None if posterior.judge_share is None else posterior.judge_share[index],
         variance_trial=posterior.variance_trial[index],
         variance_question=posterior.variance_question[index],
         draw=draw,

@@ -7,8 +7,9 @@ import xarray as xr
 from bayesatk._tools.arguments import proper_probability
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import distributions_of
-from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
+from bayesatk.posterior.judged import JudgedModel
+from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.partial_pooling import Pooled
 from bayesatk.priors import HyperPrior
 from bayesatk.results.result import Result
@@ -87,8 +88,10 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     level = own.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", level, 0.95)
     rows = []
-    for system, c, n in zip(own.systems, *own.right_of_all(), strict=True):
-        found = _tail(Pooled.of(States.of(c, n), (), prior), level)
+    for place, system in enumerate(own.systems):
+        model = model_of(own, place)
+        judge = model.judge if isinstance(model, JudgedModel) else None
+        found = _tail(Pooled.of(model.states, (), prior, judge), level)
         numbers = dict(zip(_COLUMNS, found.tolist(), strict=True))
         rows.append({"system": system, **numbers, "sentence": _sentence(system, numbers, level)})
     return pd.DataFrame(rows)

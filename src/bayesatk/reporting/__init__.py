@@ -17,7 +17,7 @@ from bayesatk.comparison.criticism import criticise
 from bayesatk.comparison.pair_claims import design_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
-from bayesatk.reporting.claims import claims, levels, of_questions
+from bayesatk.reporting.claims import claims, has_question_laws, levels, of_questions
 from bayesatk.reporting.methods import GROUPED_TARGETS, METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.scores import scores
@@ -40,6 +40,7 @@ _HEADINGS = {
     "ranks": "Ranks",
     "tiers": "Tiers: systems that can be told apart",
     "baseline": "Against random guessing",
+    "questions": "What each question says",
     "verification": "Closed form against PyMC",
 }
 
@@ -114,6 +115,7 @@ def report(
         lstrip_blocks=True,
     )
     script = environment.loader.get_source(environment, "report.js")[0]  # type: ignore[union-attr]
+    numbers = as_json(own, questions=has_question_laws(own))
     page = environment.get_template("report.html").render(
         title=title,
         script=script,
@@ -126,7 +128,7 @@ def report(
         levels=levels(own),
         criticism=_criticism(own, client),
         tables=_tables(own, verification),
-        download=_file("bayesatk.json", json.dumps(as_json(own), allow_nan=False)),
+        download=_file("bayesatk.json", json.dumps(numbers, allow_nan=False)),
         pictures=pictures(own, verification, guess),
         card=data.card() if data is not None else None,
         questions=_questions(own),
@@ -142,7 +144,9 @@ def report(
 
 def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:
     """Return headings with tables as rows of text."""
-    found = tables_of(result) | (tables_of(verification) if verification is not None else {})
+    found = tables_of(result, questions=has_question_laws(result)) | (
+        tables_of(verification) if verification is not None else {}
+    )
     return [
         {
             "title": _HEADINGS[name], "all": len(each), "file": _small(name, each),

@@ -40,7 +40,7 @@ def levels(result: Result) -> list[str]:
 
 def has_question_laws(result: Result) -> bool:
     """Whether what is known of single questions has a closed form, for few enough systems."""
-    known = isinstance(result.prior, BetaPrior | HyperPrior)
+    known = isinstance(result.prior, BetaPrior | HyperPrior) and result.judges is None
     return known and not result.scale.axes and len(result.systems) <= MANY
 
 

@@ -82,7 +82,7 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
     """Yield the plots of single questions, which need right and wrong."""
     from bayesatk import plots
 
-    if result.scale.axes:
+    if result.scale.axes or result.judges is not None:  # questions have marks, and no known rates
         return
     systems = result.systems[:MANY]
     if has_question_laws(result):

@@ -12,6 +12,7 @@ HOFFMAN = "Hoffman and Gelman 2014, JMLR 15, 1593-1623 (NUTS)"
 TALTS = "Talts et al. 2018, arXiv:1804.06788"
 YAUNEY = "Yauney and Mimno 2024, arXiv:2404.13020 (max random baseline)"
 GELMAN = "Gelman et al. 2013, Bayesian Data Analysis, 3rd edition, chapter 5"
+GELMAN_CARPENTER = "Gelman and Carpenter 2020, JRSS C 69(5), 1269-1283 (imperfect tests)"
 _PYMC, _ARVIZ, _SELF = "PyMC", "ArviZ", "bayesatk"
 
 
@@ -53,6 +54,11 @@ _ENTRIES = {
         "The Best of {N} Worlds: Aligning Reinforcement Learning with Best-of-{N} Sampling via "
         "max@k Optimisation", 2025, "2510.23393",
     ),
+    "arXiv:2504.13359": _arxiv(
+        "erol2025cost", "Erol, Mehmet Hamza and El, Batu and Suzgun, Mirac and Yuksekgonul, Mert "
+        "and Zou, James",
+        "Cost-of-Pass: An Economic Framework for Evaluating Language Models", 2025, "2504.13359",
+    ),
     TALTS: _arxiv(
         "talts2018validating", "Talts, Sean and Betancourt, Michael and Simpson, Daniel and "
         "Vehtari, Aki and Gelman, Andrew",
@@ -79,6 +85,12 @@ _ENTRIES = {
         "S. and Dunson, David B. and Vehtari, Aki and Rubin, Donald B.},\n"
         "  title = {Bayesian Data Analysis},\n  edition = {3},\n"
         "  publisher = {Chapman and Hall/CRC},\n  year = {2013}\n}"
+    ),
+    GELMAN_CARPENTER: (
+        "@article{gelman2020bayesian,\n  author = {Gelman, Andrew and Carpenter, Bob},\n"
+        "  title = {{Bayesian} Analysis of Tests with Unknown Specificity and Sensitivity},\n"
+        "  journal = {Journal of the Royal Statistical Society: Series C (Applied Statistics)},\n"
+        "  volume = {69},\n  number = {5},\n  pages = {1269--1283},\n  year = {2020}\n}"
     ),
     _PYMC: (
         "@article{abrilpla2023pymc,\n  author = {Abril-Pla, Oriol and others},\n"

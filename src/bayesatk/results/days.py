@@ -17,7 +17,9 @@ Ints = NDArray[np.int64]
 def outcomes_of(data: object) -> Outcomes:
     """Return the outcomes of a result, or of anything that can be tallied."""
     if isinstance(data, xr.DataTree | Result):
-        return Result.of(data, None).data
+        own = Result.of(data, None)
+        own.refuse_judges()
+        return own.data
     return tally(data)
 
 

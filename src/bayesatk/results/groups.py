@@ -72,6 +72,11 @@ def group_draws(
     return found.assign_attrs(sample_dims=["chain", "draw"])
 
 
+def labelled(posterior: xr.Dataset, grouping: Grouping | None) -> xr.Dataset:
+    """Return draws with the labels of groups, where there are any."""
+    return posterior if grouping is None else posterior.assign_coords(group=grouping.labels)
+
+
 def group_difficulties(posterior: xr.Dataset, system: int) -> list[Difficulty]:
     """Return the difficulty distribution of every group of one system, in every draw."""
     own = posterior.isel(system=system)

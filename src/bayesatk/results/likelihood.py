@@ -6,13 +6,18 @@ of p itself, Pareto-smoothed importance sampling is wrong by hundreds.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import xlog1py, xlogy
 
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.dirichlet_multinomial import log_counts
+from bayesatk.core.marks import log_marked
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import States
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.priors import AnyPrior, BetaPrior, DirichletPrior
@@ -31,6 +36,7 @@ def log_likelihood_groups(
     keep: Sequence[str],
     prior_counts: Array | None = None,
     difficulties: Sequence[Difficulty] | None = None,
+    judged: bool = False,
 ) -> dict[str, xr.Dataset]:
     """Return the group ``log_likelihood``: ``successes(chain, draw, system, question)``.
 
@@ -51,6 +57,9 @@ def log_likelihood_groups(
     difficulties : sequence of Difficulty, optional
         Of right and wrong under partial pooling: one for each system, of all draws, as from
         `bayesatk.results.difficulty.difficulty_draws`.
+    judged : bool
+        Whether a judge that errs marked the trials; then it is the likelihood of marks, given the
+        draws of its rates in `posterior`.
 
     Notes
     -----
@@ -67,7 +76,11 @@ def log_likelihood_groups(
     counts = scale.counts(outcomes)
     values = np.empty((len(counts), sizes[0] * sizes[1], counts.shape[1]))
     for system, own in enumerate(counts):
-        if fixed and not pooled:
+        if judged:
+            marked = States.of(own[:, 1], own.sum(axis=1))
+            by_state = _log_marked(marked, posterior, system, fixed, difficulties)
+            values[system] = rippled(by_state)[:, marked.which]
+        elif fixed and not pooled:
             before = None if prior_counts is None else prior_counts[system]
             by_question = _fixed_log_pmf(own, fixed, before)
             values[system] = rippled(np.broadcast_to(by_question, values.shape[1:]))
@@ -89,6 +102,30 @@ def log_likelihood_groups(
 
 
 _DIMS = ("chain", "draw", "system", "question")
+RATES = ("sensitivity", "false_positive_rate")  # of a judge, as variables of a result
+
+
+def _log_marked(
+    states: States,
+    posterior: xr.Dataset,
+    system: int,
+    fixed: BetaPrior | DirichletPrior | None,
+    difficulties: Sequence[Difficulty] | None,
+) -> Array:
+    """Log probability of every state's marks by a judge in every draw; shape (draws, states)."""
+    own = posterior.isel(system=system)
+    rates = np.stack([own[name].transpose("chain", "draw").values.ravel() for name in RATES], -1)
+    if difficulties is not None:
+        return log_marked(replace(difficulties[system].nodes, rates=rates), states)
+    if "mean_p" in own:
+        p = own["mean_p"].transpose("chain", "draw").values.ravel()
+        mark = (rates[:, 1] + (rates[:, 0] - rates[:, 1]) * p)[:, None]
+        wrong = states.trials - states.successes
+        return xlogy(states.successes, mark) + xlog1py(wrong, -mark) + states.log_ways
+    assert isinstance(fixed, BetaPrior)  # judges mark right and wrong
+    alpha, beta = (np.full(len(rates), one) for one in (fixed.alpha, fixed.beta))
+    weight = np.full(len(rates), 1.0 / len(rates))
+    return log_marked(replace(Nodes.betas(alpha, beta, weight), rates=rates), states)
 
 
 def _hyper_draws(posterior: xr.Dataset, system: int, scale: Scale) -> tuple[Array, Array]:

@@ -27,6 +27,7 @@ from bayesatk.priors import (
     RegressionPrior,
 )
 from bayesatk.results.difficulty import draw_prior, has_difficulty_group, summary_variables
+from bayesatk.results.likelihood import RATES
 
 Array = NDArray[np.float64]
 AUTOMATIC = 200_000  # replicated counts up to which they are drawn without being asked for
@@ -42,6 +43,7 @@ def predictive_groups(
     keep: Sequence[str],
     rng: np.random.Generator,
     difficulties: Sequence[Difficulty] | None = None,
+    judged: bool = False,
 ) -> dict[str, xr.Dataset]:
     """Return ``log_prior``, ``prior``, ``posterior_predictive`` and ``prior_predictive``.
 
@@ -59,6 +61,9 @@ def predictive_groups(
     rng : numpy.random.Generator
     difficulties : sequence of Difficulty, optional
         Of right and wrong under partial pooling: one for each system, of all draws.
+    judged : bool
+        Whether a judge that errs marked the trials: then there is only ``posterior_predictive``,
+        of marks, by the draws of its rates in `posterior`.
 
     Notes
     -----
@@ -72,6 +77,11 @@ def predictive_groups(
         return {}
     size = posterior.sizes["chain"] * posterior.sizes["draw"] * outcomes.dataset["count"].size // 2
     replicated = size <= AUTOMATIC or "predictive" in keep
+    if judged:
+        if not replicated:
+            return {}
+        found = _replicates(outcomes, posterior, scale, rng, difficulties)
+        return {"posterior_predictive": _marked(found, posterior, outcomes, rng)}
     if isinstance(prior, HyperPrior) and difficulties is not None:
         return _of_difficulties(outcomes, posterior, prior, difficulties, replicated, rng)
     known = _Hyper.of(prior, scale, posterior.sizes.get("category", 2))
@@ -115,6 +125,18 @@ def _of_difficulties(
                 outcomes, groups["prior"], RIGHT_WRONG, rng, drawn
             )
     return groups
+
+
+def _marked(
+    counts: xr.Dataset, posterior: xr.Dataset, outcomes: Outcomes, rng: np.random.Generator
+) -> xr.Dataset:
+    """Mark replicated successes by a judge that errs."""
+    right = counts["successes"]
+    wrong = outcomes.trials.transpose("system", "question").values - right.values
+    s, f = (posterior[name].transpose(*_DIMS).values[..., None] for name in RATES)
+    return counts.assign(
+        successes=right.copy(data=rng.binomial(right.values, s) + rng.binomial(wrong, f))
+    )
 
 
 def prior_coords(posterior: xr.Dataset) -> dict[str, Any]:

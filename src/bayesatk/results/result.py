@@ -23,6 +23,7 @@ from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, GroupedPrior, HyperPrior
@@ -108,6 +109,21 @@ class Result:
         return prior_from(self.described("prior", {}))
 
     @cached_property
+    def judges(self) -> Judges | None:
+        """Who marked the trials of every system, where judges err."""
+        described = self.described("judges", None)
+        return None if described is None else Judges.from_description(described)
+
+    def refuse_judges(self) -> None:
+        """Refuse a result of marks of a judge that errs, for what would take them as they are."""
+        if self.judges is not None:
+            raise ValueError(
+                "the result must be of trials that are marked without error for this, which would "
+                "take marks as they are; it was evaluated with judge=. Evaluate the data without "
+                "judge= to have it of the marks."
+            )
+
+    @cached_property
     def answer_prior(self) -> AnswerPrior:
         """Prior of the answers to a question; of a result of votes between answers."""
         found: AnswerPrior = prior_from(self.described("answer_prior", {}))
@@ -190,6 +206,10 @@ class Result:
             },
             {"missing_policy": self._text("missing_policy", "error")},
         )  # fmt: skip
+        if "cost_sums" in constant:
+            dataset = dataset.assign(cost_sums=constant["cost_sums"].variable)
+            dataset = dataset.assign_coords(cost_sum=constant["cost_sum"].values)
+            dataset.attrs["cost_unit"] = self._text("cost_unit")
         answers = _answers(observed, constant) if "answer_count" in observed else None
         sources = tuple((str(name), str(digest)) for name, digest in self.described("input_files"))
         return Outcomes(dataset, tuple(self.described("assumptions")), answers, sources)
@@ -275,8 +295,13 @@ class Result:
         constant = self.group("constant_data")
         return constant["prior_count"].values if "prior_count" in constant else None
 
-    def right_of_all(self) -> tuple[Ints, Ints]:
-        """Return successes and trials, each (system, question), or refuse scored categories."""
+    def right_of_all(self, marks: bool = False) -> tuple[Ints, Ints]:
+        """Return successes and trials, each (system, question), or refuse scored categories.
+
+        Marks of a judge that errs are no successes: they are refused too, unless asked for.
+        """
+        if not marks:
+            self.refuse_judges()
         observed = self.group("observed_data")
         if "successes" not in observed:
             raise ValueError(
@@ -329,6 +354,8 @@ class Result:
         }
         tree = xr.DataTree.from_dict(chosen)
         tree.attrs.update(self.tree.attrs)
+        if self.judges is not None:
+            tree.attrs["judges"] = json.dumps(self.judges.among(places).described())
         return Result(tree)
 
     def hyper(self, name: str, system: int) -> Array:

@@ -232,6 +232,8 @@ def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:
         )
     tree = xr.DataTree.from_dict(groups)
     tree.attrs.update(result.attrs)
+    if "judges" in result.attrs:
+        tree.attrs["judges"] = json.dumps([json.loads(result.attrs["judges"])[index]])
     return tree
 
 

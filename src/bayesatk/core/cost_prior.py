@@ -1,0 +1,131 @@
+"""Costs of trials as the model of them takes them, and its prior."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from bayesatk._tools.arguments import real_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.metrics.credit import Array
+
+_FINEST = 1e-4  # least square of a coefficient of variation
+_HALF = 0.5 * np.log(2.0 * np.pi)
+NAMES = (
+    "cost_level", "cost_slope", "cost_outcome", "cost_spread", "cost_shape_wrong",
+    "cost_shape_right",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Sums over the trials of each question whose cost is known; wrong trials, then right ones.
+
+    Parameters
+    ----------
+    trials, total : ndarray, shape (questions, 2)
+        Number of trials, and sum of their costs in units of the prior's scale.
+    log_total : ndarray, shape (2,)
+        Sum of the logs of all costs.
+    """
+
+    trials: Array
+    total: Array
+    log_total: Array
+
+
+@dataclass(frozen=True)
+class CostPrior:
+    """Prior of the cost of trials.
+
+    A trial of question q costs ``x ~ Gamma`` of mean ``m_q`` if it fails and ``m_q exp(outcome)``
+    if it succeeds, with one shape for failures and one for successes. The means differ between
+    questions: ``log m_q ~ Normal(log scale + level + slope (1/2 - p_q), spread)``, where ``p_q`` is
+    the question's success probability. So ``exp(slope)`` is what a question that is never solved
+    costs, over one that is always solved.
+
+    Parameters
+    ----------
+    scale : float, optional
+        The unit in which the level is near 0. Default: the mean cost of all trials of the data.
+    level, slope, outcome : float
+        Sds of their normal priors around 0.
+    spread : float
+        Scale of the half-normal prior of the spread. Below 0.7, so that mean costs of questions
+        have a mean and a variance whatever the data.
+    shape : (float, float)
+        Median of the log-normal priors of both Gamma shapes, and sd of their logs. The costs of
+        trials alike have a coefficient of variation of ``1 / sqrt(shape)``, and of a hundredth at
+        least.
+
+    Examples
+    --------
+    >>> CostPrior(scale=0.25).scale
+    0.25
+    """
+
+    scale: float | None = None
+    level: float = 2.0
+    slope: float = 1.0
+    outcome: float = 1.0
+    spread: float = 0.6
+    shape: tuple[float, float] = (4.0, 1.0)
+
+    def __post_init__(self) -> None:
+        names = ["level", "slope", "outcome", "spread"] + ["scale"] * (self.scale is not None)
+        for name in names:
+            self._positive(name, getattr(self, name))
+        if not self.spread < 0.7:
+            rule = f" must have a spread below 0.7; got {self.spread:g}. 0.6 is usual."
+            raise ArgumentError(Argument("cost_prior"), rule)
+        given: object = self.shape
+        if not isinstance(given, tuple | list) or len(given) != 2:
+            rule = f" must have a shape of median and sd, as (4.0, 1.0); got {given!r:.80}."
+            raise ArgumentError(Argument("cost_prior"), rule)
+        object.__setattr__(self, "shape", tuple(self._positive("shape", one) for one in given))
+
+    @staticmethod
+    def _positive(name: str, value: object) -> float:
+        number = real_number(f"cost_prior: {name}", value)
+        if not (np.isfinite(number) and number > 0.0):
+            rule = f" must have a finite {name} > 0; got {value!r:.80}. CostPrior() is usual."
+            raise ArgumentError(Argument("cost_prior"), rule)
+        return number
+
+    @property
+    def _normal(self) -> tuple[Array, Array]:
+        """Means and sds of level, slope, outcome, and the logs of the shapes."""
+        median, sd = self.shape
+        centre = np.array([0.0, 0.0, 0.0, np.log(median), np.log(median)])
+        return centre, np.array([self.level, self.slope, self.outcome, sd, sd])
+
+    def from_uniform(self, u: Array) -> Array:
+        """Parameters of uniform numbers: level, slope, outcome, log spread, logs of the shapes."""
+        centre, sd = self._normal
+        found = np.empty_like(u)
+        found[:, [0, 1, 2, 4, 5]] = centre + sd * ndtri(u[:, [0, 1, 2, 4, 5]])
+        found[:, 3] = np.log(self.spread * ndtri(0.5 + 0.5 * u[:, 3]))
+        return found
+
+    def log_density(self, theta: Array) -> Array:
+        """Log density of parameters, on the scale on which `from_uniform` gives them."""
+        centre, sd = self._normal
+        standard = (theta[:, [0, 1, 2, 4, 5]] - centre) / sd
+        logs = -0.5 * (standard**2).sum(axis=1) - np.log(sd).sum() - 5.0 * _HALF
+        ratio = np.exp(theta[:, 3]) / self.spread
+        return np.asarray(logs + np.log(2.0) - _HALF - 0.5 * ratio**2 + np.log(ratio))
+
+
+def named(theta: Array) -> dict[str, Array]:
+    """Parameters by name, spread and shapes themselves; `theta` as of `CostPrior.from_uniform`."""
+    values = [*theta[:, :3].T, np.exp(theta[:, 3]), *shapes(theta[:, 4:]).T]
+    return dict(zip(NAMES, values, strict=True))
+
+
+def shapes(logs: Array) -> Array:
+    """Gamma shapes of what is log-normal a priori: at most ten thousand.
+
+    So the costs of trials alike have a coefficient of variation of a hundredth at least, though all
+    that were seen are the same.
+    """
+    return np.asarray(1.0 / (np.exp(-logs) + _FINEST))

@@ -1,0 +1,155 @@
+"""What success costs: quantities of success probabilities and mean costs, the definitions.
+
+Every quantity is a weighted mean over questions of what each question's success probability p and
+mean cost of a trial c say, or a ratio of two such means. Tries of one question are independent, so
+the expected cost up to the first success is the expected number of tries times c (Wald's identity:
+whether another try is made depends on earlier outcomes only).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesatk.metrics.credit import Array
+
+_LEAST = 1e-300  # of a success probability, whose inverse is then a number
+_MOST = 1.0 - 2.0**-53  # of a success probability, so that the log of failure is a number
+_MOST_TRIES = 1e12  # beyond which a budget is not followed
+_STEPS = 200  # of Newton's method, which rises to the root; about 10 are usual
+_CLOSE = 1e-6  # of the number of tries, relative: coverage is continuous, also at whole numbers
+
+PLAIN = ("mean_cost", "cost_if_right", "cost_if_wrong", "cost_of_pass")
+BY_K = ("pass_at_k", "cost_to_success")
+BY_BUDGET = ("tries_at_budget", "pass_at_budget", "coverage_at_budget")
+
+
+def cost_quantities(
+    p: Array,
+    wrong: Array,
+    right: Array,
+    weight: Array | None,
+    k: Sequence[int],
+    budget: Sequence[float],
+) -> dict[str, Array]:
+    """Quantities of every draw.
+
+    Parameters
+    ----------
+    p : ndarray, shape (draws, questions)
+        Success probabilities.
+    wrong, right : ndarray, shape (draws, questions)
+        Mean costs of a trial that fails, and of one that succeeds.
+    weight : ndarray, shape (draws, questions), optional
+        Weights of the questions, which sum to one; equal if not given.
+    k : sequence of int
+        Tries, at most.
+    budget : sequence of float
+        To spend on a question, on average over the questions.
+
+    Returns
+    -------
+    dict of ndarray
+        Those of `PLAIN` of shape (draws,), of `BY_K` (draws, k), of `BY_BUDGET` (draws, budget);
+        the latter two where any k, or budget, is given.
+
+    Examples
+    --------
+    Two tries of a question that is solved half of the time, at 2 when it fails and 4 when solved:
+    a try costs 3, 1.5 tries are made on average, and 3 / 0.5 = 6 buys a success.
+
+    >>> half, two, four = np.array([[0.5]]), np.array([[2.0]]), np.array([[4.0]])
+    >>> found = cost_quantities(half, two, four, None, [2], [3.0])
+    >>> float(found["mean_cost"][0]), float(found["cost_of_pass"][0])
+    (3.0, 6.0)
+    >>> float(found["cost_to_success"][0, 0]), float(found["coverage_at_budget"][0, 0])
+    (4.5, 0.5)
+    """
+    if weight is None:
+        weight = np.full(p.shape, 1.0 / p.shape[1])
+    p = np.clip(p, _LEAST, _MOST)
+    cost = p * right + (1.0 - p) * wrong
+    own = _Tries(p, cost, weight)
+    mean, solved, failed = ((weight * each).sum(axis=1) for each in (cost, p, 1.0 - p))
+    found = {
+        "mean_cost": mean,
+        "cost_if_right": (weight * p * right).sum(axis=1) / solved,
+        "cost_if_wrong": (weight * (1.0 - p) * wrong).sum(axis=1) / failed,
+        "cost_of_pass": mean / solved,
+    }
+    tried = [own.at(np.full(len(p), float(one))) for one in k]
+    spent = [(one / mean, own.passed(one / mean), own.covered(one)) for one in budget]
+    for names, rows in ((BY_K, tried), (BY_BUDGET, spent)):
+        columns = [np.stack(each, axis=1) for each in zip(*rows, strict=True)]
+        found |= dict(zip(names, columns, strict=False))
+    return found
+
+
+def both_targets(
+    p: Array, wrong: Array, right: Array, weight: Array, exponentials: Array, k: Sequence[int],
+    budget: Sequence[float],
+) -> dict[str, Array]:  # fmt: skip
+    """Quantities of these questions, and of questions like these; the last dimension is the target.
+
+    Parameters
+    ----------
+    p, wrong, right, k, budget
+        As of `cost_quantities`.
+    weight : ndarray, shape (questions,)
+        Of the questions; for questions like these times Dirichlet(1, ..., 1) (the Bayesian
+        bootstrap).
+    exponentials : ndarray, shape (draws, questions)
+        Standard exponentials, whose ratios to their sum are Dirichlet.
+    """
+    own = np.broadcast_to(weight, p.shape)
+    weights = [each / each.sum(axis=1, keepdims=True) for each in (own, own * exponentials)]
+    found = [cost_quantities(p, wrong, right, one, k, budget) for one in weights]
+    return {name: np.stack([one[name] for one in found], axis=-1) for name in found[0]}
+
+
+@dataclass(frozen=True)
+class _Tries:
+    """Questions that are tried until they are solved."""
+
+    p: Array
+    cost: Array
+    weight: Array
+
+    def at(self, k: Array) -> tuple[Array, Array]:
+        """Share solved, and expected cost, with at most so many tries, by draw."""
+        solved = -np.expm1(k[:, None] * np.log1p(-self.p))
+        cost = self.cost * solved / self.p
+        return (self.weight * solved).sum(axis=1), (self.weight * cost).sum(axis=1)
+
+    def passed(self, k: Array) -> Array:
+        """Share solved with k tries of every question; between whole k a lottery."""
+        low = np.floor(np.minimum(k, _MOST_TRIES))
+        share = np.clip(k - low, 0.0, 1.0)
+        return (1.0 - share) * self.at(low)[0] + share * self.at(low + 1.0)[0]
+
+    def covered(self, budget: float) -> Array:
+        """Share solved if tries until the first success may cost so much a question on average."""
+        low = np.floor(self._tries_for(budget))
+        (first, spent), (second, more) = self.at(low), self.at(low + 1.0)
+        share = np.clip((budget - spent) / np.maximum(more - spent, _LEAST), 0.0, 1.0)
+        return first + share * (second - first)
+
+    def _tries_for(self, budget: float) -> Array:
+        """Largest number of tries that costs no more, as a real number.
+
+        The cost is concave in it: Newton's method rises to the root from 0 and never passes it.
+        """
+        log_failure = np.log1p(-self.p)
+        worth = self.weight * self.cost / self.p
+        tries, left = np.zeros(len(self.p)), np.arange(len(self.p))
+        for _ in range(_STEPS):
+            unsolved = np.expm1(tries[left, None] * log_failure[left])
+            missing = budget + (worth[left] * unsolved).sum(axis=1)
+            slope = -(worth[left] * log_failure[left] * (1.0 + unsolved)).sum(axis=1)
+            with np.errstate(over="ignore"):
+                step = np.maximum(missing, 0.0) / np.maximum(slope, _LEAST)
+            tries[left] = np.minimum(tries[left] + step, _MOST_TRIES)
+            left = left[(step > _CLOSE * (1.0 + tries[left])) & (tries[left] < _MOST_TRIES)]
+            if not len(left):
+                break
+        return tries

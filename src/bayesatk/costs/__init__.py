@@ -1,0 +1,5 @@
+"""What success costs: success and cost together, systems compared, plans in money."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

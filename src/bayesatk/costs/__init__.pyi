@@ -1,0 +1,3 @@
+from .evaluation import CostPrior as CostPrior
+from .evaluation import evaluate_cost as evaluate_cost
+from .tables import cost_table as cost_table

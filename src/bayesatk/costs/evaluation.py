@@ -1,0 +1,295 @@
+"""`evaluate_cost`: posterior of success and cost together, and of what a success costs."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.batches import in_batches
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.core.cost_draws import draw_questions
+from bayesatk.core.cost_model import CostModel
+from bayesatk.core.cost_prior import CostPrior as CostPrior
+from bayesatk.core.cost_prior import Costs, named
+from bayesatk.core.cost_quantities import both_targets
+from bayesatk.core.distribution import Empirical
+from bayesatk.core.importance import TRUSTED, Importance
+from bayesatk.core.intervals import measured_interval
+from bayesatk.core.states import States
+from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.assembly import CHAINS
+from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.priors import Families, HyperPrior
+from bayesatk.results.costs import (
+    STATISTICS,
+    AskedCosts,
+    cost_posterior,
+    cost_statistics,
+    cost_tree,
+    read_costs,
+)
+
+
+@np.errstate(under="ignore", over="ignore")
+def evaluate_cost(
+    data: object,
+    k: int | Sequence[int] = 1,
+    budget: float | Sequence[float] = (),
+    *,
+    prior: HyperPrior | None = None,
+    difficulty: Families = None,
+    cost_prior: CostPrior | None = None,
+    success: str | None = None,
+    ci_prob: float = 0.95,
+    ci_kind: Literal["eti", "hdi"] = "eti",
+    draws: int = 500,
+    rng: RandomSource = None,
+    progress: bool | None = None,
+    client: Any = None,
+) -> xr.DataTree:
+    r"""Joint posterior of success and cost: what a success costs, what a budget buys.
+
+    Parameters
+    ----------
+    data : Outcomes or anything `bayesatk.tally` accepts
+        Outcomes with costs: ``bayesatk.tally(data, cost=)`` or ``bayesatk.load(path, cost=)``.
+    k : int or sequence of int
+        Tries at most, for ``pass_at_k`` and ``cost_to_success``.
+    budget : float or sequence of float
+        To spend on a question, on average over the questions, in the unit of the costs.
+    prior, difficulty, success
+        As in `bayesatk.evaluate`, with ``pooling="partial"``.
+    cost_prior : CostPrior, optional
+    ci_prob, ci_kind
+        Of credible intervals.
+    draws : int
+        Independent draws per chain; there are 4 chains.
+    rng : int, numpy.random.Generator or None
+        Seed of the draws.
+    progress, client
+        As in `bayesatk.evaluate`.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior`` (draws, dims ``chain, draw, system, [k | budget], target``),
+        ``closed_form`` (their statistics), ``observed_data``, ``constant_data``. Variables:
+
+        * ``mean_cost``: expected cost of a trial; ``cost_if_right`` and ``cost_if_wrong``: of one
+          that succeeds, or fails.
+        * ``cost_of_pass``: expected cost of a trial over the probability that it succeeds.
+        * ``pass_at_k``, and ``cost_to_success``: expected cost of trying a question until it is
+          solved, at most k times.
+        * ``tries_at_budget``: tries of every question that the budget pays for on average, and
+          ``pass_at_budget``: the share solved by so many (pass@k at equal cost).
+        * ``coverage_at_budget``: the share solved where each question is tried until it is solved,
+          at most k times, with k as large as the budget allows.
+
+        Parameters by system: ``cost_level``, ``cost_slope``, ``cost_outcome``, ``cost_spread``,
+        ``cost_shape_wrong``, ``cost_shape_right`` (see `bayesatk.costs.CostPrior`).
+
+    Raises
+    ------
+    ValueError
+        If no trial has a cost, or an option is outside its range.
+
+    See Also
+    --------
+    bayesatk.costs.cost_table : the result as a table.
+
+    Notes
+    -----
+    Given its success probability p and mean cost m, a question's trials succeed independently, and
+    cost ``Gamma`` of mean m or ``m exp(outcome)``. Gamma costs make the mean cost of a question's
+    trials all that is known of its mean, so that means stay right where costs are distributed
+    otherwise. ``log m ~ Normal(level + slope (1/2 - p), spread)``: means are partially pooled, and
+    cost may depend on difficulty. Difficulties are those of `bayesatk.evaluate`. p and m are
+    integrated by quadrature, the parameters sampled by importance, and draws of p and m are exact
+    given these.
+
+    Questions like these: the Bayesian bootstrap (Rubin 1981) over the questions, with the same
+    weights for every system, so that systems compare on the same questions.
+
+    ``cost_of_pass`` of a question is c / p (Erol et al. 2025, arXiv:2504.13359). Here it is of a
+    benchmark: mean c over mean p, what a success costs if every question is tried equally often.
+    The mean of c / p over questions is another number, and infinite as soon as p may be 0: give a
+    limit of tries, ``cost_to_success``, instead. ``cost_to_success`` is the mean of
+    ``c (1 - (1 - p)^k) / p`` (Wald's identity). Between two k that a budget lies between, a
+    lottery decides which questions get one more try.
+
+    Statistics are those of the draws; ``ci_error`` is the Monte Carlo error of the ends of the
+    interval. Means and sds that do not exist, because too few trials succeeded, are infinite.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = {"small": [[1, 0, 1, 0]] * 20, "large": [[1, 1, 1, 0]] * 20}
+    >>> cost = {"small": [[1, 1.2, 1, 0.8]] * 20, "large": [[5, 6, 4, 5]] * 20}
+    >>> fit = evaluate_cost(bayesatk.tally(runs, cost=cost, cost_unit="USD"), rng=1)
+    >>> own = fit["closed_form"]["cost_of_pass"].sel(target="questions", statistic="mean")
+    >>> own.values.round(0).tolist()  # 1 / (1/2), 5 / (3/4)
+    [2.0, 7.0]
+    """
+    generator, seed = resolve_rng(rng)
+    asked = read_costs(
+        data, k, budget, prior=prior, difficulty=difficulty, cost_prior=cost_prior,
+        success=success, ci_prob=ci_prob, ci_kind=ci_kind,
+    )  # fmt: skip
+    size = CHAINS * whole_number("draws", draws, 2)
+    weights = int(generator.integers(2**63))  # one seed: the same questions weigh for all systems
+    streams = generator.spawn(len(asked.outcomes.systems))
+    run = partial(_evaluate_system, asked, streams, weights, size)
+    found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
+    each = [found[index] for index in range(len(streams))]
+    attrs = {"sampling": "exact", "inference_library": "bayesatk"}
+    worth = min(one.worth for one in each)
+    draws_of = dict.fromkeys(("mean_draws", "sd_draws", "interval_draws"), worth)
+    rows = {name: [one.statistics[name] for one in each] for name in each[0].statistics}
+    groups = {
+        "posterior": cost_posterior(asked, [one.samples for one in each], CHAINS, attrs),
+        "closed_form": cost_statistics(asked, rows, draws_of),
+    }
+    notes = [note for one in each for note in one.notes]
+    method = "importance sampling, rejection"
+    return cost_tree(asked, groups, method, seed, notes=json.dumps(notes))
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """Draws and statistics of one system, and how many independent draws they are worth."""
+
+    samples: dict[str, Array]
+    statistics: dict[str, Array]
+    worth: float
+    notes: list[str]
+
+
+def fit_costs(counts: Any, costs: Costs, prior: HyperPrior, cost_prior: CostPrior) -> Any:
+    """Return the model of one system and the weighted points of its parameters.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (questions, 2)
+        Wrong and right trials.
+    costs : Costs
+    prior : HyperPrior
+    cost_prior : CostPrior
+
+    Returns
+    -------
+    (CostModel, Importance)
+    """
+    states = States.of(counts[:, 1], counts.sum(axis=1))
+    nodes = RightWrongModel("partial", states, prior).nodes
+    return CostModel.of(states, nodes, costs, cost_prior).posterior()
+
+
+def draw_costs(
+    model: CostModel, points: Importance, size: int, scale: float, weight: Array, bootstrap: Any,
+    k: Sequence[int], budget: Sequence[float], rng: np.random.Generator,
+) -> dict[str, Array]:  # fmt: skip
+    """Return independent draws of quantities and parameters of one system.
+
+    Parameters
+    ----------
+    model : CostModel
+    points : Importance
+    size : int
+    scale : float
+        Unit of costs in the model.
+    weight : ndarray, shape (questions,)
+    bootstrap : callable
+        ``bootstrap(draws)`` returns the next exponentials (draws, questions).
+    k, budget : sequence
+    rng : numpy.random.Generator
+    """
+    theta = points.points[rng.choice(len(points.weight), size, p=points.weight)]
+    blocks = [
+        both_targets(one.p, one.wrong, one.right, weight, bootstrap(len(one.p)), k, budget)
+        for one in draw_questions(model, theta, scale, rng)
+    ]
+    found = {name: np.concatenate([one[name] for one in blocks]) for name in blocks[0]}
+    return found | named(theta[:, 1:])
+
+
+@np.errstate(under="ignore", over="ignore")
+def _evaluate_system(
+    asked: AskedCosts, streams: Sequence[np.random.Generator], seed: int, size: int, index: int
+) -> _Evaluated:
+    """Evaluate one system."""
+    tried, counts, costs = asked.of_system(index)
+    model, points = fit_costs(counts, costs, asked.prior, asked.cost_prior)
+    shared = np.random.default_rng(seed)
+
+    def bootstrap(draws: int) -> Array:
+        return shared.standard_exponential((draws, len(tried)))[:, tried]
+
+    scale = float(asked.cost_prior.scale or 1.0)
+    samples = draw_costs(
+        model, points, size, scale, asked.weight[tried], bootstrap, asked.k, asked.budget,
+        streams[index],
+    )  # fmt: skip
+    worth = 1.0 / (1.0 / size + 1.0 / points.worth)
+    notes = []
+    if points.k_hat >= TRUSTED:
+        notes.append(
+            f"{asked.outcomes.systems[index]}: the parameters of costs are known roughly only "
+            f"(Pareto k {points.k_hat:.2f} of importance weights)."
+        )
+    statistics = {
+        name: _statistics(asked, own, worth) for name, own in samples.items() if own.ndim > 1
+    }
+    _estimates(asked, counts, costs, asked.weight[tried], statistics)
+    _infinite(counts, statistics["cost_of_pass"])
+    return _Evaluated(samples, statistics, worth, notes)
+
+
+def _statistics(asked: AskedCosts, values: Array, worth: float) -> Array:
+    """Return statistics of draws (draws, ..., target) as the last dimension."""
+    flat = values.reshape(len(values), -1)
+    table = np.full((flat.shape[1], len(STATISTICS)), np.nan)
+    table[:, 1], table[:, 2] = flat.mean(axis=0), flat.std(axis=0, ddof=1)
+    for row, own in zip(table, flat.T, strict=True):
+        ends, error = measured_interval(Empirical(own), asked.ci_prob, asked.ci_kind)
+        row[3:] = *ends, error * np.sqrt(len(values) / worth)
+    return table.reshape(*values.shape[1:], len(STATISTICS))
+
+
+def _estimates(
+    asked: AskedCosts, counts: Any, costs: Costs, weight: Array, table: dict[str, Array]
+) -> None:
+    """Fill in what the trials say by themselves: means over questions of their means."""
+    weight = weight / weight.sum()
+    scale = float(asked.cost_prior.scale or 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = scale * costs.total.sum(axis=1) / costs.trials.sum(axis=1)
+        rate = weight @ (counts[:, 1] / counts.sum(axis=1))
+        mean = weight @ each  # NaN where a question has no cost
+        table["mean_cost"][..., 0], table["cost_of_pass"][..., 0] = mean, mean / rate
+        of_outcome = scale * costs.total.sum(axis=0) / costs.trials.sum(axis=0)  # of all trials
+    table["cost_if_wrong"][..., 0], table["cost_if_right"][..., 0] = of_outcome
+    states = States.of(counts[:, 1], counts.sum(axis=1), weight)
+    if asked.k:
+        found = RightWrongModel("partial", states, asked.prior).estimate(parse(asked.metrics))
+        table["pass_at_k"][..., 0] = found[:, None]
+
+
+def _infinite(counts: Any, table: Array) -> None:
+    """Mark the mean and sd of a cost of pass that do not exist.
+
+    The posterior density of a success rate r near 0 falls with every success. Of these questions
+    1 / r has a mean from one success on and a variance from two; of questions like these, whose
+    weights may all but leave one out, from two and three questions with a success.
+    """
+    successes, solved = int(counts[:, 1].sum()), int((counts[:, 1] > 0).sum())
+    for target, found in enumerate((successes, solved - 1)):
+        if found < 1:
+            table[target, 1] = np.inf
+        if found < 2:
+            table[target, 2] = np.inf

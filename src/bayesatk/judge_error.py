@@ -1,0 +1,129 @@
+"""What is known of a judge that errs, from trials that were marked twice."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc, betaincinv
+
+from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
+
+Shape = tuple[float, float]
+_WRONG_WAY = 1e-3  # probability that s <= f from which a judge is refused
+_LEVELS = 2000  # quantiles of f that this probability is averaged over
+
+
+@dataclass(frozen=True)
+class JudgeError:
+    """Calibration of a judge: trials of known truth, and how many of them it marked right.
+
+    A priori its sensitivity (probability that a right trial is marked right) and false positive
+    rate (that a wrong one is) are uniform, so they are ``Beta(tp + 1, p - tp + 1)`` and ``Beta(fp +
+    1, n - fp + 1)`` after calibration. They are taken to be the same for all questions and trials.
+
+    Parameters
+    ----------
+    tp, p : int
+        Right trials that the judge marked right, and all right trials of the calibration set.
+    fp, n : int
+        Wrong trials that it marked right, and all wrong trials.
+    name : str
+        Of the judge. Systems whose `JudgeError` is equal, name included, share one judge and its
+        rates.
+
+    Raises
+    ------
+    ValueError
+        Where the sensitivity does not surely exceed the false positive rate: where the probability
+        that it does not is above 0.001, marks say little of success or the opposite.
+
+    Examples
+    --------
+    >>> judge = JudgeError(tp=178, p=197, fp=2, n=401)
+    >>> judge.sensitivity, judge.false_positive_rate
+    ((179.0, 20.0), (3.0, 400.0))
+    """
+
+    tp: int
+    p: int
+    fp: int
+    n: int
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for marked, size in (("tp", "p"), ("fp", "n")):
+            most = whole_number(size, getattr(self, size), 0)
+            found = whole_number(marked, getattr(self, marked), 0)
+            if found > most:
+                raise ArgumentError(
+                    Argument(marked), f" must be at most {size}, of which it is a part; got "
+                    f"{marked}={found} with {size}={most}. Count trials, not rates.",
+                )  # fmt: skip
+        if self.wrong_way > _WRONG_WAY:
+            raise ArgumentError(
+                Argument("judge"), " must surely mark right trials right more often than wrong "
+                f"ones; the probability that it does not is {self.wrong_way:.2g}, above "
+                f"{_WRONG_WAY:g}, after tp={self.tp} of p={self.p} and fp={self.fp} of n={self.n}. "
+                "Mark more trials twice, or use another judge.",
+            )  # fmt: skip
+
+    @property
+    def sensitivity(self) -> Shape:
+        """Beta parameters of the probability that a right trial is marked right."""
+        return self.tp + 1.0, self.p - self.tp + 1.0
+
+    @property
+    def false_positive_rate(self) -> Shape:
+        """Beta parameters of the probability that a wrong trial is marked right."""
+        return self.fp + 1.0, self.n - self.fp + 1.0
+
+    @property
+    def shapes(self) -> tuple[Shape, Shape]:
+        """Both."""
+        return self.sensitivity, self.false_positive_rate
+
+    @property
+    def wrong_way(self) -> float:
+        """Probability that the sensitivity is no larger than the false positive rate."""
+        levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
+        rate = betaincinv(*self.false_positive_rate, levels)
+        return float(betainc(*self.sensitivity, rate).mean())
+
+    def __str__(self) -> str:
+        return f"{self.tp} of {self.p} right and {self.fp} of {self.n} wrong trials marked right"
+
+
+@dataclass(frozen=True)
+class Judges:
+    """The judge of every system, in their order."""
+
+    by_system: tuple[JudgeError, ...]
+
+    def groups(self) -> dict[JudgeError, list[int]]:
+        """Positions of the systems that each judge marked.
+
+        Examples
+        --------
+        >>> one, other = JudgeError(9, 10, 0, 10), JudgeError(10, 10, 0, 10)
+        >>> list(Judges((one, other, one)).groups().values())
+        [[0, 2], [1]]
+        """
+        found: dict[JudgeError, list[int]] = {}
+        for place, judge in enumerate(self.by_system):
+            found.setdefault(judge, []).append(place)
+        return found
+
+    def among(self, systems: list[int]) -> "Judges":
+        """Return the judges of some systems."""
+        return Judges(tuple(self.by_system[i] for i in systems))
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return them as plain data, for the attributes of a result."""
+        return [asdict(one) for one in self.by_system]
+
+    @classmethod
+    def from_description(cls, described: list[Mapping[str, Any]]) -> "Judges":
+        """Return the judges that `described` described."""
+        return cls(tuple(JudgeError(**one) for one in described))

@@ -1,0 +1,97 @@
+"""What a result says of its judges: their calibration, what they cost, whether marks fit them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from scipy.special import bdtr, bdtrc
+
+from bayesatk.core.judge_rates import JudgeRates
+from bayesatk.judge_error import JudgeError, Judges
+from bayesatk.metrics.grid import Metric, MetricGrid
+from bayesatk.posterior.assembly import Coords
+from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.results.schema import TARGETS, metric_dataset
+
+_CONFLICT = 0.01  # posterior predictive probability of a calibration set at which it is doubted
+
+
+def judge_groups(
+    judges: Judges | None, posteriors: Sequence[SystemPosterior], grid: MetricGrid, coords: Coords
+) -> dict[str, xr.Dataset]:
+    """Return the group ``judge``, where there are judges.
+
+    Metric variables hold the share of the variance that is due to the rates; ``tp``, ``p``,
+    ``fp`` and ``n`` the calibration sets, by system.
+    """
+    if judges is None:
+        return {}
+    shares = [one.judge_share for one in posteriors]
+    values = np.stack([one for one in shares if one is not None])
+    full = {"system": coords["system"], "target": list(TARGETS)}
+    group = metric_dataset(grid, values[:, : len(grid)], ("system",), ("target",), full)
+    sizes = {
+        name: ("system", np.array([getattr(one, name) for one in judges.by_system]))
+        for name in ("tp", "p", "fp", "n")
+    }
+    return {"judge": group.assign(sizes)}
+
+
+def judge_notes(
+    system: object,
+    error: JudgeError,
+    judge: JudgeRates,
+    metric: Metric,
+    posterior: SystemPosterior,
+    place: int,
+) -> list[str]:
+    """Say what the judge costs, and whether its calibration set fits the marks.
+
+    Parameters
+    ----------
+    system : label
+    error : JudgeError
+    judge : JudgeRates
+    metric : Metric
+        The first that was asked for.
+    posterior : SystemPosterior
+    place : int
+        Position of the metric.
+    """
+    share = 0.0 if posterior.judge_share is None else float(posterior.judge_share[place, 0])
+    found = [
+        f"{system}: corrected for the judge, who marked {error}. {100 * share:.0f}% of the "
+        f"variance of {metric.label} on these questions is due to its rates; the estimate is of "
+        "the marks as they are."
+    ]
+    for name, rate, marked, size, kind in (
+        ("sensitivity", 0, error.tp, error.p, "right"),
+        ("false positive rate", 1, error.fp, error.n, "wrong"),
+    ):
+        chance = two_sided(judge, rate, marked, size)
+        if chance < _CONFLICT:
+            mean = float(judge.probability @ judge.rates.values[:, rate])
+            found.append(
+                f"{system}: the marks contradict the calibration of the judge's {name}: with all "
+                f"marks it is {mean:.3f}, and a calibration set as far from that as {marked} of "
+                f"{size} {kind} trials has a probability of {chance:.2g}. The judge may do "
+                "otherwise on these trials than on the calibration set, or the difficulties have "
+                "another shape."
+            )
+    return found
+
+
+def two_sided(judge: JudgeRates, rate: int, marked: int, size: int) -> float:
+    """Posterior predictive probability of a calibration count as far out as that observed.
+
+    Examples
+    --------
+    >>> from bayesatk.core.marks import Rates
+    >>> sure = JudgeRates(Rates.known(0.5, 0.1), np.ones(1))
+    >>> round(two_sided(sure, 0, 5, 5), 4)  # twice 1/32
+    0.0625
+    """
+    values = judge.rates.values[:, rate]
+    below = float(judge.probability @ bdtr(marked, size, values))
+    above = float(judge.probability @ bdtrc(marked - 1, size, values)) if marked else 1.0
+    return min(1.0, 2.0 * min(below, above))

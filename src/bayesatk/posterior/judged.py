@@ -1,0 +1,175 @@
+"""Closed-form posterior of one system whose trials a judge marked that errs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bayesatk.core import leave_one_out
+from bayesatk.core.families import family_posteriors
+from bayesatk.core.hierarchy import hyper_posterior
+from bayesatk.core.judge_rates import JudgeRates, integrated_rates
+from bayesatk.core.leave_one_out import Predictive
+from bayesatk.core.marks import MarkedCounts, Rates
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import States
+from bayesatk.judge_error import JudgeError, Judges
+from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.judged_simple import OneForAll, unpooled
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.partial_pooling import partial_pooling
+from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.posterior.right_wrong import count_estimates, one_of_each
+from bayesatk.priors import BetaPrior, HyperPrior, Pooling, Prior
+
+
+@dataclass(frozen=True)
+class JudgedModel(CountModel):
+    """Marks of a judge that errs; its rates are integrated with everything else.
+
+    Parameters
+    ----------
+    judge : JudgeRates
+        From `rates_of_judges`, for this system's marks among those of all.
+    """
+
+    judge: JudgeRates
+
+    def estimate(self, metrics: Sequence[Metric]) -> Array:
+        """Unbiased finite-law values of the marks as they are."""
+        return count_estimates(self.states, metrics)
+
+    def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
+        """Return the posterior of metrics; those that coincide are done once."""
+        fit: dict[Pooling, Callable[[Sequence[Metric]], SystemPosterior]] = {
+            "partial": lambda own: partial_pooling(self.states, own, self.prior, self.judge),
+            "complete": lambda own: self.one_for_all.fit(own, len(self.states.which)),
+            "none": lambda own: unpooled(self.states, self.prior, self.judge, own),
+        }
+        return one_of_each(metrics, fit[self.pooling])
+
+    @property
+    def one_for_all(self) -> OneForAll:
+        """One success probability for all questions."""
+        return OneForAll.of(self.states, self.prior, self.judge)
+
+    def partial_predictive(self) -> Predictive:
+        """Predict marks of questions that are left out, difficulty families averaged."""
+        return leave_one_out.partial(self.states, self.prior, self.judge.rates)
+
+    def partial_evidence(self) -> float:
+        """Log evidence of the marks, difficulty families averaged."""
+        return leave_one_out.partial_evidence(self.states, self.prior, self.judge.rates)
+
+    def predictive(self) -> Predictive:
+        """Log predictive probabilities of marks that are left out, and log evidence.
+
+        The evidence is not a number where the judge marked several systems, whose evidences do not
+        add up: what is known of its rates is theirs together.
+        """
+        if self.pooling == "partial":
+            found = self.partial_predictive()
+        elif self.pooling == "complete":
+            found = self.one_for_all.predictive(self.states)
+        else:
+            nodes = _fixed(self.prior)
+            marked = MarkedCounts(self.states, self.judge.rates)
+            logs = marked.log_by_rates(nodes)[0] + self.judge.rates.log_weight
+            ((_, chances),) = marked.by_state(nodes)
+            found = leave_one_out.of_points(logs, np.log(chances[0]))
+        return found if self.judge.systems == 1 else found._replace(log_evidence=np.nan)
+
+    def log_evidence(self) -> float:
+        """Log evidence of the marks; not a number where the judge marked several systems."""
+        if self.judge.systems > 1:
+            return np.nan
+        return self.partial_evidence() if self.pooling == "partial" else super().log_evidence()
+
+
+_ROUGH = 1e-3  # error, in sds, of what only says where points are needed
+
+
+def _fixed(prior: BetaPrior) -> Nodes:
+    return Nodes.single(prior.alpha, prior.beta)
+
+
+def _roughly(pooling: Pooling, prior: Prior, states: States, rates: Rates) -> Array:
+    """Log probability of a system's marks given the rates, of single Betas."""
+    if isinstance(prior, HyperPrior):
+        marked = MarkedCounts(states, rates)
+        hyper = hyper_posterior(marked, prior.of_family("beta"), _ROUGH)
+        return marked.log_likelihood_of_rates(hyper.nodes(_ROUGH)) + hyper.log_evidence
+    if pooling == "none":
+        return np.asarray(MarkedCounts(states, rates).log_by_rates(_fixed(prior))[0])
+    return OneForAll.log_likelihood_of_rates(states, prior, rates)
+
+
+def _exactly(pooling: Pooling, prior: Prior, states: States, rates: Rates) -> Array:
+    """Return the same, difficulty families averaged."""
+    if not isinstance(prior, HyperPrior):
+        return _roughly(pooling, prior, states, rates)
+    each = family_posteriors(states, prior, rates)
+    log_prior = np.log([prior.family_prior[one.name] for one in each])
+    logs = np.stack([one.log_likelihood_of_rates for one in each])
+    return np.asarray(logsumexp(logs + log_prior[:, None], axis=0))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Systems of one judge, equal to others with the same content."""
+
+    judge: JudgeError
+    pooling: Pooling
+    prior: Prior
+    content: tuple[bytes, ...]
+    systems: list[States] = field(compare=False)
+
+
+@lru_cache(maxsize=16)
+def _integrated(asked: _Asked) -> list[JudgeRates]:
+    known = asked.pooling, asked.prior
+    return integrated_rates(
+        asked.judge.shapes, asked.systems, partial(_roughly, *known), partial(_exactly, *known)
+    )
+
+
+def rates_of_judges(
+    judges: Judges,
+    pooling: Pooling,
+    prior: Prior,
+    counts: Sequence[NDArray[np.int64]],
+    seed: int = 0,
+) -> list[JudgeRates]:
+    """Return the rates of the judge of every system, with the marks of all systems it marked.
+
+    Parameters
+    ----------
+    judges : Judges
+    pooling, prior
+        Of the evaluation.
+    counts : sequence of ndarray of int, shape (questions, 2)
+        Marks of every system: wrong, then right.
+    seed : int
+        Of the order in which draws come, the same for systems of one judge.
+    """
+    found: dict[int, JudgeRates] = {}
+    for number, (judge, places) in enumerate(judges.groups().items()):
+        states = [States.of(counts[i][:, 1], counts[i].sum(axis=1)) for i in places]
+        content = tuple(one.counts.tobytes() + one.count.tobytes() for one in states)
+        # What is kept must not hold an array as long as the questions.
+        small = [replace(one, which=np.zeros(0, np.intp)) for one in states]
+        rates = _integrated(_Asked(judge, pooling, prior, content, small))
+        for place, own in zip(places, rates, strict=True):
+            found[place] = replace(own, seed=seed + number)
+    return [found[i] for i in range(len(counts))]
+
+
+def judged_model(
+    judge: JudgeRates, pooling: Pooling, prior: Prior, counts: NDArray[np.int64]
+) -> JudgedModel:
+    """Return the model of one system."""
+    return JudgedModel(pooling, States.of(counts[:, 1], counts.sum(axis=1)), prior, judge)

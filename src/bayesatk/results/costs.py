@@ -1,0 +1,201 @@
+"""Results of costs: what was asked, the groups of the tree, and the table of them."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.arguments import one_of, real_number, whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.cost_prior import CostPrior, Costs
+from bayesatk.core.cost_quantities import BY_BUDGET, BY_K
+from bayesatk.data.asked import read_asked
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.prior_choice import describe_prior
+from bayesatk.priors import HyperPrior
+from bayesatk.results.citations import RUBIN
+from bayesatk.results.schema import TARGETS, build, data_groups, root_attributes
+
+Array = NDArray[np.float64]
+EROL = "arXiv:2504.13359"  # Erol et al., who defined the cost of pass
+_CHEN = "arXiv:2107.03374"
+STATISTICS = ("estimate", "mean", "sd", "ci_lower", "ci_upper", "ci_error")
+MONEY = ("mean_cost", "cost_if_right", "cost_if_wrong", "cost_of_pass", "cost_to_success")
+
+
+@dataclass(frozen=True)
+class AskedCosts:
+    """What `bayesatk.costs.evaluate_cost` was asked.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        Right and wrong, with costs.
+    prior : HyperPrior
+    cost_prior : CostPrior
+        With its scale.
+    k : tuple of int
+    budget : tuple of float
+    ci_prob : float
+    ci_kind : str
+    """
+
+    outcomes: Outcomes
+    prior: HyperPrior
+    cost_prior: CostPrior
+    k: tuple[int, ...]
+    budget: tuple[float, ...]
+    ci_prob: float
+    ci_kind: Literal["eti", "hdi"]
+
+    @property
+    def metrics(self) -> str:
+        """The metrics of success among what was asked."""
+        return " ".join(f"pass@{k}" for k in self.k)
+
+    @property
+    def unit(self) -> str:
+        """Unit of costs."""
+        return str(self.outcomes.dataset.attrs.get("cost_unit", ""))
+
+    @property
+    def weight(self) -> Array:
+        """Weights of the questions."""
+        given = self.outcomes.weight
+        return np.ones(self.outcomes.dataset.sizes["question"]) if given is None else given
+
+    def of_system(self, index: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], Costs]:
+        """Return which questions a system tried, their counts (wrong, right), and their costs."""
+        dataset = self.outcomes.dataset.isel(system=index)
+        order = np.argsort(dataset["score"].values)
+        counts = dataset["count"].transpose("question", "category").values[:, order]
+        dims = "question", "category", "cost_sum"
+        sums = dataset["cost_sums"].transpose(*dims).values[:, order]
+        tried, scale = counts.sum(axis=1) > 0, float(self.cost_prior.scale or 1.0)
+        number, total, logs = np.moveaxis(sums[tried], -1, 0)
+        log_total = logs.sum(axis=0) - number.sum(axis=0) * math.log(scale)
+        return tried, counts[tried], Costs(number, total / scale, log_total)
+
+
+def read_costs(
+    data: object, k: object, budget: object, *, prior: object, difficulty: object,
+    cost_prior: object, success: str | None, ci_prob: float, ci_kind: Literal["eti", "hdi"] = "eti",
+) -> AskedCosts:  # fmt: skip
+    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate_cost`."""
+    ks = tuple(whole_number("k", one) for one in _listed(k))
+    budgets = tuple(_positive(one) for one in _listed(budget))
+    one_of("ci_kind", ci_kind, ("eti", "hdi"))
+    asked = read_asked(
+        data, [f"pass@{one}" for one in ks or (1,)], pooling="partial", prior=prior,
+        difficulty=difficulty, success=success, prior_trials=None, prior_weight=1.0,
+        answer_prior=None, ci_prob=ci_prob, keep=(),
+    )  # fmt: skip
+    sums = asked.outcomes.dataset.get("cost_sums")
+    if sums is None or not sums.sel(cost_sum="number").any():
+        raise ArgumentError(
+            Argument("data"), " must say what trials cost; none has a cost. Read them: ",
+            Argument("cost", "usd", "tally"), ", the name of a column.",
+        )  # fmt: skip
+    chosen = CostPrior() if cost_prior is None else cost_prior
+    if not isinstance(chosen, CostPrior):
+        rule = f" must be a CostPrior; got {cost_prior!r:.80}. Leave it out for the usual one."
+        raise ArgumentError(Argument("cost_prior"), rule)
+    if chosen.scale is None:
+        number, total, _ = sums.sum(["system", "question", "category"]).values
+        chosen = replace(chosen, scale=float(total / number))
+    assert isinstance(asked.prior, HyperPrior)
+    return AskedCosts(
+        asked.outcomes, asked.prior, chosen, tuple(dict.fromkeys(ks)),
+        tuple(dict.fromkeys(budgets)), ci_prob, ci_kind,
+    )  # fmt: skip
+
+
+def _listed(value: object) -> Sequence[Any]:
+    if isinstance(value, np.ndarray | list | tuple | range | set):
+        return list(value)
+    return [value]
+
+
+def _positive(value: object) -> float:
+    number = real_number("budget", value)
+    if not (math.isfinite(number) and number > 0.0):
+        rule = f" must be finite and > 0, in the unit of the costs; got {value!r:.80}."
+        raise ArgumentError(Argument("budget"), rule)
+    return number
+
+
+def cost_posterior(
+    asked: AskedCosts, samples: Sequence[Mapping[str, Array]], chains: int, attrs: Mapping[str, Any]
+) -> xr.Dataset:
+    """Return the group ``posterior`` from the draws of every system.
+
+    Parameters
+    ----------
+    asked : AskedCosts
+    samples : sequence of mapping
+        One for each system: quantities with the target as last dimension, and parameters (draws,).
+    chains : int
+        Draws come one chain after the other.
+    attrs : mapping
+    """
+    found = {}
+    for name in samples[0]:
+        values = np.stack([own[name] for own in samples], axis=1)
+        values = values.reshape(chains, len(values) // chains, *values.shape[1:])
+        found[name] = (("chain", "draw", "system", *_dims(name, values.ndim)), values)
+    first = next(iter(found.values()))[1]
+    coords = {
+        "chain": np.arange(first.shape[0]), "draw": np.arange(first.shape[1]), **_coords(asked)
+    }  # fmt: skip
+    return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"], **attrs})
+
+
+def _dims(name: str, axes: int) -> tuple[str, ...]:
+    """Return the dimensions behind those of draws and systems."""
+    if axes == 3:
+        return ()
+    middle = {**dict.fromkeys(BY_K, ("k",)), **dict.fromkeys(BY_BUDGET, ("budget",))}
+    return (*middle.get(name, ()), "target")
+
+
+def _coords(asked: AskedCosts) -> dict[str, Any]:
+    return {
+        "system": asked.outcomes.dataset["system"].values, "target": list(TARGETS),
+        **({"k": list(asked.k)} if asked.k else {}),
+        **({"budget": list(asked.budget)} if asked.budget else {}),
+    }  # fmt: skip
+
+
+def cost_tree(
+    asked: AskedCosts, groups: Mapping[str, xr.Dataset], method: str, seed: str, **more: Any
+) -> xr.DataTree:
+    """Return a result of costs."""
+    data = data_groups(asked.outcomes)
+    sums = asked.outcomes.dataset["cost_sums"].drop_vars("score", errors="ignore")
+    constant = data["constant_data"].assign(cost_sums=sums)
+    attrs = root_attributes(
+        method, "partial", describe_prior(asked.prior), seed, asked.metrics, asked.outcomes,
+        (EROL, _CHEN, RUBIN), ci_prob=float(asked.ci_prob), ci_kind=asked.ci_kind,
+        cost_prior=json.dumps(asdict(asked.cost_prior)), cost_unit=asked.unit, **more,
+    )  # fmt: skip
+    return build({**groups, **data, "constant_data": constant}, attrs)
+
+
+def cost_statistics(
+    asked: AskedCosts, rows: Mapping[str, Sequence[Array]], attrs: Mapping[str, Any]
+) -> xr.Dataset:
+    """Return the group ``closed_form`` from statistics of every system, (..., statistic)."""
+    found = {
+        name: (("system", *_dims(name, np.ndim(own[0]) + 1 + (np.ndim(own[0]) > 1))), own)
+        for name, own in rows.items()
+    }
+    variables = {
+        name: ((*dims, "statistic"), np.stack(own), dict(attrs))
+        for name, (dims, own) in found.items()
+    }
+    return xr.Dataset(variables, {**_coords(asked), "statistic": list(STATISTICS)})

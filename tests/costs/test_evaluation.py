@@ -1,0 +1,169 @@
+"""evaluate_cost: laws, extremes, and how often its intervals are right."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from numpy.typing import NDArray
+
+import bayesatk as bk
+from bayesatk import costs as bkc
+from bayesatk.core.cost_quantities import cost_quantities
+
+FAST: dict[str, Any] = {"difficulty": "beta", "draws": 50}
+
+
+def _simulated(
+    questions: int, trials: int, rng: np.random.Generator, shape: str = "gamma"
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the truth, outcomes and costs; hard questions cost more, successes less."""
+    p = rng.beta(1.2, 1.0, questions)
+    mean = np.exp(0.8 * (0.5 - p) + 0.6 * rng.standard_normal(questions))
+    right = rng.random((questions, trials)) < p[:, None]
+    cost = mean[:, None] * np.where(right, 0.8, 1.0)
+    if shape == "gamma":
+        cost = cost * rng.gamma(4.0, 0.25, right.shape)
+    else:
+        cost = cost * np.exp(0.6 * rng.standard_normal(right.shape) - 0.18)
+    truth = cost_quantities(p[None], mean[None], 0.8 * mean[None], None, [4], [2.0])
+    return truth, right.astype(int), cost
+
+
+def test_a_large_study_finds_the_truth() -> None:
+    truth, runs, cost = _simulated(400, 6, np.random.default_rng(1))
+    fit = bkc.evaluate_cost(bk.tally(runs, cost=cost), 4, 2.0, difficulty="beta", draws=200, rng=1)
+    for name, exact in truth.items():
+        own = fit["closed_form"][name].sel(target="questions").squeeze()
+        mean, sd = (float(own.sel(statistic=one)) for one in ("mean", "sd"))
+        assert abs(mean - float(np.ravel(exact)[0])) < 4.0 * sd
+        assert sd < 0.1 * mean
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 2**31), st.floats(1e-6, 1e6))
+def test_the_unit_of_costs_changes_money_alone(seed: int, unit: float) -> None:
+    _, runs, cost = _simulated(8, 3, np.random.default_rng(seed))
+    plain, scaled = (
+        bkc.evaluate_cost(bk.tally(runs, cost=c * cost), 2, c * 1.5, rng=1, **FAST)
+        for c in (1.0, unit)
+    )
+    for name in ("mean_cost", "cost_of_pass", "cost_to_success", "coverage_at_budget", "pass_at_k"):
+        ratio = unit if "cost" in name else 1.0
+        found, other = (one["posterior"][name].values for one in (scaled, plain))
+        assert_allclose(found, ratio * other, rtol=1e-3)
+
+
+EXTREMES: list[tuple[Any, Any]] = [
+    ([[1]], [[2.0]]),
+    ([[0]], [[2.0]]),
+    ([[0, 0], [0, 0]], [[1.0, 1.0], [1.0, 1.0]]),
+    ([[1, 0, 1, 1]] * 40, [[7.0] * 4] * 40),
+    ([[1, 1], [1, 1]], [[1.0, 2.0], [1e-9, 1e9]]),
+    ([[1, 0]] * 5, [[3.0, 3.0]] * 5),
+    ([[1, 0, 1], [0]], [[1e-90, 1e90, 1.0], [1.0]]),
+    ([[1] * 60] * 3, np.linspace(1.0, 1.001, 180).reshape(3, 60)),
+]
+
+
+@pytest.mark.parametrize(("runs", "cost"), EXTREMES)
+def test_no_data_break_it(runs: Any, cost: Any) -> None:
+    fit = bkc.evaluate_cost(bk.tally(runs, cost=cost), [1, 100], [1e-3, 1.0, 1e9], rng=1, **FAST)
+    for name, values in fit["posterior"].data_vars.items():
+        assert not np.isnan(values.values).any(), name
+    closed = fit["closed_form"].to_dataset()
+    successes = np.concatenate([np.ravel(row) for row in runs]).sum()
+    infinite = np.isinf(closed["cost_of_pass"].sel(statistic="mean", target="questions")).all()
+    assert bool(infinite) == (successes < 1)
+
+
+def test_questions_that_are_not_tried_or_not_paid_are_left_to_the_rest() -> None:
+    runs = {"a": [[1, 0], [1, 1], [0, 1]], "b": [[1, 1], [None, None], [0, 0]]}
+    cost = {"a": [[1.0, 2.0], [None, None], [1.0, 3.0]], "b": [[1.0, 1.0], [5.0, 5.0], [2.0, 2.0]]}
+    data = bk.tally(runs, cost=cost, missing="ignore", missing_cost="ignore")
+    fit = bkc.evaluate_cost(data, rng=1, **FAST)
+    estimate = fit["closed_form"]["mean_cost"].sel(statistic="estimate", target="questions")
+    assert np.isnan(estimate.values[0])
+    assert estimate.values[1] == 1.5
+    alone = bkc.evaluate_cost(data["b"].sel(question=[0, 2]), rng=1, **FAST)
+    own, other = (one["posterior"]["mean_cost"].sel(system="b") for one in (fit, alone))
+    assert abs(float(own.mean() - other.mean())) < 0.5 * float(other.std())
+
+
+def test_weights_of_questions_count_in_all_means() -> None:
+    runs, cost = [[1, 1]] * 8 + [[0, 0]] * 8, [[1.0, 1.1]] * 8 + [[4.0, 4.1]] * 8
+    for weight, heavy in (([9.0] * 8 + [1.0] * 8, "right"), ([1.0] * 8 + [9.0] * 8, "wrong")):
+        fit = bkc.evaluate_cost(bk.tally(runs, cost=cost, weight=weight), 1, rng=1, **FAST)
+        share = 0.9 if heavy == "right" else 0.1
+        own = fit["closed_form"].to_dataset()
+        expected = {"mean_cost": share * 1.05 + (1 - share) * 4.05, "pass_at_k": share}
+        for name, value in expected.items():
+            cells = own[name].squeeze()
+            assert_allclose(cells.sel(statistic="estimate"), value)
+            assert_allclose(cells.sel(statistic="mean"), value, rtol=0.35)
+
+
+def test_systems_with_the_same_data_weigh_questions_alike() -> None:
+    _, runs, cost = _simulated(30, 4, np.random.default_rng(2))
+    data = bk.tally({"a": runs, "b": runs}, cost={"a": cost, "b": cost})
+    draws = bkc.evaluate_cost(data, rng=1, draws=200, difficulty="beta")["posterior"]["mean_cost"]
+    apart, together = (
+        np.corrcoef(draws.sel(target=target).values.reshape(-1, 2).T)[0, 1]
+        for target in ("questions", "population")
+    )
+    assert abs(apart) < 0.15
+    assert together > 0.5
+
+
+def test_a_result_is_saved_tabulated_and_cited(tmp_path: Any) -> None:
+    _, runs, cost = _simulated(12, 3, np.random.default_rng(3))
+    fit = bkc.evaluate_cost(bk.tally(runs, cost=cost, cost_unit="USD"), 3, 2.0, rng=5, **FAST)
+    bk.save(fit, tmp_path / "costs.nc")
+    again = bk.load_result(tmp_path / "costs.nc")
+    table = bkc.cost_table(fit)
+    assert table.equals(bkc.cost_table(again))
+    assert set(table.loc[table["unit"] == "USD", "quantity"]) == {
+        "mean_cost", "cost_if_right", "cost_if_wrong", "cost_of_pass", "cost_to_success"
+    }  # fmt: skip
+    assert "erol2025cost" in bk.cite(fit)
+    assert again.attrs["seed"] == "5"
+    assert fit["constant_data"]["cost_sums"].dims == ("system", "question", "category", "cost_sum")
+    drawn = fit.copy()
+    del drawn["closed_form"]
+    assert_allclose(bkc.cost_table(drawn)["mean"], table["mean"], rtol=1e-9)
+
+
+def test_what_cannot_be_evaluated_is_refused() -> None:
+    runs = [[1, 0], [1, 1]]
+    paid = bk.tally(runs, cost=[[1, 2], [3, 4]])
+    with pytest.raises(ValueError, match=r"none has a cost.*cost='usd'"):
+        bkc.evaluate_cost(runs)
+    for options, message in (
+        ({"k": 0}, "k must be an integer >= 1"), ({"k": [1.5]}, "k must be"),
+        ({"budget": 0.0}, "budget must be finite and > 0"), ({"budget": "x"}, "budget must be"),
+        ({"ci_prob": 1.0}, "ci_prob"), ({"cost_prior": 3}, "must be a CostPrior"),
+        ({"draws": 1}, "draws"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            bkc.evaluate_cost(paid, **options)
+    with pytest.raises(ValueError, match="must be a result of"):
+        bkc.cost_table(bk.evaluate(runs, "pass@1", rng=1))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("shape", ["gamma", "log-normal"])
+def test_intervals_are_right_as_often_as_they_say(shape: str) -> None:
+    hits: dict[str, list[bool]] = {}
+    for seed in range(100):
+        truth, runs, cost = _simulated(60, 4, np.random.default_rng([seed, 7]), shape)
+        fit = bkc.evaluate_cost(
+            bk.tally(runs, cost=cost), 4, 2.0, difficulty="beta", draws=250, rng=seed
+        )
+        for name, exact in truth.items():
+            own = fit["closed_form"][name].sel(target="questions").squeeze()
+            low, high = (float(own.sel(statistic=one)) for one in ("ci_lower", "ci_upper"))
+            hits.setdefault(name, []).append(low <= float(np.ravel(exact)[0]) <= high)
+    # Of 100 intervals at 95%, fewer than 87 are right once in 1,500 studies.
+    assert {name: sum(own) for name, own in hits.items() if sum(own) < 87} == {}

@@ -1,0 +1,292 @@
+"""Marks of a judge that errs: against direct simulation from the definitions, and known limits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import bayesatk as bk
+
+JUDGE = bk.JudgeError(tp=27, p=30, fp=4, n=32)
+PERFECT = bk.JudgeError(tp=10**15, p=10**15, fp=0, n=10**15)
+MARKS = np.array([0, 1, 2, 2, 1]), np.array([2, 2, 2, 2, 1])
+METRICS = ["pass@1,2", "pass^2"]
+
+
+def _statistic(fit, name, k=None, target="questions", statistic="mean"):
+    values = fit["closed_form"].to_dataset()[name].isel(system=0).sel(statistic=statistic)
+    values = values if k is None else values.sel(k=k)
+    return float(values.sel(target=target) if "target" in values.dims else values)
+
+
+def _weighted(values, weight):
+    """Mean, sd and the standard error of the mean of importance sampling."""
+    share = weight / weight.sum()
+    mean = share @ values
+    gap = values - mean
+    return mean, np.sqrt(share @ gap**2), np.sqrt((share**2) @ gap**2)
+
+
+def _prior_p(family, size, questions, rng):
+    """Success probabilities, and the mean of the metrics over new questions, from the prior."""
+    m, r = rng.random((2, size, 2))
+    a, b = m * (1 - r) / r, (1 - m) * (1 - r) / r
+    both = rng.beta(np.maximum(a, 1e-300)[:, None], np.maximum(b, 1e-300)[:, None],
+                    (size, questions, 2))  # fmt: skip
+    if family == "beta":
+        return both[..., 0]
+    if family == "mixture":
+        return np.where(
+            rng.random((size, questions)) < rng.random((size, 1)), *both.T.swapaxes(1, 2)
+        )
+    never, always, _ = rng.dirichlet((1, 1, 8), size).T[..., None]
+    u = rng.random((size, questions))
+    return np.where(u < never, 0.0, np.where(u < never + always, 1.0, both[..., 0]))
+
+
+@pytest.mark.parametrize("family", ["beta", "inflated", "mixture"])
+def test_partial_pooling_is_what_weighted_draws_from_the_prior_say(family) -> None:
+    """Everything is drawn from its prior and weighted by the probability of the marks."""
+    rng, size = np.random.default_rng(1), 200_000
+    p = _prior_p(family, size, 6, rng)  # the last question is a new one
+    s, f = rng.beta(28, 4, size), rng.beta(5, 29, size)
+    mark = f[:, None] + (s - f)[:, None] * p[:, :5]
+    weight = binom.pmf(MARKS[0], MARKS[1], mark).prod(axis=1)
+    fit = bk.evaluate(MARKS, METRICS, judge=JUDGE, difficulty=family, draws=2500, rng=1)
+    drawn = fit["posterior"].to_dataset().isel(system=0)
+    for name, k, g in (("pass_at_k", 1, p), ("pass_at_k", 2, 1 - (1 - p) ** 2),
+                       ("pass_hat_k", 2, p**2)):  # fmt: skip
+        mean, sd, error = _weighted(g[:, :5].mean(axis=1), weight)
+        assert _statistic(fit, name, k) == pytest.approx(mean, abs=4 * error + 0.02 * sd)
+        assert _statistic(fit, name, k, statistic="sd") == pytest.approx(sd, rel=0.03)
+        mean, sd, error = _weighted(g[:, 5], weight)
+        assert _statistic(fit, name, k, "population") == pytest.approx(mean, abs=4 * error)
+        for target in ("questions", "population"):
+            own = drawn[name].sel(k=k, target=target)
+            spread = _statistic(fit, name, k, target, "sd")
+            exact = _statistic(fit, name, k, target)
+            assert float(own.mean()) == pytest.approx(exact, abs=0.05 * spread)
+            assert float(own.std()) == pytest.approx(spread, rel=0.06)
+    for name, values in (("sensitivity", s), ("false_positive_rate", f)):
+        mean, sd, error = _weighted(values, weight)
+        assert _statistic(fit, name) == pytest.approx(mean, abs=4 * error + 0.02 * sd)
+        assert _statistic(fit, name, statistic="sd") == pytest.approx(sd, rel=0.05)
+    ways = binom.pmf(MARKS[0], MARKS[1], 0.5) * 2.0 ** MARKS[1]
+    evidence = np.log(weight.mean() / ways.prod())
+    error = weight.std() / weight.mean() / np.sqrt(size)
+    assert float(bk.log_evidence(fit)[0]) == pytest.approx(evidence, abs=4 * error + 0.02)
+
+
+def test_leave_one_out_is_the_probability_of_marks_given_the_others() -> None:
+    rng, size = np.random.default_rng(2), 200_000
+    p = _prior_p("beta", size, 5, rng)
+    s, f = rng.beta(28, 4, size), rng.beta(5, 29, size)
+    each = binom.pmf(MARKS[0], MARKS[1], f[:, None] + (s - f)[:, None] * p)
+    fit = bk.evaluate(MARKS, "pass@1", judge=JUDGE, difficulty="beta", rng=1)
+    found = bk.exact_loo(fit).elpd_i.values.ravel()
+    for i in range(5):
+        others = np.delete(each, i, axis=1).prod(axis=1)
+        expected = np.log(each.prod(axis=1).mean() / others.mean())
+        assert found[i] == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("pooling", ["none", "complete"])
+def test_other_poolings_are_what_weighted_draws_from_the_prior_say(pooling) -> None:
+    rng, size = np.random.default_rng(3), 200_000
+    p = rng.random((size, 5 if pooling == "none" else 1)) * np.ones(5)
+    s, f = rng.beta(28, 4, size), rng.beta(5, 29, size)
+    weight = binom.pmf(MARKS[0], MARKS[1], f[:, None] + (s - f)[:, None] * p).prod(axis=1)
+    fit = bk.evaluate(MARKS, METRICS, judge=JUDGE, pooling=pooling, draws=2500, rng=1)
+    drawn = fit["posterior"].to_dataset().isel(system=0).sel(target="questions")
+    for name, k, g in (("pass_at_k", 1, p), ("pass_hat_k", 2, p**2)):
+        mean, sd, error = _weighted(g.mean(axis=1), weight)
+        assert _statistic(fit, name, k) == pytest.approx(mean, abs=4 * error + 0.02 * sd)
+        assert _statistic(fit, name, k, statistic="sd") == pytest.approx(sd, rel=0.03)
+        order = np.argsort(g.mean(axis=1))
+        upto = np.cumsum(weight[order]) / weight.sum()
+        ends = g.mean(axis=1)[order][np.searchsorted(upto, [0.025, 0.975])]
+        for end, value in zip(("ci_lower", "ci_upper"), ends, strict=True):
+            assert _statistic(fit, name, k, statistic=end) == pytest.approx(value, abs=0.06 * sd)
+        own = drawn[name].sel(k=k).values.ravel()
+        assert [own.mean(), own.std()] == pytest.approx([mean, sd], abs=0.04 * sd + 4 * error)
+    mean, sd, error = _weighted(s, weight)
+    assert _statistic(fit, "sensitivity") == pytest.approx(mean, abs=4 * error + 0.02 * sd)
+
+
+def test_systems_of_one_judge_share_its_rates() -> None:
+    """Two systems, one p each: the joint posterior of both and the rates, drawn from the prior."""
+    rng, size = np.random.default_rng(4), 1_000_000
+    p = rng.random((size, 2))
+    s, f = rng.beta(28, 4, size), rng.beta(5, 29, size)
+    rate = f[:, None] + (s - f)[:, None] * p
+    weight = binom.pmf([24, 30], 40, rate).prod(axis=1)
+    counts = np.array([[24], [30]])
+    data = bk.tally(counts, trials=np.full((2, 1), 40), systems=["a", "b"])
+    fit = bk.evaluate(data, "pass@1", judge=JUDGE, pooling="complete", rng=1)
+    mean, sd, error = _weighted(p[:, 1] - p[:, 0], weight)
+    compared = bk.compare(fit, rng=1)["comparison"].to_dataset()["pass_at_k"]
+    found = compared.sel(system="b", other="a", target="questions").squeeze("k", drop=True)
+    assert float(found.sel(contrast="mean")) == pytest.approx(mean, abs=4 * error + 0.04 * sd)
+    assert float(found.sel(contrast="sd")) == pytest.approx(sd, rel=0.05)
+    assert float(found.sel(contrast="sd_unpaired")) > 1.1 * sd  # what the judge shares is gone
+    chance = (weight * (p[:, 1] > p[:, 0])).sum() / weight.sum()
+    assert float(found.sel(contrast="prob_greater")) == pytest.approx(chance, abs=0.02)
+    mean, sd, error = _weighted(s, weight)
+    for system in range(2):  # both say how often it marks right
+        own = fit["closed_form"]["sensitivity"].isel(system=system).sel(statistic="mean")
+        assert float(own) == pytest.approx(mean, abs=4 * error + 0.03 * sd)
+
+
+def test_systems_of_their_own_judges_are_independent() -> None:
+    names = {one: bk.JudgeError(27, 30, 4, 32, one) for one in ("a", "b")}
+    data = bk.tally(np.array([[24], [30]]), trials=np.full((2, 1), 40), systems=["a", "b"])
+    both = bk.evaluate(data, "pass@1", judge=names, pooling="complete", rng=1)
+    alone = bk.evaluate(data["b"], "pass@1", judge=JUDGE, pooling="complete", rng=1)
+    pair = (each["closed_form"]["pass_at_k"].isel(system=-1).values for each in (both, alone))
+    np.testing.assert_allclose(*pair, rtol=1e-9)
+    drawn = both["posterior"]["pass_at_k"].sel(target="questions").squeeze("k")
+    a, b = (drawn.sel(system=one).values.ravel() for one in ("a", "b"))
+    assert abs(np.corrcoef(a, b)[0, 1]) < 0.07  # 4000 draws
+
+
+@pytest.mark.parametrize(
+    ("pooling", "difficulty"),
+    [("partial", None), ("partial", "beta"), ("none", None), ("complete", None)],
+)
+def test_a_judge_without_error_changes_nothing(pooling, difficulty) -> None:
+    rng = np.random.default_rng(5)
+    trials = rng.integers(1, 7, 40)
+    data = rng.binomial(trials, rng.beta(1.0, 0.7, 40)), trials
+    known = {"pooling": pooling, "difficulty": difficulty, "rng": 1}
+    one, other = (
+        bk.evaluate(data, ["pass@1,4", "pass^2", "maj@3"], **known, **more)["closed_form"]
+        for more in ({"judge": PERFECT}, {})
+    )
+    exact = {"statistic": ["mean", "sd", "ci_lower", "ci_upper"], "target": ["questions"]}
+    if pooling != "none":  # whose questions like these are a bootstrap
+        exact["target"] = ["questions", "population"]
+    atol = 1e-6 if pooling == "complete" else 1e-9  # a table, where a Beta's quantiles are known
+    for name in ("pass_at_k", "pass_hat_k", "maj_at_k"):
+        pair = (each[name].sel(exact).values for each in (one, other))
+        np.testing.assert_allclose(*pair, atol=atol)
+
+
+def test_much_data_give_the_rogan_gladen_estimate() -> None:
+    judge = bk.JudgeError(tp=850_000, p=1_000_000, fp=120_000, n=1_000_000)
+    fit = bk.evaluate(([4321] * 100, [10_000] * 100), "pass@1", judge=judge, pooling="complete")
+    estimate = (0.4321 - 0.12) / (0.85 - 0.12)
+    # Delta method: of the marks, and of the calibration set.
+    variance = 0.4321 * 0.5679 / 1e6 + estimate**2 * 0.85 * 0.15 / 1e6
+    variance += (1 - estimate) ** 2 * 0.12 * 0.88 / 1e6
+    sd = np.sqrt(variance) / 0.73
+    assert _statistic(fit, "pass_at_k", 1) == pytest.approx(estimate, abs=0.01 * sd)
+    assert _statistic(fit, "pass_at_k", 1, statistic="sd") == pytest.approx(sd, rel=0.01)
+    ends = [_statistic(fit, "pass_at_k", 1, statistic=f"ci_{one}") for one in ("lower", "upper")]
+    assert ends == pytest.approx([estimate - 1.96 * sd, estimate + 1.96 * sd], abs=0.05 * sd)
+    share = 1.0 - 0.4321 * 0.5679 / 1e6 / variance
+    own = float(fit["judge"]["pass_at_k"].sel(k=1, target="questions").squeeze())
+    assert own == pytest.approx(share, abs=0.02)
+
+
+@settings(max_examples=6)
+@given(st.integers(2, 12), st.integers(1, 6), st.integers(0, 2**32), st.sampled_from([1, 2]))
+def test_any_marks_have_a_posterior(questions, most, seed, systems) -> None:
+    rng = np.random.default_rng(seed)
+    trials = rng.integers(1, most + 1, (systems, questions))
+    marks = rng.binomial(trials, rng.random((systems, 1)))
+    size = rng.integers(8, 100, 2)
+    judge = bk.JudgeError(tp=int(size[0]), p=int(size[0]), fp=0, n=int(size[1]))
+    data = bk.tally(marks, trials=trials)
+    fit = bk.evaluate(data, "pass@1,3", judge=judge, difficulty="beta", draws=50, rng=1)
+    found = fit["closed_form"]["pass_at_k"]
+    low, mean, high = (found.sel(statistic=one).values
+                       for one in ("ci_lower", "mean", "ci_upper"))  # fmt: skip
+    assert np.isfinite(found.sel(statistic="sd").values).all()
+    assert ((low >= 0) & (low <= mean) & (mean <= high) & (high <= 1)).all()
+
+
+def test_marks_that_contradict_the_calibration_are_noted() -> None:
+    """The judge marked 30% of wrong trials right, and of half of the questions next to none."""
+    judge = bk.JudgeError(tp=95, p=100, fp=30, n=100)
+    rng = np.random.default_rng(6)
+    good = np.repeat([0, 16], [60, 60])
+    marks = rng.binomial(good, 0.95) + rng.binomial(16 - good, 0.03)
+    fit = bk.evaluate((marks, [16] * 120), "pass@1", judge=judge, difficulty="beta", rng=1)
+    assert any("contradict the calibration of the judge's false" in one for one in bk.notes(fit))
+    usual = rng.binomial(good, 0.95) + rng.binomial(16 - good, 0.3)
+    fit = bk.evaluate((usual, [16] * 120), "pass@1", judge=judge, difficulty="beta", rng=1)
+    assert not any("contradict" in one for one in bk.notes(fit))
+
+
+def test_a_table_of_trials_marked_twice_is_counted() -> None:
+    mark, truth = [1] * 19 + [0] * 21, [1] * 18 + [0] * 1 + [1] * 2 + [0] * 19
+    table = pd.DataFrame({"mark": mark, "truth": truth})
+    data = {"a": [[1, 1], [0, 1]], "b": [[0, 1], [0, 0]]}
+    options = {"pooling": "complete", "rng": 1}
+    counted = bk.evaluate(data, "pass@1", judge=bk.JudgeError(18, 20, 1, 20), **options)
+    read = bk.evaluate(data, "pass@1", judge=table, **options)
+    assert read.attrs["judges"] == counted.attrs["judges"]
+    own = pd.concat([table.assign(system=one) for one in ("a", "b")])
+    each = bk.evaluate(data, "pass@1", judge=own, **options)
+    names = [f'"name": "{one}"' for one in ("a", "b")]
+    assert all(name in each.attrs["judges"] for name in names)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_saved_result_keeps_its_judges(tmp_path, suffix) -> None:
+    if suffix == ".zarr":
+        pytest.importorskip("zarr")
+    fit = bk.evaluate(MARKS, "pass@1", judge=JUDGE, rng=1)
+    again = bk.load_result(bk.save(fit, tmp_path / f"fit{suffix}"))
+    assert bk.claim(again) == bk.claim(fit)
+    assert again["judge"].to_dataset().equals(fit["judge"].to_dataset())
+    assert "27 of 30 right and 4 of 32 wrong trials marked right" in bk.claim(again)
+
+
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        (0.9, "must be a JudgeError"),
+        ({"a": JUDGE}, "must have a JudgeError for each of"),
+        ({"a": JUDGE, "b": JUDGE, "c": JUDGE}, "must have a JudgeError for each of"),
+        (pd.DataFrame({"mark": [1]}), "'truth'"),
+        (pd.DataFrame({"mark": [1, 2], "truth": [1, 0]}), "got 2 in row 1"),
+        (pd.DataFrame({"mark": ["1"], "truth": [1]}), "0 or 1"),
+    ],
+)
+def test_what_is_no_judge_is_refused(judge, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", judge=judge)
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((6, 10, 4, 10), "must surely mark right trials right more often"),
+        ((0, 0, 0, 0), "must surely"),
+        ((11, 10, 0, 10), "at most p"),
+        ((0.9, 10, 0, 10), "integer"),
+    ],
+)
+def test_a_judge_that_may_be_no_better_than_a_coin_is_refused(counts, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        bk.JudgeError(*counts)
+
+
+def test_what_a_judge_has_no_model_for_is_refused() -> None:
+    scored = bk.tally([["C", "P"], ["I", "C"]], scores={"C": 1.0, "P": 0.5, "I": 0.0})
+    with pytest.raises(ValueError, match="beyond 256 trials"):
+        bk.evaluate(([200], [300]), "pass@1", judge=JUDGE)
+    with pytest.raises(ValueError, match="right and wrong"):
+        bk.evaluate(scored, "max@2", judge=JUDGE)
+    fit = bk.evaluate({"a": [[1, 0]] * 4, "b": [[1, 1]] * 4}, "pass@1", judge=JUDGE, rng=1)
+    for refused in (
+        bk.question_table, bk.noise_floor, bk.leaderboard, bk.log_bayes_factor_equal, bk.e_value,
+        lambda own: bk.log_bayes_factor_chance(own, 0.5),
+        lambda own: bk.guessing.random_baseline(own, 0.5, rng=1),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="evaluated with judge="):
+            refused(fit)
+    assert np.isnan(bk.log_evidence(fit).values).all()  # of systems that share a judge
