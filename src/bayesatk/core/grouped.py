@@ -73,7 +73,7 @@ class GroupedStates:
         >>> c, n = np.array([1, 1, 0, 1]), np.array([2, 2, 2, 2])
         >>> found = GroupedStates.of(c, n, np.array([0, 0, 0, 1]), 2)
         >>> found.group.tolist(), found.states.successes.tolist(), found.states.count.tolist()
-        ([0, 0, 1], [0, 1, 1], [1.0, 2.0, 1.0])
+        ([0, 0, 1], [1, 0, 1], [2.0, 1.0, 1.0])
         """
         rows = np.stack([group, trials - successes, successes], axis=1)
         distinct, which, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
