@@ -18,6 +18,7 @@ from .comparison.gate_policy import GatePolicy as GatePolicy
 from .comparison.gate_rates import gate_design as gate_design
 from .comparison.gates import gate as gate
 from .comparison.growing import simulate_stopping as simulate_stopping
+from .comparison.horizons import horizon as horizon
 from .comparison.leaderboard import Leaderboard as Leaderboard
 from .comparison.leaderboard import leaderboard as leaderboard
 from .comparison.models import compare_models as compare_models
@@ -69,6 +70,7 @@ from .priors import LeaderboardPrior as LeaderboardPrior
 from .priors import RegressionPrior as RegressionPrior
 from .reporting import report as report
 from .results.citations import cite as cite
+from .results.predictions import predict as predict
 from .results.result import notes as notes
 from .results.schema import one_system as one_system
 from .results.tables import category_table as category_table

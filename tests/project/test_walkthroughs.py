@@ -18,7 +18,7 @@ CELL = re.compile(r"```\{code-cell\} python\n((?::[^\n]*\n)*)(.*?)```", re.DOTAL
 SAMPLING = ("tutorial", "verification", "how_to/add_a_metric")  # with one run of PyMC each
 LONGER = (
     "index", "limits", "comparing_systems", "model_comparison", "random_baseline", "estimands",
-    "categories", "stopping", "changes", "leaderboards", "single_questions", "groups",
+    "categories", "stopping", "changes", "leaderboards", "single_questions", "groups", "covariates",
     "weights",
 )  # fmt: skip
 OTHERS = (
@@ -39,6 +39,8 @@ def run(page: str) -> dict[str, object]:
     """Execute a page, with its own line numbers in tracebacks; return its names."""
     import matplotlib.pyplot as plt
 
+    if any('covariates="~' in code for _, _, code in cells(page)):
+        pytest.importorskip("formulaic")
     names: dict[str, object] = {"__name__": "page"}
     try:
         for _, line, code in cells(page):

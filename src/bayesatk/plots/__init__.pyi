@@ -5,6 +5,7 @@ from .curve import plot_curve as plot_curve
 from .differences import plot_difference as plot_difference
 from .difficulty import plot_difficulty as plot_difficulty
 from .forest import plot_systems as plot_systems
+from .horizons import plot_horizon as plot_horizon
 from .questions import plot_questions as plot_questions
 from .ranks import plot_ranks as plot_ranks
 from .shrinkage import plot_shrinkage as plot_shrinkage

@@ -13,10 +13,12 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, log_logit_beta
 from bayesatk.priors import RegressionPrior
 from bayesatk.results import likelihood, predictive
+from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 _DIMS = ("chain", "draw", "system")
 _LEAST, _MOST = 5e-324, 1e300  # of a Beta parameter
+_STEP = 1e-4  # of differences, in logits
 
 
 def regression_groups(
@@ -131,3 +133,28 @@ def draw_logits(
     mean = np.clip(rng.beta(*prior.mean, size=shape), 1e-300, 1.0 - 2.0**-53)
     slopes = prior.slope_sd * rng.standard_normal((*shape, len(basis.back) - 1))
     return np.concatenate([logit(mean)[..., None], slopes], axis=-1)
+
+
+def question_scores(result: Result, system: int, theta: Array) -> Array:
+    """Gradient of each question's log-likelihood, (questions, coefficients + 1).
+
+    Parameters
+    ----------
+    result : Result
+        With covariates.
+    system : int
+    theta : ndarray, shape (coefficients + 1,)
+        Coefficients, and log(icc / (1 - icc)), at which it is taken, by differences.
+    """
+    design = result.design
+    assert design is not None
+    columns = np.column_stack([np.ones(len(design.frame)), design.columns(design.frame)])
+    steps = _STEP * np.eye(len(theta)) / np.append(np.abs(columns).max(axis=0), 1.0)[:, None]
+
+    def logs(at: Array) -> Array:
+        x = columns @ at[:-1]
+        mean = np.stack([expit(-x), expit(x)], axis=-1)
+        return np.asarray(log_counts(result.counts[system], mean, np.exp(at[-1])))
+
+    pairs = [(logs(theta + h) - logs(theta - h)) / (2.0 * h.max()) for h in steps]
+    return np.stack(pairs, axis=1)
