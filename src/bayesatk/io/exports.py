@@ -5,7 +5,8 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.leaderboard import leaderboard_rows
 from bayesatk.comparison.question_table import question_table
 from bayesatk.comparison.systems import comparison_table
+from bayesatk.costs.tables import cost_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.cells import defused
 from bayesatk.io.every_eval_ever import every_eval_ever
@@ -64,13 +66,15 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         return {"verification": result.table}
     own = Result.of(result)
     found = {"results": pd.DataFrame(table(own))}
-    if "reach_probability" in own.posterior:
-        found["categories"] = category_table(own)
-    if own.covariates is not None:
-        found["coefficients"] = coefficient_table(own)
-    if own.has("leaderboard"):
-        found["leaderboard"] = leaderboard_rows(own)
-    found |= _of_groups(own)
+    parts: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
+        ("categories", "reach_probability" in own.posterior, category_table),
+        ("coefficients", own.covariates is not None, coefficient_table),
+        ("costs", "cost_of_pass" in own.posterior, cost_table),
+        ("leaderboard", own.has("leaderboard"), leaderboard_rows),
+        ("groups", own.grouping is not None, partial(table, by="group")),
+        ("group_comparison", own.has("group_comparison"), partial(comparison_table, by="group")),
+    )
+    found |= {name: pd.DataFrame(tabulated(own)) for name, there, tabulated in parts if there}
     if own.has("comparison"):
         found["comparison"] = comparison_table(own)
         if own.group("ranks").attrs["ranked_on"]:
@@ -80,16 +84,6 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         found["baseline"] = baseline_table(own)
     if questions:
         found["questions"] = question_table(own)
-    return found
-
-
-def _of_groups(own: Result) -> dict[str, pd.DataFrame]:
-    """Return the tables of groups of questions, where there are any."""
-    if own.grouping is None:
-        return {}
-    found = {"groups": pd.DataFrame(table(own, by="group"))}
-    if own.has("group_comparison"):
-        found["group_comparison"] = comparison_table(own, by="group")
     return found
 
 

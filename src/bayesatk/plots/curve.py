@@ -91,7 +91,7 @@ def plot_curve(
     """
     name = backend_name(backend)
     read = Result.of(result)
-    metrics, targets = chosen_curve(read, metric), chosen_targets(read, target)
+    metrics, targets = chosen_curve(read, metric), chosen_targets(target, read.targets)
     curves = _curves(read, metrics, targets)
     systems, own = curves["system"].values.tolist(), read.systems
     groups = curves.sizes["group"]

@@ -78,7 +78,7 @@ def plot_difference(
     """
     name = backend_name(backend)
     read = Result.of(compared, "comparison")
-    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(read, target or "")
+    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
     rows = _difference_rows(read, metrics, chosen)
     pairs = rows.sizes["pair"]
     height = xr.DataArray(np.arange(pairs), dims="pair", coords={"pair": rows["pair"]})

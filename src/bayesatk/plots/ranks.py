@@ -74,7 +74,7 @@ def plot_ranks(
             "compared must rank its systems, and no question was tried by all of them. Compare "
             "fewer systems."
         )
-    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(read, target or "")
+    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
     metrics = metrics if metric is not None else metrics[:1]
     table = _rank_table(read, metrics, chosen)
     size = table.sizes["system"]

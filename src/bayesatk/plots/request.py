@@ -5,6 +5,7 @@ from typing import Any
 
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
 from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
 
 _MOST_PANELS = 24
 
@@ -64,13 +65,13 @@ def chosen_curve(result: Result, metric: str) -> list[Metric]:
     return [family.at(k, taus[0]) for k in grid.ks]
 
 
-def chosen_targets(result: Result, target: str | None) -> list[str]:
-    """Return the targets to show: the one given, or all of the result."""
+def chosen_targets(target: str | None, targets: Sequence[str] = TARGETS) -> list[str]:
+    """Return the targets to show: the one given, or all that there are."""
     if target is None:
-        return list(result.targets)
-    if target not in result.targets:
+        return list(targets)
+    if target not in targets:
         raise ValueError(
-            f"target must be one of {', '.join(result.targets)}, or None for all; got {target!r}."
+            f"target must be one of {', '.join(targets)}, or None for all; got {target!r}."
         )
     return [target]
 
