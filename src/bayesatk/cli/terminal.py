@@ -9,7 +9,9 @@ from rich.table import Table
 from bayesatk._tools.words import probability_words
 
 _PIPE = 160
-TARGETS = {"questions": "these", "population": "like these", "": ""}
+TARGETS = {
+    "questions": "these", "population": "like these", "new_groups": "new groups", "": "",
+}  # fmt: skip
 
 
 def terminal() -> Console:
