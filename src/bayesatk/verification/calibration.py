@@ -20,6 +20,7 @@ from scipy.stats import kstest
 
 from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.batches import all_batches
+from bayesatk.core.cost_prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.models.builders import one_latent_family
@@ -115,6 +116,7 @@ def calibrate(
     engine: Engine = "closed_form",
     form: PyMCForm | None = None,
     scores: Sequence[float] | None = None,
+    cost_prior: CostPrior | None = None,
     replications: int = 1000,
     seed: int = 0,
     path: str | Path | None = None,
@@ -146,6 +148,9 @@ def calibrate(
     scores : sequence of float, optional
         Of the categories, from the lowest to the highest: trials are then scored categories, and
         the metrics those of scores.
+    cost_prior : CostPrior, optional
+        Trials then have costs (`bayesatk.costs.evaluate_cost`), whose parameters and quantities
+        are tested, at the largest k of the metrics.
     replications : int
         Simulated data sets.
     seed : int
@@ -201,14 +206,29 @@ def calibrate(
     _check_votes(requested, pooling, chosen, form, values)
     labels = " ".join(metric.label for metric in requested)
     study = Study(
-        questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values
-    )
+        questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values,
+        _cost_prior(cost_prior, chosen, engine, values),
+    )  # fmt: skip
     done = all_batches(
-        partial(run_batch, study), range(0, replications, BATCH), asdict(study),
+        partial(run_batch, study), range(0, replications, BATCH), study.described(),
         fault=partial(batch_fault, quantities(study)), path=path, client=client,
         description="calibration", progressbar=progressbar,
     )  # fmt: skip
     return Calibration(_tree(study, list(done.values()), replications), family_error)
+
+
+def _cost_prior(
+    cost_prior: CostPrior | None, prior: object, engine: Engine, scores: object
+) -> dict[str, Any] | None:
+    """Return the prior of costs as plain data, where there are costs."""
+    if cost_prior is None:
+        return None
+    if engine != "closed_form" or not isinstance(prior, HyperPrior) or scores is not None:
+        raise ValueError(
+            "cost_prior goes with right and wrong, pooling='partial' and engine='closed_form'; got "
+            f"{type(prior).__name__} with engine={engine!r}."
+        )
+    return asdict(cost_prior)
 
 
 def _score_values(scores: object) -> tuple[float, ...] | None:
@@ -309,7 +329,7 @@ def _tree(study: Study, batches: list[dict[str, list[float]]], replications: int
         {
             "method": "simulation-based calibration",
             "engine": study.engine,
-            "study": json.dumps(asdict(study)),
+            "study": json.dumps(study.described()),
             "citations": json.dumps([TALTS]),
         }
     )

@@ -1,6 +1,6 @@
 """One replication of simulation-based calibration: truth, data, posterior draws, places."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from bayesatk.metrics.grid import parse
 from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling, RegressionPrior
 from bayesatk.verification.answer_world import AnswerWorld
+from bayesatk.verification.cost_world import cost_world
 from bayesatk.verification.count_world import CountWorld
 from bayesatk.verification.normal_worlds import CrossedWorld, LogitNormalWorld
 from bayesatk.verification.regression_world import RegressionWorld
@@ -33,6 +34,12 @@ class Study:
     seed: int
     form: PyMCForm | None = None
     scores: tuple[float, ...] | None = None
+    cost: dict[str, Any] | None = None
+
+    def described(self) -> dict[str, Any]:
+        """Return the fields as plain data; without costs, as files of before have them."""
+        found = asdict(self)
+        return found if self.cost else {name: own for name, own in found.items() if name != "cost"}
 
     def rng(self, replication: int) -> np.random.Generator:
         """Return the randomness of one replication, whatever the others do."""
@@ -42,6 +49,8 @@ class Study:
         """Return the model that is drawn from and fitted."""
         prior, metrics = prior_from(self.prior), parse(self.metrics)
         size = self.questions, self.trials, metrics
+        if self.cost is not None:
+            return cost_world(size, prior, self.cost)
         if isinstance(prior, AnswerPrior):
             return AnswerWorld(*size, prior)
         if isinstance(prior, RegressionPrior):
