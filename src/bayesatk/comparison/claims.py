@@ -187,7 +187,7 @@ def _level(
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
-    uncounted = result.weight is not None or result.judges is not None
+    uncounted = result.weight is not None or result.judges is not None or bool(result.covariates)
     known = "icc" in result.posterior and not metric.voted and not uncounted
     if not known or len(trials) != 1:
         return ""
