@@ -96,7 +96,7 @@ SAMPLED = [
         {"form": "full", "scores": SCORES, "prior": bk.DirichletHyperPrior(icc=(2.0, 6.0))},
     ),
     Run(
-        "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 200,
+        "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 100,
         {"prior": bk.RegressionPrior()},
     ),
     Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),
