@@ -57,6 +57,32 @@ def test_evaluate_writes_json_and_netcdf(runs, tmp_path) -> None:
     assert row["mean"] == pytest.approx(float(exact.sel(statistic="mean")), abs=1e-14)
 
 
+def test_costs_are_printed_and_planned_with(tmp_path) -> None:
+    path = tmp_path / "paid.csv"
+    rows = RUNS.strip().splitlines()
+    paid = [f"{row},{0.01 * (number % 5 + 1):.2f}" for number, row in enumerate(rows[1:])]
+    path.write_text("\n".join([f"{rows[0]},usd", *paid]))
+    options = ("--cost", "usd", "--cost-unit", "USD", "--difficulty", "beta", "--seed", 1)
+    done = run("cost", path, "-k", "1,3", "--spend", 0.05, *options)
+    assert done.exit_code == 0
+    for text in ("mean 0.02944 USD", "Costs in USD", "cost_of_pass", "cost_to_success@3",
+                 "coverage_at_budget 0.05", "tuned!"):  # fmt: skip
+        assert text in done.output
+    tables = json.loads(run("cost", path, "--json", *options).output)["tables"]
+    assert {row["quantity"] for row in tables["costs"]} >= {"mean_cost", "cost_of_pass"}
+    plan = run("plan", path, "-m", "pass@1", "--price", 0.06, "--spend", 3, "--difficulty", "beta")
+    assert plan.exit_code == 0
+    assert "best" in plan.output
+    for arguments, text in (
+        (("cost", path), "--cost usd"), (("cost", path, "--cost", "dollars"), "dollars"),
+        (("cost", path, *options, "-k", 0), "--k must be an integer >= 1"),
+        (("plan", path, "-m", "pass@1", "--spend", 3), "--price"),
+    ):  # fmt: skip
+        refused = run(*arguments)
+        assert refused.exit_code == 2
+        assert text in refused.output
+
+
 def test_quiet_prints_only_the_table(runs) -> None:
     done = run("evaluate", runs, "-m", "bayes", "-q", "--pooling", "none", "--seed", 1)
     assert "Outcomes" not in done.output

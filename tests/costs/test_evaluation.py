@@ -142,7 +142,7 @@ def test_what_cannot_be_evaluated_is_refused() -> None:
         bkc.evaluate_cost(runs)
     for options, message in (
         ({"k": 0}, "k must be an integer >= 1"), ({"k": [1.5]}, "k must be"),
-        ({"budget": 0.0}, "budget must be finite and > 0"), ({"budget": "x"}, "budget must be"),
+        ({"spend": 0.0}, "spend must be finite and > 0"), ({"spend": "x"}, "spend must be"),
         ({"ci_prob": 1.0}, "ci_prob"), ({"cost_prior": 3}, "must be a CostPrior"),
         ({"draws": 1}, "draws"),
     ):  # fmt: skip

@@ -18,7 +18,7 @@ CELL = re.compile(r"```\{code-cell\} python\n((?::[^\n]*\n)*)(.*?)```", re.DOTAL
 SAMPLING = ("tutorial", "verification", "how_to/add_a_metric")  # with one run of PyMC each
 LONGER = (
     "index", "limits", "comparing_systems", "model_comparison", "random_baseline", "estimands",
-    "categories", "stopping", "changes", "leaderboards", "single_questions", "covariates",
+    "categories", "stopping", "changes", "leaderboards", "single_questions", "groups", "covariates",
     "weights",
 )  # fmt: skip
 OTHERS = (

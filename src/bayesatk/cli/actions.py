@@ -176,7 +176,8 @@ def ranked(
 
     own, board = Result.of(fit), None
     marks = "successes" in own.group("observed_data") and not own.voted and own.weight is None
-    if len(own.systems) > 2 and marks and own.covariates is None:
+    alike = own.grouping is None and own.covariates is None
+    if len(own.systems) > 2 and marks and alike:
         board = leaderboard(own, rng=seed)
     if board is None or pairs_too or len(own.systems) <= _FEW:
         fit = hold(fit, rope=rope, rng=seed, progress=progress)

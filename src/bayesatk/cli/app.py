@@ -47,6 +47,7 @@ from bayesatk.cli.options import (
 )
 from bayesatk.cli.terminal import (
     print_baseline,
+    print_costs,
     print_plan,
     print_result,
     terminal,
@@ -105,6 +106,35 @@ def evaluate(
         progress=False if quiet or as_json else None,
     )  # fmt: skip
     deliver(fit, output, as_json, print_result, None if quiet else data)
+
+
+@app.command("cost", epilog="Example: bayesatk cost runs.csv --cost usd --cost-unit USD -k 1,4")
+@reads_data()
+def cost_of_success(
+    data: Any,
+    k: Annotated[str, typer.Option("--k", "-k", help="Tries at most: -k 1,4.")] = "1",
+    spend: Annotated[
+        list[float] | None,
+        typer.Option("--spend", help="Money for a question, on average, in the unit of costs."),
+    ] = None,
+    difficulty: Difficulty = None,
+    ci_prob: Probability = 0.95,
+    ci_kind: Kind = "eti",
+    success: Success = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a success costs and what a budget buys; name the column with --cost."""
+    from bayesatk.costs.evaluation import evaluate_cost
+
+    fit = evaluate_cost(
+        data, [int(part) for part in k.split(",")], spend or (), difficulty=families(difficulty),
+        success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        progress=False if quiet or as_json else None,
+    )  # fmt: skip
+    deliver(fit, output, as_json, print_costs, None if quiet else data)
 
 
 @app.command(epilog="Example: bayesatk verify runs.csv -m pass@1,4 --seed 1")
@@ -184,6 +214,8 @@ def plan(
     target: Annotated[
         Literal["population", "questions"], typer.Option(help="Questions like these, or these.")
     ] = "population",
+    price: Annotated[float | None, typer.Option(help="Cost of a trial, all systems.")] = None,
+    spend: Annotated[float | None, typer.Option(help="What the evaluation may cost.")] = None,
     trials: Annotated[str, typer.Option(help="Trials per question to consider.")] = "1,2,4,8,16",
     correlation: Annotated[
         float, typer.Option(help="Between the difficulties of two systems on the same questions.")
@@ -212,6 +244,7 @@ def plan(
         table = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,
             trials=[int(part) for part in trials.split(",")], correlation=correlation,
+            price=price, spend=spend,
         )  # fmt: skip
     deliver(table, output, as_json, partial(print_plan, metric=metric))
 

@@ -109,6 +109,16 @@ def read_options(
     weight: Annotated[
         str | None, typer.Option("--weight", help="Column with the weight of every question.")
     ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option("--cost", help="Column with what a trial cost; of logs: cost, tokens."),
+    ] = None,
+    cost_unit: Annotated[
+        str | None, typer.Option("--cost-unit", help="Unit of costs: USD, tokens, s.")
+    ] = None,
+    missing_cost: Annotated[
+        Literal["error", "ignore"], typer.Option(help="What a trial without a cost means.")
+    ] = "error",
     records: Annotated[
         str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
     ] = None,
@@ -162,7 +172,8 @@ def read_options(
         "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
         "records": records, "wide": wide,
         "columns": pairs(column, "--column"), "group": group, "weight": weight,
-        "covariates": covariate,
+        "covariates": covariate, "cost": cost, "cost_unit": cost_unit,
+        "missing_cost": missing_cost,
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip

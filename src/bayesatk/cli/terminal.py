@@ -9,7 +9,9 @@ from rich.table import Table
 from bayesatk._tools.words import probability_words
 
 _PIPE = 160
-TARGETS = {"questions": "these", "population": "like these", "": ""}
+TARGETS = {
+    "questions": "these", "population": "like these", "new_groups": "new groups", "": "",
+}  # fmt: skip
 
 
 def terminal() -> Console:
@@ -284,6 +286,30 @@ def print_comparison(console: Console, result: Any, tiers: bool = True) -> None:
             console.print(claim(own, metric), highlight=False, markup=False)
 
 
+def print_costs(console: Console, costs: Any) -> None:
+    """Print what success costs: a row per system and quantity, both targets side by side."""
+    from bayesatk.costs.tables import cost_table
+    from bayesatk.results.result import Result
+
+    frame = cost_table(costs)
+    own = frame["unit"].max()
+    grid = _grid(f"Costs{f' in {own}' * bool(own)}: mean, {_percent(Result.of(costs))} interval")
+    for heading in ("system", "quantity", "observed", "these questions", "questions like these"):
+        grid.add_column(heading, justify="left" if heading in ("system", "quantity") else "right")
+    keys, last = ["system", "quantity", "k", "budget"], None
+    for (system, name, k, budget), rows in frame.groupby(keys, sort=False, dropna=False):
+        at = f"@{k:g}" if k == k else f" {budget:g}" if budget == budget else ""
+        observed = rows["estimate"].iloc[0]
+        cells = [
+            f"{row['mean']:.4g} [{row['ci_lower']:.4g}, {row['ci_upper']:.4g}]"
+            for row in rows.to_dict("records")
+        ]
+        shown = f"{observed:.4g}" if observed == observed else ""
+        grid.add_row(str(system) if system != last else "", f"{name}{at}", shown, *cells)
+        last = system
+    console.print(grid, markup=False)
+
+
 def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:
     """Print the expected best, what would be significant, and the p-value of an accuracy."""
     console = terminal()
@@ -306,15 +332,19 @@ def print_plan(console: Console, table: Any, metric: str) -> None:
     """Print one row per number of trials; the cheapest design is marked."""
     two = table["prob_correct"].notna().any()
     grid = _grid(f"Questions needed for {metric}")
-    headings = ["trials each", "questions", "total", "width", *(["P(right call)"] if two else [])]
+    money = "cost" in table
+    headings = ["trials each", "questions", "total", *(["cost"] if money else []), "width"]
+    headings += ["P(right call)"] if two else []
     for heading in (*headings, ""):
         grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for row in table.to_dict("records"):
         reached = row["questions"] != float("inf")
         cells = [f"{row['trials']}"]
         cells += [f"{row[name]:,.0f}" if reached else "-" for name in ("questions", "total")]
+        cells += [f"{row['cost']:,.4g}" if reached else "-"] if money else []
         cells += [f"{row['width']:.3f}"] + ([f"{row['prob_correct']:.3f}"] if two else [])
-        grid.add_row(*cells, "fewest trials" if row["cheapest"] else "")
+        said = "best" if row.get("best") else "fewest trials" if row.get("cheapest") else ""
+        grid.add_row(*cells, said)
     console.print(grid, markup=False)
     if (table["questions"] == float("inf")).any():
         console.print(

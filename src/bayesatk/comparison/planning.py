@@ -6,12 +6,14 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.arguments import one_of, proper_probability, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.designs import Learning, designs_of
+from bayesatk.comparison.group_plans import group_plan
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -65,11 +67,14 @@ def plan(
     *,
     width: float | None = None,
     prob_correct: float | None = None,
-    target: Literal["questions", "population"] = "population",
+    target: Literal["questions", "population", "new_groups"] = "population",
     trials: Sequence[int] = _TRIALS,
+    questions: Sequence[int] | None = None,
     ci_prob: float = 0.95,
     correlation: float = 0.0,
     scores: Sequence[float] | None = None,
+    price: object = None,
+    spend: float | None = None,
 ) -> pd.DataFrame:
     """Questions needed at each number of trials, for a width or for a right decision.
 
@@ -86,11 +91,14 @@ def plan(
         Width that the credible interval should have.
     prob_correct : float, optional
         Probability that the better of two systems comes out ahead, strictly between 0.5 and 1.
-        Exactly one of the two goals is given.
-    target : {"population", "questions"}
-        Questions like these, or these questions.
+        Exactly one goal is given: this, a width, or a sum to spend.
+    target : {"population", "questions", "new_groups"}
+        Questions like these, or these questions; the last of a pilot with groups.
     trials : sequence of int
         Trials per question to consider.
+    questions : sequence of int, optional
+        Of a pilot with groups: questions per group to consider; default: as many as the pilot has,
+        half and twice as many.
     ci_prob : float
         Probability of the interval.
     correlation : float
@@ -98,14 +106,21 @@ def plan(
         worth. `bayesatk.models.build_crossed` estimates it from a pilot.
     scores : sequence of float, optional
         Of stated categories: the mean of ``(mean, icc)`` is then one probability for each.
+    price : float or result of `bayesatk.costs.evaluate_cost`, optional
+        What a trial costs, of all systems of the plan together.
+    spend : float, optional
+        What the evaluation may cost: each row then has as many questions as that pays for.
 
     Returns
     -------
     pandas.DataFrame
         One row per number of ``trials``: ``questions`` needed (infinite beyond 10^7), ``total``
         trials of a system, the ``width`` and ``prob_correct`` then expected, and ``cheapest``, true
-        for the smallest total. Single trials say nothing of how questions differ, so beyond k=1
-        they are never enough (votes excepted, whose prior is fixed).
+        for the smallest total; with `price` also what it costs in all; with `spend`, ``best``
+        in place of ``cheapest``: the smallest width, or highest ``prob_correct``. Single trials
+        say nothing of how questions differ, so beyond k=1 they are never enough (votes excepted,
+        whose prior is fixed). Of a pilot with groups: one row per number of trials and of
+        ``questions`` per group, with the ``groups`` needed (infinite where k exceeds the trials).
 
     Raises
     ------
@@ -130,6 +145,11 @@ def plan(
     and 0.95, means that are not all but 0 or 1, and plans of 30 questions or more; nearer the edges
     far too few questions are asked for, since the posterior there is nothing like normal.
 
+    Of a pilot with groups the variance of the mean is taken to be that of unbiased estimates, which
+    are independent between groups: for new groups ``(between + (within + trials) / questions) /
+    groups``, averaged over the pilot's posterior; for questions like these in the same groups
+    without ``between``, for these questions without ``within`` either.
+
     With ``correlation=0`` two systems are planned for as if they were asked different questions,
     which asks for too many.
 
@@ -145,29 +165,60 @@ def plan(
             Argument("metric"),
             f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
         )
+    more: list[object] = [prob_correct, scores, price, spend, correlation or None]
+    pilot = _with_groups(source, width, questions, more)
+    if pilot is not None and width is not None:
+        _check_goal(_Goal(width, None, 0, ci_prob, 0.0), 1)
+        return group_plan(pilot, chosen, width, target, trials, questions, ci_prob)
     one_of("target", target, TARGETS)
     expected, systems = designs_of(source, chosen, scores)
     goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
-    _check_goal(goal, systems)
+    each = None if price is None else _price(price, systems)
+    money = _check_goal(goal, systems, spend, each)
     if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
         rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
         raise ArgumentError(Argument("trials"), rule)
     rows = []
     for n in [whole_number("trials", one) for one in trials]:
         designs = expected(n)
-        questions = _fewest(goal, designs) if designs else float("inf")
+        needed = _fewest(goal, designs) if designs and not money else float("inf")
+        if money and each:
+            needed = float(money // (each * n))
         reached = correct = float("nan")
-        if designs:
-            reached, correct = goal.reached(designs, min(questions, _MOST))
+        if designs and needed >= 1.0:
+            reached, correct = goal.reached(designs, min(needed, _MOST))
         rows.append(
             {
-                "trials": n, "questions": questions, "total": questions * n,
+                "trials": n, "questions": needed, "total": needed * n,
                 "width": reached, "prob_correct": correct,
             }
         )  # fmt: skip
     table = pd.DataFrame(rows)
+    if each is not None:
+        table["cost"] = each * table["total"]
+    if money:
+        value = -table["width"] if systems < 2 else table["prob_correct"]
+        return table.assign(best=(value == value.max()) & (table["questions"] >= 1.0))
     smallest = table["total"].min()
     return table.assign(cheapest=(table["total"] == smallest) & np.isfinite(table["total"]))
+
+
+def _with_groups(
+    source: object, width: float | None, questions: object, others: Sequence[object]
+) -> Result | None:
+    """Return a pilot with groups, if it is one; and refuse what does not go with it."""
+    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    if pilot is None or pilot.grouping is None:
+        if questions is not None:
+            rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
+            raise ArgumentError(Argument("questions"), rule)
+        return None
+    if width is None or any(one is not None for one in others):
+        raise ArgumentError(
+            "the plan of a pilot with groups must have the goal ", Argument("width", 0.1),
+            " and no option of two systems, of scores or of prices. Leave them out.",
+        )  # fmt: skip
+    return pilot
 
 
 def expected_widths(
@@ -194,12 +245,42 @@ def expected_widths(
     return [goal.reached(designs, m)[0] if designs else float("nan") for designs, m in each]
 
 
-def _check_goal(goal: _Goal, systems: int) -> None:
-    if (goal.width is None) == (goal.prob_correct is None):
+def _price(price: object, systems: int) -> float:
+    """Return the expected cost of a trial of every system of a plan."""
+    if isinstance(price, xr.DataTree | Result):
+        own = Result.of(price)
+        if "mean_cost" not in own.posterior or own.posterior.sizes["system"] != systems:
+            raise ArgumentError(
+                Argument("price"), f" must be of the {systems} systems of the plan, from "
+                f"bayesatk.costs.evaluate_cost; it is of {own.posterior.sizes['system']}.",
+            )  # fmt: skip
+        means = own.posterior["mean_cost"].sel(target="population").mean(("chain", "draw"))
+        return float(means.sum())
+    number = real_number("price", price)
+    if not (np.isfinite(number) and number > 0.0):
+        rule = f" must be finite and > 0; got {price!r:.80}. Say what a trial costs."
+        raise ArgumentError(Argument("price"), rule)
+    return number
+
+
+def _check_goal(
+    goal: _Goal, systems: int, spend: float | None = None, price: float | None = None
+) -> float | None:
+    """Refuse goals that cannot be; return what may be spent."""
+    given = [one for one in (goal.width, goal.prob_correct, spend) if one is not None]
+    if len(given) != 1:
         raise ArgumentError(
-            "the plan must have exactly one goal, ", Argument("width", 0.1), " or ",
-            Argument("prob_correct", 0.9), f"; got {'none' if goal.width is None else 'both'}.",
+            "the plan must have exactly one goal, ", Argument("width", 0.1), ", ",
+            Argument("prob_correct", 0.9), " or ", Argument("spend", 100),
+            f"; got {len(given) or 'none'}.",
         )  # fmt: skip
+    if spend is not None:
+        spend = real_number("spend", spend)
+        if price is None or not (np.isfinite(spend) and spend > 0.0):
+            raise ArgumentError(
+                Argument("spend"), " must be finite and > 0, beside the ", Argument("price", 0.05),
+                f" of a trial; got {spend:g}.",
+            )  # fmt: skip
     if goal.width is not None and not goal.width > 0:
         raise ArgumentError(Argument("width"), f" must be > 0; got {goal.width}. Try 0.1.")
     if goal.prob_correct is not None:
@@ -217,6 +298,7 @@ def _check_goal(goal: _Goal, systems: int) -> None:
             f"{goal.correlation} for {systems} system{'s' * (systems > 1)}.",
         )
     proper_probability("ci_prob", goal.ci_prob, 0.95)
+    return spend
 
 
 def _fewest(goal: _Goal, designs: list[list[Learning]]) -> float:

@@ -40,7 +40,7 @@ from bayesatk.results.costs import (
 def evaluate_cost(
     data: object,
     k: int | Sequence[int] = 1,
-    budget: float | Sequence[float] = (),
+    spend: float | Sequence[float] = (),
     *,
     prior: HyperPrior | None = None,
     difficulty: Families = None,
@@ -61,8 +61,8 @@ def evaluate_cost(
         Outcomes with costs: ``bayesatk.tally(data, cost=)`` or ``bayesatk.load(path, cost=)``.
     k : int or sequence of int
         Tries at most, for ``pass_at_k`` and ``cost_to_success``.
-    budget : float or sequence of float
-        To spend on a question, on average over the questions, in the unit of the costs.
+    spend : float or sequence of float
+        Budgets: to spend on a question, on average over the questions, in the unit of the costs.
     prior, difficulty, success
         As in `bayesatk.evaluate`, with ``pooling="partial"``.
     cost_prior : CostPrior, optional
@@ -102,6 +102,10 @@ def evaluate_cost(
     See Also
     --------
     bayesatk.costs.cost_table : the result as a table.
+    bayesatk.costs.compare_cost : differences and ratios of systems.
+    bayesatk.costs.pareto : which systems are worth having at some price.
+    bayesatk.plots.plot_cost : what is solved against what it costs.
+    bayesatk.plan : questions and trials for a budget of money.
 
     Notes
     -----
@@ -138,7 +142,7 @@ def evaluate_cost(
     """
     generator, seed = resolve_rng(rng)
     asked = read_costs(
-        data, k, budget, prior=prior, difficulty=difficulty, cost_prior=cost_prior,
+        data, k, spend, prior=prior, difficulty=difficulty, cost_prior=cost_prior,
         success=success, ci_prob=ci_prob, ci_kind=ci_kind,
     )  # fmt: skip
     size = CHAINS * whole_number("draws", draws, 2)

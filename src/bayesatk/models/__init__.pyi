@@ -7,6 +7,7 @@ from .compiled import compile_beta_binomial as compile_beta_binomial
 from .compiled import compile_crossed as compile_crossed
 from .compiled import compile_dirichlet_multinomial as compile_dirichlet_multinomial
 from .derived import metrics_from_draws as metrics_from_draws
+from .grouped import build_grouped as build_grouped
 from .guessers import build_random_guessers as build_random_guessers
 from .guessers import sample_random_baseline as sample_random_baseline
 from .logit_normal import build_crossed as build_crossed

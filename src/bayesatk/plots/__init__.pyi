@@ -1,6 +1,7 @@
 from .baseline import plot_baseline as plot_baseline
 from .calibration import plot_calibration as plot_calibration
 from .change import plot_change_point as plot_change_point
+from .cost import plot_cost as plot_cost
 from .curve import plot_curve as plot_curve
 from .differences import plot_difference as plot_difference
 from .difficulty import plot_difficulty as plot_difficulty

@@ -83,12 +83,12 @@ class AskedCosts:
 
 
 def read_costs(
-    data: object, k: object, budget: object, *, prior: object, difficulty: object,
+    data: object, k: object, spend: object, *, prior: object, difficulty: object,
     cost_prior: object, success: str | None, ci_prob: float, ci_kind: Literal["eti", "hdi"] = "eti",
 ) -> AskedCosts:  # fmt: skip
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate_cost`."""
     ks = tuple(whole_number("k", one) for one in _listed(k))
-    budgets = tuple(_positive(one) for one in _listed(budget))
+    budgets = tuple(_positive(one) for one in _listed(spend))
     one_of("ci_kind", ci_kind, ("eti", "hdi"))
     asked = read_asked(
         data, [f"pass@{one}" for one in ks or (1,)], pooling="partial", prior=prior,
@@ -122,10 +122,10 @@ def _listed(value: object) -> Sequence[Any]:
 
 
 def _positive(value: object) -> float:
-    number = real_number("budget", value)
+    number = real_number("spend", value)
     if not (math.isfinite(number) and number > 0.0):
         rule = f" must be finite and > 0, in the unit of the costs; got {value!r:.80}."
-        raise ArgumentError(Argument("budget"), rule)
+        raise ArgumentError(Argument("spend"), rule)
     return number
 
 
