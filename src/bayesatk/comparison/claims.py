@@ -188,13 +188,9 @@ def _level(
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
-<<<<<<< HEAD
-    uncounted = result.weight is not None or result.judges is not None or bool(result.covariates)
-    known = "icc" in result.posterior and not metric.voted and not uncounted
-=======
     alike = result.weight is None and result.judges is None and result.grouping is None
+    alike = alike and result.covariates is None
     known = "icc" in result.posterior and not metric.voted and alike
->>>>>>> main
     if not known or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
