@@ -204,6 +204,7 @@ def hold_against_sampler(
     output: Path | None,
     quiet: bool,
     formula: str | None = None,
+    judge: Any = None,
 ) -> None:
     """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
     from bayesatk.io.exports import as_json as tabulated
@@ -211,9 +212,11 @@ def hold_against_sampler(
     from bayesatk.results.result import Result
 
     show = terminal()
+    if judge is not None and pooling == "partial":
+        difficulty = difficulty or "beta"  # of which alone the sampled model is
     fit = run(
         data, metric, pooling=pooling, difficulty=difficulty, success=success, covariates=formula,
-        rng=seed,
+        judge=judge, rng=seed,
     )  # fmt: skip
     if not as_json:
         if not quiet:
@@ -222,8 +225,9 @@ def hold_against_sampler(
     if not as_json and not quiet:
         show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
     found = sampled(
-        data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, formula, output
-    )
+        data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, formula, output,
+        judge,
+    )  # fmt: skip
     if as_json:
         both = tabulated(fit)
         checked = tabulated(found)
@@ -246,6 +250,7 @@ def sampled(
     fit: Any,
     formula: str | None = None,
     output: Path | None = None,
+    judge: Any = None,
 ) -> Any:
     """Sample the model of a closed form and hold one against the other."""
     from bayesatk.models.sampling import sample
@@ -253,7 +258,7 @@ def sampled(
 
     shapes: dict[str, Any] = {} if difficulty is None else {"difficulty": difficulty}
     sampled = sample(
-        data, metric, pooling=pooling, success=success, covariates=formula, rng=seed,
+        data, metric, pooling=pooling, success=success, covariates=formula, judge=judge, rng=seed,
         progressbar=not quiet and sys.stderr.isatty(), **shapes,
     )  # fmt: skip
     write(sampled, output)

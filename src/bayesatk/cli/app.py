@@ -29,6 +29,7 @@ from bayesatk.cli.options import (
     Configurations,
     ConfigurationsOfReport,
     Difficulty,
+    JudgeTable,
     Kind,
     Metrics,
     Output,
@@ -43,6 +44,7 @@ from bayesatk.cli.options import (
     one_line_errors,
     pairs,
     reads_data,
+    twice_marked,
     working,
 )
 from bayesatk.cli.terminal import (
@@ -91,6 +93,7 @@ def evaluate(
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
+    judge: JudgeTable = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -102,7 +105,7 @@ def evaluate(
 
     fit = run(
         data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        judge=twice_marked(judge), covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=False if quiet or as_json else None,
     )  # fmt: skip
     deliver(fit, output, as_json, print_result, None if quiet else data)
@@ -145,6 +148,7 @@ def verify(
     pooling: PoolingOption = "partial",
     difficulty: Difficulty = None,
     success: Success = None,
+    judge: JudgeTable = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -154,8 +158,9 @@ def verify(
     """Hold the closed form against PyMC; exit code 1 if they disagree."""
     shapes = families(difficulty)
     hold_against_sampler(
-        data, metric, pooling, shapes, success, seed, as_json, output, quiet, formula
-    )
+        data, metric, pooling, shapes, success, seed, as_json, output, quiet, formula,
+        twice_marked(judge),
+    )  # fmt: skip
 
 
 @app.command(epilog="Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
@@ -172,6 +177,7 @@ def compare(
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
+    judge: JudgeTable = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -184,7 +190,7 @@ def compare(
     progress = False if quiet or as_json else None
     fit = run(
         data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        judge=twice_marked(judge), covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
     with working("Ranking ...", quiet or as_json):
