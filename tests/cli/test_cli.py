@@ -542,3 +542,21 @@ def test_groups_are_a_level_of_their_own(tmp_path) -> None:
     done = run("evaluate", path, "-m", "pass@1", "--group-weight", "equal")
     assert done.exit_code == 2
     assert "--group-weight must be left out without --group" in done.stderr
+
+
+def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, tmp_path) -> None:
+    twice = tmp_path / "twice.csv"
+    rows = ["1,1"] * 45 + ["0,1"] * 5 + ["0,0"] * 47 + ["1,0"] * 3
+    twice.write_text("mark,truth\n" + "\n".join(rows) + "\n")
+    path = tmp_path / "fit.nc"
+    known = ("--pooling", "complete", "--judge", twice, "--seed", 1)
+    assert run("evaluate", runs, "-m", "pass@1", *known, "-o", path).exit_code == 0
+    judge = bk.JudgeError(tp=45, p=50, fp=3, n=50)
+    expected = bk.evaluate(bk.load(runs), "pass@1", pooling="complete", judge=judge, rng=1)
+    ours, theirs = (each["closed_form"].to_dataset() for each in (bk.load_result(path), expected))
+    assert ours["pass_at_k"].equals(theirs["pass_at_k"])
+    done = run("compare", runs, "-m", "pass@1", *known)
+    assert "corrected for the errors of who marked them" in " ".join(done.output.split())
+    assert "must be a table with a column 'mark'" in run(
+        "evaluate", runs, "-m", "pass@1", "--judge", runs
+    ).output.replace("\n", " ")

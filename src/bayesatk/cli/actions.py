@@ -211,6 +211,8 @@ def hold_against_sampler(
     from bayesatk.results.result import Result
 
     show = terminal()
+    if (known or {}).get("judge") is not None and pooling == "partial":
+        difficulty = difficulty or "beta"  # of which alone the sampled model is
     fit = run(
         data, metric, pooling=pooling, difficulty=difficulty, success=success, rng=seed,
         **(known or {}),

@@ -30,6 +30,7 @@ from bayesatk.cli.options import (
     ConfigurationsOfReport,
     Difficulty,
     GroupWeight,
+    JudgeTable,
     Kind,
     Metrics,
     Output,
@@ -45,6 +46,7 @@ from bayesatk.cli.options import (
     pairs,
     reads_data,
     structure,
+    twice_marked,
     working,
 )
 from bayesatk.cli.terminal import (
@@ -94,6 +96,7 @@ def evaluate(
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
+    judge: JudgeTable = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -105,7 +108,8 @@ def evaluate(
 
     fit = run(
         data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        **structure(data, formula, group_weight), ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        **structure(data, formula, group_weight), judge=twice_marked(judge),
+        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=False if quiet or as_json else None,
     )  # fmt: skip
     deliver(fit, output, as_json, print_result, None if quiet else data)
@@ -149,6 +153,7 @@ def verify(
     difficulty: Difficulty = None,
     group_weight: GroupWeight = None,
     success: Success = None,
+    judge: JudgeTable = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -159,7 +164,7 @@ def verify(
     shapes = families(difficulty)
     hold_against_sampler(
         data, metric, pooling, shapes, success, seed, as_json, output, quiet,
-        structure(data, formula, group_weight),
+        structure(data, formula, group_weight) | {"judge": twice_marked(judge)},
     )  # fmt: skip
 
 
@@ -178,6 +183,7 @@ def compare(
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
+    judge: JudgeTable = None,
     seed: Seed = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -190,7 +196,8 @@ def compare(
     progress = False if quiet or as_json else None
     fit = run(
         data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        **structure(data, formula, group_weight), ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        **structure(data, formula, group_weight), judge=twice_marked(judge),
+        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
     with working("Ranking ...", quiet or as_json):

@@ -36,6 +36,14 @@ Difficulty = Annotated[
 Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
 Kind = Annotated[Literal["eti", "hdi"], typer.Option(help="Kind of interval.")]
 Success = Annotated[str | None, typer.Option(help="Scores that succeed: --success 'score >= 0.5'.")]
+JudgeTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--judge",
+        help="Table (.csv) of trials marked twice, for a judge that errs: columns mark and truth, "
+        "and system where it may treat systems differently.",
+    ),
+]
 Seed = Annotated[int | None, typer.Option(help="Seed of the draws; recorded in the result.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no data card.")]
@@ -62,6 +70,13 @@ ConfigurationsOfReport = Annotated[
     float | None,
     typer.Option("--t", "-t", help="Configurations tried, for --guess; default: 10."),
 ]
+
+
+def twice_marked(table: Path | None) -> Any:
+    """Read the trials that were marked twice; labels of systems are text."""
+    import pandas as pd
+
+    return None if table is None else pd.read_csv(table, dtype={"system": str})
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:

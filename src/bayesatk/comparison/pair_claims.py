@@ -164,7 +164,7 @@ class PairSentences:
         return (
             f"{one} {'was marked' if judged else 'scored'} {number_words(a)} and {other} "
             f"{number_words(b)} in {metric.label} on the same {asked}{partly}. "
-            + "Corrected for the errors of who marked them: "
+            + "What follows is corrected for the errors of who marked them. "
             * judged
         )
 

@@ -17,6 +17,7 @@ from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
@@ -56,6 +57,7 @@ def sample(
     prior: ModelPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
+    judge: object = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
@@ -85,6 +87,9 @@ def sample(
     prior_trials, prior_weight, answer_prior, covariates, group, group_weights
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
+    judge : JudgeError, mapping {system: JudgeError}, or table, optional
+        As in `bayesatk.evaluate`. Every p and the rates of every judge are then sampled, and
+        difficulties are Betas: ``form="full"``, ``difficulty="beta"``.
     form : {"marginal", "full", "crossed"}, optional
         Partial pooling only: integrate p out while sampling, and draw it afterwards from its
         conjugate conditional (default: minutes become seconds); or sample every p, of the Beta
@@ -116,8 +121,12 @@ def sample(
     bayesatk.evaluate : the exact counterpart, in less than a second.
     bayesatk.verify : compares the two.
     """
-    form = form or default_form(pooling)
+    form = form or ("full" if judge is not None else default_form(pooling))
     one_of("form", form, ("marginal", "full", "crossed"))
+    if form == "crossed" and judge is not None:
+        raise ValueError(
+            "judge must be left out for form='crossed', which takes marks as they are."
+        )
     if form == "crossed" and difficulty is not None:
         raise ValueError(
             "difficulty must be left out for form='crossed', whose difficulties are logit-normal; "
@@ -130,7 +139,7 @@ def sample(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,
         answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
-        group_weights=group_weights,
+        group_weights=group_weights, judge=judge,
     )  # fmt: skip
     if asked.grouping is not None and form != "marginal":
         raise ValueError(
@@ -155,15 +164,16 @@ def sample(
     settings = Settings(
         pooling, resolved, asked.scale, form, ci_prob, keep, seed,
         {"draws": draws, "tune": tune, "sampler": nuts_sampler},
-        asked.answer_prior, asked.prior_counts, asked.design, asked.grouping,
+        asked.answer_prior, asked.prior_counts, asked.design, asked.grouping, asked.judges,
     )  # fmt: skip
     judged = {}
     if asked.grouping is not None:
         judged = {"": build_grouped(asked.outcomes, prior=resolved)}  # type: ignore[arg-type]
     elif asked.judged:
         judged = build_models(
-            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts, asked.design
-        )
+            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts, asked.design,
+            asked.judges,
+        )  # fmt: skip
     traces = {name: trace_of(model) for name, model in judged.items()}
     voted = None
     if asked.votes:
@@ -210,6 +220,7 @@ class Settings:
     prior_counts: NDArray[np.float64] | None = None
     design: Design | None = None
     grouping: Grouping | None = None
+    judges: Judges | None = None
 
 
 def result(
@@ -263,9 +274,10 @@ def result(
             outcomes, group, settings.prior, settings.design, settings.keep, rng
         )
     else:
+        judged = settings.judges is not None
         checks = log_likelihood_groups(
-            outcomes, group, *known, settings.prior_counts, difficulties
-        ) | predictive_groups(outcomes, group, *known, rng, difficulties)
+            outcomes, group, *known, settings.prior_counts, difficulties, judged
+        ) | predictive_groups(outcomes, group, *known, rng, difficulties, judged)
     groups = {
         "posterior": group,
         **_difficulty_groups(group, settings.prior, averaged),
@@ -375,6 +387,8 @@ def _attributes(
 ) -> dict[str, Any]:
     """Return the provenance of a sampled result."""
     more = {"answer_prior": json.dumps(describe_prior(settings.answer_prior))} if voted else {}
+    if settings.judges is not None:
+        more["judges"] = json.dumps(settings.judges.described())
     if settings.grouping is not None:
         more["group_weights"] = json.dumps(settings.grouping.described())
     if settings.design is not None:

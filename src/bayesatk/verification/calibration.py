@@ -21,6 +21,7 @@ from scipy.stats import kstest
 from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.batches import all_batches
 from bayesatk.data.scales import RIGHT_WRONG, Scored
+from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.models.builders import one_latent_family
 from bayesatk.prior_choice import (
@@ -31,6 +32,7 @@ from bayesatk.prior_choice import (
 from bayesatk.priors import (
     AnswerPrior,
     AnyPrior,
+    BetaPrior,
     Families,
     HyperPrior,
     Pooling,
@@ -115,6 +117,7 @@ def calibrate(
     engine: Engine = "closed_form",
     form: PyMCForm | None = None,
     scores: Sequence[float] | None = None,
+    judge: JudgeError | None = None,
     replications: int = 1000,
     seed: int = 0,
     path: str | Path | None = None,
@@ -146,6 +149,10 @@ def calibrate(
     scores : sequence of float, optional
         Of the categories, from the lowest to the highest: trials are then scored categories, and
         the metrics those of scores.
+    judge : JudgeError, optional
+        Trials are marked by a judge whose rates are drawn from what its calibration set says, and
+        the closed form corrects for it. Quantities are then ``sensitivity`` and
+        ``false_positive_rate``, too.
     replications : int
         Simulated data sets.
     seed : int
@@ -200,11 +207,13 @@ def calibrate(
     requested = parse(metrics)
     _check_votes(requested, pooling, chosen, form, values)
     labels = " ".join(metric.label for metric in requested)
+    _check_judge(judge, engine, values, chosen)
     study = Study(
-        questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values
-    )
+        questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values,
+        None if judge is None else asdict(judge),
+    )  # fmt: skip
     done = all_batches(
-        partial(run_batch, study), range(0, replications, BATCH), asdict(study),
+        partial(run_batch, study), range(0, replications, BATCH), study.identity,
         fault=partial(batch_fault, quantities(study)), path=path, client=client,
         description="calibration", progressbar=progressbar,
     )  # fmt: skip
@@ -294,6 +303,20 @@ def _check_votes(
         )
 
 
+def _check_judge(
+    judge: object, engine: Engine, scores: tuple[float, ...] | None, prior: AnyPrior
+) -> None:
+    """Refuse a judge where there is no closed form of its marks to calibrate."""
+    if judge is None:
+        return
+    known = isinstance(prior, BetaPrior | HyperPrior) and scores is None
+    if not isinstance(judge, JudgeError) or engine != "closed_form" or not known:
+        raise ValueError(
+            "judge must be a JudgeError, of right and wrong and engine='closed_form'; got "
+            f"{judge!r:.80} with engine={engine!r} and a {type(prior).__name__}. Leave it out."
+        )
+
+
 def _tree(study: Study, batches: list[dict[str, list[float]]], replications: int) -> xr.DataTree:
     names = list(batches[0])
     values = {
@@ -309,7 +332,7 @@ def _tree(study: Study, batches: list[dict[str, list[float]]], replications: int
         {
             "method": "simulation-based calibration",
             "engine": study.engine,
-            "study": json.dumps(asdict(study)),
+            "study": json.dumps(study.identity),
             "citations": json.dumps([TALTS]),
         }
     )

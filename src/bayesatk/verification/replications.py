@@ -1,12 +1,13 @@
 """One replication of simulation-based calibration: truth, data, posterior draws, places."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from bayesatk._tools.batches import misshapen
 from bayesatk.data.scales import RIGHT_WRONG, Scored
+from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import parse
 from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling, RegressionPrior
@@ -33,6 +34,15 @@ class Study:
     seed: int
     form: PyMCForm | None = None
     scores: tuple[float, ...] | None = None
+    judge: dict[str, Any] | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All of it, as a file of results holds it; without a judge, as before there were any."""
+        known = asdict(self)
+        if self.judge is None:
+            del known["judge"]
+        return known
 
     def rng(self, replication: int) -> np.random.Generator:
         """Return the randomness of one replication, whatever the others do."""
@@ -51,7 +61,8 @@ class Study:
         if isinstance(prior, CrossedPrior):
             return CrossedWorld(*size, prior)
         scale = RIGHT_WRONG if self.scores is None else Scored(self.scores)
-        return CountWorld(*size, scale, self.pooling, prior, self.form)
+        judge = None if self.judge is None else JudgeError(**self.judge)
+        return CountWorld(*size, scale, self.pooling, prior, self.form, judge)
 
 
 def run_batch(study: Study, start: int) -> dict[str, list[float]]:

@@ -146,7 +146,7 @@ class _Quantity:
 
 
 def _check_same_question(exact: Result, sampled: Result) -> None:
-    for name in ("pooling", "prior", "answer_prior", "covariates"):
+    for name in ("pooling", "prior", "answer_prior", "covariates", "judges"):
         if name not in sampled.tree.attrs:
             continue
         ours = getattr(exact, name) if name in exact.tree.attrs else None
