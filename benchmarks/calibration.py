@@ -45,6 +45,16 @@ CLOSED = [
         for name in ("inflated", "mixture", "averaged")
     ),
     Run("complete", "pooling complete", (6, 3), "pass@1,4 maj@3", 10_000, {"pooling": "complete"}),
+    *(
+        Run(
+            f"judge-{name}", f"a judge that errs, {name}", (6, 3), "pass@1,4", number,
+            {"judge": bk.JudgeError(tp=27, p=30, fp=4, n=32), **options},
+        )
+        for name, number, options in (
+            ("none", 400, {"pooling": "none"}), ("partial", 200, BETA),
+            ("complete", 400, {"pooling": "complete"}),
+        )
+    ),
     Run(
         "categories-none", "three categories, none", (6, 3), "bayes max@3", 10_000,
         {"pooling": "none", "scores": SCORES},
@@ -100,7 +110,7 @@ SAMPLED = [
         {"form": "full", "scores": SCORES, "prior": bk.DirichletHyperPrior(icc=(2.0, 6.0))},
     ),
     Run(
-        "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 200,
+        "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 100,
         {"prior": bk.RegressionPrior()},
     ),
     Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),

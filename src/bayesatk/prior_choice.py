@@ -13,6 +13,7 @@ from bayesatk.priors import (
     CrossedPrior,
     DirichletHyperPrior,
     DirichletPrior,
+    GroupedPrior,
     HyperPrior,
     Pooling,
     Prior,
@@ -29,6 +30,7 @@ _KINDS: dict[str, Any] = {
         DirichletHyperPrior,
         AnswerPrior,
         CrossedPrior,
+        GroupedPrior,
         RegressionPrior,
     )
 }
@@ -37,11 +39,14 @@ _KINDS: dict[str, Any] = {
 _SCALED = ("alpha", "beta", "mean", "icc", "concentration")  # parameters on the logit scale
 
 
-def power_scaled[Kind: Prior | CategoryPrior | RegressionPrior](prior: Kind, power: float) -> Kind:
+def power_scaled[Kind: Prior | CategoryPrior | RegressionPrior | GroupedPrior](
+    prior: Kind, power: float
+) -> Kind:
     """Return the prior with its density on the logit scale raised to a power.
 
     That multiplies every Beta or Dirichlet parameter by the power, and divides normal variances by
-    it: ``power=0.5`` halves what the prior says. The shares of difficulty families stay.
+    it: ``power=0.5`` halves what the prior says. The shares of difficulty families stay, and the sd
+    of groups.
 
     Examples
     --------
@@ -113,6 +118,19 @@ def with_families(prior: AnyPrior, difficulty: object) -> HyperPrior:
             f"{type(prior).__name__}."
         )
     return replace(prior, families=family_probabilities(difficulty))
+
+
+def resolve_grouped_prior(prior: object) -> GroupedPrior:
+    """Return the prior of questions in groups: the one given, checked, or the default.
+
+    Examples
+    --------
+    >>> resolve_grouped_prior(None).sd
+    1.0
+    """
+    if prior is not None and not isinstance(prior, GroupedPrior):
+        raise TypeError(f"prior with group= must be a GroupedPrior; got {prior!r:.200}.")
+    return prior or GroupedPrior()
 
 
 def resolve_crossed_prior(prior: object) -> CrossedPrior:

@@ -523,3 +523,40 @@ def test_difficulty_chooses_the_families(runs, tmp_path) -> None:
     assert pilot.exit_code == 0, pilot.output
     assert run("plan", *goal, "--difficulty", "beta").exit_code == 2
     assert run("plan", runs, *goal, "--difficulty", "a=0.5,0.3").exit_code == 2
+
+
+def test_groups_are_a_level_of_their_own(tmp_path) -> None:
+    path = tmp_path / "grouped.csv"
+    rows = [f"{task},{trial},{int(trial * task % 3 > 0)},d{task % 4}"
+            for task in range(12) for trial in range(3)]  # fmt: skip
+    path.write_text("task,trial,passed,domain\n" + "\n".join(rows))
+    options = ("--group", "domain", "--group-weight", "equal", "--seed", 1)
+    done = run("evaluate", path, "-m", "pass@1", *options)
+    assert done.exit_code == 0
+    assert "new groups" in done.output
+    assert "by group" in done.output
+    done = run("plan", path, "-m", "pass@1", "--group", "domain", "--width", 0.3,
+               "--target", "new_groups", "--questions", "2,4")  # fmt: skip
+    assert done.exit_code == 0
+    assert "Groups needed" in done.output
+    done = run("evaluate", path, "-m", "pass@1", "--group-weight", "equal")
+    assert done.exit_code == 2
+    assert "--group-weight must be left out without --group" in done.stderr
+
+
+def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, tmp_path) -> None:
+    twice = tmp_path / "twice.csv"
+    rows = ["1,1"] * 45 + ["0,1"] * 5 + ["0,0"] * 47 + ["1,0"] * 3
+    twice.write_text("mark,truth\n" + "\n".join(rows) + "\n")
+    path = tmp_path / "fit.nc"
+    known = ("--pooling", "complete", "--judge", twice, "--seed", 1)
+    assert run("evaluate", runs, "-m", "pass@1", *known, "-o", path).exit_code == 0
+    judge = bk.JudgeError(tp=45, p=50, fp=3, n=50)
+    expected = bk.evaluate(bk.load(runs), "pass@1", pooling="complete", judge=judge, rng=1)
+    ours, theirs = (each["closed_form"].to_dataset() for each in (bk.load_result(path), expected))
+    assert ours["pass_at_k"].equals(theirs["pass_at_k"])
+    done = run("compare", runs, "-m", "pass@1", *known)
+    assert "corrected for the errors of who marked them" in " ".join(done.output.split())
+    assert "must be a table with a column 'mark'" in run(
+        "evaluate", runs, "-m", "pass@1", "--judge", runs
+    ).output.replace("\n", " ")

@@ -290,3 +290,26 @@ def test_what_a_judge_has_no_model_for_is_refused() -> None:
         with pytest.raises(ValueError, match="evaluated with judge="):
             refused(fit)
     assert np.isnan(bk.log_evidence(fit).values).all()  # of systems that share a judge
+
+
+def test_the_antibody_survey_of_santa_clara_has_its_published_interval() -> None:
+    """Gelman and Carpenter 2020 (doi:10.1111/rssc.12435), section 2: (0, 1.8%), the shortest.
+
+    Their prevalence has a uniform prior, as have sensitivity and specificity.
+    """
+    tests = np.repeat([1, 0], [50, 3280]), np.ones(3330, int)
+    known = {"pooling": "complete", "ci_kind": "hdi", "rng": 1}
+    fit = bk.evaluate(tests, "pass@1", judge=bk.JudgeError(103, 122, 2, 401), **known)
+    assert _statistic(fit, "pass_at_k", 1, statistic="ci_lower") < 0.002
+    assert _statistic(fit, "pass_at_k", 1, statistic="ci_upper") == pytest.approx(0.018, abs=6e-4)
+
+
+@pytest.mark.full
+def test_a_short_calibration_of_the_closed_form_finds_it_right() -> None:
+    found = bk.calibrate(
+        5, 2, "pass@1", judge=JUDGE, pooling="none", replications=50, seed=1, progressbar=False
+    )
+    assert found.verdict == "calibrated"
+    assert {"sensitivity", "false_positive_rate"} <= set(found.table.index)
+    with pytest.raises(ValueError, match="judge must be a JudgeError"):
+        bk.calibrate(5, 2, judge=0.9, replications=1)

@@ -176,7 +176,8 @@ def ranked(
 
     own, board = Result.of(fit), None
     marks = "successes" in own.group("observed_data") and not own.voted and own.weight is None
-    if len(own.systems) > 2 and marks and own.covariates is None:
+    alike = own.grouping is None and own.covariates is None
+    if len(own.systems) > 2 and marks and alike:
         board = leaderboard(own, rng=seed)
     if board is None or pairs_too or len(own.systems) <= _FEW:
         fit = hold(fit, rope=rope, rng=seed, progress=progress)
@@ -202,7 +203,7 @@ def hold_against_sampler(
     as_json: bool,
     output: Path | None,
     quiet: bool,
-    formula: str | None = None,
+    known: dict[str, Any] | None = None,
 ) -> None:
     """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
     from bayesatk.io.exports import as_json as tabulated
@@ -210,9 +211,11 @@ def hold_against_sampler(
     from bayesatk.results.result import Result
 
     show = terminal()
+    if (known or {}).get("judge") is not None and pooling == "partial":
+        difficulty = difficulty or "beta"  # of which alone the sampled model is
     fit = run(
-        data, metric, pooling=pooling, difficulty=difficulty, success=success, covariates=formula,
-        rng=seed,
+        data, metric, pooling=pooling, difficulty=difficulty, success=success, rng=seed,
+        **(known or {}),
     )  # fmt: skip
     if not as_json:
         if not quiet:
@@ -221,7 +224,7 @@ def hold_against_sampler(
     if not as_json and not quiet:
         show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
     found = sampled(
-        data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, formula, output
+        data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, known, output
     )
     if as_json:
         both = tabulated(fit)
@@ -243,7 +246,7 @@ def sampled(
     seed: int | None,
     quiet: bool,
     fit: Any,
-    formula: str | None = None,
+    known: dict[str, Any] | None = None,
     output: Path | None = None,
 ) -> Any:
     """Sample the model of a closed form and hold one against the other."""
@@ -251,8 +254,9 @@ def sampled(
     from bayesatk.verification.verify import verify as hold
 
     shapes: dict[str, Any] = {} if difficulty is None else {"difficulty": difficulty}
+    shapes |= known or {}
     sampled = sample(
-        data, metric, pooling=pooling, success=success, covariates=formula, rng=seed,
+        data, metric, pooling=pooling, success=success, rng=seed,
         progressbar=not quiet and sys.stderr.isatty(), **shapes,
     )  # fmt: skip
     write(sampled, output)

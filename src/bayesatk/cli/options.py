@@ -36,6 +36,14 @@ Difficulty = Annotated[
 Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
 Kind = Annotated[Literal["eti", "hdi"], typer.Option(help="Kind of interval.")]
 Success = Annotated[str | None, typer.Option(help="Scores that succeed: --success 'score >= 0.5'.")]
+JudgeTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--judge",
+        help="Table (.csv) of trials marked twice, for a judge that errs: columns mark and truth, "
+        "and system where it may treat systems differently.",
+    ),
+]
 Seed = Annotated[int | None, typer.Option(help="Seed of the draws; recorded in the result.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no data card.")]
@@ -46,6 +54,14 @@ Output = Annotated[
     ),
 ]
 Rope = Annotated[float, typer.Option(help="Half-width of no difference.")]
+GroupWeight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group-weight",
+        help="What groups count for in the whole, with --group: equal, or GROUP=WEIGHT for each; "
+        "default: their questions.",
+    ),
+]
 DEFAULT_T = 10.0
 Configurations = Annotated[
     float, typer.Option("--t", "-t", help="Configurations tried (prompts, seeds).")
@@ -54,6 +70,13 @@ ConfigurationsOfReport = Annotated[
     float | None,
     typer.Option("--t", "-t", help="Configurations tried, for --guess; default: 10."),
 ]
+
+
+def twice_marked(table: Path | None) -> Any:
+    """Read the trials that were marked twice; labels of systems are text."""
+    import pandas as pd
+
+    return None if table is None else pd.read_csv(table, dtype={"system": str})
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
@@ -384,6 +407,19 @@ def working(what: str, quiet: bool) -> Any:
     if quiet or not sys.stderr.isatty():
         return nullcontext()
     return Console(stderr=True).status(what)
+
+
+def structure(data: Any, formula: Any, weights: list[str] | None) -> dict[str, Any]:
+    """Return what tells questions apart in a model: covariates of a formula, or their groups."""
+    known = "group" in data.dataset.coords
+    if weights and (formula is not None or not known):
+        raise ValueError("--group-weight must be left out without --group, or with a formula.")
+    if formula is not None or not known:
+        return {"covariates": formula}
+    if weights is None or weights in (["equal"], ["questions"]):
+        return {"group": "group", "group_weights": weights and weights[0]}
+    shares = {name: float(value) for name, value in pairs(weights, "--group-weight").items()}
+    return {"group": "group", "group_weights": shares}
 
 
 def families(difficulty: list[str] | None) -> str | list[str] | None:

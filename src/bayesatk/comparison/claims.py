@@ -14,14 +14,14 @@ from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
+from bayesatk.results.schema import TARGET_NAMES, metric_values
 
 
 def claim(
     result: xr.DataTree | Result | Leaderboard,
     metric: str | Metric | None = None,
     *,
-    target: Literal["questions", "population"] = "population",
+    target: Literal["questions", "population", "new_groups"] = "population",
     system: object = None,
     other: object = None,
     advice: bool = False,
@@ -35,7 +35,7 @@ def claim(
         from `bayesatk.leaderboard` or `bayesatk.compare`.
     metric : str or Metric, optional
         One metric of the result; default: its first.
-    target : {"population", "questions"}
+    target : {"population", "questions", "new_groups"}
         Questions like these, or these questions.
     system : label, optional
         The system that the claim is about. May be left out if there is only one. Of a comparison
@@ -87,9 +87,10 @@ def claim(
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
     a is ahead of b: +0.333 (95% interval +0.140 to +0.517), P(better) > 0.999.
     """
-    if target not in TARGETS:
-        raise ValueError(f"target must be 'questions' or 'population'; got {target!r}.")
     own = Result.of(result.attached() if isinstance(result, Leaderboard) else result)
+    if target not in own.targets:
+        known = " or ".join(map(repr, own.targets))
+        raise ValueError(f"target must be {known}; got {target!r}.")
     chosen = _chosen(own, metric)
     ranked = own.has("comparison") or own.has("leaderboard")
     if other is None and (system is not None or not ranked):
@@ -103,7 +104,7 @@ def claim(
         return sentences.tiers(chosen, target)
     else:
         pair = 0, 1
-    return sentences.of(chosen, *pair).sentences[TARGETS.index(target)]
+    return sentences.of(chosen, *pair).sentences[own.targets.index(target)]
 
 
 def _chosen(result: Result, metric: str | Metric | None) -> Metric:
@@ -157,7 +158,7 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
         f"{name}: {label} judges more trials than were run, {fewest} of some questions. On "
         f"{TARGET_NAMES[target]} it is {mean} {interval}"
     )
-    low, high = ranges_beyond(result, [metric])[system, 0, TARGETS.index(target)].tolist()
+    low, high = ranges_beyond(result, [metric])[system, 0, result.targets.index(target)].tolist()
     if np.isnan(low):
         return f"{text}, which rests on the model beyond the trials."
     return (
@@ -187,8 +188,9 @@ def _level(
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
-    uncounted = result.weight is not None or result.judges is not None
-    known = "icc" in result.posterior and not metric.voted and not uncounted
+    alike = result.weight is None and result.judges is None and result.grouping is None
+    alike = alike and result.covariates is None
+    known = "icc" in result.posterior and not metric.voted and alike
     if not known or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())

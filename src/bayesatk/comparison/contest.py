@@ -22,7 +22,7 @@ from bayesatk.comparison.question_values import (
 from bayesatk.core.contrasts import Known
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import metric_values
 
 Array = NDArray[np.float64]
 _DRAWS = 4000
@@ -38,15 +38,16 @@ class Contest:
     Parameters
     ----------
     grid : MetricGrid
-    sources : pair of Exact or Drawn
-        For these questions, and for questions like these.
-    drawn : pair of Drawn
-        Joint draws of both, for bands and tiers.
+    sources : tuple of Exact or Drawn
+        By target: for these questions, for questions like these, and, of questions in groups, for
+        new groups.
+    drawn : tuple of Drawn
+        Joint draws of each, for bands and tiers.
     """
 
     grid: MetricGrid
-    sources: tuple[Exact | Drawn, Drawn]
-    drawn: tuple[Drawn, Drawn]
+    sources: tuple[Exact | Drawn, ...]
+    drawn: tuple[Drawn, ...]
 
     @classmethod
     def of(
@@ -56,23 +57,23 @@ class Contest:
         grid, keys = fit.grid, data_keys(fit, part)
         alike = np.array([keys.index(own) for own in keys])
         if fit.joint:
-            drawn = _stored_draws(fit, part, 0), _stored_draws(fit, part, 1)
+            drawn = tuple(_stored_draws(fit, part, place) for place in range(len(fit.targets)))
         else:
             drawn = paired_draws(fit, part, rng, posteriors)
             whole = part.kept.all() and len(part.systems) == len(fit.systems)
             if whole and fit.sampled:
-                drawn = _stored_draws(fit, part, 0), drawn[1]
-        drawn = replace(drawn[0], alike=alike), replace(drawn[1], alike=alike)
+                drawn = _stored_draws(fit, part, 0), *drawn[1:]
+        drawn = tuple(replace(one, alike=alike) for one in drawn)
         exact: Exact | Drawn = drawn[0]
         if not fit.sampled and fit.judges is None:  # systems of one judge are not independent
             exact = _exact_questions(grid, part, posteriors, drawn[0])
-        return cls(grid, (exact, drawn[1]), drawn)
+        return cls(grid, (exact, *drawn[1:]), drawn)
 
     def table(self, settings: Settings, client: Any = None, progress: bool | None = False) -> Array:
         """Return contrasts (system, other, cell, target, contrast) of every pair."""
         cells, size = self.drawn[0].values.shape[1:]
         i, j = np.triu_indices(size, 1)
-        table = np.zeros((size, size, cells, len(TARGETS), len(CONTRASTS)))
+        table = np.zeros((size, size, cells, len(self.sources), len(CONTRASTS)))
         blocks = [(i[start : start + _PAIRS], j[start : start + _PAIRS])
                   for start in range(0, len(i), _PAIRS)]  # fmt: skip
         run = partial(self._block, settings, blocks)
@@ -90,7 +91,7 @@ class Contest:
         """Return contrasts (way round, pair, cell, target, contrast) of a block of pairs."""
         i, j = blocks[index]
         cells = self.drawn[0].values.shape[1]
-        table = np.zeros((2, len(i), cells, len(TARGETS), len(CONTRASTS)))
+        table = np.zeros((2, len(i), cells, len(self.sources), len(CONTRASTS)))
         for (target, source), group in product(enumerate(self.sources), over_k(self.grid)):
             found = [source.contrasts(cell, i, j, settings) for cell in group]
             banded = self._with_bands(found, group, target, settings, i, j)
@@ -157,7 +158,7 @@ def _exact_questions(grid: MetricGrid, part: Part, posteriors: Posteriors, drawn
 
 def _stored_draws(fit: Result, part: Part, target: int) -> Drawn:
     """Draws of the metrics that the result holds, paired between systems as they are."""
-    posterior = fit.posterior.sel(target=TARGETS[target])
+    posterior = fit.posterior.sel(target=fit.targets[target])
     posterior = posterior.isel(system=part.systems)
     columns = []
     for metric in fit.grid:
@@ -181,8 +182,8 @@ def paired_draws(
     part: Part,
     rng: np.random.Generator,
     posteriors: Posteriors | None = None,
-) -> tuple[Drawn, Drawn]:
-    """Means over the questions, and over questions drawn anew for all systems at once."""
+) -> tuple[Drawn, ...]:
+    """Means over the questions, over questions drawn anew for all systems at once, new groups."""
     questions = int(part.kept.sum())
     wanted = fit.size if fit.sampled else _DRAWS
     size = int(min(wanted, max(_FEWEST, _FLOATS // questions)))
@@ -191,4 +192,12 @@ def paired_draws(
         effective = min(effective, _stored_draws(fit, part, 0).effective)
     values = question_values(fit, part, posteriors or Posteriors(fit, rng), size, rng)
     rates, share = observed_rates(fit, part), part.share(fit)
-    return drawn_together(values, rates, share, size, effective, rng)
+    if fit.grouping is None:
+        return drawn_together(values, rates, share, size, effective, rng)
+    own = fit.grouping.among(part.kept)
+    each = list(values)
+    both = drawn_together(each, own.within(rates), share, size, effective, rng)
+    groups = [one.groups for one in each if one.groups is not None]
+    rates = own.means(rates)
+    even = np.full(rates.shape[1], 1.0 / rates.shape[1])
+    return *both, drawn_together(groups, rates, even, size, effective, rng)[1]

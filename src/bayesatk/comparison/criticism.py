@@ -14,8 +14,10 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.family_choice import family_row
+from bayesatk.comparison.group_levels import group_row
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.results.groups import group_difficulties
 from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
 
@@ -114,6 +116,9 @@ def criticise(
         families``, compares with the fit that averages all families: ``observed`` is the posterior
         probability of those of this fit among all, equally probable beforehand (``expected``), and
         the sentence names what the data prefer, and the answer asked for that would change most.
+        Of data that know the groups of their questions, a row ``groups`` compares the evidence of
+        one level of questions with that of two (questions in groups): ``observed`` is the posterior
+        probability of what this fit has, both equally probable beforehand.
 
     See Also
     --------
@@ -138,9 +143,12 @@ def criticise(
     True
     """
     own = Result.of(fit)
-    own.without_covariates("checks of the shape of difficulties")
+    if own.grouping is None:
+        own.exchangeable("checks of the shape of difficulties")
     posterior = own.posterior
-    if "mean_p" not in posterior or "category" in posterior["mean_p"].dims:
+    if own.grouping is None and (
+        "mean_p" not in posterior or "category" in posterior["mean_p"].dims
+    ):
         raise ValueError(
             "fit must be of right and wrong with pooling partial or complete, which say how "
             f"difficult questions are; got pooling={own.pooling!r}, form="
@@ -152,19 +160,34 @@ def criticise(
     names, rows = posterior["system"].values, []
     run = partial(family_row, own, alpha=alpha / len(_CHECKS))
     families = dict(in_batches(run, range(len(names)), client, "Checking", False))
+    run = partial(group_row, own, alpha=alpha / len(_CHECKS))
+    levels = dict(in_batches(run, range(len(names)), client, "Checking", False))
     for system, (c, n) in enumerate(zip(successes, trials, strict=True)):
         ran = n > 0
-        difficulty = difficulty_draws(own.tree, system)
-        if difficulty is None:  # one probability for all
-            difficulty = _one_for_all(posterior["mean_p"].isel(system=system))
         rates = None if own.judges is None else _rates(posterior.isel(system=system))
-        drawn = _replicated(difficulty, rates, n[ran], generator)
+        drawn = _replicated(_shapes(own, system, ran), rates, n[ran], generator)
         for check, replicates in zip(_CHECKS, drawn, strict=True):
             row = _row(check, float(check.statistic(c[ran], n[ran])), replicates, alpha)
             rows.append({"system": names[system], **row})
-        if (last := families[system]) is not None:
-            rows.append({"system": names[system], **last})
+        for last in (families[system], levels[system]):
+            if last is not None:
+                rows.append({"system": names[system], **last})
     return pd.DataFrame(rows)
+
+
+Shapes = list[tuple[Difficulty, NDArray[np.intp]]]
+
+
+def _shapes(fit: Result, system: int, ran: NDArray[np.bool_]) -> Shapes:
+    """Difficulty distributions in every draw, each with the places of its questions."""
+    if fit.grouping is not None:
+        code = fit.grouping.code[ran]
+        each = group_difficulties(fit.posterior, system)
+        return [(one, np.flatnonzero(code == g)) for g, one in enumerate(each)]
+    difficulty = difficulty_draws(fit.tree, system)
+    if difficulty is None:
+        difficulty = _one_for_all(fit.posterior["mean_p"].isel(system=system))
+    return [(difficulty, np.arange(int(ran.sum())))]
 
 
 def _one_for_all(mean: xr.DataArray) -> Difficulty:
@@ -180,19 +203,18 @@ def _rates(posterior: xr.Dataset) -> Array:
 
 
 def _replicated(
-    difficulty: Difficulty,
-    rates: Array | None,
-    trials: NDArray[np.int64],
-    rng: np.random.Generator,
+    shapes: Shapes, rates: Array | None, trials: NDArray[np.int64], rng: np.random.Generator
 ) -> Array:
     """Every statistic of replicated counts, or marks of a judge; shape (checks, draws)."""
-    size = len(difficulty)
+    size = len(shapes[0][0])
     chosen = np.linspace(0, size - 1, min(_DRAWS, size)).astype(int)
     found: Array = np.empty((len(_CHECKS), len(chosen)))
     width = max(1, _CELLS // len(trials))
     for start in range(0, len(chosen), width):
         some = chosen[start : start + width]
-        counts = difficulty.among(some).draw_counts(trials, rng)
+        counts = np.empty((len(some), len(trials)), np.int64)
+        for difficulty, place in shapes:
+            counts[:, place] = difficulty.among(some).draw_counts(trials[place], rng)
         if rates is not None:
             s, f = rates[some].T[..., None]
             counts = rng.binomial(counts, s) + rng.binomial(trials - counts, f)

@@ -115,7 +115,7 @@ def _check_systems(systems: int) -> None:
 def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
     pilot.refuse_judges()
-    pilot.without_covariates("a plan", "source")
+    pilot.exchangeable("a plan", "source")
     posterior = pilot.posterior
     if "icc" not in posterior:
         raise ArgumentError(

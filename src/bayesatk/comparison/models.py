@@ -286,7 +286,12 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     for i in range(size):
         for j in range(i):
             merged = count_model(
-                own.scale, own.pooling, own.prior, counts[i] + counts[j], basis=basis
+                own.scale,
+                own.pooling,
+                own.prior,
+                counts[i] + counts[j],
+                basis=basis,
+                grouping=own.grouping,
             )
             separate = float(evidence[i] + evidence[j])
             table[i, j] = table[j, i] = separate - merged.log_evidence()

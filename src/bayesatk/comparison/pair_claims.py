@@ -18,7 +18,7 @@ from bayesatk.comparison.contrasts import CONTRASTS
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
+from bayesatk.results.schema import TARGET_NAMES, metric_values
 
 BEYOND_ROPE, AHEAD = "ahead by more than the ROPE", "ahead"
 EQUIVALENT, OPEN = "practically equivalent", "not separated"
@@ -99,9 +99,9 @@ class PairSentences:
         names = named(self._result.systems[i]), named(self._result.systems[j])
         if not self.shared[i, j]:
             nothing = f"{names[0]} and {names[1]} tried no question both: nothing can be compared."
-            return PairClaim(i, j, rows, [OPEN] * len(TARGETS), [nothing] * len(TARGETS))
+            return PairClaim(i, j, rows, [OPEN] * len(rows), [nothing] * len(rows))
         leads, verdicts, sentences = rows[0]["prob_greater"] > 0.5, [], []
-        for place, (target, row) in enumerate(zip(TARGETS, rows, strict=True)):
+        for place, (target, row) in enumerate(zip(self._result.targets, rows, strict=True)):
             tier = self._tiers(metric, place)[[i, j]].tolist()
             verdicts.append(self.verdict(row, leads, self._apart(metric, place, i, j, tier)))
             where = f"On {TARGET_NAMES[target]} "
@@ -164,7 +164,7 @@ class PairSentences:
         return (
             f"{one} {'was marked' if judged else 'scored'} {number_words(a)} and {other} "
             f"{number_words(b)} in {metric.label} on the same {asked}{partly}. "
-            + "Corrected for the errors of who marked them: "
+            + "What follows is corrected for the errors of who marked them. "
             * judged
         )
 
@@ -226,7 +226,7 @@ class PairSentences:
                 + "and corrected for the errors of who marked them "
                 * judged
             )
-        tier = self._tiers(metric, TARGETS.index(target))
+        tier = self._tiers(metric, self._result.targets.index(target))
         if tier.max() == 1:
             return f"{text}they are not separated: all are in one tier."
         levels = [_some(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)]

@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 from bayesatk._tools.arguments import one_of, proper_probability, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.designs import Learning, designs_of
+from bayesatk.comparison.group_plans import group_plan
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -66,8 +67,9 @@ def plan(
     *,
     width: float | None = None,
     prob_correct: float | None = None,
-    target: Literal["questions", "population"] = "population",
+    target: Literal["questions", "population", "new_groups"] = "population",
     trials: Sequence[int] = _TRIALS,
+    questions: Sequence[int] | None = None,
     ci_prob: float = 0.95,
     correlation: float = 0.0,
     scores: Sequence[float] | None = None,
@@ -90,10 +92,13 @@ def plan(
     prob_correct : float, optional
         Probability that the better of two systems comes out ahead, strictly between 0.5 and 1.
         Exactly one goal is given: this, a width, or a sum to spend.
-    target : {"population", "questions"}
-        Questions like these, or these questions.
+    target : {"population", "questions", "new_groups"}
+        Questions like these, or these questions; the last of a pilot with groups.
     trials : sequence of int
         Trials per question to consider.
+    questions : sequence of int, optional
+        Of a pilot with groups: questions per group to consider; default: as many as the pilot has,
+        half and twice as many.
     ci_prob : float
         Probability of the interval.
     correlation : float
@@ -114,7 +119,8 @@ def plan(
         for the smallest total; with `price` also what it costs in all; with `spend`, ``best``
         in place of ``cheapest``: the smallest width, or highest ``prob_correct``. Single trials
         say nothing of how questions differ, so beyond k=1 they are never enough (votes excepted,
-        whose prior is fixed).
+        whose prior is fixed). Of a pilot with groups: one row per number of trials and of
+        ``questions`` per group, with the ``groups`` needed (infinite where k exceeds the trials).
 
     Raises
     ------
@@ -139,6 +145,11 @@ def plan(
     and 0.95, means that are not all but 0 or 1, and plans of 30 questions or more; nearer the edges
     far too few questions are asked for, since the posterior there is nothing like normal.
 
+    Of a pilot with groups the variance of the mean is taken to be that of unbiased estimates, which
+    are independent between groups: for new groups ``(between + (within + trials) / questions) /
+    groups``, averaged over the pilot's posterior; for questions like these in the same groups
+    without ``between``, for these questions without ``within`` either.
+
     With ``correlation=0`` two systems are planned for as if they were asked different questions,
     which asks for too many.
 
@@ -154,6 +165,11 @@ def plan(
             Argument("metric"),
             f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
         )
+    more: list[object] = [prob_correct, scores, price, spend, correlation or None]
+    pilot = _with_groups(source, width, questions, more)
+    if pilot is not None and width is not None:
+        _check_goal(_Goal(width, None, 0, ci_prob, 0.0), 1)
+        return group_plan(pilot, chosen, width, target, trials, questions, ci_prob)
     one_of("target", target, TARGETS)
     expected, systems = designs_of(source, chosen, scores)
     goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
@@ -165,15 +181,15 @@ def plan(
     rows = []
     for n in [whole_number("trials", one) for one in trials]:
         designs = expected(n)
-        questions = _fewest(goal, designs) if designs and not money else float("inf")
+        needed = _fewest(goal, designs) if designs and not money else float("inf")
         if money and each:
-            questions = float(money // (each * n))
+            needed = float(money // (each * n))
         reached = correct = float("nan")
-        if designs and questions >= 1.0:
-            reached, correct = goal.reached(designs, min(questions, _MOST))
+        if designs and needed >= 1.0:
+            reached, correct = goal.reached(designs, min(needed, _MOST))
         rows.append(
             {
-                "trials": n, "questions": questions, "total": questions * n,
+                "trials": n, "questions": needed, "total": needed * n,
                 "width": reached, "prob_correct": correct,
             }
         )  # fmt: skip
@@ -185,6 +201,24 @@ def plan(
         return table.assign(best=(value == value.max()) & (table["questions"] >= 1.0))
     smallest = table["total"].min()
     return table.assign(cheapest=(table["total"] == smallest) & np.isfinite(table["total"]))
+
+
+def _with_groups(
+    source: object, width: float | None, questions: object, others: Sequence[object]
+) -> Result | None:
+    """Return a pilot with groups, if it is one; and refuse what does not go with it."""
+    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    if pilot is None or pilot.grouping is None:
+        if questions is not None:
+            rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
+            raise ArgumentError(Argument("questions"), rule)
+        return None
+    if width is None or any(one is not None for one in others):
+        raise ArgumentError(
+            "the plan of a pilot with groups must have the goal ", Argument("width", 0.1),
+            " and no option of two systems, of scores or of prices. Leave them out.",
+        )  # fmt: skip
+    return pilot
 
 
 def expected_widths(

@@ -150,7 +150,7 @@ def right_wrong_model(
     result: Result, system: int, kept: NDArray[np.bool_] | None = None
 ) -> RightWrongModel:
     """Return the closed form of a system of a result of right and wrong."""
-    result.without_covariates("laws of single questions")
+    result.exchangeable("laws of single questions")
     model = model_of(result, system, kept)
     assert isinstance(model, RightWrongModel)  # scored categories are refused before
     return model

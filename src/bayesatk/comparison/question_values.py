@@ -19,9 +19,10 @@ from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.models_of import judged_models, model_of
 from bayesatk.posterior.posterior import Draws
 from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.results.groups import grouped_p
 from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import metric_values
 
 Array = NDArray[np.float64]
 _FEW = 200  # draws of every question's p, for what draws of means need not: spreads, covariances
@@ -61,6 +62,9 @@ class Values:
         Of the metrics over the questions; zero where only draws of means are known.
     spread : ndarray, optional
         Draws of the standard deviation over questions of the success probability, or mean score.
+    groups : Values, optional
+        Of questions in groups, whose own covariance and spread are within groups: of means over
+        new groups, with covariance and spread of the means of groups.
     expected : ndarray or float
         Success probability that covariates let expect of each question, which is no difficulty
         that systems share: covariance and spread are of what is left.
@@ -70,6 +74,7 @@ class Values:
     population: Array
     covariance: Array
     spread: Array | None
+    groups: "Values | None" = None
     expected: Array | float = 0.0
 
     @classmethod
@@ -118,8 +123,8 @@ class WorkedOut:
     Parameters
     ----------
     mean, sd : ndarray, shape (metrics, target)
-    known : pair of list
-        Distributions on these questions and on questions like these; None where only draws are.
+    known : list of list
+        Distributions by target; None where only draws are.
     few : Draws
         Some draws of means and of every p, by random numbers that the data give.
     draw : callable, optional
@@ -130,7 +135,7 @@ class WorkedOut:
 
     mean: Array
     sd: Array
-    known: tuple[list[Known | None], list[Known | None]]
+    known: list[list[Known | None]]
     few: Draws
     draw: Callable[[int, np.random.Generator, bool], Draws] | None
     expected: tuple[Array, Array] | None
@@ -170,12 +175,14 @@ class Posteriors:
 
     def _work_out(self, system: int, kept: NDArray[np.bool_], key: bytes) -> WorkedOut:
         posterior = model_of(self._fit, system, kept).fit(self.metrics)
-        known: tuple[list[Known | None], list[Known | None]] = [], []
+        known: list[list[Known | None]] = []
         if self.marks:
-            for own, each in zip(known, posterior.distributions(), strict=True):
-                own += [None if one is None else Known(one) for one in each]
+            known = [
+                [None if one is None else Known(one) for one in each]
+                for each in posterior.distributions()
+            ]
         few = posterior.draw(_FEW, np.random.default_rng([self._seed, zlib.crc32(key)]), True)
-        draw = posterior.draw if None in known[0] + known[1] else None
+        draw = posterior.draw if any(None in each for each in known) else None
         expected = None if posterior.expected is None else posterior.expected()
         return WorkedOut(posterior.mean, posterior.sd, known, few, draw, expected)
 
@@ -218,7 +225,7 @@ def _closed_form(
     drawn, p = found.few.metrics, found.few.p
     if p is None:
         raise AssertionError("draws of p were asked for")
-    means = np.empty((2, size, len(fit.grid)))
+    means = np.empty((len(fit.targets), size, len(fit.grid)))
     values: list[Array] = [np.empty(0)] * len(fit.grid)
     if posteriors.marks:
         known = found.known
@@ -227,7 +234,9 @@ def _closed_form(
         order = _jointly(drawn[:, :, 0], size, rng)
         for i, cell in enumerate(posteriors.marks):
             means[0, :, cell] = _quantiles_like(known[0][i], order[:, i])
-            means[1, :, cell] = _quantiles_like(known[1][i], drawn[:, i, 1], size)
+            for target in range(1, len(means)):
+                own = drawn[:, i, target]
+                means[target, :, cell] = _quantiles_like(known[target][i], own, size)
             values[cell] = posteriors.metrics[i].latent(p[:_COVARIANCE])
             if found.expected is not None:
                 values[cell] = values[cell] - found.expected[1][:, i]
@@ -238,9 +247,22 @@ def _closed_form(
             means[0, :, cell] = own @ share
             means[1, :, cell] = _bootstrap(own, share, rng)
     if found.expected is None:
-        return Values.of(means[0], means[1], values, fit.scale.rate(p), share)
+        return _of_targets(fit, part, means, values, fit.scale.rate(p))
     residual = Values.of(means[0], means[1], values, p - found.expected[0], share)
     return replace(residual, expected=found.expected[0])
+
+
+def _of_targets(fit: Result, part: Part, means: Array, values: list[Array], rate: Array) -> Values:
+    """Take draws of means by target, of metrics by question, and of p."""
+    share = part.share(fit)
+    if fit.grouping is None:
+        return Values.of(means[0], means[1], values, rate, share)
+    own = fit.grouping.among(part.kept)
+    inside = [own.within(one) for one in values]
+    within = Values.of(means[0], means[1], inside, own.within(rate), share)
+    of_groups, rates = [own.means(one) for one in values], own.means(rate)
+    even = np.full(rates.shape[-1], 1.0 / rates.shape[-1])
+    return replace(within, groups=Values.of(means[0], means[2], of_groups, rates, even))
 
 
 def _of_judged(
@@ -306,15 +328,15 @@ def _stored_means(
     chosen = rng.permutation(stored.shape[1])[:size]
     if fit.judges is not None:  # draws of all systems are joint, and stay so
         chosen = np.arange(stored.shape[1])[:size]
-    questions, population = stored[:, chosen]
+    questions, population = stored[:2, chosen]
     return Values(questions, population, np.zeros(2 * questions.shape[1:]), None)
 
 
 def _stored(fit: Result, system: int, metrics: Iterable[Metric]) -> Array:
     """Return stored draws of means (target, draws, metrics)."""
-    own = fit.posterior.isel(system=system).sel(target=list(TARGETS))
+    own = fit.posterior.isel(system=system)
     columns = [metric_values(own, one).transpose("target", "chain", "draw") for one in metrics]
-    return np.stack([each.values.reshape(len(TARGETS), -1) for each in columns], axis=-1)
+    return np.stack([each.values.reshape(len(fit.targets), -1) for each in columns], axis=-1)
 
 
 def _sampled_values(
@@ -325,11 +347,12 @@ def _sampled_values(
     chosen = rng.permutation(len(p))[:size]
     p = p[chosen][:, part.kept]
     values = [fit.scale.judged(one).latent(p) for one in grid]
-    population = _stored(fit, system, grid)[1, chosen]
+    means = _stored(fit, system, grid)[:, chosen]
     if fit.pooling == "none" or fit.weight is not None:
-        population = np.stack([_bootstrap(own, share, rng) for own in values], axis=-1)
-    questions = np.stack([own @ share for own in values], axis=-1)
-    return Values.of(questions, population, values, fit.scale.rate(p), share)
+        means[1] = np.stack([_bootstrap(own, share, rng) for own in values], axis=-1)
+    if fit.grouping is None:
+        means[0] = np.stack([own @ share for own in values], axis=-1)
+    return _of_targets(fit, part, means, values, fit.scale.rate(p))
 
 
 def observed_rates(fit: Result, part: Part) -> Array:
@@ -348,6 +371,8 @@ def _sampled_p(fit: Result, system: int, rng: np.random.Generator) -> Array:
     # PyMC, which a sampled result has needed anyway, takes seconds to import.
     from bayesatk.models.parts import question_p
 
+    if fit.grouping is not None:
+        return grouped_p(fit.posterior, fit.grouping, system, fit.counts[system], rng)
     before = 0 if fit.prior_counts is None else fit.prior_counts[system]
     own, difficulty = fit.posterior.isel(system=system), difficulty_draws(fit.tree, system)
     return question_p(own, fit.counts[system] + before, difficulty, rng)(slice(None))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,13 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
+from bayesatk.comparison.groups import group_comparison_rows, group_differences
 from bayesatk.comparison.pair_claims import PairSentences
 from bayesatk.comparison.question_values import Part, Posteriors, data_keys
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import metric_values
+from bayesatk.results.tables import by_groups
 
 Array = NDArray[np.float64]
 
@@ -81,7 +83,8 @@ def compare(
         probability (from joint draws); and ``shared_questions(system, other)``.
         ``ranks`` holds the probability of every rank (1 is best), dims ``(system, rank, ...,
         target)``; ``tiers`` the tier of every system (1 is best): between tiers every system above
-        is ahead of every one below with probability 1 - alpha/2 or more.
+        is ahead of every one below with probability 1 - alpha/2 or more. Of questions in groups
+        there is also ``group_comparison``, the contrasts on every group.
 
     Raises
     ------
@@ -98,12 +101,13 @@ def compare(
     -----
     *These questions*: given the data, systems are independent; differences, ratios and ranks are
     integrals over the exact posteriors (of the draws, for a sampled result or scored categories).
-    *Questions like these*: every system's own posterior is that of the result; without pooling, the
-    Bayesian bootstrap (Rubin 1981) over its questions. The systems answer the same questions, so
-    what is hard for one is hard for another: their draws are put in the order (Iman and Conover
-    1982) of draws that share the difficulty, as far as the covariance of the observed rates,
-    corrected for the noise of trials (Spearman 1904), says they do. That makes differences more
-    certain than the difference of two intervals.
+    *Questions like these* and, of questions in groups, *new groups*: every system's own posterior
+    is that of the result; without pooling, the Bayesian bootstrap (Rubin 1981) over its questions.
+    The systems answer the same questions, so what is hard for one is hard for another: their draws
+    are put in the order (Iman and Conover 1982) of draws that share the difficulty, as far as the
+    covariance of the observed rates, corrected for the noise of trials (Spearman 1904), says they
+    do: of rates within groups, and, for new groups, of the means of groups. That makes differences
+    more certain than the difference of two intervals.
 
     Systems that one judge marked (``judge=``) share its rates: everything is from draws in which
     they do, so what is not known of the judge hardly blurs their difference.
@@ -149,11 +153,11 @@ def compare(
     # In an order that their names and columns have no part in; the caller's comes back last.
     keys = data_keys(own, Part.whole(own))
     order = sorted(range(len(keys)), key=keys.__getitem__)
+    posteriors = Posteriors(own, generator, progress)
     with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
         if own.joint or tried.all():
             shared = np.full((len(trials), len(trials)), trials.shape[1])
             part = Part(order, np.ones(trials.shape[1], bool))
-            posteriors = Posteriors(own, generator, progress)
             if not own.sampled and own.judges is None:
                 posteriors.prepare(part, client)
             whole = Contest.of(own, part, posteriors, generator)
@@ -161,10 +165,13 @@ def compare(
             found = Findings(table, whole.ranks(), whole.tiers(alpha))
         else:
             shared = tried.astype(int) @ tried.astype(int).T
-            found = _by_pairs(own, tried, order, settings, alpha, generator, progress, client)
+            found = _by_pairs(own, tried, order, settings, alpha, posteriors, generator, client)
     ranked = trials.shape[1] if own.joint else int(tried.all(axis=0).sum())
     attrs = {"rope": float(rope), "seed": seed, "ranked_on": ranked}
     result = own.tree.copy()
+    if own.grouping is not None:
+        differences = group_differences(own, settings, posteriors, generator)
+        result["group_comparison"] = xr.DataTree(differences.assign_attrs(attrs))
     found = found.reordered(np.argsort(order))
     for name, group in _groups(own, found, shared, {**attrs, "alpha": alpha}).items():
         result[name] = xr.DataTree(group)
@@ -177,22 +184,22 @@ def _by_pairs(
     order: list[int],
     settings: Settings,
     alpha: float,
+    posteriors: Posteriors,
     rng: np.random.Generator,
-    progress: bool | None,
     client: Any,
 ) -> Findings:
     """Compare every pair on its own questions, and rank on those of all; in the order given."""
     size, cells = len(tried), len(fit.grid)
-    posteriors, seed = Posteriors(fit, rng, progress), int(rng.integers(2**63))
-    table = np.full((size, size, cells, len(TARGETS), len(CONTRASTS)), np.nan)
+    seed = int(rng.integers(2**63))
+    table = np.full((size, size, cells, len(fit.targets), len(CONTRASTS)), np.nan)
     run = partial(_row, fit, tried[order], order, posteriors, seed, settings)
-    for i, found in in_batches(run, range(size - 1), client, "Comparing", progress):
+    for i, found in in_batches(run, range(size - 1), client, "Comparing", posteriors.progress):
         table[i, i + 1 :], table[i + 1 :, i] = found
     table[range(size), range(size)] = 0.0
     common = tried.all(axis=0)
     if not common.any():
-        unknown = np.zeros((size, cells, len(TARGETS)), np.int64)
-        return Findings(table, np.full((size, size, cells, len(TARGETS)), np.nan), unknown)
+        unknown = np.zeros((size, cells, len(fit.targets)), np.int64)
+        return Findings(table, np.full((size, size, cells, len(fit.targets)), np.nan), unknown)
     contest = Contest.of(fit, Part(order, common), posteriors, rng)
     return Findings(table, contest.ranks(), contest.tiers(alpha))
 
@@ -209,7 +216,7 @@ def _row(
 ) -> Array:
     """Compare a system with all that come later, (way round, other, cell, target, contrast)."""
     size = len(order)
-    found = np.full((2, size - i - 1, len(fit.grid), len(TARGETS), len(CONTRASTS)), np.nan)
+    found = np.full((2, size - i - 1, len(fit.grid), len(fit.targets), len(CONTRASTS)), np.nan)
     for j in range(i + 1, size):
         both = tried[i] & tried[j]
         if both.any():
@@ -229,7 +236,7 @@ def _groups(
 ) -> dict[str, xr.Dataset]:
     """Return the groups ``comparison``, ``ranks`` and ``tiers``."""
     grid, systems = fit.grid, fit.posterior["system"].values
-    coords = {**grid.coords, "system": systems, "target": list(TARGETS)}
+    coords = {**grid.coords, "system": systems, "target": list(fit.targets)}
     pairs = {"other": systems, "contrast": list(CONTRASTS)}
     compared = xr.Dataset(
         grid.split(found.table, ("system", "other"), ("target", "contrast")),
@@ -248,13 +255,19 @@ def _groups(
     }
 
 
-def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
+def comparison_table(
+    result: xr.DataTree | Result, *, by: Literal["system", "group"] = "system"
+) -> pd.DataFrame:
     """Tabulate a comparison: one row per pair (the better first), metric and target.
 
     Parameters
     ----------
     result : xarray.DataTree
         From `bayesatk.compare`.
+    by : {"system", "group"}
+        The second of a result with groups: a row for each pair (in the order of the result), group,
+        metric and target. It has no verdicts: among many groups some difference is always large,
+        and the posterior, which draws groups towards each other, allows for that only in part.
 
     Returns
     -------
@@ -273,6 +286,8 @@ def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
     bayesatk.claim : when a system is called ahead, or two practically equivalent.
     """
     read = Result.of(result, "comparison")
+    if by_groups(read, by):
+        return group_comparison_rows(read)
     sentences = PairSentences(read)
     shared, rows = sentences.shared, []
     for metric in read.metrics:
@@ -284,7 +299,7 @@ def comparison_table(result: xr.DataTree | Result) -> pd.DataFrame:
                 "system": read.systems[pair.i], "other": read.systems[pair.j],
                 "metric": metric.label,
             }  # fmt: skip
-            said = zip(TARGETS, pair.rows, pair.verdicts, pair.sentences, strict=True)
+            said = zip(read.targets, pair.rows, pair.verdicts, pair.sentences, strict=True)
             for target, own, verdict, sentence in said:
                 last = {"questions": int(shared[i, j]), "verdict": verdict, "sentence": sentence}
                 if shared[i, j] == read.trials.shape[1]:  # else it is of other questions
@@ -309,7 +324,7 @@ def _if_missing(
     """
     if not fit.has("missing_bounds"):
         return {}
-    chosen = {"target": list(TARGETS) if target == "population" else [target]}
+    chosen = {"target": list(dict.fromkeys(("questions", target)))}
     known, ends = (
         metric_values(fit.group(name), metric).sel(chosen | {"statistic": "mean"})
         for name in ("closed_form", "missing_bounds")

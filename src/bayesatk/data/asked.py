@@ -8,16 +8,30 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
+from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
 from bayesatk.data.judges import check_judge_fits, read_judges
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.prior_trials import read_prior_trials
+from bayesatk.data.question_columns import refuse_weights
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
-from bayesatk.prior_choice import resolve_regression_prior, with_families
-from bayesatk.priors import AnswerPrior, CategoryPrior, Pooling, Prior, RegressionPrior
+from bayesatk.prior_choice import (
+    resolve_grouped_prior,
+    resolve_regression_prior,
+    with_families,
+)
+from bayesatk.priors import (
+    AnswerPrior,
+    CategoryPrior,
+    GroupedPrior,
+    Pooling,
+    Prior,
+    RegressionPrior,
+)
 
 
 @dataclass(frozen=True)
@@ -29,17 +43,20 @@ class Asked:
     outcomes : Outcomes
     requested : tuple of Metric
     pooling : Pooling
-    prior : Prior, CategoryPrior or RegressionPrior
-        The second where metrics judge scored categories, the third with covariates.
+    prior : Prior, CategoryPrior, RegressionPrior or GroupedPrior
+        The second where metrics judge scored categories, the third with covariates, the last with
+        groups.
     answer_prior : AnswerPrior
     scale : Scale
         How the metrics judge trials.
     prior_counts : ndarray, shape (system, question, category), optional
         Prior trials, discounted.
     notes : list of str
-        What a reader should know of the prior trials.
+        What a reader should know of the prior trials, or of groups.
     design : Design, optional
         Covariates that success depends on.
+    grouping : Grouping, optional
+        Groups of the questions.
     judges : Judges, optional
         Who marked the trials of every system, where judges err.
     """
@@ -47,12 +64,13 @@ class Asked:
     outcomes: Outcomes
     requested: tuple[Metric, ...]
     pooling: Pooling
-    prior: Prior | CategoryPrior | RegressionPrior
+    prior: Prior | CategoryPrior | RegressionPrior | GroupedPrior
     answer_prior: AnswerPrior
     scale: Scale
     prior_counts: NDArray[np.float64] | None
     notes: list[str]
     design: Design | None
+    grouping: Grouping | None = None
     judges: Judges | None = None
 
     @property
@@ -79,11 +97,13 @@ def read_asked(
     answer_prior: AnswerPrior | None,
     ci_prob: float,
     keep: Sequence[str],
+    group: object = None,
+    group_weights: object = None,
     covariates: object = None,
     judge: object = None,
 ) -> Asked:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    outcomes = with_groups(data, group)
     proper_probability("ci_prob", ci_prob, 0.95)
     if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
         rule = f" must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
@@ -105,30 +125,61 @@ def read_asked(
     notes: list[str] = []
     if prior_trials is not None:
         before, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
-    design = None
-    if covariates is not None:
-        _check_covariates(requested, scored, pooling, difficulty, prior_trials is not None)
-        design = Design.of(outcomes.dataset, covariates)
-    resolved = resolve_regression_prior(prior) if design else scale.resolve_prior(pooling, prior)
-    if difficulty is not None and not design:
-        resolved = with_families(resolved, difficulty)
+    design, grouping = _structure(outcomes, covariates, group, group_weights)
+    if design is not None or grouping is not None:
+        name = "covariates" if grouping is None else GROUP
+        _check_structure(name, requested, scored, pooling, difficulty, prior_trials is not None)
+    resolved: Prior | CategoryPrior | RegressionPrior | GroupedPrior
+    if design is not None:
+        resolved = resolve_regression_prior(prior)
+    elif grouping is not None:
+        notes += grouping.notes
+        resolved = resolve_grouped_prior(prior)
+    else:
+        resolved = scale.resolve_prior(pooling, prior)
+        if difficulty is not None:
+            resolved = with_families(resolved, difficulty)
+        notes += ungrouped_note(outcomes)
     judges = read_judges(judge, outcomes)
     if judges is not None:
-        check_judge_fits(outcomes, scale, requested, pooling, prior_trials, covariates)
+        check_judge_fits(outcomes, scale, requested, pooling, prior_trials, covariates, group)
     return Asked(
         outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
-        design, judges,
+        design, grouping, judges,
     )  # fmt: skip
 
 
-def _check_covariates(
-    requested: tuple[Metric, ...], scored: bool, pooling: str, difficulty: object, before: bool
+def _structure(
+    outcomes: Outcomes, covariates: object, group: object, group_weights: object
+) -> tuple[Design | None, Grouping | None]:
+    """Return what tells questions apart in the model: covariates, or groups."""
+    if group is None:
+        if group_weights is not None:
+            rule = f" must be left out without groups; got {group_weights!r:.80}. Name them: "
+            raise ArgumentError(Argument("group_weights"), rule, Argument(GROUP, ...), ".")
+        return None if covariates is None else Design.of(outcomes.dataset, covariates), None
+    if covariates is not None:
+        raise ArgumentError(
+            Argument("covariates"), " must be left out with ", Argument(GROUP), f"; got "
+            f"{covariates!r:.80}. Leave one out: a group may be a covariate.",
+        )  # fmt: skip
+    refuse_weights(outcomes.weight, "groups (which have weights of their own, group_weights)")
+    return None, Grouping.of(outcomes.dataset[GROUP].values, group_weights)
+
+
+def _check_structure(
+    name: str,
+    requested: tuple[Metric, ...],
+    scored: bool,
+    pooling: str,
+    difficulty: object,
+    before: bool,
 ) -> None:
-    """Refuse what has no regression."""
+    """Refuse what has no model with covariates, or with groups."""
     voted = [one.label for one in requested if one.voted]
     if scored or voted:
         raise ArgumentError(
-            Argument("covariates"), " go with metrics of right and wrong; "
+            Argument(name), " needs metrics of right and wrong; "
             f"{', '.join(one.label for one in requested if one.voted or scored)} judges others. "
             "Say what a success is, as in ", Argument("success", "score >= 0.5"),
             ", and leave out votes.",
@@ -136,14 +187,14 @@ def _check_covariates(
     if pooling != "partial" or before:
         wrong = Argument("prior_trials") if before else Argument("pooling", pooling)
         raise ArgumentError(
-            Argument("covariates"), " go with ", Argument("pooling", "partial"),
-            ", which learns how questions differ, and without earlier trials; got ", wrong,
+            Argument(name), " needs ", Argument("pooling", "partial"),
+            ", which learns how questions differ, and no earlier trials; got ", wrong,
             ". Leave it out.",
         )  # fmt: skip
     if difficulty not in (None, "beta"):
         raise ArgumentError(
-            Argument("covariates"), " go with Beta difficulties around a mean that depends on them"
-            f"; got difficulty={difficulty!r:.80}. Leave it out.",
+            Argument(name), " needs Beta difficulties, around a mean that depends on it; families "
+            f"are not averaged. Got difficulty={difficulty!r:.80}. Leave it out.",
         )  # fmt: skip
 
 

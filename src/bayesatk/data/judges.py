@@ -107,6 +107,7 @@ def check_judge_fits(
     pooling: Pooling,
     prior_trials: object,
     covariates: object,
+    group: object = None,
 ) -> None:
     """Refuse what a judge's error has no model for."""
     if not isinstance(scale, RightWrong) or any(one.voted for one in requested):
@@ -115,8 +116,10 @@ def check_judge_fits(
             "marks it corrects; got "
             f"{', '.join(one.label for one in requested)}. Evaluate other metrics without it.",
         )  # fmt: skip
-    if outcomes.weight is not None or covariates is not None:
-        what = Argument("covariates") if outcomes.weight is None else Argument("weight")
+    given = {"weight": outcomes.weight, "covariates": covariates, "group": group}
+    present = [name for name, value in given.items() if value is not None]
+    if present:
+        what = Argument(present[0])
         raise ArgumentError(
             Argument("judge"), " must be left out together with ", what, ", which has no model of "
             "marks that may be wrong. Leave one of them out.",

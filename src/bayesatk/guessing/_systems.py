@@ -32,7 +32,7 @@ class System:
     @classmethod
     def of(cls, fit: Result, index: int) -> "System":
         """Return one system of a result of right and wrong."""
-        fit.without_covariates("the random baseline")
+        fit.exchangeable("the random baseline")
         successes, trials = fit.right_of_all()
         if isinstance(fit.prior, CrossedPrior):
             raise ValueError(

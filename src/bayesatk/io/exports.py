@@ -6,6 +6,7 @@ import math
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from bayesatk.io.cells import defused
 from bayesatk.io.every_eval_ever import every_eval_ever
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import metric_values
 from bayesatk.results.tables import category_table, coefficient_table, table
 from bayesatk.verification.verify import Verification
 
@@ -70,8 +71,10 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         ("coefficients", own.covariates is not None, coefficient_table),
         ("costs", "cost_of_pass" in own.posterior, cost_table),
         ("leaderboard", own.has("leaderboard"), leaderboard_rows),
+        ("groups", own.grouping is not None, partial(table, by="group")),
+        ("group_comparison", own.has("group_comparison"), partial(comparison_table, by="group")),
     )
-    found |= {name: tabulated(own) for name, there, tabulated in parts if there}
+    found |= {name: pd.DataFrame(tabulated(own)) for name, there, tabulated in parts if there}
     if own.has("comparison"):
         found["comparison"] = comparison_table(own)
         if own.group("ranks").attrs["ranked_on"]:
@@ -91,7 +94,7 @@ def _by_system(result: Result, group: str) -> pd.DataFrame:
     for metric in result.metrics:
         values = metric_values(dataset, metric)
         for system in values["system"].values.tolist():
-            for target in TARGETS:
+            for target in result.targets:
                 own = values.sel(system=system, target=target)
                 row = {"system": system, "metric": metric.label, "target": target}
                 if group == "tiers":

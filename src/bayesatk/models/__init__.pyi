@@ -9,6 +9,7 @@ from .compiled import compile_dirichlet_multinomial as compile_dirichlet_multino
 from .costs import build_cost_model as build_cost_model
 from .costs import sample_cost as sample_cost
 from .derived import metrics_from_draws as metrics_from_draws
+from .grouped import build_grouped as build_grouped
 from .guessers import build_random_guessers as build_random_guessers
 from .guessers import sample_random_baseline as sample_random_baseline
 from .logit_normal import build_crossed as build_crossed

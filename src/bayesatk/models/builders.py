@@ -1,14 +1,16 @@
 """PyMC models with named coordinates, for the user to take, change and sample."""
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
+from bayesatk.data.judges import read_judges
 from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.judge_error import Judges
 from bayesatk.models.families import Shape, add_hyperparameters
 from bayesatk.prior_choice import resolve_prior
 from bayesatk.priors import FAMILIES, BetaPrior, HyperPrior, Pooling, Prior
@@ -24,6 +26,7 @@ def build_beta_binomial(
     prior: Prior | None = None,
     difficulty: str = "beta",
     form: Form | None = None,
+    judge: object = None,
 ) -> pm.Model:
     """Beta-binomial model of successes, one difficulty distribution per system.
 
@@ -42,6 +45,8 @@ def build_beta_binomial(
         posterior predictive sampling work. ``marginal`` (partial only) integrates p out over
         distinct counts: its cost does not depend on the number of questions. Default: full for the
         Beta, which alone has it.
+    judge : JudgeError, mapping {system: JudgeError}, or table, optional
+        Who marked the trials, where it errs, as in `bayesatk.evaluate`; for the full form.
 
     Returns
     -------
@@ -49,8 +54,9 @@ def build_beta_binomial(
         Variables ``p``, ``mean_p(system)`` and ``icc(system)`` where they exist; inflated
         ``beta_mean(system)``, ``beta_icc(system)``, ``never(system)`` and, of the others,
         ``always_of_rest(system)``; mixture ``part_mean(system, part)``, ``part_icc(system, part)``,
-        in no order, and ``first_share(system)``. Coordinates ``system`` and ``question``; observed
-        ``successes``.
+        in no order, and ``first_share(system)``; of judges ``judge_rates``, a row of two each, and
+        ``sensitivity(system)`` and ``false_positive_rate(system)``. Coordinates ``system`` and
+        ``question``; observed ``successes``.
 
     See Also
     --------
@@ -67,6 +73,12 @@ def build_beta_binomial(
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = resolve_prior(pooling, prior)
     form = _checked_form(pooling, difficulty, form)
+    judges = read_judges(judge, outcomes)
+    if judges is not None and form != "full":
+        raise ValueError(
+            f"judge must be left out for form={form!r}: marks that may be wrong need every success "
+            "probability. Use form='full'."
+        )
     with pm.Model(coords=coordinates(outcomes)) as model:
         if isinstance(prior, HyperPrior):
             shape = add_hyperparameters(prior.of_family(difficulty), difficulty)
@@ -75,14 +87,15 @@ def build_beta_binomial(
             else:
                 ((alpha, beta, _),) = shape.betas
                 p = pm.Beta("p", alpha[:, None], beta[:, None], dims=("system", "question"))
-                observe(outcomes, p)
+                observe(outcomes, p, judges)
         elif pooling == "complete":
             shared = pm.Beta("mean_p", prior.alpha, prior.beta, dims="system")
             everywhere = shared[:, None] + pt.zeros(outcomes.trials.shape)
-            observe(outcomes, pm.Deterministic("p", everywhere, dims=("system", "question")))
+            every = pm.Deterministic("p", everywhere, dims=("system", "question"))
+            observe(outcomes, every, judges)
         else:
             p = pm.Beta("p", prior.alpha, prior.beta, dims=("system", "question"))
-            observe(outcomes, p)
+            observe(outcomes, p, judges)
     return model
 
 
@@ -107,13 +120,14 @@ def _checked_form(pooling: Pooling, difficulty: str, form: Form | None) -> Form:
 
 
 def build_families(
-    outcomes: Outcomes, pooling: Pooling, prior: Prior, form: Form
+    outcomes: Outcomes, pooling: Pooling, prior: Prior, form: Form, judges: Judges | None = None
 ) -> dict[str, pm.Model]:
     """Return the model of every difficulty family of the prior, or the only one there is."""
     if not isinstance(prior, HyperPrior):
-        return {"": build_beta_binomial(outcomes, pooling, prior=prior, form=form)}
+        return {"": build_beta_binomial(outcomes, pooling, prior=prior, form=form, judge=judges)}
+    options: dict[str, Any] = {"prior": prior, "form": form, "judge": judges}
     return {
-        name: build_beta_binomial(outcomes, pooling, prior=prior, difficulty=name, form=form)
+        name: build_beta_binomial(outcomes, pooling, difficulty=name, **options)
         for name in prior.family_prior
     }
 
@@ -147,13 +161,29 @@ def coordinates(outcomes: Outcomes) -> dict[str, list[object]]:
     return {name: dataset[name].values.tolist() for name in ("system", "question")}
 
 
-def observe(outcomes: Outcomes, p: pt.TensorVariable) -> None:
-    """Add Binomial successes given p, with their data in containers that can be exchanged."""
+def observe(outcomes: Outcomes, p: pt.TensorVariable, judges: Judges | None = None) -> None:
+    """Add Binomial successes, or marks, given p, with data in containers that can be exchanged."""
+    if judges is not None:
+        p = _marked(p, judges)
     dims = ("system", "question")
     data = model_data(outcomes, "full")
     trials = pm.Data("trials", data["trials"], dims=dims)
     observed = pm.Data("successes_data", data["successes_data"], dims=dims)
     pm.Binomial("successes", n=trials, p=p, observed=observed, dims=dims)
+
+
+def _marked(p: pt.TensorVariable, judges: Judges) -> pt.TensorVariable:
+    """Return the probability of being marked right, with the rates of every judge unknown."""
+    shapes = np.array([one.shapes for one in judges.groups()])
+    rates = pm.Beta("judge_rates", shapes[..., 0], shapes[..., 1])
+    which = np.empty(len(judges.by_system), int)
+    for number, systems in enumerate(judges.groups().values()):
+        which[systems] = number
+    s, f = (
+        pm.Deterministic(name, rates[which, column], dims="system")
+        for column, name in enumerate(("sensitivity", "false_positive_rate"))
+    )
+    return f[:, None] + (s - f)[:, None] * p
 
 
 def model_data(outcomes: Outcomes, form: Form) -> dict[str, NDArray[np.generic]]:

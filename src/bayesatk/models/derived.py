@@ -68,6 +68,11 @@ def metrics_from_draws(
     0.75
     """
     posterior = tree["posterior"].to_dataset()
+    if "group_mean" in posterior:
+        raise ValueError(
+            "tree must be of questions without groups; it has draws of 'group_mean'. "
+            "bayesatk.sample(data, metrics, group=...) works out the metrics of groups."
+        )
     stored = "difficulty" in tree.children
     if "p" not in posterior:
         raise ValueError(

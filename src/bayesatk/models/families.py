@@ -40,7 +40,7 @@ class Shape:
         terms = []
         for alpha, beta, log_share in self.betas:
             share = log_share if isinstance(log_share, float) else log_share[system]
-            terms.append(share + _log_beta_binomial(alpha[system], beta[system], c, n))
+            terms.append(share + log_beta_binomial(alpha[system], beta[system], c, n))
         total = terms[0] if len(terms) == 1 else pt.logaddexp(*terms)
         atoms = ((self.log_never, pt.eq(c, 0)), (self.log_always, pt.eq(c, n)))
         for log_share, explains in atoms:
@@ -125,7 +125,8 @@ def beta_parameters(mean: Tensor, icc: Tensor) -> tuple[Tensor, Tensor]:
     return pt.maximum(mean * total, _LEAST), pt.maximum((1.0 - mean) * total, _LEAST)
 
 
-def _log_beta_binomial(a: Tensor, b: Tensor, c: Tensor, n: Tensor) -> Tensor:
+def log_beta_binomial(a: Tensor, b: Tensor, c: Tensor, n: Tensor) -> Tensor:
+    """Log probability of trials in their order, the success probability integrated."""
     return (
         pt.gammaln(a + c) - pt.gammaln(a)
         + pt.gammaln(b + n - c) - pt.gammaln(b)

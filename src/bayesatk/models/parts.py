@@ -31,7 +31,14 @@ class Part:
 
 
 _DIMS = ("chain", "draw", "system")
-_HYPER = {"icc": (), "mu": (), "sigma": (), "correlation": ("other",)}  # with their further dims
+_HYPER = {
+    "sensitivity": (),
+    "false_positive_rate": (),
+    "icc": (),
+    "mu": (),
+    "sigma": (),
+    "correlation": ("other",),
+}  # with their further dims
 
 
 def count_part(

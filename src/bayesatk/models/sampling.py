@@ -14,14 +14,17 @@ from bayesatk._tools.arguments import one_of
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.asked import Asked, read_asked
 from bayesatk.data.design import Design
+from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
 from bayesatk.models.builders import Form, one_latent_family
 from bayesatk.models.categories import build_answers
 from bayesatk.models.evidence import Bridge
+from bayesatk.models.grouped import build_grouped, grouped_part
 from bayesatk.models.parts import Part, answer_part, count_part
 from bayesatk.models.regression import regression_part
 from bayesatk.models.twins import build_models
@@ -36,6 +39,7 @@ from bayesatk.priors import (
 )
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
+from bayesatk.results.groups import group_draws, grouped_checks
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.regression import regression_groups
@@ -53,10 +57,13 @@ def sample(
     prior: ModelPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
+    judge: object = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
     covariates: str | Sequence[str] | None = None,
+    group: object = None,
+    group_weights: object = None,
     form: Form | None = None,
     ci_prob: float = 0.95,
     draws: int = 1000,
@@ -77,9 +84,12 @@ def sample(
     data, metrics, pooling, prior, difficulty, success, ci_prob, keep, rng
         As in `bayesatk.evaluate`. Each difficulty family is sampled; several are weighed by their
         evidence, estimated from the draws by bridge sampling, and their draws mixed.
-    prior_trials, prior_weight, answer_prior, covariates
+    prior_trials, prior_weight, answer_prior, covariates, group, group_weights
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
+    judge : JudgeError, mapping {system: JudgeError}, or table, optional
+        As in `bayesatk.evaluate`. Every p and the rates of every judge are then sampled, and
+        difficulties are Betas: ``form="full"``, ``difficulty="beta"``.
     form : {"marginal", "full", "crossed"}, optional
         Partial pooling only: integrate p out while sampling, and draw it afterwards from its
         conjugate conditional (default: minutes become seconds); or sample every p, of the Beta
@@ -111,8 +121,12 @@ def sample(
     bayesatk.evaluate : the exact counterpart, in less than a second.
     bayesatk.verify : compares the two.
     """
-    form = form or default_form(pooling)
+    form = form or ("full" if judge is not None else default_form(pooling))
     one_of("form", form, ("marginal", "full", "crossed"))
+    if form == "crossed" and judge is not None:
+        raise ValueError(
+            "judge must be left out for form='crossed', which takes marks as they are."
+        )
     if form == "crossed" and difficulty is not None:
         raise ValueError(
             "difficulty must be left out for form='crossed', whose difficulties are logit-normal; "
@@ -124,8 +138,13 @@ def sample(
     asked = read_asked(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,
-        answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates,
+        answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
+        group_weights=group_weights, judge=judge,
     )  # fmt: skip
+    if asked.grouping is not None and form != "marginal":
+        raise ValueError(
+            f"form must be 'marginal' or left out with group=; got {form!r}. Leave it out."
+        )
     if crossed:
         _check_crossed(asked, keep)
     resolved: ModelPrior = crossed or one_latent_family(
@@ -145,13 +164,16 @@ def sample(
     settings = Settings(
         pooling, resolved, asked.scale, form, ci_prob, keep, seed,
         {"draws": draws, "tune": tune, "sampler": nuts_sampler},
-        asked.answer_prior, asked.prior_counts, asked.design,
+        asked.answer_prior, asked.prior_counts, asked.design, asked.grouping, asked.judges,
     )  # fmt: skip
     judged = {}
-    if asked.judged:
+    if asked.grouping is not None:
+        judged = {"": build_grouped(asked.outcomes, prior=resolved)}  # type: ignore[arg-type]
+    elif asked.judged:
         judged = build_models(
-            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts, asked.design
-        )
+            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts, asked.design,
+            asked.judges,
+        )  # fmt: skip
     traces = {name: trace_of(model) for name, model in judged.items()}
     voted = None
     if asked.votes:
@@ -197,6 +219,8 @@ class Settings:
     answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
     prior_counts: NDArray[np.float64] | None = None
     design: Design | None = None
+    grouping: Grouping | None = None
+    judges: Judges | None = None
 
 
 def result(
@@ -226,6 +250,8 @@ def result(
         Of several families.
     """
     grid = MetricGrid.of(metrics)
+    if settings.grouping is not None:
+        return _grouped(outcomes, metrics, traces[""], settings, settings.grouping, rng)
     averaged = _averaged(outcomes, traces, settings, bridges or {}, rng)
     difficulties = averaged.difficulties if averaged else None
     parts = []
@@ -248,9 +274,10 @@ def result(
             outcomes, group, settings.prior, settings.design, settings.keep, rng
         )
     else:
+        judged = settings.judges is not None
         checks = log_likelihood_groups(
-            outcomes, group, *known, settings.prior_counts, difficulties
-        ) | predictive_groups(outcomes, group, *known, rng, difficulties)
+            outcomes, group, *known, settings.prior_counts, difficulties, judged
+        ) | predictive_groups(outcomes, group, *known, rng, difficulties, judged)
     groups = {
         "posterior": group,
         **_difficulty_groups(group, settings.prior, averaged),
@@ -259,6 +286,28 @@ def result(
         **data_groups(outcomes, settings.scale, answers is not None, settings.prior_counts),
     }
     return build(groups, _attributes(outcomes, metrics, settings, answers is not None))
+
+
+def _grouped(
+    outcomes: Outcomes,
+    metrics: Sequence[Metric],
+    trace: xr.DataTree,
+    settings: Settings,
+    grouping: Grouping,
+    rng: np.random.Generator,
+) -> xr.DataTree:
+    """Return the result of questions in groups."""
+    grid, source = MetricGrid.of(metrics), trace["posterior"].to_dataset()
+    part, of_groups = grouped_part(outcomes, grid, source, grouping, "p" in settings.keep, rng)
+    group = _posterior(outcomes, grid, [part], source, settings, None)
+    groups = {
+        "posterior": group,
+        "group_posterior": group_draws(grid, grouping.labels, of_groups, group),
+        **_statistics({"": trace}, None),
+        **grouped_checks(outcomes, group, grouping, settings.keep, rng),
+        **data_groups(outcomes, settings.scale),
+    }
+    return build(groups, _attributes(outcomes, metrics, settings, False))
 
 
 def _averaged(
@@ -298,6 +347,8 @@ def _posterior(
     )  # fmt: skip
     used = {dim for dims, _ in extra.values() for dim in dims}
     labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
+    if settings.grouping is not None:
+        labels["group"] = np.array(settings.grouping.labels)
     labels["other"] = outcomes.dataset["system"].values
     if settings.design is not None:
         labels["coefficient"] = np.array(settings.design.coefficients, object)
@@ -336,6 +387,10 @@ def _attributes(
 ) -> dict[str, Any]:
     """Return the provenance of a sampled result."""
     more = {"answer_prior": json.dumps(describe_prior(settings.answer_prior))} if voted else {}
+    if settings.judges is not None:
+        more["judges"] = json.dumps(settings.judges.described())
+    if settings.grouping is not None:
+        more["group_weights"] = json.dumps(settings.grouping.described())
     if settings.design is not None:
         more["covariates"] = json.dumps(settings.design.described)
     return root_attributes(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayesatk.data.design import Design
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
+from bayesatk.judge_error import Judges
 from bayesatk.models.builders import Form, build_families, model_data
 from bayesatk.models.categories import build_dirichlet_multinomial, category_data
 from bayesatk.models.logit_normal import build_crossed
@@ -27,13 +28,17 @@ class _Twin:
     values: Callable[[Outcomes, Form], dict[str, Any]]
 
 
-def _right_wrong(outcomes: Outcomes, pooling: Pooling, prior: Any, form: Form, _: Any) -> Models:
+def _right_wrong(
+    outcomes: Outcomes, pooling: Pooling, prior: Any, form: Form, _: Any, judges: Any
+) -> Models:
     if form == "crossed":
         return {"": build_crossed(outcomes, prior=prior)}
-    return build_families(outcomes, pooling, prior, form)
+    return build_families(outcomes, pooling, prior, form, judges)
 
 
-def _scored(outcomes: Outcomes, pooling: Pooling, prior: Any, form: Form, before: Any) -> Models:
+def _scored(
+    outcomes: Outcomes, pooling: Pooling, prior: Any, form: Form, before: Any, _: Any
+) -> Models:
     options = {"prior": prior, "prior_counts": before, "form": form}
     return {"": build_dirichlet_multinomial(outcomes, pooling, **options)}
 
@@ -52,6 +57,7 @@ def build_models(
     form: Form,
     before: NDArray[Any] | None = None,
     design: Design | None = None,
+    judges: Judges | None = None,
 ) -> Models:
     """Return the models of counts: one for each difficulty family, or the only one.
 
@@ -67,10 +73,12 @@ def build_models(
         Prior trials, discounted.
     design : Design, optional
         Covariates of the questions.
+    judges : Judges, optional
+        Who marked the trials of every system, where judges err.
     """
     if design is not None and isinstance(prior, RegressionPrior):
         return {"": regression_model(outcomes, design, prior)}
-    return _TWINS[type(scale)].build(outcomes, pooling, prior, form, before)
+    return _TWINS[type(scale)].build(outcomes, pooling, prior, form, before, judges)
 
 
 def model_values(scale: Scale, outcomes: Outcomes, form: Form) -> dict[str, Any]:

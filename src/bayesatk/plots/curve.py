@@ -27,7 +27,6 @@ from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
 from bayesatk.plots.request import chosen_curve, chosen_targets
 from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS
 
 _PER_PANEL = 4  # curves with bands that can be told apart
 _ENDS = ("lower", "upper")
@@ -92,7 +91,7 @@ def plot_curve(
     """
     name = backend_name(backend)
     read = Result.of(result)
-    metrics, targets = chosen_curve(read, metric), chosen_targets(target)
+    metrics, targets = chosen_curve(read, metric), chosen_targets(target, read.targets)
     curves = _curves(read, metrics, targets)
     systems, own = curves["system"].values.tolist(), read.systems
     groups = curves.sizes["group"]
@@ -158,7 +157,7 @@ def _ranges(result: Result, metrics: list[Metric], like: xr.DataArray) -> dict[s
     found = xr.DataArray(
         ends, dims=("system", "k", "target", "end"),
         coords={"system": result.systems, "k": [one.k for one in metrics]}
-        | {"target": list(TARGETS)},
+        | {"target": list(result.targets)},
     ).sel(target=like["target"].values)  # fmt: skip
     found = found.transpose("end", *like.dims)
     return {f"range_{name}": like.copy(data=found.values[i]) for i, name in enumerate(_ENDS)}

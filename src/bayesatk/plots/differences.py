@@ -40,7 +40,7 @@ def plot_difference(
         From `bayesatk.compare`.
     metric : str, Metric, or iterable of them, optional
         A panel each; all that the result was asked for if not given.
-    target : {"population", "questions"}
+    target : {"population", "questions", "new_groups"}
         Questions like these, or these.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
@@ -78,7 +78,7 @@ def plot_difference(
     """
     name = backend_name(backend)
     read = Result.of(compared, "comparison")
-    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "")
+    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
     rows = _difference_rows(read, metrics, chosen)
     pairs = rows.sizes["pair"]
     height = xr.DataArray(np.arange(pairs), dims="pair", coords={"pair": rows["pair"]})

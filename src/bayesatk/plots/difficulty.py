@@ -77,7 +77,7 @@ def plot_difficulty(
     """
     name = backend_name(backend)
     own = Result.of(result)
-    own.without_covariates("one distribution of difficulties", "result")
+    own.exchangeable("one distribution of difficulties", "result")
     _check_partial(own)
     systems = chosen_systems(own, system)
     fitted, observed = _fitted(own, systems), _observed(own, systems)

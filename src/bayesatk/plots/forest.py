@@ -1,6 +1,7 @@
 """Systems side by side: intervals of their metrics."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import arviz as az
 import numpy as np
@@ -26,25 +27,35 @@ from bayesatk.plots.labels import (
     interval_name,
     shortened,
 )
-from bayesatk.plots.request import chosen_metrics
+from bayesatk.plots.request import chosen_metrics, chosen_systems
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.tables import by_groups
 
 _WRAP = 3
+_ALL = "all groups"
 _HALF = [0.25, 0.75]
 
 
 def plot_systems(
-    result: xr.DataTree | Result, metric: MetricSpec | None = None, *, backend: str | None = None
+    result: xr.DataTree | Result,
+    metric: MetricSpec | None = None,
+    *,
+    by: Literal["system", "group"] = "system",
+    backend: str | None = None,
 ) -> Any:
-    """Plot every system's metrics for both targets, best system on top.
+    """Plot every system's metrics for all targets, best system on top; or every group's.
 
     Parameters
     ----------
     result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     metric : str, Metric, or iterable of them, optional
-        A panel each; all that the result was asked for if not given.
+        A panel each; all that the result was asked for if not given. By group: one metric, the
+        first if not given.
+    by : {"system", "group"}
+        Rows are systems; or the groups of questions of a result with groups, hardest group on
+        top, with a panel for each system and a last row for all groups.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -82,6 +93,8 @@ def plot_systems(
     """
     name = backend_name(backend)
     own = Result.of(result)
+    if by_groups(own, by):
+        return _by_group(own, chosen_metrics(own, metric)[0], name)
     metrics = chosen_metrics(own, metric)
     rows = xr.concat(
         [_forest_rows(own, one) for one in metrics],
@@ -90,14 +103,10 @@ def plot_systems(
     order = np.argsort(rows["mean"].isel(metric=0).sel(target="questions").values, kind="stable")
     rows = rows.isel(system=order)
     height = xr.DataArray(np.arange(len(order)), dims="system", coords={"system": rows["system"]})
-    shift = xr.DataArray([0.14, -0.14], dims="target", coords={"target": list(TARGETS)})
+    shift = _shifts(own.targets)
     plot = open_rows(
-        rows, name, "system", len(metrics), legend_width(list(TARGET_NAMES.values())),
-        {
-            "color": (["target"], COLORS[:2]),
-            "linestyle": (["target"], lines(name, 2)),
-            "marker": (["target"], markers(name, 2)),
-        },
+        rows, name, "system", len(metrics),
+        legend_width([TARGET_NAMES[one] for one in own.targets]), _styles(name, len(own.targets)),
     )  # fmt: skip
     draw_rows(plot, rows, height + shift, name)
     systems = shortened(rows["system"].values.tolist())
@@ -106,10 +115,79 @@ def plot_systems(
         yticks=(np.arange(len(systems)).tolist(), systems),
     )  # fmt: skip
     label_axes(plot, [estimand(one) for one in metrics], None)
-    add_legend(plot, "target", TARGET_NAMES, "target")
+    add_legend(plot, "target", {one: TARGET_NAMES[one] for one in own.targets}, "target")
     kind = interval_name(own.ci_prob, own.ci_kind)
     return finish(
         plot, "Systems", f"Marker: posterior mean. Thin line: {kind}. Pale bar: central 50%."
+    )
+
+
+def _shifts(targets: Sequence[str]) -> xr.DataArray:
+    """Heights of the targets of a row, about its own."""
+    ends = 0.14 if len(targets) == 2 else 0.22
+    places = np.linspace(ends, -ends, len(targets))
+    return xr.DataArray(places, dims="target", coords={"target": list(targets)})
+
+
+def _styles(backend: str, targets: int) -> dict[str, Any]:
+    """Colours, lines and markers of the targets."""
+    return {
+        "color": (["target"], COLORS[:targets]),
+        "linestyle": (["target"], lines(backend, targets)),
+        "marker": (["target"], markers(backend, targets)),
+    }
+
+
+def _by_group(own: Result, metric: Metric, backend: str) -> Any:
+    """Plot every group of questions, a panel for each system."""
+    systems = chosen_systems(own, None)
+    whole = _forest_rows(own, metric).sel(target=list(TARGETS)).expand_dims(group=[_ALL])
+    groups = _group_rows(own, metric)
+    order = np.argsort(-groups["mean"].sel(target="questions").mean("system").values, kind="stable")
+    labels = [str(one) for one in groups["group"].values]
+    groups = groups.assign_coords(group=labels).isel(group=order)
+    rows = xr.concat([whole, groups], dim="group").transpose("system", "group", "target")
+    size = rows.sizes["group"]
+    height = xr.DataArray(np.arange(size), dims="group", coords={"group": rows["group"].values})
+    plot = open_rows(
+        rows, backend, "group", len(systems), legend_width(list(TARGET_NAMES.values())),
+        _styles(backend, len(TARGETS)), "system",
+    )  # fmt: skip
+    draw_rows(plot, rows, height + _shifts(TARGETS), backend)
+    set_panels(
+        plot, titles=shortened(systems), ylim=(-0.6, size - 0.4),
+        yticks=(list(range(size)), shortened(rows["group"].values.tolist())),
+    )  # fmt: skip
+    label_axes(plot, [estimand(metric)] * len(systems), None)
+    names = {one: f"{TARGET_NAMES[one]} in the group" for one in TARGETS}
+    add_legend(plot, "target", names, "target")
+    return finish(
+        plot, "Groups of questions",
+        f"Marker: posterior mean. Thin line: {interval_name(own.ci_prob, own.ci_kind)}. "
+        "Pale bar: central 50%. Groups learn from each other.",
+    )  # fmt: skip
+
+
+def _group_rows(result: Result, metric: Metric) -> xr.Dataset:
+    """Mean, interval and central half of one metric, dims (system, group, target)."""
+    statistics = metric_values(result.group_statistics, metric)
+    if result.has("group_closed_form_quantiles"):
+        quantiles = metric_values(result.group("group_closed_form_quantiles"), metric)
+        half = quantiles.sel(quantile=_HALF, method="nearest")
+    else:
+        draws = metric_values(result.group("group_posterior"), metric)
+        half = draws.quantile(_HALF, dim=("chain", "draw"))
+    found = {
+        each: statistics.sel(statistic=each, drop=True) for each in ("mean", "ci_lower", "ci_upper")
+    }
+    found |= {f"half_{i}": half.isel(quantile=i, drop=True) for i in (0, 1)}
+    return xr.Dataset(
+        {
+            each: values.transpose("system", "group", "target").drop_vars(
+                ["k", "tau"], errors="ignore"
+            )
+            for each, values in found.items()
+        }
     )
 
 
@@ -134,15 +212,21 @@ def _forest_rows(result: Result, metric: Metric) -> xr.Dataset:
 
 
 def open_rows(
-    rows: xr.Dataset, backend: str, dim: str, number: int, extra: float, styles: dict[str, Any]
+    rows: xr.Dataset,
+    backend: str,
+    dim: str,
+    number: int,
+    extra: float,
+    styles: dict[str, Any],
+    panel: str = "metric",
 ) -> Any:
-    """Open a figure with one panel per metric that is as high as its rows need."""
+    """Open a figure with one panel per metric, or another dimension, as high as its rows need."""
     size = rows.sizes[dim]
     wide, high = min(number, _WRAP), -(-number // _WRAP)
     each = 1.1 + (0.42 if size <= 12 else 0.32) * size
     return open_figure(
         rows, backend, (max(6.5, 1.8 + 3.3 * wide + extra), 0.9 + high * max(each, 1.7)),
-        cols=["metric"], wrap=_WRAP, styles=styles | {"overlay": ([dim], ())},
+        cols=[panel], wrap=_WRAP, styles=styles | {"overlay": ([dim], ())},
     )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def plot_ranks(
         From `bayesatk.compare`.
     metric : str, Metric, or iterable of them, optional
         A panel each; the first that the result was asked for if not given.
-    target : {"population", "questions"}
+    target : {"population", "questions", "new_groups"}
         Questions like these, or these.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
@@ -74,7 +74,7 @@ def plot_ranks(
             "compared must rank its systems, and no question was tried by all of them. Compare "
             "fewer systems."
         )
-    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "")
+    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
     metrics = metrics if metric is not None else metrics[:1]
     table = _rank_table(read, metrics, chosen)
     size = table.sizes["system"]

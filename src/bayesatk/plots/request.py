@@ -65,13 +65,13 @@ def chosen_curve(result: Result, metric: str) -> list[Metric]:
     return [family.at(k, taus[0]) for k in grid.ks]
 
 
-def chosen_targets(target: str | None) -> list[str]:
-    """Return the targets to show: the one given, or both."""
+def chosen_targets(target: str | None, targets: Sequence[str] = TARGETS) -> list[str]:
+    """Return the targets to show: the one given, or all that there are."""
     if target is None:
-        return list(TARGETS)
-    if target not in TARGETS:
+        return list(targets)
+    if target not in targets:
         raise ValueError(
-            f"target must be one of {', '.join(TARGETS)}, or None for both; got {target!r}."
+            f"target must be one of {', '.join(targets)}, or None for all; got {target!r}."
         )
     return [target]
 

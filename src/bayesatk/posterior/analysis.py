@@ -11,6 +11,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.judge_rates import JudgeRates
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.posterior.answers import VoteModel
+from bayesatk.posterior.assembly import quantile_table, statistics_table
+from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.judge_results import judge_notes
 from bayesatk.posterior.judged import rates_of_judges
 from bayesatk.posterior.model import Model
@@ -47,6 +49,7 @@ class Analysis:
     ) -> None:
         self._request, self._name = request, outcomes.systems[index]
         self.remarks: list[str] = []
+        self._by_group: NDArray[np.float64] | None = None
         self.estimate = np.full(len(request.grid), np.nan)
         parts: list[tuple[list[int], SystemPosterior]] = []
         if request.grid.judged:
@@ -60,6 +63,8 @@ class Analysis:
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
+        if isinstance(model, GroupedModel):
+            self._by_group = model.estimate_by_group(metrics)
         return model.fit([*metrics, *more])
 
     def _judged(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
@@ -71,7 +76,7 @@ class Analysis:
         judge = self._judge(index)
         model = count_model(
             request.scale, request.pooling, request.prior, counts, before, basis, outcomes.weight,
-            judge,
+            judge, request.grouping,
         )  # fmt: skip
         metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
         reach = request.scale.reaching()
@@ -126,6 +131,22 @@ class Analysis:
         c, n = outcomes.successes.values[index], outcomes.trials.values[index]
         self.remarks.extend(proxy_note(self._name, c, n, voted))
         return places, posterior
+
+    def of_groups(self, drawn: Draws) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""
+        request, posterior = self._request, self.posterior
+        if drawn.groups is None or self._by_group is None:
+            return None
+        tables, levels = [], []
+        for g, own in enumerate(posterior.groups):
+            exact, draws = own.distributions(), Draws(drawn.groups.metrics[:, g], {})
+            tables.append(
+                statistics_table(
+                    own, exact, draws, self._by_group[g], request.ci_prob, request.ci_kind
+                )
+            )
+            levels.append(quantile_table(exact, draws))
+        return np.stack(tables), np.stack(levels)
 
     def finish(self, statistics: NDArray[np.float64]) -> None:
         """Fill in the prior's share of the intervals, and note what pooling changed."""

@@ -20,7 +20,6 @@ from bayesatk.priors import FAMILIES
 from bayesatk.results.schema import (
     QUANTILE_LEVELS,
     STATISTICS,
-    TARGETS,
     metric_dataset,
     posterior_group,
 )
@@ -54,7 +53,7 @@ def statistics_table(
 
 def quantile_table(distributions: Distributions, drawn: Draws) -> NDArray[np.float64]:
     """Return the array (metrics, target, quantile); draws stand for what has no distribution."""
-    table = np.empty((drawn.metrics.shape[1], len(TARGETS), len(QUANTILE_LEVELS)))
+    table = np.empty((drawn.metrics.shape[1], len(distributions), len(QUANTILE_LEVELS)))
     for target, exact in enumerate(distributions):
         for metric, known in enumerate(exact):
             source = Empirical(drawn.metrics[:, metric, target]) if known is None else known
@@ -79,6 +78,10 @@ def posterior_dataset(
         stacked = np.stack([drawn.hyper[name] for drawn in samples], axis=1)
         own = dims if stacked.ndim == 2 else (*dims, AXES.get(name, "category"))
         extra[name] = (own, stacked.reshape(CHAINS, draws, *stacked.shape[1:]))
+    of_groups = [drawn.groups.mean for drawn in samples if drawn.groups is not None]
+    if of_groups:
+        means = np.stack(of_groups, axis=1)
+        extra["group_mean"] = ((*dims, "group"), means.reshape(CHAINS, draws, *means.shape[1:]))
     kept = [drawn.p for drawn in samples if drawn.p is not None]
     if kept:
         p = np.stack(kept, axis=1)

@@ -25,7 +25,7 @@ from bayesatk.posterior.assembly import (
 )
 from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.missing_bounds import brackets_missing
-from bayesatk.posterior.one_system import evaluate_system
+from bayesatk.posterior.one_system import Evaluated, evaluate_system
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import Request, read_request
 from bayesatk.prior_choice import describe_prior
@@ -39,13 +39,14 @@ from bayesatk.priors import (
 )
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
+from bayesatk.results.groups import group_results, grouped_checks, labelled
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.regression import regression_groups
 from bayesatk.results.schema import (
+    GROUPED_TARGETS,
     QUANTILE_LEVELS,
     STATISTICS,
-    TARGETS,
     build,
     data_groups,
     root_attributes,
@@ -69,6 +70,8 @@ def evaluate(
     prior_weight: float = 1.0,
     answer_prior: AnswerPrior | None = None,
     covariates: str | Sequence[str] | None = None,
+    group: object = None,
+    group_weights: object = None,
     ci_prob: float = 0.95,
     ci_kind: Literal["eti", "hdi"] = "eti",
     draws: int = 1000,
@@ -116,6 +119,13 @@ def evaluate(
         What a prior trial is worth, in (0, 1]: a power prior.
     answer_prior : AnswerPrior, optional
         Prior of the answers to a question, for ``plurality@k``.
+    group : str, sequence or mapping, optional
+        Group of every question, such as its domain, as `bayesatk.tally` takes it; of outcomes that
+        know it, its name: ``"group"``, or that of a covariate. The result then has every group
+        beside the whole, and a third target, ``"new_groups"``: see the notes.
+    group_weights : {"questions", "equal"} or mapping {group: weight}, optional
+        What groups count for in the whole: their shares of the questions, as they are (the
+        default); the same (a macro average); or as given (an operational profile).
     covariates : str or sequence of str, optional
         What the success probability of a question depends on: a formula of columns of the
         questions, such as ``"~ log2(minutes) + domain"``, or their names. Then `bayesatk.predict`
@@ -179,6 +189,15 @@ def evaluate(
     Of data with ``missing="bounds"`` the group ``missing_bounds`` holds the statistics twice more,
     with all missing trials wrong and with all right; `bayesatk.table` shows them.
 
+    With ``group=`` questions have Beta difficulties around the mean of their group, and the logits
+    of these means are normal around a common one; its sd, one intraclass correlation within all
+    groups, and the common mean are integrated (prior: `GroupedPrior`; difficulty families are not
+    averaged). ``"questions"`` are these questions of these groups, ``"population"`` new questions
+    of these groups, ``"new_groups"`` new questions of new groups like these: the target of
+    clustered standard errors. Groups ``group_closed_form``, ``group_closed_form_quantiles`` and
+    ``group_posterior`` hold the first two targets of each group. Intervals come from draws, means
+    and sds are exact.
+
     On categories the intervals of these questions, and on answers all intervals, come from
     independent draws at which the metric is exact; ``ci_error`` states their Monte Carlo error.
     On categories ``reach_probability`` is the probability that a trial reaches each category's
@@ -203,7 +222,7 @@ def evaluate(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         judge=judge, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
-        draws=draws, keep=keep, covariates=covariates,
+        draws=draws, keep=keep, covariates=covariates, group=group, group_weights=group_weights,
     )  # fmt: skip
     outcomes, remarks = request.outcomes, list(request.notes)
     *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
@@ -219,8 +238,13 @@ def evaluate(
 
     grid, categories = request.grid, [str(one) for one in outcomes.dataset["category"].values]
     reached = [categories[i] for i in reachable(outcomes.dataset["score"].values)]
-    coords = {"system": outcomes.dataset["system"].values, "target": list(TARGETS)}
-    posterior_data = posterior_dataset(grid, samples, coords, categories, reached)
+    coords = {
+        "system": outcomes.dataset["system"].values,
+        "target": list(GROUPED_TARGETS[: rows[0].shape[1]]),
+    }
+    posterior_data = labelled(
+        posterior_dataset(grid, samples, coords, categories, reached), request.grouping
+    )
     closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
     levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
     levels = levels.assign(hyper_quantiles(posteriors))
@@ -249,6 +273,7 @@ def evaluate(
         "closed_form": closed.assign_attrs(bootstrap_draws=request.draws if drawn_anew else 0),
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, posterior_data),
+        **_of_groups(request, each, posterior_data),
         **judge_groups(request.judges, posteriors, grid, coords),
         **data_groups(outcomes, request.scale, bool(request.votes), request.prior_counts),
     }
@@ -267,6 +292,21 @@ def _difficulty_groups(samples: Sequence[Draws], posterior: xr.Dataset) -> dict[
     return {"difficulty": difficulty_group(known, np.stack(families, axis=1), posterior)}
 
 
+def _of_groups(
+    request: Request, each: Sequence[Evaluated], posterior: xr.Dataset
+) -> dict[str, xr.Dataset]:
+    """Return statistics, quantiles and draws of every group of questions."""
+    known = [one.groups for one in each if one.groups is not None]
+    drawn = [one.drawn.groups for one in each if one.drawn.groups is not None]
+    if request.grouping is None:
+        return {}
+    statistics, quantiles = (np.stack(own) for own in zip(*known, strict=True))
+    return group_results(
+        request.grid, request.grouping.labels, statistics, quantiles,
+        np.stack([one.metrics for one in drawn], axis=1), posterior, request.draws,
+    )  # fmt: skip
+
+
 def _arviz_groups(
     outcomes: Outcomes,
     request: Request,
@@ -276,6 +316,8 @@ def _arviz_groups(
 ) -> dict[str, xr.Dataset]:
     """Return the groups that ArviZ checks models with."""
     posterior, difficulties = groups["posterior"], all_difficulties(groups)
+    if request.grouping is not None:
+        return grouped_checks(outcomes, posterior, request.grouping, keep, rng)
     if request.design is not None and isinstance(request.prior, RegressionPrior):
         return regression_groups(outcomes, posterior, request.prior, request.design, keep, rng)
     known, judged = (request.prior, request.scale, keep), request.judges is not None
@@ -318,6 +360,8 @@ def _attributes(
         more["judges"] = json.dumps(request.judges.described())
     if request.votes:
         more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
+    if request.grouping is not None:
+        more["group_weights"] = json.dumps(request.grouping.described())
     if request.design is not None:
         more["covariates"] = json.dumps(request.design.described)
     return root_attributes(

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from bayesatk.core.judge_rates import JudgeRates
 from bayesatk.core.states import States
 from bayesatk.data.design import Basis
+from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RightWrong, Scale
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.categories import CategoryModel
+from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.judged import judged_model, rates_of_judges
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.regression import RegressionModel
@@ -30,6 +32,7 @@ def count_model(
     basis: Basis | None = None,
     weight: Array | None = None,
     judge: JudgeRates | None = None,
+    grouping: Grouping | None = None,
 ) -> CountModel:
     """Return the model of one system: the one place where right and wrong part from categories.
 
@@ -48,7 +51,11 @@ def count_model(
         Of the questions in means over them.
     judge : JudgeRates, optional
         Rates of who marked the trials, where it errs.
+    grouping : Grouping, optional
+        Groups of the questions, which then have no weights of their own.
     """
+    if grouping is not None:
+        return GroupedModel.of(prior, counts, grouping)
     if judge is not None:
         return judged_model(judge, pooling, prior, counts)
     if basis is not None:
@@ -110,7 +117,12 @@ def _model(result: Result, system: int, chosen: Any) -> CountModel:
     counts = result.counts[system, chosen]
     basis = None if result.design is None else result.design.basis.among(chosen)
     weight = None if result.weight is None else result.weight[chosen]
-    return count_model(result.scale, result.pooling, result.prior, counts, before, basis, weight)
+    groups = result.grouping
+    if groups is not None and not isinstance(chosen, slice):
+        groups = groups.among(chosen)
+    return count_model(
+        result.scale, result.pooling, result.prior, counts, before, basis, weight, grouping=groups
+    )
 
 
 def observed_value(

@@ -24,6 +24,8 @@ class Evaluated:
     statistics, quantiles : ndarray, shape (metrics, target, ...)
         As `statistics_table` and `quantile_table` return them.
     drawn : Draws
+    groups : pair of ndarray, shape (group, metrics, target, ...), optional
+        Statistics and quantiles of each group of questions.
     question_p : pair of ndarray, optional
         Exact mean and sd of every question's success probability, where draws of it are kept.
     remarks : list of str
@@ -33,6 +35,7 @@ class Evaluated:
     statistics: NDArray[np.float64]
     quantiles: NDArray[np.float64]
     drawn: Draws
+    groups: "tuple[NDArray[np.float64], NDArray[np.float64]] | None"
     question_p: tuple[Array, Array] | None
     remarks: list[str]
 
@@ -56,6 +59,7 @@ def evaluate_system(
         statistics,
         quantile_table(exact, drawn),
         drawn,
+        analysis.of_groups(drawn),
         None if drawn.p is None else posterior.question_p(),
         analysis.remarks,
     )

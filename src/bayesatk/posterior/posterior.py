@@ -12,7 +12,23 @@ from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.distribution import Quantity
 from bayesatk.metrics.credit import Array
 
-Distributions = tuple[Sequence[Quantity | None], Sequence[Quantity | None]]
+Distributions = Sequence[Sequence[Quantity | None]]  # by target
+
+
+@dataclass(frozen=True)
+class GroupDraws:
+    """Draws of groups of questions.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (draws, groups)
+        Success probability of a new question of each group.
+    metrics : ndarray, shape (draws, groups, metrics, target)
+        Of the questions of each group, and of questions like them in it.
+    """
+
+    mean: Array
+    metrics: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -30,6 +46,8 @@ class Draws:
         Where it takes more than a Beta.
     family : ndarray of int, optional
         Position of the difficulty family in `bayesatk.priors.FAMILIES`.
+    groups : GroupDraws, optional
+        Where questions have groups.
     """
 
     metrics: NDArray[np.float64]
@@ -37,6 +55,7 @@ class Draws:
     p: Array | None = None
     difficulty: Difficulty | None = None
     family: NDArray[np.int64] | None = None
+    groups: GroupDraws | None = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +114,8 @@ class SystemPosterior:
 
     Parameters
     ----------
-    mean, variance_trial, variance_question : ndarray, shape (metrics, 2)
-        For the targets "questions" and "population".
+    mean, variance_trial, variance_question : ndarray, shape (metrics, targets)
+        For the targets "questions" and "population"; where questions have groups, "new_groups".
     distributions : callable
         Returns the exact distribution of every metric by target; None where only draws give
         quantiles. They are most of the work, and not everyone needs them.
@@ -121,6 +140,8 @@ class SystemPosterior:
     worth : dict of statistic -> float
         Independent draws that weighted points of the hyperparameters are worth; empty where these
         are integrated by quadrature.
+    groups : list of SystemPosterior
+        Of each group of questions alone, where there are groups.
     judge_share : ndarray, optional
         Share of the variance that is due to the rates of a judge; (metrics, 2).
     expected : callable, optional
@@ -142,6 +163,7 @@ class SystemPosterior:
     warning: str | None = None
     drawn: bool = False
     worth: dict[str, float] = field(default_factory=dict)
+    groups: "list[SystemPosterior]" = field(default_factory=list)
     judge_share: NDArray[np.float64] | None = None
     expected: Callable[[], tuple[Array, Array]] | None = None
 
@@ -153,7 +175,7 @@ class SystemPosterior:
         }
         return replace(
             self, hyper=hyper, distributions=_left_out, draw=_left_out, question_p=_left_out,
-            sd_under=None, expected=None,
+            sd_under=None, expected=None, groups=[one.settled() for one in self.groups],
         )  # fmt: skip
 
     @property

@@ -77,7 +77,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     (0.0, True)
     """
     own = Result.of(fit)
-    own.without_covariates("the law of large k")
+    own.exchangeable("the law of large k")
     prior = own.prior
     if not isinstance(prior, HyperPrior):
         raise ValueError(

@@ -18,7 +18,7 @@ from bayesatk.comparison.pair_claims import design_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
 from bayesatk.reporting.claims import claims, has_question_laws, levels, of_questions
-from bayesatk.reporting.methods import METRICS, POOLINGS, TARGETS
+from bayesatk.reporting.methods import GROUPED_TARGETS, METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.scores import scores
 from bayesatk.results.citations import cite
@@ -35,6 +35,8 @@ _HEADINGS = {
     "coefficients": "Coefficients of covariates (logits)",
     "leaderboard": "Leaderboard",
     "comparison": "Differences between systems",
+    "groups": "Groups of questions",
+    "group_comparison": "Differences between systems on groups of questions",
     "ranks": "Ranks",
     "tiers": "Tiers: systems that can be told apart",
     "baseline": "Against random guessing",
@@ -178,11 +180,14 @@ def _file(name: str, text: str) -> tuple[str, str]:
 def _summary(result: Result) -> str:
     """Say what was evaluated: systems, questions, trials, and how difficulties were modelled."""
     systems = len(result.systems)
-    families = ", ".join(result.families)
+    families, groups = ", ".join(result.families), ""
+    if result.grouping is not None:
+        number = len(result.grouping.labels)
+        groups = f" in {number} group{'s' * (number > 1)}"
     shape = f"; difficulty families: {families}" if families else ""
     if result.design is not None:
         shape = f"; success depends on {result.design.text.removeprefix('~').strip()}"
-    design = design_words(result.trials, result.weight is not None)
+    design = design_words(result.trials, result.weight is not None) + groups
     return f"{systems} system{'s' * (systems > 1)} on {design}; {result.pooling} pooling{shape}."
 
 
@@ -190,7 +195,8 @@ def _criticism(result: Result, client: Any) -> list[str]:
     """Return what speaks against the shape of difficulties, or that nothing does."""
     if "successes" not in result.group("observed_data") or result.voted:
         return []
-    if result.pooling not in ("partial", "complete") or "mean_p" not in result.posterior:
+    shaped = "mean_p" in result.posterior or result.grouping is not None
+    if result.pooling not in ("partial", "complete") or not shaped:
         return []
     found = criticise(result, rng=0, client=client)
     flagged = found[found["flagged"]]
@@ -200,7 +206,7 @@ def _criticism(result: Result, client: Any) -> list[str]:
 
 
 def _text(frame: pd.DataFrame) -> dict[str, Any]:
-    words = {"questions": "these", "population": "like these"}
+    words = {"questions": "these", "population": "like these", "new_groups": "new groups"}
     rows = [
         [words.get(cell, cell) if name == "target" else str(cell) for name, cell in row.items()]
         for row in frame.to_dict("records")
@@ -238,12 +244,19 @@ def _methods(result: Result) -> dict[str, Any]:
         families[symbol] = METRICS.get(metric.family.variable, ("a metric of your own", ""))
     return {
         "metrics": families,
-        "pooling": POOLINGS["covariates" if result.covariates else result.pooling],
-        "targets": TARGETS,
+        "pooling": POOLINGS[_structure(result)],
+        "targets": TARGETS if result.grouping is None else GROUPED_TARGETS,
         "prior": json.dumps(result.described("prior")),
         "exact": not result.sampled,
         "notes": result.notes,
     }
+
+
+def _structure(result: Result) -> str:
+    """Return how questions share information, as methods are named."""
+    if result.grouping is not None:
+        return "groups"
+    return "covariates" if result.covariates else str(result.pooling)
 
 
 def _provenance(result: Result) -> list[tuple[str, str]]:

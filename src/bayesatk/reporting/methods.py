@@ -49,6 +49,11 @@ POOLINGS = {
         "so that questions with few trials borrow from the others. Several families are weighed "
         "by their evidence."
     ),
+    "groups": (
+        "Groups of questions: within a group p is Beta around the group's mean with one intraclass "
+        "correlation; the logits of the means of groups are normal around a common one. Its sd, "
+        "the correlation and the common mean are integrated, so every group learns from the others."
+    ),
     "covariates": (
         "Regression on covariates: the success probabilities p of the questions are Beta around a "
         "mean whose logit is linear in the covariates, with one intraclass correlation. "
@@ -72,6 +77,18 @@ TARGETS = {
         "“Questions like these”: the mean over the population that the questions were drawn from; "
         "which questions happened to be asked is uncertain too. Claims about a capability are "
         "about this one."
+    ),
+}
+GROUPED_TARGETS = {
+    "these": TARGETS["these"],
+    "like these": (
+        "“Questions like these”: the mean over new questions of these groups, the groups with "
+        "their weights; which questions of them happened to be asked is uncertain too."
+    ),
+    "new groups": (
+        "“New groups of questions”: the mean over new groups like these, with questions of their "
+        "own; which groups happened to be asked is uncertain too. It is the target of clustered "
+        "standard errors. Claims beyond these groups are about this one."
     ),
 }
 

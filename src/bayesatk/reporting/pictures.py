@@ -18,6 +18,7 @@ from bayesatk.verification.verify import Verification
 _INK = re.compile(r"#([0-6][0-9a-f])\1\1\b", re.IGNORECASE)  # black and dark grey
 _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+_PANELS = 6  # systems whose groups fit a picture
 _RANKED = 20  # systems whose ranks fit a picture; of 45 it takes 1.5 MB
 
 _BOTH = "Left: these questions; right: questions like these."
@@ -55,6 +56,12 @@ def _plots(result: Result, verification: Verification | None, guess: object) -> 
             partial(plots.plot_curve, result, symbol),
         )
     yield "Systems", "Posterior mean and intervals.", lambda: plots.plot_systems(result)
+    if result.grouping is not None and len(result.systems) <= _PANELS:
+        yield (
+            f"Groups of questions in {first}",
+            "Posterior mean and intervals of every group, hardest on top.",
+            lambda: plots.plot_systems(result, first, by="group"),
+        )
     if result.has("comparison") and _shared(result):
         systems = len(result.systems)
         title = f"Differences in {first} on questions like these"
@@ -91,7 +98,8 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
             "Posterior mean of every question's success probability against its raw rate.",
             lambda: plots.plot_shrinkage(result, systems),
         )
-    if result.pooling == "partial" and "icc" in result.posterior and result.covariates is None:
+    alike = result.covariates is None and result.grouping is None
+    if result.pooling == "partial" and "icc" in result.posterior and alike:
         yield (
             "How difficult the questions are",
             "Distribution of success probabilities over questions, with its uncertainty; steps: "

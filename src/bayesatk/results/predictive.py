@@ -21,6 +21,7 @@ from bayesatk.priors import (
     AnyPrior,
     CategoryPrior,
     CrossedPrior,
+    GroupedPrior,
     HyperPrior,
     Prior,
     RegressionPrior,
@@ -71,7 +72,8 @@ def predictive_groups(
     normalising constants that no draw knows, and ``mean_p`` and ``icc`` of a whole distribution are
     not its hyperparameters.
     """
-    if "mean_p" not in posterior or isinstance(prior, AnswerPrior | CrossedPrior | RegressionPrior):
+    other = AnswerPrior | CrossedPrior | RegressionPrior | GroupedPrior
+    if "mean_p" not in posterior or isinstance(prior, other):
         return {}
     size = posterior.sizes["chain"] * posterior.sizes["draw"] * outcomes.dataset["count"].size // 2
     replicated = size <= AUTOMATIC or "predictive" in keep

@@ -29,12 +29,13 @@ def ranges_beyond(
     -------
     ndarray, shape (system, metrics, target, end)
         At the confidence ``ci_prob`` of the result; NaN where k is within the trials, and for
-        metrics that judge scores or answers, where questions have weights, and of marks of a judge
-        that errs.
+        metrics that judge scores or answers, where questions have weights or groups, and of marks
+        of a judge that errs.
     """
-    found = np.full((len(result.systems), len(metrics), 2, 2), np.nan)
+    found = np.full((len(result.systems), len(metrics), len(result.targets), 2), np.nan)
+    alike = result.weight is None and result.grouping is None
     # A range of marks is none of success.
-    if result.scale.axes or result.weight is not None or result.judges is not None:
+    if result.scale.axes or result.judges is not None or not alike:
         return found
     for system, (own, c, n) in enumerate(zip(found, *result.right_of_all(), strict=True)):
         fewest = n[n > 0].min(initial=np.iinfo(np.int64).max)

@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import AnswerRules, Answers
-from bayesatk.data.columns import WEIGHT
+from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
+from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.prior_choice import prior_from
-from bayesatk.priors import AnswerPrior, HyperPrior
-from bayesatk.results.schema import TARGETS, check_result, metric_values
+from bayesatk.priors import AnswerPrior, GroupedPrior, HyperPrior
+from bayesatk.results.schema import GROUPED_TARGETS, TARGETS, check_result, metric_values
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -174,7 +175,7 @@ class Result:
     @property
     def targets(self) -> tuple[str, ...]:
         """Labels of the targets."""
-        return TARGETS
+        return TARGETS if self.grouping is None else GROUPED_TARGETS
 
     @cached_property
     def systems(self) -> list[Any]:
@@ -230,6 +231,14 @@ class Result:
         return None if held is None else unequal(held)
 
     @cached_property
+    def grouping(self) -> Grouping | None:
+        """Groups of the questions, where they are part of the model."""
+        if not isinstance(self.prior, GroupedPrior):
+            return None
+        weights = self.described("group_weights", None)
+        return Grouping.of(self.of_questions[GROUP], weights)
+
+    @cached_property
     def design(self) -> Design | None:
         """Covariates that success depends on in this result, where there are any."""
         asked = self.covariates
@@ -243,14 +252,20 @@ class Result:
         found: dict[str, Any] | None = self.described("covariates", None)
         return found
 
-    def without_covariates(self, what: str, argument: str = "fit") -> None:
-        """Refuse a result with covariates for something that takes no account of them."""
+    def exchangeable(self, what: str, argument: str = "fit") -> None:
+        """Refuse covariates, and groups of questions, for something that ignores them."""
         asked = self.covariates
         if asked is not None:
             raise ArgumentError(
                 Argument(argument), f" must be without covariates for {what}, which would take no "
                 f"account of them; got {asked['formula'] or asked['names']!r}. Evaluate the same "
                 "data without ", Argument("covariates"), ".",
+            )  # fmt: skip
+        if self.grouping is not None:
+            raise ArgumentError(
+                Argument(argument), f" must be without groups for {what}, which would take no "
+                f"account of them; got {len(self.grouping.labels)}. Evaluate the same data "
+                "without ", Argument(GROUP), ".",
             )  # fmt: skip
 
     @cached_property
@@ -353,8 +368,19 @@ class Result:
         """Exact statistics of all variables if the result has them, else those of its draws."""
         if self.has("closed_form"):
             return self.group("closed_form")
+        return self._of_draws(self.posterior)
+
+    @cached_property
+    def group_statistics(self) -> xr.Dataset:
+        """The same of every group of questions, where they have groups."""
+        if self.has("group_closed_form"):
+            return self.group("group_closed_form")
+        return self._of_draws(self.group("group_posterior"))
+
+    def _of_draws(self, posterior: xr.Dataset) -> xr.Dataset:
+        """Statistics of the draws of metrics."""
         names = {family.variable for family in self.grid.families} | {"reach_probability"}
-        draws = self.posterior[[name for name in self.posterior.data_vars if name in names]]
+        draws = posterior[[name for name in posterior.data_vars if name in names]]
         sample = ("chain", "draw")
         ends = draws.quantile(list(self.tails), dim=sample)
         parts = {

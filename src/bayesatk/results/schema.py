@@ -24,7 +24,12 @@ from bayesatk.metrics.grid import Metric, MetricGrid
 
 SCHEMA_VERSION = 1
 TARGETS = ("questions", "population")
-TARGET_NAMES = {"questions": "these questions", "population": "questions like these"}
+GROUPED_TARGETS = (*TARGETS, "new_groups")  # of questions in groups
+TARGET_NAMES = {
+    "questions": "these questions",
+    "population": "questions like these",
+    "new_groups": "new groups of questions",
+}
 STATISTICS = (
     "estimate",
     "mean",
@@ -112,7 +117,7 @@ def posterior_group(
         "chain": np.arange(draws.shape[0]),
         "draw": np.arange(draws.shape[1]),
         "system": systems,
-        "target": list(TARGETS),
+        "target": list(GROUPED_TARGETS[: draws.shape[-1]]),
     }
     dataset = metric_dataset(grid, draws, ("chain", "draw", "system"), ("target",), coords)
     return dataset.assign(extra).assign_attrs(sample_dims=["chain", "draw"], **attrs)
@@ -182,6 +187,10 @@ _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems
 _MAKERS = {
     "comparison": _COMPARED,
     "ranks": _COMPARED,
+    "group_comparison": (
+        "bayesatk.compare(fit): compare first",
+        "differences on groups of questions",
+    ),
     "tiers": _COMPARED,
     "random_baseline": ("bayesatk.random_baseline(fit, p)", "a random baseline"),
     "closed_form": ("bayesatk.evaluate(data, metrics)", "exact statistics"),

@@ -6,10 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk.results.schema import TARGET_NAMES, TARGETS
+from bayesatk.results.schema import GROUPED_TARGETS, TARGET_NAMES
 
 _NEEDED = {"system", "metric", "target", "mean", "sd", "ci_lower", "ci_upper"}
 _MOST_ROWS = 60
+_GROUPED = [
+    f"{TARGET_NAMES['new_groups']} (target 'new_groups'): other questions of other groups like "
+    "these. Those of 'population' are of the same groups."
+]
 _OBSERVED, _RANGE, _MISSING = "observed", "any shape", "if missing"
 
 
@@ -65,7 +69,7 @@ def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
             _bracketed(*(mean if np.isnan(own).any() else own))
             for mean, own in zip(pairs, seen, strict=True)
         ]
-    for target in (name for name in TARGETS if name in by_target):
+    for target in (name for name in GROUPED_TARGETS if name in by_target):
         own, heading = by_target[target], TARGET_NAMES[target]
         columns[heading, "mean"] = [f"{x:.3f}" for x in own["mean"]]
         columns[heading, "sd"] = [f"{x:.3f}" for x in own["sd"]]
@@ -114,5 +118,6 @@ def meanings(frame: pd.DataFrame) -> list[str]:
         "asked.",
         f"{TARGET_NAMES['population']} (target 'population'): other questions from the same "
         "source; this is also uncertain because other questions could have been asked.",
+        *_GROUPED * ("new_groups" in set(frame["target"])),
         f"All columns, a row per target: pandas.DataFrame(table), {len(frame.columns)} columns.",
     ]

@@ -1,9 +1,13 @@
 """Results as tables: a row per system, metric and target, or per category."""
 
+from typing import Literal
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.arguments import one_of
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
@@ -11,13 +15,19 @@ from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.table_view import ResultTable
 
 
-def table(result: xr.DataTree | Result) -> pd.DataFrame:
+def table(
+    result: xr.DataTree | Result, *, by: Literal["system", "group"] = "system"
+) -> pd.DataFrame:
     """Tabulate a result: one row per system, target and metric that was asked for.
 
     Parameters
     ----------
     result : xarray.DataTree
         From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
+    by : {"system", "group"}
+        The second of a result with groups: a row for each system, group, metric and target, with
+        ``questions``, how many the group has. Its ``estimate`` is of the group's trials alone, the
+        rest learns from the other groups.
 
     Returns
     -------
@@ -44,8 +54,20 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
     >>> rows = bayesatk.table(fit)[["metric", "target", "estimate", "mean"]]
     >>> rows.iloc[0, 2:].astype(float).round(4).tolist()
     [0.95, 0.8393]
+
+    A group with few trials is drawn towards the others.
+
+    >>> data = bayesatk.tally([[1, 1]] * 4 + [[0, 1]] * 4 + [[0, 0]], group=list("aaaabbbbc"))
+    >>> fit = bayesatk.evaluate(data, "pass@1", group="group", rng=1)
+    >>> rows = bayesatk.table(fit, by="group").query("target == 'questions'")
+    >>> rows[["group", "questions", "estimate"]].values.tolist()
+    [['a', 4, 1.0], ['b', 4, 0.5], ['c', 1, 0.0]]
+    >>> bool(rows["mean"].iloc[2] > 0.15)
+    True
     """
     own = Result.of(result)
+    if by_groups(own, by):
+        return _of_groups(own)
     if "system" not in own.posterior.dims:
         raise ValueError(
             "result must have its dimension of systems to be tabulated; bayesatk.one_system takes "
@@ -56,7 +78,7 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
     for system, by_metric in zip(own.systems, ranges, strict=True):
         for metric, bounds in zip(own.metrics, by_metric, strict=True):
             values = metric_values(own.statistics, metric).sel(system=system)
-            for target, (lower, upper) in zip(TARGETS, bounds.tolist(), strict=True):
+            for target, (lower, upper) in zip(own.targets, bounds.tolist(), strict=True):
                 cells = values.sel(target=target)
                 numbers = {
                     str(name): float(cells.sel(statistic=name))
@@ -67,6 +89,37 @@ def table(result: xr.DataTree | Result) -> pd.DataFrame:
                 numbers |= _if_missing(own, metric, system, target)
                 rows.append({"system": system, "metric": metric.label, "target": target, **numbers})
     found = ResultTable(rows)
+    found.attrs["ci_prob"] = own.ci_prob
+    return found
+
+
+def by_groups(result: Result, by: str) -> bool:
+    """Whether a table is asked for by group, which the result must have."""
+    if one_of("by", by, ("system", "group")) == "system":
+        return False
+    if result.grouping is None:
+        raise ArgumentError(
+            Argument("by", "group"), " is for a result with groups; this one was evaluated "
+            "without. Say what they are: ", Argument("group", ...), ".",
+        )  # fmt: skip
+    return True
+
+
+def _of_groups(own: Result) -> pd.DataFrame:
+    """Return a row for each system, group, metric and target."""
+    assert own.grouping is not None
+    number = np.bincount(own.grouping.code, minlength=len(own.grouping.labels)).tolist()
+    dims, rows = ("system", "group", "target", "statistic"), []
+    for metric in own.metrics:
+        values = metric_values(own.group_statistics, metric).transpose(*dims)
+        names = values["statistic"].values.tolist()
+        for i, j, k in np.ndindex(values.shape[:3]):
+            first = {
+                "system": own.systems[i], "group": own.grouping.labels[j], "questions": number[j],
+                "metric": metric.label, "target": TARGETS[k],
+            }  # fmt: skip
+            rows.append(first | dict(zip(names, values.values[i, j, k].tolist(), strict=True)))
+    found = pd.DataFrame(rows).dropna(axis="columns", how="all")
     found.attrs["ci_prob"] = own.ci_prob
     return found
 

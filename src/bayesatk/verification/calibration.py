@@ -22,6 +22,7 @@ from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.batches import all_batches
 from bayesatk.core.cost_prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
+from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.models.builders import one_latent_family
 from bayesatk.prior_choice import (
@@ -32,6 +33,7 @@ from bayesatk.prior_choice import (
 from bayesatk.priors import (
     AnswerPrior,
     AnyPrior,
+    BetaPrior,
     Families,
     HyperPrior,
     Pooling,
@@ -117,6 +119,7 @@ def calibrate(
     form: PyMCForm | None = None,
     scores: Sequence[float] | None = None,
     cost_prior: CostPrior | None = None,
+    judge: JudgeError | None = None,
     replications: int = 1000,
     seed: int = 0,
     path: str | Path | None = None,
@@ -151,6 +154,10 @@ def calibrate(
     cost_prior : CostPrior, optional
         Trials then have costs (`bayesatk.costs.evaluate_cost`), whose parameters and quantities
         are tested, at the largest k of the metrics.
+    judge : JudgeError, optional
+        Trials are marked by a judge whose rates are drawn from what its calibration set says, and
+        the closed form corrects for it. Quantities are then ``sensitivity`` and
+        ``false_positive_rate``, too.
     replications : int
         Simulated data sets.
     seed : int
@@ -205,12 +212,14 @@ def calibrate(
     requested = parse(metrics)
     _check_votes(requested, pooling, chosen, form, values)
     labels = " ".join(metric.label for metric in requested)
+    _check_judge(judge, engine, values, chosen)
     study = Study(
         questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values,
-        _cost_prior(cost_prior, chosen, engine, values),
+        None if judge is None else asdict(judge),
+        _cost_prior(cost_prior, chosen, engine, values, judge),
     )  # fmt: skip
     done = all_batches(
-        partial(run_batch, study), range(0, replications, BATCH), study.described(),
+        partial(run_batch, study), range(0, replications, BATCH), study.identity,
         fault=partial(batch_fault, quantities(study)), path=path, client=client,
         description="calibration", progressbar=progressbar,
     )  # fmt: skip
@@ -218,15 +227,15 @@ def calibrate(
 
 
 def _cost_prior(
-    cost_prior: CostPrior | None, prior: object, engine: Engine, scores: object
+    cost_prior: CostPrior | None, prior: object, engine: Engine, scores: object, judge: object
 ) -> dict[str, Any] | None:
     """Return the prior of costs as plain data, where there are costs."""
     if cost_prior is None:
         return None
-    if engine != "closed_form" or not isinstance(prior, HyperPrior) or scores is not None:
+    if engine != "closed_form" or not isinstance(prior, HyperPrior) or scores or judge:
         raise ValueError(
-            "cost_prior goes with right and wrong, pooling='partial' and engine='closed_form'; got "
-            f"{type(prior).__name__} with engine={engine!r}."
+            "cost_prior goes with right and wrong, pooling='partial', engine='closed_form' and no "
+            f"judge; got {type(prior).__name__} with engine={engine!r}."
         )
     return asdict(cost_prior)
 
@@ -314,6 +323,20 @@ def _check_votes(
         )
 
 
+def _check_judge(
+    judge: object, engine: Engine, scores: tuple[float, ...] | None, prior: AnyPrior
+) -> None:
+    """Refuse a judge where there is no closed form of its marks to calibrate."""
+    if judge is None:
+        return
+    known = isinstance(prior, BetaPrior | HyperPrior) and scores is None
+    if not isinstance(judge, JudgeError) or engine != "closed_form" or not known:
+        raise ValueError(
+            "judge must be a JudgeError, of right and wrong and engine='closed_form'; got "
+            f"{judge!r:.80} with engine={engine!r} and a {type(prior).__name__}. Leave it out."
+        )
+
+
 def _tree(study: Study, batches: list[dict[str, list[float]]], replications: int) -> xr.DataTree:
     names = list(batches[0])
     values = {
@@ -329,7 +352,7 @@ def _tree(study: Study, batches: list[dict[str, list[float]]], replications: int
         {
             "method": "simulation-based calibration",
             "engine": study.engine,
-            "study": json.dumps(study.described()),
+            "study": json.dumps(study.identity),
             "citations": json.dumps([TALTS]),
         }
     )

@@ -10,11 +10,14 @@ import xarray as xr
 
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.scales import Scale
+from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.models.builders import Form
 from bayesatk.models.derived import expected_metric
+from bayesatk.posterior.judged import rates_of_judges
 from bayesatk.posterior.models_of import count_model
 from bayesatk.priors import DirichletHyperPrior, HyperPrior, Pooling
 from bayesatk.results.difficulty import ATOMS, draw_prior, summary_variables
+from bayesatk.results.likelihood import RATES
 from bayesatk.verification.worlds import (
     DRAWS,
     Array,
@@ -40,6 +43,7 @@ class CountWorld:
     pooling: Pooling
     prior: Any
     form: Form | None
+    judge: JudgeError | None = None
 
     def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:
         """Draw hyperparameters, probabilities and counts."""
@@ -52,6 +56,10 @@ class CountWorld:
             if population is not None:
                 truth[f"{metric.label} population"] = population(judged)
         drawn = self.scale.draw_counts(self.trials, p, rng)
+        if self.judge is not None:
+            s, f = (rng.beta(*shape) for shape in self.judge.shapes)
+            truth |= dict(zip(RATES, (float(s), float(f)), strict=True))
+            drawn = rng.binomial(drawn, s) + rng.binomial(self.trials - drawn, f)
         return truth, self.scale.by_category(drawn, self.trials)
 
     def _drawn(self, rng: np.random.Generator) -> _Drawn:
@@ -69,7 +77,11 @@ class CountWorld:
 
     def exact(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Draw from the closed form."""
-        model = count_model(self.scale, self.pooling, self.prior, data)
+        known, judge = (self.pooling, self.prior), None
+        if self.judge is not None:
+            seed = int(rng.integers(2**31))
+            (judge,) = rates_of_judges(Judges((self.judge,)), *known, [data], seed)
+        model = count_model(self.scale, *known, data, judge=judge)
         drawn = model.fit([self.scale.judged(one) for one in self.metrics]).draw(DRAWS, rng, True)
         found = _named(drawn.hyper)
         if drawn.p is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from bayesatk._tools.batches import misshapen
 from bayesatk.data.scales import RIGHT_WRONG, Scored
+from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import parse
 from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling, RegressionPrior
@@ -34,12 +35,14 @@ class Study:
     seed: int
     form: PyMCForm | None = None
     scores: tuple[float, ...] | None = None
+    judge: dict[str, Any] | None = None
     cost: dict[str, Any] | None = None
 
-    def described(self) -> dict[str, Any]:
-        """Return the fields as plain data; without costs, as files of before have them."""
-        found = asdict(self)
-        return found if self.cost else {name: own for name, own in found.items() if name != "cost"}
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All of it, as a file of results holds it; as before where there is no judge, no cost."""
+        known = asdict(self)
+        return {name: own for name, own in known.items() if own or name not in ("judge", "cost")}
 
     def rng(self, replication: int) -> np.random.Generator:
         """Return the randomness of one replication, whatever the others do."""
@@ -60,7 +63,8 @@ class Study:
         if isinstance(prior, CrossedPrior):
             return CrossedWorld(*size, prior)
         scale = RIGHT_WRONG if self.scores is None else Scored(self.scores)
-        return CountWorld(*size, scale, self.pooling, prior, self.form)
+        judge = None if self.judge is None else JudgeError(**self.judge)
+        return CountWorld(*size, scale, self.pooling, prior, self.form, judge)
 
 
 def run_batch(study: Study, start: int) -> dict[str, list[float]]:

@@ -146,7 +146,7 @@ class _Quantity:
 
 
 def _check_same_question(exact: Result, sampled: Result) -> None:
-    for name in ("pooling", "prior", "answer_prior", "covariates"):
+    for name in ("pooling", "prior", "answer_prior", "covariates", "judges"):
         if name not in sampled.tree.attrs:
             continue
         ours = getattr(exact, name) if name in exact.tree.attrs else None
@@ -177,7 +177,16 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
 
 def _quantities(exact: Result, sampled: Result) -> Iterator[_Quantity]:
     """Yield every scalar quantity that both results hold."""
-    closed, posterior = exact.group("closed_form"), _draws(sampled)
+    posterior = _draws(sampled)
+    yield from _of_dataset(exact, "closed_form", posterior)
+    if exact.has("group_closed_form") and sampled.has("group_posterior"):
+        yield from _of_dataset(exact, "group_closed_form", sampled.group("group_posterior"))
+    yield from _simulated_votes(exact.group("closed_form"), posterior)
+
+
+def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[_Quantity]:
+    """Yield the quantities that a group of statistics has in common with draws."""
+    closed = exact.group(group)
     for name, statistics in closed.data_vars.items():
         if name not in posterior or "statistic" not in statistics.dims:
             continue
@@ -186,7 +195,7 @@ def _quantities(exact: Result, sampled: Result) -> Iterator[_Quantity]:
         for position in product(*(range(statistics.sizes[dim]) for dim in dims)):
             column = statistics.isel(dict(zip(dims, position, strict=True)))
             where = {dim: column[dim].item() for dim in dims}
-            points, probabilities = _distribution(exact, str(name), where, draws.size)
+            points, probabilities = _distribution(exact, group, str(name), where, draws.size)
             yield _Quantity(
                 labels={"variable": str(name), **where},
                 mean=float(column.sel(statistic="mean")),
@@ -198,7 +207,6 @@ def _quantities(exact: Result, sampled: Result) -> Iterator[_Quantity]:
                 sd_draws=float(statistics.attrs.get("sd_draws", np.inf)),
                 mean_draws=float(statistics.attrs.get("mean_draws", np.inf)),
             )
-    yield from _simulated_votes(closed, posterior)
 
 
 def reference_draws(closed: xr.Dataset, name: str, where: dict[str, Any]) -> float:
@@ -242,7 +250,7 @@ def _draws(sampled: Result) -> xr.Dataset:
 
 
 def _distribution(
-    exact: Result, name: str, where: dict[str, Any], draws: int
+    exact: Result, group: str, name: str, where: dict[str, Any], draws: int
 ) -> tuple[Array, Array]:
     """Points, and the exact probability of a value at most as large.
 
@@ -253,9 +261,10 @@ def _distribution(
         cdf = exact.group("closed_form_cdf")[name]
         tested = np.minimum(cdf.values, 1.0 - cdf.values) * draws >= _EXPECTED
         return cdf["count"].values[tested].astype(float), cdf.values[tested]
-    if not exact.has("closed_form_quantiles") or name not in exact.group("closed_form_quantiles"):
+    quantiles = f"{group}_quantiles"
+    if not exact.has(quantiles) or name not in exact.group(quantiles):
         return np.zeros(0), np.zeros(0)
-    every = exact.group("closed_form_quantiles")[name].sel(where)
+    every = exact.group(quantiles)[name].sel(where)
     values = every.sel(quantile=list(LEVELS)).values
     if not np.isfinite(values).all():
         return np.zeros(0), np.zeros(0)

@@ -1,0 +1,165 @@
+"""Groups that questions are evaluated in: which, and what each counts for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk._tools.arguments import real_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.columns import GROUP
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.validation import shown
+
+_FEW = 5  # groups below which their sd is hardly more than its prior
+AS_THEY_ARE, EQUAL = "questions", "equal"
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Groups of questions with their weights in means over all.
+
+    Parameters
+    ----------
+    labels : list
+        Of the groups, in the order in which they first come.
+    code : ndarray of int, shape (questions,)
+        Group of every question.
+    weight : ndarray, shape (groups,), optional
+        Weights that were given; None: shares of the questions.
+
+    Examples
+    --------
+    >>> own = Grouping.of(["law", "art", "law"], "equal")
+    >>> own.labels, own.code.tolist(), own.shares().tolist()
+    (['law', 'art'], [0, 1, 0], [0.5, 0.5])
+    """
+
+    labels: list[Any]
+    code: NDArray[np.intp]
+    weight: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, values: Any, weights: object = AS_THEY_ARE) -> "Grouping":
+        """Return groups with numbers, and their weights."""
+        listed = np.asarray(values, object).tolist()
+        place: dict[Any, int] = {}
+        code = np.array([place.setdefault(each, len(place)) for each in listed], np.intp)
+        labels = list(place)
+        return cls(labels, code, _read_weights(labels, weights))
+
+    def among(self, kept: NDArray[np.bool_]) -> "Grouping":
+        """Return the grouping of some of the questions; groups keep their numbers."""
+        return replace(self, code=self.code[kept])
+
+    def shares(self) -> NDArray[np.float64]:
+        """Weights of the groups that have questions, summing to one."""
+        number = np.bincount(self.code, minlength=len(self.labels)).astype(float)
+        found = number if self.weight is None else np.where(number > 0.0, self.weight, 0.0)
+        if not found.sum() > 0.0:  # what is left has no weight at all
+            found = number
+        return np.asarray(found / found.sum())
+
+    def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return means over the questions of each group that has any; (..., groups)."""
+        found, code = np.unique(self.code, return_inverse=True)
+        share = np.zeros((len(self.code), len(found)))
+        share[np.arange(len(code)), code] = 1.0
+        return np.asarray(values @ (share / share.sum(axis=0)))
+
+    def within(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return values by question (..., questions) less the means of their groups."""
+        _, code = np.unique(self.code, return_inverse=True)
+        return np.asarray(values - self.means(values)[..., code])
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of answers should know: weights, and what rests on a prior."""
+        size, found = len(self.labels), []
+        if self.weight is not None:
+            even = np.ptp(self.weight) == 0.0
+            found.append(
+                "Estimates and answers for all questions are weighted means over groups, "
+                + ("all groups with the same weight (macro averages)." if even else "as given.")
+            )
+        if size < _FEW:
+            found.append(
+                f"{size} group{'s' * (size > 1)}: how much groups differ is hardly known, so "
+                "answers for new groups rest on the prior of group_sd (GroupedPrior)."
+            )
+        return found
+
+    def described(self) -> dict[str, float] | None:
+        """Return given weights by label, as text; None: shares of the questions."""
+        if self.weight is None:
+            return None
+        return dict(zip(map(str, self.labels), self.weight.tolist(), strict=True))
+
+
+def _read_weights(labels: list[Any], weights: object) -> NDArray[np.float64] | None:
+    """Return weights by group, None for shares of the questions, or refuse."""
+    argument = Argument("group_weights")
+    if weights is None or (isinstance(weights, str) and weights == AS_THEY_ARE):
+        return None
+    if isinstance(weights, str) and weights == EQUAL:
+        return np.full(len(labels), 1.0 / len(labels))
+    if not isinstance(weights, Mapping):
+        raise ArgumentError(
+            argument, f" must be 'questions', 'equal', or a mapping from group to weight; got "
+            f"{shown(weights)}. 'equal' is a macro average.",
+        )  # fmt: skip
+    known = {str(label): label for label in labels}
+    given = {str(label): real_number("group_weights", one) for label, one in weights.items()}
+    unknown, absent = [x for x in given if x not in known], [x for x in known if x not in given]
+    if unknown or absent:
+        what = f"has no group {shown(unknown[0])}" if unknown else f"lacks {shown(absent[0])}"
+        raise ArgumentError(
+            argument, f" must have a weight for every group of the data and for no other; it "
+            f"{what}; the groups are {shown(list(known), 200)}. Give 0 to what does not count.",
+        )  # fmt: skip
+    found = np.array([given[name] for name in known])
+    if not (np.isfinite(found).all() and (found >= 0.0).all() and found.sum() > 0.0):
+        raise ArgumentError(
+            argument, f" must be finite, 0 or more, and not all 0; got {shown(weights)}. They need "
+            "not add up to 1.",
+        )  # fmt: skip
+    return np.asarray(found / found.sum())
+
+
+def with_groups(data: object, group: object) -> Outcomes:
+    """Return outcomes, whose questions have the groups that were asked for, if any were.
+
+    Parameters
+    ----------
+    data : Outcomes or anything `bayesatk.tally` accepts
+    group : str, sequence or mapping, optional
+        The name of what is known of the questions (their ``group`` or a covariate), or values as
+        `bayesatk.tally` takes them.
+    """
+    if group is None or not isinstance(data, Outcomes):
+        return data if isinstance(data, Outcomes) else tally(data, group=group)
+    if isinstance(group, str):
+        kept = [str(name) for name, own in data.dataset.coords.items()
+                if own.dims == ("question",) and name != "question"]  # fmt: skip
+        if group not in kept:
+            has = f"; they have {', '.join(kept)}" if kept else ""
+            raise ArgumentError(
+                Argument(GROUP), f" must name what the data know of their questions{has}; got "
+                f"{group!r}. Read them with it: ", Argument(GROUP, group, "tally"), ".",
+            )  # fmt: skip
+        group = data.dataset[group].values.tolist()
+    return tally(data, group=group, missing=data.dataset.attrs.get("missing_policy", "error"))
+
+
+def ungrouped_note(outcomes: Outcomes) -> list[str]:
+    """Say that an answer ignores the groups that the data know, where there are any."""
+    if GROUP not in outcomes.dataset.coords:
+        return []
+    number = len(set(outcomes.dataset[GROUP].values.tolist()))
+    return [
+        f"Questions are taken as independent, though the data know {number} "
+        f"group{'s' * (number > 1)} of them: for claims beyond these groups evaluate with "
+        f"group={GROUP!r}."
+    ]

@@ -1,0 +1,200 @@
+"""Closed-form posterior of one system's questions in groups, hyperparameters integrated."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+from scipy.special import expit, logsumexp
+
+from bayesatk.core.distribution import Quantity, tabulated
+from bayesatk.core.grouped import GroupedPosterior, GroupedStates, grouped_posterior
+from bayesatk.core.grouped_moments import GroupedMeans
+from bayesatk.core.laws import finite
+from bayesatk.core.leave_one_out import Predictive
+from bayesatk.core.nodes import Nodes
+from bayesatk.data.grouping import Grouping
+from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.grouped_draws import GroupedDraws
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.posterior import Summary, SystemPosterior
+from bayesatk.priors import GroupedPrior
+
+_TABLE = 400  # points of the distribution function of a hyperparameter
+_FINER = 16  # of them to a node, where nodes are on a line
+
+
+@dataclass(frozen=True)
+class GroupedModel(CountModel):
+    """Successes out of trials of questions in groups.
+
+    Parameters
+    ----------
+    grouping : Grouping
+        Of the questions.
+    """
+
+    grouping: Grouping
+
+    @classmethod
+    def of(cls, prior: object, counts: NDArray[np.int64], grouping: Grouping) -> "GroupedModel":
+        """Return the model of counts (questions, wrong and right)."""
+        assert isinstance(prior, GroupedPrior)  # `read_asked` has refused others
+        states = _states(counts, grouping).states
+        return cls("partial", states, prior, grouping)
+
+    @cached_property
+    def data(self) -> GroupedStates:
+        """Counts by group."""
+        which = self.states.which
+        return _states(self.states.counts[which], self.grouping)
+
+    @cached_property
+    def posterior(self) -> GroupedPosterior:
+        """Hyperparameters."""
+        return grouped_posterior(self.data, self.prior)
+
+    def estimate(self, metrics: Sequence[Metric]) -> Array:
+        """Unbiased finite-law values, groups with their weights."""
+        weight = self.grouping.shares()
+        each = self.estimate_by_group(metrics)
+        return np.asarray(weight[weight > 0.0] @ each[weight > 0.0])
+
+    def estimate_by_group(self, metrics: Sequence[Metric]) -> Array:
+        """Unbiased finite-law values of each group, NaN where it has no question."""
+        states, data = self.states, self.data
+        found = np.full((data.size, len(metrics)), np.nan)
+        some = data.questions > 0.0
+        for column, metric in enumerate(metrics):
+            each = finite(metric.credit, states.successes, states.trials)
+            total = np.bincount(data.group, states.count * each, minlength=data.size)
+            found[some, column] = total[some] / data.questions[some]
+        return found
+
+    def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
+        """Return the posterior of metrics: of all questions, and of each group."""
+        means = GroupedMeans(self.posterior, self.data, tuple(metric.credit for metric in metrics))
+        weight, number = self.grouping.shares(), self.data.questions
+        found = means.moments(weight)
+        inside = found.spread / np.maximum(number, 1.0)[:, None]
+        drawing = np.minimum(weight**2 @ inside, found.whole_variance[1])
+        trial = found.whole_variance[1] - drawing
+        # What more trials could remove is the same for new groups as for these.
+        question = np.array([0.0 * drawing, drawing, found.whole_variance[2] - trial])
+        question = np.clip(question, 0.0, found.whole_variance)
+        draws = GroupedDraws(means, tuple(metrics), weight)
+        groups = []
+        for g in range(self.data.size):
+            both = np.stack([found.questions_variance[g], found.population_variance[g]], axis=1)
+            own = np.minimum(inside[g], both[:, 1])
+            part = np.stack([np.zeros_like(own), own], axis=1)
+            mean = np.stack([found.questions[g], found.population[g]], axis=1)
+            groups.append(draws.of_group(g, mean, both - part, part))
+        none: list[Quantity | None] = [None] * len(metrics)
+        return SystemPosterior(
+            found.whole.T, (found.whole_variance - question).T, question.T,
+            lambda: (none, none, none), draws.draw, self._question_p, self._summaries,
+            {"quadrature_error": self.posterior.error,
+             "log_evidence": self.posterior.log_evidence},
+            method="quadrature", drawn=True, groups=groups,
+        )  # fmt: skip
+
+    def partial_predictive(self) -> Predictive:
+        """Predict questions that are left out: ``1 / E[1 / p(counts | x, r)]`` over their group."""
+        logs = self._log_states()
+        with np.errstate(divide="ignore"):
+            chance = np.log(self.posterior.points)[:, :, self.data.group]
+        left = -logsumexp(chance - logs, axis=(0, 1))
+        fitted = logsumexp(chance + logs, axis=(0, 1))
+        ways = self.states.log_ways
+        return Predictive(left + ways, fitted + ways, self.posterior.log_evidence)
+
+    def partial_evidence(self) -> float:
+        """Log evidence, hyperparameters integrated."""
+        return self.posterior.log_evidence
+
+    def _nodes(self) -> Nodes:
+        y = np.array([one.y for one in self.posterior.rows])
+        xs, ys = (one.ravel() for one in np.meshgrid(self.posterior.x, y))
+        return Nodes.of(xs, ys, np.full(len(xs), 1.0 / len(xs)))
+
+    def _log_states(self) -> Array:
+        """Log probability of every state's trials in order; (rows, points, states)."""
+        states = self.states
+        found = self._nodes().log_likelihood(states.successes, states.trials - states.successes)
+        return found.reshape(len(self.posterior.rows), len(self.posterior.x), -1)
+
+    def _question_p(self) -> tuple[Array, Array]:
+        """Posterior mean and sd of every question's success probability."""
+        nodes, states = self._nodes(), self.states
+        chance = self.posterior.points[:, :, self.data.group].reshape(len(nodes), -1)
+        a = nodes.alpha + states.successes
+        b = nodes.beta + (states.trials - states.successes)
+        p = a / (a + b)
+        mean = (chance * p).sum(axis=0)
+        second = (chance * p * (a + 1.0) / (a + b + 1.0)).sum(axis=0)
+        sd = np.sqrt(np.maximum(second - mean**2, 0.0))
+        return mean[states.which], sd[states.which]
+
+    @property
+    def _summaries(self) -> dict[str, Summary | list[Summary]]:
+        """Of the hyperparameters."""
+        weight, mu, tau, icc = self.posterior.hyper
+        _, line_tau, line_weight = self.posterior.lines
+        fine, chance = self.posterior.fine
+        row_weight = np.array([one.weight.sum() for one in self.posterior.rows])
+        y = np.array([one.y for one in self.posterior.rows])
+
+        def typical() -> Quantity:
+            place = np.linspace(fine.min(), fine.max(), _TABLE)
+            upto = [np.interp(place, own, np.cumsum(p) - 0.5 * p, 0.0, 1.0)
+                    for own, p in zip(fine, chance, strict=True)]  # fmt: skip
+            return tabulated(expit(place), line_weight @ np.array(upto), (0.0, 1.0))
+
+        def sd() -> Quantity:
+            taus, which = np.unique(line_tau, return_inverse=True)
+            share = np.bincount(which, line_weight) * np.where(taus > 0.0, 1.0, 2.0)
+            return _between(taus, share, np.asarray, (0.0, np.inf))
+
+        def correlation() -> Quantity:
+            return _between(y, row_weight, expit, (0.0, 1.0))
+
+        values = {"typical_p": (expit(mu), typical), "group_sd": (tau, sd),
+                  "icc": (icc, correlation)}  # fmt: skip
+        return {
+            name: Summary.on_nodes(weight, own, work_out)
+            for name, (own, work_out) in values.items()
+        }
+
+
+def _states(counts: NDArray[np.int64], grouping: Grouping) -> GroupedStates:
+    successes, trials = counts[:, -1], counts.sum(axis=1)
+    return GroupedStates.of(successes, trials, grouping.code, len(grouping.labels))
+
+
+def _between(
+    place: Array, weight: Array, scale: Callable[[Array], Array], ends: tuple[float, float]
+) -> Quantity:
+    """Distribution of a number known by the weights of a trapezoid rule, by splines between.
+
+    Parameters
+    ----------
+    place, weight : ndarray, shape (nodes,)
+        Of evenly spaced nodes, the number on a scale without ends, and the density.
+    scale : callable
+        From that scale to the number.
+    ends : (float, float)
+        Of the number.
+    """
+    if len(place) < 4:
+        middle = np.repeat(0.5 * (place[1:] + place[:-1]), 1)
+        edge = np.concatenate([place[:1], middle, place[-1:]])
+        return tabulated(scale(edge), np.append(0.0, np.cumsum(weight)), ends)
+    index = np.arange(len(place))
+    fine = np.linspace(0.0, len(place) - 1.0, _FINER * (len(place) - 1) + 1)
+    density = np.exp(CubicSpline(index, np.log(np.maximum(weight, 1e-30)))(fine))
+    upto = np.append(0.0, np.cumsum(0.5 * (density[1:] + density[:-1])))
+    return tabulated(scale(CubicSpline(index, place)(fine)), upto / upto[-1], ends)

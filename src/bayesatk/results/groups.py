@@ -1,0 +1,154 @@
+"""Groups of questions in a result: their statistics and draws, and checks of ArviZ."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk.core.difficulty import Difficulty
+from bayesatk.data.grouping import Grouping
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.metrics.grid import MetricGrid
+from bayesatk.results.schema import QUANTILE_LEVELS, STATISTICS, TARGETS, metric_dataset
+
+Array = NDArray[np.float64]
+_AUTOMATIC = 1_000_000  # values (8 MB) up to which log-likelihoods and replicates are filled
+_MOST = 10_000_000  # draws of metrics of groups that are kept: 80 MB
+_DIMS = ("chain", "draw", "system")
+
+
+def group_results(
+    grid: MetricGrid,
+    labels: Sequence[Any],
+    statistics: Array,
+    quantiles: Array,
+    draws: Array,
+    posterior: xr.Dataset,
+    interval_draws: int,
+) -> dict[str, xr.Dataset]:
+    """Return the groups of a closed form that have the dimension ``group``.
+
+    Parameters
+    ----------
+    grid : MetricGrid
+    labels : sequence
+        Of the groups.
+    statistics, quantiles : ndarray, shape (system, group, metrics, target, ...)
+    draws : ndarray, shape (draws, system, group, metrics, target)
+        Left out of the result where they are very many.
+    posterior : xarray.Dataset
+        With coordinates of chains, draws and systems.
+    interval_draws : int
+        Independent draws behind intervals.
+    """
+    coords = {"system": posterior["system"].values, "group": list(labels), "target": list(TARGETS)}
+    dims = ("system", "group")
+    found = {
+        "group_closed_form": metric_dataset(
+            grid, statistics, dims, ("target", "statistic"),
+            {**coords, "statistic": list(STATISTICS)},
+        ),
+        "group_closed_form_quantiles": metric_dataset(
+            grid, quantiles, dims, ("target", "quantile"), {**coords, "quantile": QUANTILE_LEVELS}
+        ),
+    }  # fmt: skip
+    for values in found["group_closed_form"].data_vars.values():
+        values.attrs["interval_draws"] = interval_draws
+    if draws.size <= _MOST:
+        found["group_posterior"] = group_draws(grid, labels, draws, posterior)
+    return found
+
+
+def group_draws(
+    grid: MetricGrid, labels: Sequence[Any], draws: Array, posterior: xr.Dataset
+) -> xr.Dataset:
+    """Return the draws (draws, system, group, metrics, target) of every group of questions."""
+    shape = posterior.sizes["chain"], posterior.sizes["draw"], *draws.shape[1:]
+    coords: dict[str, Any] = {name: posterior[name].values for name in _DIMS}
+    coords |= {"group": list(labels), "target": list(TARGETS)}
+    found = metric_dataset(grid, draws.reshape(shape), (*_DIMS, "group"), ("target",), coords)
+    return found.assign_attrs(sample_dims=["chain", "draw"])
+
+
+def labelled(posterior: xr.Dataset, grouping: Grouping | None) -> xr.Dataset:
+    """Return draws with the labels of groups, where there are any."""
+    return posterior if grouping is None else posterior.assign_coords(group=grouping.labels)
+
+
+def group_difficulties(posterior: xr.Dataset, system: int) -> list[Difficulty]:
+    """Return the difficulty distribution of every group of one system, in every draw."""
+    own = posterior.isel(system=system)
+    icc = own["icc"].transpose("chain", "draw").values.ravel()
+    means = own["group_mean"].transpose("chain", "draw", "group").values
+    return [Difficulty.of_beta(mean, icc) for mean in means.reshape(len(icc), -1).T]
+
+
+def grouped_p(
+    posterior: xr.Dataset, grouping: Grouping, system: int, counts: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> Array:  # fmt: skip
+    """Draws of the success probability of every question given the means of groups.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+    grouping : Grouping
+    system : int
+    counts : ndarray of int, shape (questions, 2)
+        Wrong and right trials.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (draws, questions)
+    """
+    found = np.empty((posterior.sizes["chain"] * posterior.sizes["draw"], len(counts)))
+    for g, one in enumerate(group_difficulties(posterior, system)):
+        own = np.flatnonzero(grouping.code == g)
+        wrong, right = counts[own].T
+        found[:, own] = rng.beta(one.alpha + right, one.beta + wrong)
+    return found
+
+
+def grouped_checks(
+    outcomes: Outcomes,
+    posterior: xr.Dataset,
+    grouping: Grouping,
+    keep: Sequence[str],
+    rng: np.random.Generator,
+) -> dict[str, xr.Dataset]:
+    """Return ``log_likelihood`` and ``posterior_predictive`` given the means of groups.
+
+    Replicates are of questions like these in the same groups.
+    """
+    trials, successes = (
+        each.transpose("system", "question").values
+        for each in (outcomes.trials, outcomes.successes)
+    )
+    sizes = posterior.sizes["chain"], posterior.sizes["draw"]
+    few = sizes[0] * sizes[1] * trials.size <= _AUTOMATIC
+    wanted = {"log_likelihood": few or "log_likelihood" in keep,
+              "posterior_predictive": few or "predictive" in keep}  # fmt: skip
+    found: dict[str, Array] = {
+        name: np.empty((sizes[0] * sizes[1], *trials.shape)) for name, own in wanted.items() if own
+    }
+    for system, (c, n) in enumerate(zip(successes, trials, strict=True)):
+        for g, difficulty in enumerate(group_difficulties(posterior, system)):
+            own = np.flatnonzero(grouping.code == g)
+            if wanted["log_likelihood"]:
+                found["log_likelihood"][:, system, own] = difficulty.log_counts(c[own], n[own])
+            if wanted["posterior_predictive"]:
+                drawn = difficulty.draw_counts(n[own], rng)
+                found["posterior_predictive"][:, system, own] = drawn
+    coords = {name: posterior[name].values for name in _DIMS}
+    coords["question"] = outcomes.dataset["question"].values
+    return {
+        name: xr.Dataset(
+            {"successes": ((*_DIMS, "question"), values.reshape(*sizes, *trials.shape).astype(
+                float if name == "log_likelihood" else np.int64))},
+            coords, {"sample_dims": ["chain", "draw"]},
+        )
+        for name, values in found.items()
+    }  # fmt: skip

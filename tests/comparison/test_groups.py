@@ -1,0 +1,131 @@
+"""Systems on questions in groups: comparisons, checks and plans."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import bayesatk as bk
+from bayesatk.comparison.group_levels import log_evidence_ratio
+from bayesatk.posterior.models_of import model_of
+from bayesatk.results.result import Result
+
+
+def simulated(rng, groups: int, size: int, sd: float, systems: int = 1) -> tuple:
+    """Right and wrong (system, question, trial) of systems that find the same hard, and groups."""
+    code = np.repeat(np.arange(groups), size)
+    mean = expit(0.4 + sd * rng.normal(size=groups))[code]
+    p = rng.beta(2.0 * mean, 2.0 * (1.0 - mean))
+    return rng.binomial(1, p[None, :, None], (systems, len(code), 4)), [f"g{one}" for one in code]
+
+
+@pytest.fixture(scope="module")
+def compared():
+    runs, groups = simulated(np.random.default_rng(2), 8, 6, 1.0, systems=2)
+    data = bk.tally({"a": runs[0], "b": runs[1], "c": runs[0]}, group=groups)
+    return bk.compare(bk.evaluate(data, "pass@1", group="group", rng=1, draws=400), rng=1)
+
+
+def test_systems_with_the_same_data_are_alike_everywhere(compared) -> None:
+    for name in ("comparison", "group_comparison"):
+        same = compared[name]["pass_at_k"].sel(system="a", other="c")
+        assert same.sel(contrast="prob_greater").values == pytest.approx(0.5, abs=0.03)
+        turned = compared[name]["pass_at_k"]
+        one = turned.sel(system="a", other="b", contrast="mean").values
+        other = turned.sel(system="b", other="a", contrast="mean").values
+        assert one == pytest.approx(-other)
+
+
+def test_differences_are_those_of_the_means(compared) -> None:
+    for name, exact in (("comparison", "closed_form"), ("group_comparison", "group_closed_form")):
+        mean = compared[exact]["pass_at_k"].sel(statistic="mean")
+        gap = mean.sel(system="a", drop=True) - mean.sel(system="b", drop=True)
+        found = compared[name]["pass_at_k"].sel(system="a", other="b", contrast="mean")
+        sd = compared[name]["pass_at_k"].sel(system="a", other="b", contrast="sd")
+        assert float(abs((found - gap) / sd).max()) < 0.35
+
+
+def test_what_is_hard_for_both_makes_differences_more_certain(compared) -> None:
+    pair = compared["comparison"]["pass_at_k"].sel(system="a", other="b", k=1)
+    sd, alone = (pair.sel(contrast=name).values for name in ("sd", "sd_unpaired"))
+    assert sd[0] == pytest.approx(alone[0], rel=0.05)  # these questions: independent
+    assert sd[1] < 0.9 * alone[1]
+    assert sd[2] < 0.6 * alone[2]
+    assert sd[2] > sd[0]
+
+
+def test_tables_and_sentences_have_all_targets(compared) -> None:
+    rows = bk.comparison_table(compared)
+    assert set(rows["target"]) == {"questions", "population", "new_groups"}
+    assert "On new groups of questions" in bk.claim(compared, system="a", other="b",
+                                                    target="new_groups")  # fmt: skip
+    of_groups = bk.comparison_table(compared, by="group")
+    assert len(of_groups) == 3 * 8 * 2
+    tables = bk.tables_of(compared)
+    assert len(tables["groups"]) == 3 * 8 * 2
+    assert len(tables["group_comparison"]) == 3 * 8 * 2
+
+
+def test_criticise_weighs_one_level_against_two() -> None:
+    rng = np.random.default_rng(4)
+    for sd, flagged_one, flagged_two in ((2.0, True, False), (0.0, False, False)):
+        runs, groups = simulated(rng, 12, 8, sd)
+        data = bk.tally(runs[0], group=groups)
+        one = bk.evaluate(data, "pass@1", difficulty="beta", draws=250, rng=1)
+        two = bk.evaluate(data, "pass@1", group="group", draws=250, rng=1)
+        rows = [bk.criticise(each, rng=1).set_index("check").loc["groups"] for each in (one, two)]
+        assert [row["flagged"] for row in rows] == [flagged_one, flagged_two]
+        assert rows[0]["observed"] + rows[1]["observed"] == pytest.approx(1.0)
+        ratio = log_evidence_ratio(Result.of(two), 0)
+        evidence = [model_of(Result.of(each), 0).log_evidence() for each in (two, one)]
+        assert ratio == pytest.approx(evidence[0] - evidence[1], abs=1e-6)
+        assert f"{np.exp(abs(ratio)):.3g}" in rows[0]["sentence"] or abs(ratio) >= 20.0
+
+
+@pytest.mark.statistical
+def test_plans_have_the_widths_that_come_out() -> None:
+    """Plan from a large pilot; evaluate data of the planned size from the same source."""
+    rng = np.random.default_rng(9)
+    runs, groups = simulated(rng, 60, 10, 0.8)
+    pilot = bk.evaluate(bk.tally(runs[0], group=groups), "pass@1", group="group", rng=1)
+    for target in ("new_groups", "population", "questions"):
+        row = bk.plan(pilot, "pass@1", width=0.12, target=target, trials=[4], questions=[6]).iloc[0]
+        widths = []
+        for _ in range(6):
+            runs, groups = simulated(rng, int(row["groups"]), 6, 0.8)
+            fit = bk.evaluate(bk.tally(runs[0], group=groups), "pass@1", group="group", rng=1)
+            own = bk.table(fit).set_index("target").loc[target]
+            widths.append(own["ci_upper"] - own["ci_lower"])
+        assert np.mean(widths) == pytest.approx(0.12, rel=0.25), target
+
+
+def test_plans_need_more_groups_for_new_groups() -> None:
+    runs, groups = simulated(np.random.default_rng(1), 10, 6, 1.0)
+    pilot = bk.evaluate(bk.tally(runs[0], group=groups), "pass@1", group="group", draws=100, rng=1)
+    needed = {
+        target: bk.plan(pilot, "pass@1", width=0.1, target=target, trials=[4], questions=[2, 8])
+        for target in ("questions", "population", "new_groups")
+    }
+    groups_needed = [needed[target]["groups"].to_numpy() for target in needed]
+    assert (groups_needed[0] < groups_needed[1]).all()
+    assert (groups_needed[1] < groups_needed[2]).all()
+    assert all((own[1] < own[0]) for own in groups_needed)  # more questions, fewer groups
+    beyond = bk.plan(pilot, "pass@8", width=0.1, trials=[4], questions=[2])
+    assert np.isinf(beyond["groups"]).all()
+    with pytest.raises(ValueError, match="must have the goal"):
+        bk.plan(pilot, "pass@1", prob_correct=0.9)
+    with pytest.raises(ValueError, match="must be left out without groups"):
+        bk.plan((0.5, 0.3), "pass@1", width=0.1, questions=[3])
+
+
+def test_floors_of_gates_may_name_groups_of_the_data() -> None:
+    new, groups = [[1, 1, 1, 1]] * 20 + [[0, 0, 1, 0]] * 20, ["easy"] * 20 + ["hard"] * 20
+    policy = bk.GatePolicy("pass@1", margin=0.2, floors={"easy": 0.8, "hard": 0.8})
+    both = [bk.tally(new, group=groups) for _ in range(2)]
+    found = bk.gate(*both, policy)
+    verdicts = {floor.label: floor.verdict for floor in found.floors}
+    assert verdicts == {"easy": "pass", "hard": "fail"}
+    with pytest.raises(ValueError, match="was not asked"):
+        bk.gate(new, new, policy)
+    other = bk.tally(new, group=groups[::-1])
+    with pytest.raises(ValueError, match="must be the same for both systems"):
+        bk.gate(both[0], other, policy)

@@ -1,0 +1,164 @@
+"""`evaluate` with groups: results, draws, weights, refusals."""
+
+import numpy as np
+import pytest
+
+import bayesatk as bk
+from bayesatk.posterior.models_of import model_of
+from bayesatk.results.result import Result
+
+GROUPS = ["law", "art", "law", "art", "law", "math", "math", "law", "art", "math"]
+
+
+@pytest.fixture(scope="module")
+def data() -> bk.Outcomes:
+    rng = np.random.default_rng(8)
+    p = np.array([{"law": 0.3, "art": 0.6, "math": 0.85}[name] for name in GROUPS])
+    runs = {name: rng.binomial(1, p[:, None], (10, 5)) for name in ("a", "b")}
+    return bk.tally(runs, group=GROUPS)
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    return bk.evaluate(data, ["pass@1,4", "pass^2"], group="group", rng=3)
+
+
+def test_the_result_has_three_targets_and_every_group(fit) -> None:
+    rows = bk.table(fit)
+    assert list(rows["target"].unique()) == ["questions", "population", "new_groups"]
+    own = fit["group_closed_form"]["pass_at_k"]
+    assert own["group"].values.tolist() == ["law", "art", "math"]
+    assert own["target"].values.tolist() == ["questions", "population"]
+    text = repr(rows)
+    assert "new groups of questions" in text
+    assert "other questions of other groups" in text
+
+
+def test_draws_have_the_exact_means_and_sds(fit) -> None:
+    pairs = ("posterior", "closed_form"), ("group_posterior", "group_closed_form")
+    for drawn, exact in pairs:
+        for name in ("pass_at_k", "pass_hat_k"):
+            draws, statistics = fit[drawn][name], fit[exact][name]
+            mean, sd = (statistics.sel(statistic=one) for one in ("mean", "sd"))
+            z = (draws.mean(("chain", "draw")) - mean) / sd * np.sqrt(draws.sizes["draw"] * 4)
+            assert float(abs(z).max()) < 4.5
+            size = draws.sizes["draw"] * 4
+            square = ((draws - mean) / sd) ** 2  # of mean 1, and as spread as its draws
+            error = square.std(("chain", "draw")) / np.sqrt(size)
+            assert float(abs((square.mean(("chain", "draw")) - 1.0) / error).max()) < 4.5
+
+
+def test_the_whole_is_its_groups_with_their_weights(data, fit) -> None:
+    share = np.array([0.4, 0.3, 0.3])
+    weights = {"questions": share, "equal": np.full(3, 1 / 3), "given": np.array([0.0, 0.75, 0.25])}
+    for name, weight in weights.items():
+        asked = {"law": 0, "art": 3, "math": 1} if name == "given" else name
+        own = bk.evaluate(data, "pass@1", group="group", group_weights=asked, draws=5, rng=1)
+        for statistic in ("estimate", "mean"):
+            of_groups = own["group_closed_form"]["pass_at_k"].sel(statistic=statistic, k=1)
+            of_whole = own["closed_form"]["pass_at_k"].sel(statistic=statistic, k=1)
+            for target in ("questions", "population"):
+                expected = of_groups.sel(target=target).values @ weight
+                assert of_whole.sel(target=target).values == pytest.approx(expected, abs=1e-9)
+        kept = Result.of(own).grouping
+        assert kept is not None
+        assert kept.shares() == pytest.approx(weight)
+        assert bool(bk.notes(own)[0].startswith("Estimates")) == (name != "questions")
+
+
+def test_a_result_keeps_its_groups_in_files(fit, tmp_path) -> None:
+    bk.save(fit, tmp_path / "fit.nc")
+    again = bk.load_result(tmp_path / "fit.nc")
+    assert bk.table(again, by="group").equals(bk.table(fit, by="group"))
+    assert model_of(Result.of(again), 1).log_evidence() == pytest.approx(
+        float(fit["closed_form"]["log_evidence"][1]), abs=1e-9
+    )
+
+
+def test_order_and_names_of_groups_change_nothing(data, fit) -> None:
+    order = np.random.default_rng(1).permutation(10)
+    counts = data.successes.values[:, order], data.trials.values[:, order]
+    labels = [{"law": 3, "art": 1, "math": 2}[GROUPS[i]] for i in order]
+    other = bk.evaluate(counts, ["pass@1,4", "pass^2"], group=labels, draws=5, rng=3)
+    for name in ("pass_at_k", "pass_hat_k"):
+        parts = [
+            one["closed_form"][name].sel(statistic=["mean", "sd"]).values for one in (fit, other)
+        ]
+        assert parts[0] == pytest.approx(parts[1], abs=1e-9)
+    of_groups = other["group_closed_form"]["pass_at_k"].sel(statistic="mean")
+    expected = fit["group_closed_form"]["pass_at_k"].sel(statistic="mean")
+    for new, old in ((3, "law"), (1, "art"), (2, "math")):
+        assert of_groups.sel(group=new).values == pytest.approx(expected.sel(group=old).values)
+
+
+def test_what_arviz_checks_is_there(fit) -> None:
+    az = pytest.importorskip("arviz")
+    exact = bk.exact_loo(fit)
+    smoothed = az.loo(fit, pointwise=True)
+    assert float(smoothed.elpd) == pytest.approx(exact.elpd, abs=0.5)
+    assert fit["posterior_predictive"]["successes"].max() <= 5
+
+
+def test_group_may_be_a_covariate_or_come_with_the_data(data, fit) -> None:
+    named = bk.tally(data, covariates={"domain": GROUPS})
+    tables = [
+        bk.evaluate(one, "pass@1", group=group, draws=5, rng=1)["closed_form"]["pass_at_k"]
+        for one, group in ((named, "domain"), (data, dict(enumerate(GROUPS))), (data, "group"))
+    ]
+    mean = [one.sel(statistic="mean").values.tolist() for one in tables]
+    assert mean[0] == mean[1] == mean[2]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options", "words"),
+    [
+        ("pass@1", {"group": "domain"}, "must name what the data know of their questions"),
+        ("pass@1", {"group": "group", "pooling": "none"}, "pooling='partial'"),
+        ("pass@1", {"group": "group", "difficulty": "averaged"}, "families are not"),
+        ("pass@1", {"group": "group", "group_weights": {"law": 1}}, "lacks 'art'"),
+        ("pass@1", {"group": "group", "group_weights": "same"}, "'equal' is a macro average"),
+        ("pass@1", {"group": "group", "group_weights": dict.fromkeys(GROUPS, 0)}, "not all 0"),
+        ("pass@1", {"group_weights": "equal"}, "must be left out without groups"),
+        ("pass@1", {"group": "group", "prior": bk.HyperPrior()}, "must be a GroupedPrior"),
+    ],
+)
+def test_what_has_no_second_level_is_refused(data, metrics, options, words) -> None:
+    with pytest.raises((ValueError, TypeError), match=words):
+        bk.evaluate(data, metrics, **options)
+
+
+def test_scores_have_no_second_level() -> None:
+    scored = bk.tally([[0, 1, 2], [2, 2, 1]], scores={0: 0, 1: 0.5, 2: 1}, group=["a", "b"])
+    with pytest.raises(ValueError, match="metrics of right and wrong"):
+        bk.evaluate(scored, "bayes", group="group")
+    fit = bk.evaluate(scored, "pass@1", success="score >= 0.5", group="group", draws=5, rng=1)
+    assert fit["group_closed_form"].sizes["group"] == 2
+
+
+def test_what_would_ignore_groups_refuses_them(fit) -> None:
+    for run in (
+        bk.leaderboard, bk.question_table, bk.tail_exponent, bk.noise_floor,
+        lambda one: bk.guessing.random_baseline(one, 0.25),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="without groups"):
+            run(fit)
+    with pytest.raises(ValueError, match="evaluated without"):
+        bk.table(bk.evaluate([[1, 0]], "pass@1", draws=5, rng=1), by="group")
+
+
+def test_few_groups_are_said_to_be_few(data) -> None:
+    own = bk.evaluate(data.sel(group="law"), "pass@1", group="group", draws=5, rng=1)
+    assert "1 group: how much groups differ is hardly known" in bk.notes(own)[0]
+
+
+def test_missing_trials_are_bracketed(data) -> None:
+    runs = [[1, None, 0], [1, 1, 1], [0, 0, None], [1, 0, 1]]
+    own = bk.tally(runs, missing="bounds", group=list("aabb"))
+    rows = bk.table(bk.evaluate(own, "pass@1", group="group", draws=5, rng=1))
+    assert (rows["mean_if_wrong"] < rows["mean"]).all()
+    assert (rows["mean"] < rows["mean_if_right"]).all()
+
+
+def test_an_answer_says_that_it_ignores_groups(data) -> None:
+    plain = bk.evaluate(data, "pass@1", difficulty="beta", draws=5, rng=1)
+    assert "though the data know 3 groups of them" in bk.notes(plain)[0]
