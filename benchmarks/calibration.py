@@ -71,6 +71,10 @@ CLOSED = [
         "covariates", "partial, two covariates", (10, 3), "pass@1,4", 500,
         {"prior": bk.RegressionPrior()},
     ),
+    Run(
+        "costs", "success and cost", (12, 4), "pass@1,3", 300,
+        {"cost_prior": bk.costs.CostPrior(), **BETA},
+    ),
     Run("votes", "votes, four choices", (6, 5), "plurality@1,3", 10_000, VOTES),
 ]  # fmt: skip
 SAMPLED = [
@@ -106,7 +110,7 @@ SAMPLED = [
         {"form": "full", "scores": SCORES, "prior": bk.DirichletHyperPrior(icc=(2.0, 6.0))},
     ),
     Run(
-        "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 200,
+        "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 100,
         {"prior": bk.RegressionPrior()},
     ),
     Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),

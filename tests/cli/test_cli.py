@@ -525,6 +525,25 @@ def test_difficulty_chooses_the_families(runs, tmp_path) -> None:
     assert run("plan", runs, *goal, "--difficulty", "a=0.5,0.3").exit_code == 2
 
 
+def test_groups_are_a_level_of_their_own(tmp_path) -> None:
+    path = tmp_path / "grouped.csv"
+    rows = [f"{task},{trial},{int(trial * task % 3 > 0)},d{task % 4}"
+            for task in range(12) for trial in range(3)]  # fmt: skip
+    path.write_text("task,trial,passed,domain\n" + "\n".join(rows))
+    options = ("--group", "domain", "--group-weight", "equal", "--seed", 1)
+    done = run("evaluate", path, "-m", "pass@1", *options)
+    assert done.exit_code == 0
+    assert "new groups" in done.output
+    assert "by group" in done.output
+    done = run("plan", path, "-m", "pass@1", "--group", "domain", "--width", 0.3,
+               "--target", "new_groups", "--questions", "2,4")  # fmt: skip
+    assert done.exit_code == 0
+    assert "Groups needed" in done.output
+    done = run("evaluate", path, "-m", "pass@1", "--group-weight", "equal")
+    assert done.exit_code == 2
+    assert "--group-weight must be left out without --group" in done.stderr
+
+
 def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, tmp_path) -> None:
     twice = tmp_path / "twice.csv"
     rows = ["1,1"] * 45 + ["0,1"] * 5 + ["0,0"] * 47 + ["1,0"] * 3

@@ -127,3 +127,14 @@ def test_columns_that_say_nothing_are_refused() -> None:
 def test_values_are_refused(at, says) -> None:
     with pytest.raises(bk.OutcomeError, match=says):
         Design.of(DATA.dataset, ["minutes", "domain"]).read_at(at)
+
+
+@pytest.mark.parametrize(
+    "values", [[1e300, 2e300, -1e300], [1e-300, 2e-300, 5e-300], [1e9 + 1, 1e9 + 2, 1e9 + 4]]
+)
+def test_columns_of_any_size(values) -> None:
+    data = bk.tally([[1, 1], [0, 1], [0, 0]], covariates={"x": values})
+    rows = Design.of(data.dataset, ["x"]).basis.rows
+    assert rows.T @ rows / 3 == pytest.approx(np.eye(2), abs=1e-9)
+    order = np.argsort(values)
+    assert (np.diff(rows[order, 1]) * np.sign(rows[order[-1], 1]) > 0.0).all()

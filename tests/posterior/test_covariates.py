@@ -40,6 +40,7 @@ def test_a_result_says_what_it_rests_on(fit, tmp_path) -> None:
     assert (slope.sel(statistic="ci_upper") < 0.0).all()
     assert (closed["pareto_k"] < 0.7).all()
     assert fit.attrs["method"] == "importance sampling"
+    assert "crowder1978beta" in bk.cite(fit)
     draws = fit["posterior"]["coefficients"].mean(("chain", "draw"))
     exact = closed["coefficients"].sel(statistic="mean")
     assert (abs(draws - exact) < 0.1 * closed["coefficients"].sel(statistic="sd")).all()

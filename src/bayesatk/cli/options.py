@@ -54,6 +54,14 @@ Output = Annotated[
     ),
 ]
 Rope = Annotated[float, typer.Option(help="Half-width of no difference.")]
+GroupWeight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group-weight",
+        help="What groups count for in the whole, with --group: equal, or GROUP=WEIGHT for each; "
+        "default: their questions.",
+    ),
+]
 DEFAULT_T = 10.0
 Configurations = Annotated[
     float, typer.Option("--t", "-t", help="Configurations tried (prompts, seeds).")
@@ -399,6 +407,19 @@ def working(what: str, quiet: bool) -> Any:
     if quiet or not sys.stderr.isatty():
         return nullcontext()
     return Console(stderr=True).status(what)
+
+
+def structure(data: Any, formula: Any, weights: list[str] | None) -> dict[str, Any]:
+    """Return what tells questions apart in a model: covariates of a formula, or their groups."""
+    known = "group" in data.dataset.coords
+    if weights and (formula is not None or not known):
+        raise ValueError("--group-weight must be left out without --group, or with a formula.")
+    if formula is not None or not known:
+        return {"covariates": formula}
+    if weights is None or weights in (["equal"], ["questions"]):
+        return {"group": "group", "group_weights": weights and weights[0]}
+    shares = {name: float(value) for name, value in pairs(weights, "--group-weight").items()}
+    return {"group": "group", "group_weights": shares}
 
 
 def families(difficulty: list[str] | None) -> str | list[str] | None:

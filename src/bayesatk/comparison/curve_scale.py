@@ -85,7 +85,7 @@ class CurveScale:
         """Return the values at which f has these values, the inverse; infinities included."""
         lowest = 0.0 if self.positive else -np.inf
         first, last = self.observed
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             if self._is(lambda x: np.log(x / first) / np.log(last / first), first > 0.0):
                 return np.asarray(first * (last / first) ** place)
             if self._is(lambda x: (x - first) / (last - first), True):
@@ -110,9 +110,10 @@ class CurveScale:
     def _value(self, u: Array) -> Array:
         """Value of the covariate from a coordinate in which all sizes have room."""
         width = max(self.observed[1] - self.observed[0], 1e-300)
-        if self.positive:
-            return np.asarray(max(self.centre, 1e-3 * width) * np.exp(u))
-        return np.asarray(self.centre + width * np.sinh(u))
+        with np.errstate(over="ignore"):
+            if self.positive:
+                return np.asarray(max(self.centre, 1e-3 * width) * np.exp(u))
+            return np.asarray(self.centre + width * np.sinh(u))
 
     def grid(self, size: int) -> list[float]:
         """Values for a curve: evenly spread, or on a logarithmic scale where they range widely."""

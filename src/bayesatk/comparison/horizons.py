@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from bayesatk._tools.arguments import one_of, proper_probability, real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.curve_scale import CurveScale
-from bayesatk.comparison.pair_claims import named
+from bayesatk.comparison.horizon_tables import pair_rows, system_row
 from bayesatk.comparison.pairing import correlated_order
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.predictions import (
@@ -34,7 +33,6 @@ Array = NDArray[np.float64]
 _STEPS = 60  # of bisection
 _FARTHEST = 100.0  # logits between which a level is looked for
 _CURVE = 40  # values of the covariate at which curves are drawn
-_LIKELY = 0.005  # probability from which a sentence says that there may be no horizon
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,12 +170,11 @@ def horizon(
         "at": json.dumps({} if at is None else dict(at), default=str), "ci_prob": probability,
         "seed": seed, "citations": ["arXiv:2503.14499"],
     }  # fmt: skip
-    table = pd.DataFrame([
-        _row(name, each, scale, asked, falls) for name, each in zip(own.systems, drawn, strict=True)
-    ])  # fmt: skip
+    pairs = zip(own.systems, drawn, strict=True)
+    rows = [system_row(name, each.values, each.none, scale, asked, falls) for name, each in pairs]
     coords = {"draw": np.arange(len(joint)), "system": own.systems}
     return Horizon(
-        table, _pairs(own.systems, joint, scale, asked),
+        pd.DataFrame(rows), pair_rows(own.systems, joint, scale, asked),
         xr.DataArray(joint, coords, ("draw", "system"), name="horizon"),
         _curves(own, scale, one, question, probability, at), _observed(own, covariate, one),
         asked,
@@ -310,94 +307,6 @@ def _ranked(values: Array) -> Array:
     found = np.empty(len(values))
     found[np.argsort(values, kind="stable")] = np.linspace(-1.0, 1.0, len(values))
     return found
-
-
-def _ends(values: Array, probability: float) -> tuple[float, float, float]:
-    """Median and interval; ends that may be infinite are draws themselves."""
-    tail = 0.5 * (1.0 - probability)
-    low = float(np.quantile(values, tail, method="lower"))
-    high = float(np.quantile(values, 1.0 - tail, method="higher"))
-    return float(np.quantile(values, 0.5, method="nearest")), low, high
-
-
-def _row(
-    system: Any, drawn: _Crossings, scale: CurveScale, asked: Mapping[str, Any], falls: bool
-) -> dict[str, Any]:
-    median, low, high = _ends(drawn.values, asked["ci_prob"])
-    least, most = scale.observed
-    row = {
-        "system": system, "median": median, "ci_lower": low, "ci_upper": high,
-        "prob_none": float(drawn.none.mean()),
-        "prob_outside": float(((drawn.values < least) | (drawn.values > most)).mean()),
-    }  # fmt: skip
-    return {**row, "sentence": _sentence(row, falls, scale, asked)}
-
-
-def _sentence(
-    row: Mapping[str, Any], falls: bool, scale: CurveScale, asked: Mapping[str, Any]
-) -> str:
-    way = "falls" if falls else "rises"
-    kind = "an average" if asked["question"] == "average" else "a typical"
-    text = (
-        f"{named(row['system'])}: {asked['metric']} of {kind} question {way} to "
-        f"{asked['level']:g} at {asked['covariate']} = {_shown(row['median'])} "
-        f"({100 * asked['ci_prob']:g}% interval {_shown(row['ci_lower'])} to "
-        f"{_shown(row['ci_upper'])})"
-    )
-    if row["prob_none"] >= _LIKELY:
-        text += f"; with probability {row['prob_none']:.2g} it does so nowhere"
-    if row["prob_outside"] >= 0.5:
-        least, most = (_shown(one) for one in scale.observed)
-        text += f"; that is outside of the values asked, {least} to {most}"
-    return text + "."
-
-
-def _shown(value: float) -> str:
-    return "infinity" if value == np.inf else "-infinity" if value == -np.inf else f"{value:.3g}"
-
-
-def _pairs(
-    systems: list[Any], joint: Array, scale: CurveScale, asked: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Return differences and ratios of every pair, the longer first."""
-    rows = []
-    medians = np.quantile(joint, 0.5, axis=0, method="nearest")
-    order = np.argsort(-medians, kind="stable")
-    for i, j in combinations(order.tolist(), 2):
-        a, b = joint[:, i], joint[:, j]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            difference = a - b  # NaN where both are infinite: it could be anything
-            ratio = a / b if scale.positive else np.full(len(a), np.nan)
-        row: dict[str, Any] = {"system": systems[i], "other": systems[j]}
-        for name, values in (("difference", difference), ("ratio", ratio)):
-            row |= _unsure_ends(name, values, asked["ci_prob"], scale.positive or name != "ratio")
-        row["prob_greater"] = float((a > b).mean() + 0.5 * (a == b).mean())
-        row["sentence"] = _pair_sentence(row, asked)
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _unsure_ends(name: str, values: Array, probability: float, known: bool) -> dict[str, float]:
-    """Median and interval of values of which some could be anything: NaN counts on either side."""
-    if not known:
-        return dict.fromkeys((name, f"{name}_lower", f"{name}_upper"), np.nan)
-    unsure = np.isnan(values)
-    lowest = 0.0 if name == "ratio" else -np.inf
-    _, low, _ = _ends(np.where(unsure, lowest, values), probability)
-    _, _, high = _ends(np.where(unsure, np.inf, values), probability)
-    middle = _ends(values[~unsure], probability)[0] if not unsure.all() else np.nan
-    return {name: middle, f"{name}_lower": low, f"{name}_upper": high}
-
-
-def _pair_sentence(row: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    percent = f"{100 * asked['ci_prob']:g}%"
-    name = "difference" if np.isnan(row["ratio"]) else "ratio"
-    what = "is longer by" if name == "difference" else "is longer by a factor of"
-    return (
-        f"the horizon of {named(row['system'])} {what} {_shown(row[name])} than that of "
-        f"{named(row['other'])} ({percent} interval {_shown(row[f'{name}_lower'])} to "
-        f"{_shown(row[f'{name}_upper'])}; P(longer) {row['prob_greater']:.3f})."
-    )
 
 
 def _curves(

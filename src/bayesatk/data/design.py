@@ -19,6 +19,7 @@ from bayesatk.data.validation import OutcomeError, shown
 
 Array = NDArray[np.float64]
 INTERCEPT = "Intercept"
+_ROUNDING = 1e-13  # of a column's values, relative to the largest, that are all the same
 _ALIKE = 1e-8  # of the variance of a column, that is not explained by the others, at least
 
 
@@ -198,18 +199,12 @@ class Design:
                 Argument("covariates"), " must have an intercept and a column beside it; got "
                 f"{self.formula!r}. Write ", Argument("covariates", "~ log2(minutes)"), ".",
             )  # fmt: skip
-        centred = columns - columns.mean(axis=0)
-        size = np.maximum(np.abs(columns).max(axis=0), 1e-300)
+        scaled, _, _ = self._scaled
         for i, name in enumerate(self.names):
-            others = np.delete(centred, np.s_[i:], axis=1) / size[:i]
-            own = centred[:, i] / size[i]
+            others, own = scaled[:, :i], scaled[:, i]
             rest = own - others @ np.linalg.lstsq(others, own, rcond=None)[0] if i else own
-            if (rest**2).mean() < _ALIKE * max((own**2).mean(), _ALIKE):
-                what = (
-                    "depends on the columns before it"
-                    if (own**2).mean() > _ALIKE
-                    else "is constant"
-                )
+            if not (rest**2).mean() > _ALIKE * (own**2).mean():
+                what = "depends on the columns before it" if own.any() else "is constant"
                 raise OutcomeError(
                     Argument("covariates"), " must have columns that differ between questions, "
                     f"none a combination of others; {name!r} {what} (columns "
@@ -217,12 +212,26 @@ class Design:
                 )  # fmt: skip
 
     @cached_property
+    def _scaled(self) -> tuple[Array, Array, Array]:
+        """Columns of mean 0 and sd 1, whatever their size, with means and sds; 0 if constant."""
+        columns = self._own
+        largest = np.maximum(np.abs(columns).max(axis=0), np.finfo(float).tiny)
+        unit = columns / largest
+        centre = unit.mean(axis=0)
+        centred = unit - centre
+        spread = np.abs(centred).max(axis=0)
+        differs = spread > _ROUNDING
+        spread = np.where(differs, spread, 1.0)
+        centred = np.where(differs, centred / spread, 0.0)
+        centred -= centred.mean(axis=0)  # of values far from 0 the first mean was rounded
+        sd = np.where(differs, np.sqrt((centred**2).mean(axis=0)), 1.0)
+        return centred / sd, centre * largest, sd * spread * largest
+
+    @cached_property
     def basis(self) -> Basis:
         """Return the covariates of all questions in their basis."""
-        columns = self._own
-        centre = columns.mean(axis=0)
-        scale = columns.std(axis=0)
-        left, size, right = np.linalg.svd((columns - centre) / scale, full_matrices=False)
+        columns, centre, scale = self._scaled
+        left, size, right = np.linalg.svd(columns, full_matrices=False)
         root = np.sqrt(len(columns))
         back = (right.T / size * root) / scale[:, None]
         whole = np.zeros((len(centre) + 1, len(centre) + 1))

@@ -13,6 +13,7 @@ TALTS = "Talts et al. 2018, arXiv:1804.06788"
 YAUNEY = "Yauney and Mimno 2024, arXiv:2404.13020 (max random baseline)"
 GELMAN = "Gelman et al. 2013, Bayesian Data Analysis, 3rd edition, chapter 5"
 GELMAN_CARPENTER = "Gelman and Carpenter 2020, JRSS C 69(5), 1269-1283 (imperfect tests)"
+CROWDER = "Crowder 1978, Applied Statistics 27(1), 34-37 (beta-binomial regression)"
 _PYMC, _ARVIZ, _SELF = "PyMC", "ArviZ", "bayesatk"
 
 
@@ -80,6 +81,12 @@ _ENTRIES = {
         "{Monte Carlo}},\n  journal = {Journal of Machine Learning Research},\n"
         "  volume = {15},\n  pages = {1593--1623},\n  year = {2014}\n}"
     ),
+    CROWDER: (
+        "@article{crowder1978beta,\n  author = {Crowder, Martin J.},\n"
+        "  title = {Beta-Binomial {Anova} for Proportions},\n  journal = {Journal of the Royal "
+        "Statistical Society C (Applied Statistics)},\n  volume = {27},\n  number = {1},\n"
+        "  pages = {34--37},\n  year = {1978}\n}"
+    ),
     GELMAN: (
         "@book{gelman2013bayesian,\n  author = {Gelman, Andrew and Carlin, John B. and Stern, Hal "
         "S. and Dunson, David B. and Vehtari, Aki and Rubin, Donald B.},\n"
@@ -125,7 +132,9 @@ def citations(result: xr.DataTree | Result | None = None) -> list[str]:
         return [*_ENTRIES, _SELF]
     own = Result.of(result, None)
     found: list[Any] = list(own.described("citations"))
-    if own.pooling == "partial":
+    if own.covariates is not None:
+        found.append(CROWDER)
+    elif own.pooling == "partial":
         found.append(GELMAN)
     if own.has("comparison"):
         found.append(RUBIN)
