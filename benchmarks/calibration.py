@@ -72,6 +72,10 @@ CLOSED = [
         {"prior": bk.RegressionPrior()},
     ),
     Run("groups", "partial, groups of 4", (24, 3), "pass@1,4", 200, {"prior": bk.GroupedPrior()}),
+    Run(
+        "costs", "success and cost", (12, 4), "pass@1,3", 300,
+        {"cost_prior": bk.costs.CostPrior(), **BETA},
+    ),
     Run("votes", "votes, four choices", (6, 5), "plurality@1,3", 10_000, VOTES),
 ]  # fmt: skip
 SAMPLED = [
