@@ -70,6 +70,10 @@ def test_costs_are_printed_and_planned_with(tmp_path) -> None:
         assert text in done.output
     tables = json.loads(run("cost", path, "--json", *options).output)["tables"]
     assert {row["quantity"] for row in tables["costs"]} >= {"mean_cost", "cost_of_pass"}
+    written = tmp_path / "long.csv"
+    assert run("convert", path, "-o", written, "--cost", "usd").exit_code == 0
+    assert written.read_text().splitlines()[0].endswith("outcome,cost")
+    assert "--missing-cost" not in run("doctor", path).output
     plan = run("plan", path, "-m", "pass@1", "--price", 0.06, "--spend", 3, "--difficulty", "beta")
     assert plan.exit_code == 0
     assert "best" in plan.output

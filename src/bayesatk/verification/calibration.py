@@ -35,6 +35,7 @@ from bayesatk.priors import (
     AnyPrior,
     BetaPrior,
     Families,
+    GroupedPrior,
     HyperPrior,
     Pooling,
     RegressionPrior,
@@ -140,6 +141,7 @@ def calibrate(
         answers need ``pooling="none"`` and an `AnswerPrior` that says how many `choices` there are,
         of which the first is right. With a `RegressionPrior` success depends on two covariates, a
         trend and a kind of every third question, and the quantities are their coefficients too.
+        With a `GroupedPrior` questions come in groups of four, and new groups are a target.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
         As in `bayesatk.evaluate`. Of several families one is drawn first for every data set.
     engine : {"closed_form", "pymc"}
@@ -290,11 +292,12 @@ def _default_prior(
         return resolve_crossed_prior(prior)
     if isinstance(prior, AnswerPrior):
         return prior
-    if isinstance(prior, RegressionPrior):
+    if isinstance(prior, RegressionPrior | GroupedPrior):
         if pooling != "partial" or scores is not None or form is not None:
             raise ValueError(
-                "prior=RegressionPrior() is calibrated of right and wrong, with pooling='partial' "
-                f"and without a form; got pooling={pooling!r}, scores={scores}, form={form!r}."
+                f"prior={type(prior).__name__}() is calibrated of right and wrong, with "
+                f"pooling='partial' and without a form; got pooling={pooling!r}, scores={scores}, "
+                f"form={form!r}."
             )
         return prior
     scale = RIGHT_WRONG if scores is None else Scored(scores)

@@ -10,10 +10,11 @@ from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import parse
 from bayesatk.prior_choice import prior_from
-from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling, RegressionPrior
+from bayesatk.priors import AnswerPrior, CrossedPrior, GroupedPrior, Pooling, RegressionPrior
 from bayesatk.verification.answer_world import AnswerWorld
 from bayesatk.verification.cost_world import cost_world
 from bayesatk.verification.count_world import CountWorld
+from bayesatk.verification.grouped_world import GroupedWorld
 from bayesatk.verification.normal_worlds import CrossedWorld, LogitNormalWorld
 from bayesatk.verification.regression_world import RegressionWorld
 from bayesatk.verification.worlds import Array, PyMCForm, World
@@ -58,6 +59,8 @@ class Study:
             return AnswerWorld(*size, prior)
         if isinstance(prior, RegressionPrior):
             return RegressionWorld(*size, prior)
+        if isinstance(prior, GroupedPrior):
+            return GroupedWorld(*size, prior)
         if self.form == "logit_normal":
             return LogitNormalWorld(*size, prior)
         if isinstance(prior, CrossedPrior):
