@@ -115,3 +115,17 @@ def test_plans_need_more_groups_for_new_groups() -> None:
         bk.plan(pilot, "pass@1", prob_correct=0.9)
     with pytest.raises(ValueError, match="must be left out without groups"):
         bk.plan((0.5, 0.3), "pass@1", width=0.1, questions=[3])
+
+
+def test_floors_of_gates_may_name_groups_of_the_data() -> None:
+    new, groups = [[1, 1, 1, 1]] * 20 + [[0, 0, 1, 0]] * 20, ["easy"] * 20 + ["hard"] * 20
+    policy = bk.GatePolicy("pass@1", margin=0.2, floors={"easy": 0.8, "hard": 0.8})
+    both = [bk.tally(new, group=groups) for _ in range(2)]
+    found = bk.gate(*both, policy)
+    verdicts = {floor.label: floor.verdict for floor in found.floors}
+    assert verdicts == {"easy": "pass", "hard": "fail"}
+    with pytest.raises(ValueError, match="was not asked"):
+        bk.gate(new, new, policy)
+    other = bk.tally(new, group=groups[::-1])
+    with pytest.raises(ValueError, match="must be the same for both systems"):
+        bk.gate(both[0], other, policy)

@@ -128,6 +128,9 @@ def test_a_result_is_saved_tabulated_and_cited(tmp_path: Any) -> None:
         "mean_cost", "cost_if_right", "cost_if_wrong", "cost_of_pass", "cost_to_success"
     }  # fmt: skip
     assert "erol2025cost" in bk.cite(fit)
+    assert bk.notes(again) == []
+    beyond = bkc.evaluate_cost(bk.tally(runs, cost=cost), 7, rng=5, **FAST)
+    assert "up to 7 tries or more" in bk.notes(beyond)[0]
     assert again.attrs["seed"] == "5"
     assert fit["constant_data"]["cost_sums"].dims == ("system", "question", "category", "cost_sum")
     drawn = fit.copy()

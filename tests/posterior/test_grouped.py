@@ -157,3 +157,8 @@ def test_missing_trials_are_bracketed(data) -> None:
     rows = bk.table(bk.evaluate(own, "pass@1", group="group", draws=5, rng=1))
     assert (rows["mean_if_wrong"] < rows["mean"]).all()
     assert (rows["mean"] < rows["mean_if_right"]).all()
+
+
+def test_an_answer_says_that_it_ignores_groups(data) -> None:
+    plain = bk.evaluate(data, "pass@1", difficulty="beta", draws=5, rng=1)
+    assert "though the data know 3 groups of them" in bk.notes(plain)[0]

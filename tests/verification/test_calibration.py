@@ -181,3 +181,12 @@ def test_what_cannot_be_simulated_is_refused() -> None:
             bk.calibrate(*size)
     with pytest.raises(ValueError, match="replications must be an integer >= 1"):
         bk.calibrate(3, 2, replications=0)
+
+
+def test_costs_are_calibrated_on_data_from_their_prior() -> None:
+    options = {"difficulty": "beta", "cost_prior": bk.costs.CostPrior(), "progressbar": False}
+    found = bk.calibrate(4, 3, "pass@1,2", replications=50, seed=1, **options)
+    assert found.verdict == "calibrated", found.table.to_string()
+    assert {"cost_slope", "mean_p", "cost_of_pass questions"} <= set(found.table.index)
+    with pytest.raises(ValueError, match="cost_prior goes with"):
+        bk.calibrate(4, 3, engine="pymc", **options)

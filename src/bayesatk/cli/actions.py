@@ -203,8 +203,7 @@ def hold_against_sampler(
     as_json: bool,
     output: Path | None,
     quiet: bool,
-    formula: str | None = None,
-    judge: Any = None,
+    known: dict[str, Any] | None = None,
 ) -> None:
     """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
     from bayesatk.io.exports import as_json as tabulated
@@ -212,11 +211,11 @@ def hold_against_sampler(
     from bayesatk.results.result import Result
 
     show = terminal()
-    if judge is not None and pooling == "partial":
+    if (known or {}).get("judge") is not None and pooling == "partial":
         difficulty = difficulty or "beta"  # of which alone the sampled model is
     fit = run(
-        data, metric, pooling=pooling, difficulty=difficulty, success=success, covariates=formula,
-        judge=judge, rng=seed,
+        data, metric, pooling=pooling, difficulty=difficulty, success=success, rng=seed,
+        **(known or {}),
     )  # fmt: skip
     if not as_json:
         if not quiet:
@@ -225,9 +224,8 @@ def hold_against_sampler(
     if not as_json and not quiet:
         show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
     found = sampled(
-        data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, formula, output,
-        judge,
-    )  # fmt: skip
+        data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, known, output
+    )
     if as_json:
         both = tabulated(fit)
         checked = tabulated(found)
@@ -248,17 +246,17 @@ def sampled(
     seed: int | None,
     quiet: bool,
     fit: Any,
-    formula: str | None = None,
+    known: dict[str, Any] | None = None,
     output: Path | None = None,
-    judge: Any = None,
 ) -> Any:
     """Sample the model of a closed form and hold one against the other."""
     from bayesatk.models.sampling import sample
     from bayesatk.verification.verify import verify as hold
 
     shapes: dict[str, Any] = {} if difficulty is None else {"difficulty": difficulty}
+    shapes |= known or {}
     sampled = sample(
-        data, metric, pooling=pooling, success=success, covariates=formula, judge=judge, rng=seed,
+        data, metric, pooling=pooling, success=success, rng=seed,
         progressbar=not quiet and sys.stderr.isatty(), **shapes,
     )  # fmt: skip
     write(sampled, output)

@@ -29,6 +29,7 @@ from bayesatk.cli.options import (
     Configurations,
     ConfigurationsOfReport,
     Difficulty,
+    GroupWeight,
     JudgeTable,
     Kind,
     Metrics,
@@ -44,6 +45,7 @@ from bayesatk.cli.options import (
     one_line_errors,
     pairs,
     reads_data,
+    structure,
     twice_marked,
     working,
 )
@@ -90,6 +92,7 @@ def evaluate(
     metric: Metrics,
     pooling: PoolingOption = "partial",
     difficulty: Difficulty = None,
+    group_weight: GroupWeight = None,
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
@@ -105,7 +108,8 @@ def evaluate(
 
     fit = run(
         data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        judge=twice_marked(judge), covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        **structure(data, formula, group_weight), judge=twice_marked(judge),
+        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=False if quiet or as_json else None,
     )  # fmt: skip
     deliver(fit, output, as_json, print_result, None if quiet else data)
@@ -147,6 +151,7 @@ def verify(
     metric: Metrics,
     pooling: PoolingOption = "partial",
     difficulty: Difficulty = None,
+    group_weight: GroupWeight = None,
     success: Success = None,
     judge: JudgeTable = None,
     seed: Seed = None,
@@ -158,8 +163,8 @@ def verify(
     """Hold the closed form against PyMC; exit code 1 if they disagree."""
     shapes = families(difficulty)
     hold_against_sampler(
-        data, metric, pooling, shapes, success, seed, as_json, output, quiet, formula,
-        twice_marked(judge),
+        data, metric, pooling, shapes, success, seed, as_json, output, quiet,
+        structure(data, formula, group_weight) | {"judge": twice_marked(judge)},
     )  # fmt: skip
 
 
@@ -174,6 +179,7 @@ def compare(
     ] = False,
     pooling: PoolingOption = "partial",
     difficulty: Difficulty = None,
+    group_weight: GroupWeight = None,
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
@@ -190,7 +196,8 @@ def compare(
     progress = False if quiet or as_json else None
     fit = run(
         data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        judge=twice_marked(judge), covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        **structure(data, formula, group_weight), judge=twice_marked(judge),
+        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
     with working("Ranking ...", quiet or as_json):
@@ -218,14 +225,19 @@ def plan(
         float | None, typer.Option(help="Probability that the better of two comes out ahead.")
     ] = None,
     target: Annotated[
-        Literal["population", "questions"], typer.Option(help="Questions like these, or these.")
+        Literal["population", "questions", "new_groups"],
+        typer.Option(help="Questions like these, these, or new groups of them (with --group)."),
     ] = "population",
     price: Annotated[float | None, typer.Option(help="Cost of a trial, all systems.")] = None,
     spend: Annotated[float | None, typer.Option(help="What the evaluation may cost.")] = None,
     trials: Annotated[str, typer.Option(help="Trials per question to consider.")] = "1,2,4,8,16",
+    questions: Annotated[
+        str | None, typer.Option(help="With --group: questions per group to consider, as 5,10.")
+    ] = None,
     correlation: Annotated[
         float, typer.Option(help="Between the difficulties of two systems on the same questions.")
     ] = 0.0,
+    group_weight: GroupWeight = None,
     success: Success = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -245,12 +257,14 @@ def plan(
         source = run(
             data, metric, pooling="none" if voted else "partial",
             difficulty=families(difficulty), success=success, rng=0,
+            **structure(data, None, group_weight),
         )  # fmt: skip
     with working("Planning ...", quiet or as_json):
         table = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,
             trials=[int(part) for part in trials.split(",")], correlation=correlation,
             price=price, spend=spend,
+            questions=None if questions is None else [int(part) for part in questions.split(",")],
         )  # fmt: skip
     deliver(table, output, as_json, partial(print_plan, metric=metric))
 
@@ -318,6 +332,7 @@ def report(
     ] = None,
     pooling: PoolingOption = "partial",
     difficulty: Difficulty = None,
+    group_weight: GroupWeight = None,
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
@@ -354,7 +369,7 @@ def report(
     progress = False if quiet else None
     fit = run(
         data, chosen, pooling=pooling, difficulty=families(difficulty), success=success,
-        covariates=formula, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
+        **structure(data, formula, group_weight), ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
     if len(data.systems) > 1:
@@ -365,7 +380,8 @@ def report(
     found = None
     if with_pymc:
         shapes = families(difficulty)
-        found = sampled(data, chosen, pooling, shapes, success, seed, quiet, fit, formula)
+        known = structure(data, formula, group_weight)
+        found = sampled(data, chosen, pooling, shapes, success, seed, quiet, fit, known)
     with working("Drawing ...", quiet):
         write_page(fit, output, data=data, verification=found, guess=guess, title=title)
     console.print(f"Saved {output}", highlight=False, markup=False)
@@ -383,7 +399,7 @@ def doctor(data: Any, quiet: Quiet = False) -> None:
 @app.command(epilog="Example: bayesatk convert logs/ -o runs.csv --answers")
 @reads_data(
     read=convert_logs,
-    without=("missing", "score", "shared"),
+    without=("missing", "score", "shared", "cost_unit", "missing_cost"),
     endings=(".csv", ".jsonl", ".parquet"),
 )
 def convert(

@@ -54,6 +54,14 @@ Output = Annotated[
     ),
 ]
 Rope = Annotated[float, typer.Option(help="Half-width of no difference.")]
+GroupWeight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group-weight",
+        help="What groups count for in the whole, with --group: equal, or GROUP=WEIGHT for each; "
+        "default: their questions.",
+    ),
+]
 DEFAULT_T = 10.0
 Configurations = Annotated[
     float, typer.Option("--t", "-t", help="Configurations tried (prompts, seeds).")
@@ -188,11 +196,11 @@ def read_options(
         "records": records, "wide": wide,
         "columns": pairs(column, "--column"), "group": group, "weight": weight,
         "covariates": covariate, "cost": cost, "cost_unit": cost_unit,
-        "missing_cost": missing_cost,
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip
     options |= {} if budget is None else {"budget": budget}
+    options |= {} if missing_cost == "error" else {"missing_cost": missing_cost}
     return _source(files), options
 
 
@@ -281,7 +289,7 @@ def _read(
     from bayesatk.io.load import load  # takes a second to import, errors before it do not
 
     for name in without:
-        del told[f"{name}s" if name in ("score", "column") else name]
+        told.pop(f"{name}s" if name in ("score", "column") else name, None)
     only_shared, offered = told.pop("shared", False), options_of(read_options)
 
     def call(*more: Any) -> Any:
@@ -399,6 +407,19 @@ def working(what: str, quiet: bool) -> Any:
     if quiet or not sys.stderr.isatty():
         return nullcontext()
     return Console(stderr=True).status(what)
+
+
+def structure(data: Any, formula: Any, weights: list[str] | None) -> dict[str, Any]:
+    """Return what tells questions apart in a model: covariates of a formula, or their groups."""
+    known = "group" in data.dataset.coords
+    if weights and (formula is not None or not known):
+        raise ValueError("--group-weight must be left out without --group, or with a formula.")
+    if formula is not None or not known:
+        return {"covariates": formula}
+    if weights is None or weights in (["equal"], ["questions"]):
+        return {"group": "group", "group_weights": weights and weights[0]}
+    shares = {name: float(value) for name, value in pairs(weights, "--group-weight").items()}
+    return {"group": "group", "group_weights": shares}
 
 
 def families(difficulty: list[str] | None) -> str | list[str] | None:

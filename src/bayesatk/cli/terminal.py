@@ -51,6 +51,8 @@ def print_result(console: Console, fit: Any) -> None:
         console.print(f"{heading}: {meaning}", highlight=False, markup=False)
     if "reach_probability" in own.posterior:
         _print_categories(console, own, percent)
+    if own.grouping is not None:
+        _print_groups(console, own, percent)
     if own.covariates is not None:
         _print_coefficients(console, own, percent)
     for note in own.notes:
@@ -109,6 +111,28 @@ def _print_coefficients(console: Console, fit: Any, percent: str) -> None:
         cells += [str(row["coefficient"]), f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
         cells += [f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]", f"{row['prob_positive']:.3f}"]
         grid.add_row(*cells)
+    console.print(grid, markup=False)
+
+
+def _print_groups(console: Console, own: Any, percent: str) -> None:
+    """Print the first metric of every group, on questions like these in it."""
+    from bayesatk.results.tables import table
+
+    rows = table(own, by="group")
+    metric = own.metrics[0].label
+    chosen = rows[(rows["metric"] == metric) & (rows["target"] == "population")]
+    many = len(own.systems) > 1
+    grid = _grid(f"{metric} on questions like these, by group")
+    for heading in (*["system"] * many, "group"):
+        grid.add_column(heading, overflow="fold")
+    for heading in ("questions", "mean", "sd", percent):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in chosen.to_dict("records"):
+        grid.add_row(
+            *[str(row["system"])] * many, str(row["group"]), str(row["questions"]),
+            f"{row['mean']:.3f}", f"{row['sd']:.3f}",
+            f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]",
+        )  # fmt: skip
     console.print(grid, markup=False)
 
 
@@ -328,8 +352,25 @@ def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:
         console.print(f"P(best of {t} >= {answer['accuracy']:g}): {text}")
 
 
+def _print_group_plan(console: Console, table: Any, metric: str) -> None:
+    """Print one row per number of trials and of questions of a group."""
+    grid = _grid(f"Groups needed for {metric}")
+    for heading in ("trials each", "questions each", "groups", "total", "width", ""):
+        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for row in table.to_dict("records"):
+        reached = row["groups"] != float("inf")
+        cells = [f"{row['trials']}", f"{row['questions']}"]
+        cells += [f"{row[name]:,.0f}" if reached else "-" for name in ("groups", "total")]
+        cells += [f"{row['width']:.3f}" if reached else "-"]
+        grid.add_row(*cells, "fewest trials" if row["cheapest"] else "")
+    console.print(grid, markup=False)
+
+
 def print_plan(console: Console, table: Any, metric: str) -> None:
     """Print one row per number of trials; the cheapest design is marked."""
+    if "groups" in table:
+        _print_group_plan(console, table, metric)
+        return
     two = table["prob_correct"].notna().any()
     grid = _grid(f"Questions needed for {metric}")
     money = "cost" in table

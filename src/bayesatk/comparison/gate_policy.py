@@ -38,9 +38,9 @@ class GatePolicy:
     effect : float, optional
         A difference (new minus baseline) at which the power of the gate is reported.
     floors : mapping, optional
-        Least value of the metric by question label, or by name of a group in `groups`: the new
-        system fails if one is below its floor, and passes only if none is, each with probability
-        ``1 - (1 - level) / number of floors``.
+        Least value of the metric by question label, or by name of a group in `groups` or of the
+        data (``group=`` of `bayesatk.tally`): the new system fails if one is below its floor, and
+        passes only if none is, each with probability ``1 - (1 - level) / number of floors``.
     groups : mapping {name: sequence of question labels}, optional
         A group's value is the mean over its questions.
     pooling : {"partial", "none", "complete"}

@@ -14,7 +14,7 @@ from bayesatk.comparison.gate_rates import GateDesign, GateRates, design_of, run
 from bayesatk.comparison.gate_result import FloorCheck, Gate, Verdict
 from bayesatk.comparison.pair_claims import PairSentences
 from bayesatk.comparison.systems import compare
-from bayesatk.data.columns import WEIGHT
+from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.posterior.models_of import observed_value
@@ -113,7 +113,7 @@ def gate(
 def together(new: object, baseline: object) -> Outcomes:
     """Return the outcomes of two systems, each given by itself, aligned on their questions."""
     both = {NEW: tally(new), BASELINE: tally(baseline)}
-    weight = _common_weights(both)
+    common = {name: _common(both, name) for name in (WEIGHT, GROUP)}
     scales = []
     for name, own in both.items():
         if len(own.systems) != 1:
@@ -131,8 +131,13 @@ def together(new: object, baseline: object) -> Outcomes:
     ]
     joined = xr.concat(counts, dim="system", join="outer", fill_value=0)
     joined = joined.assign_coords(score=("category", list(scales[0].values()))).astype(np.int64)
-    if weight is not None:
-        joined = joined.assign_coords({WEIGHT: weight.sel(question=joined["question"])})
+    joined = joined.assign_coords(
+        {
+            name: own.sel(question=joined["question"])
+            for name, own in common.items()
+            if own is not None
+        }
+    )
     policies = {str(own.dataset.attrs.get("missing_policy", "error")) for own in both.values()}
     if len(policies) > 1:
         policies.discard("error")  # nothing is missing there
@@ -142,24 +147,25 @@ def together(new: object, baseline: object) -> Outcomes:
     return Outcomes(joined, notes, None, sources)
 
 
-def _common_weights(both: dict[str, Outcomes]) -> xr.DataArray | None:
-    """Return the weights of all questions, which both systems must have alike."""
-    held = {name: own.weight is not None for name, own in both.items()}
+def _common(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
+    """Return weights or groups of all questions, which both systems must have alike."""
+    held = {system: name in own.dataset.coords for system, own in both.items()}
     if not all(held.values()):
-        if any(held.values()):
+        if any(held.values()) and name == WEIGHT:
             rule = f" of the questions must be given for both; got {held}. Give the same to both."
-            raise ArgumentError(Argument(WEIGHT), rule)
+            raise ArgumentError(Argument(name), rule)
         return None
-    new, old = (own.dataset[WEIGHT] for own in both.values())
+    new, old = (own.dataset[name] for own in both.values())
     new, old = (xr.DataArray(each.values, {"question": each["question"].values}, ["question"])
                 for each in (new, old))  # fmt: skip
     one, other = xr.align(new, old, join="inner")
     if (one.values != other.values).any():
         place = int((one.values != other.values).argmax())
+        first, second = one.values.tolist()[place], other.values.tolist()[place]
         raise ArgumentError(
-            Argument(WEIGHT), " of a question must be the same for both systems; that of "
-            f"{one['question'].values.tolist()[place]!r} is {one.values[place]:g} and "
-            f"{other.values[place]:g}. Give the same to both.",
+            Argument(name), " of a question must be the same for both systems; that of "
+            f"{one['question'].values.tolist()[place]!r} is {first!r} and {second!r}. Give the "
+            "same to both.",
         )  # fmt: skip
     return new.combine_first(old)
 
@@ -255,8 +261,13 @@ def _floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck
     p = result.posterior["p"].isel(system=system).transpose("chain", "draw", "question", ...).values
     values = result.scale.judged(policy.asked).latent(p.reshape(-1, *p.shape[2:]))
     each, found = 1.0 - (1.0 - policy.level) / len(policy.floors), []
+    of_data: dict[str, list[str]] = {}
+    for label, group in zip(labels, result.of_questions.get(GROUP, ()), strict=False):
+        of_data.setdefault(str(group), []).append(label)
     for label, floor in policy.floors.items():
-        wanted = [str(one) for one in policy.groups.get(str(label), [label])]
+        wanted = [
+            str(one) for one in policy.groups.get(str(label), of_data.get(str(label), [label]))
+        ]
         unknown = [one for one in wanted if one not in labels]
         if unknown:
             raise ArgumentError(

@@ -9,7 +9,7 @@ from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.credit import Array
 
-_FINEST = 1e-4  # least square of a coefficient of variation
+FINEST = 1e-4  # least square of a coefficient of variation
 _HALF = 0.5 * np.log(2.0 * np.pi)
 NAMES = (
     "cost_level", "cost_slope", "cost_outcome", "cost_spread", "cost_shape_wrong",
@@ -128,4 +128,4 @@ def shapes(logs: Array) -> Array:
     So the costs of trials alike have a coefficient of variation of a hundredth at least, though all
     that were seen are the same.
     """
-    return np.asarray(1.0 / (np.exp(-logs) + _FINEST))
+    return np.asarray(1.0 / (np.exp(-logs) + FINEST))

@@ -104,6 +104,7 @@ def evaluate_cost(
     bayesatk.costs.cost_table : the result as a table.
     bayesatk.costs.compare_cost : differences and ratios of systems.
     bayesatk.costs.pareto : which systems are worth having at some price.
+    bayesatk.models.sample_cost : the same quantities from PyMC.
     bayesatk.plots.plot_cost : what is solved against what it costs.
     bayesatk.plan : questions and trials for a budget of money.
 
@@ -219,7 +220,8 @@ def draw_costs(
         for one in draw_questions(model, theta, scale, rng)
     ]
     found = {name: np.concatenate([one[name] for one in blocks]) for name in blocks[0]}
-    return found | named(theta[:, 1:])
+    mean_p = model.nodes.overall()[0][model.node(theta[:, 0])]
+    return found | {"mean_p": mean_p} | named(theta[:, 1:])
 
 
 @np.errstate(under="ignore", over="ignore")
@@ -240,18 +242,34 @@ def _evaluate_system(
         streams[index],
     )  # fmt: skip
     worth = 1.0 / (1.0 / size + 1.0 / points.worth)
-    notes = []
-    if points.k_hat >= TRUSTED:
-        notes.append(
-            f"{asked.outcomes.systems[index]}: the parameters of costs are known roughly only "
-            f"(Pareto k {points.k_hat:.2f} of importance weights)."
-        )
+    notes = _notes(asked, index, points.k_hat, int(counts.sum(axis=1).min()), samples)
     statistics = {
         name: _statistics(asked, own, worth) for name, own in samples.items() if own.ndim > 1
     }
     _estimates(asked, counts, costs, asked.weight[tried], statistics)
     _infinite(counts, statistics["cost_of_pass"])
     return _Evaluated(samples, statistics, worth, notes)
+
+
+def _notes(
+    asked: AskedCosts, index: int, k_hat: float, fewest: int, samples: dict[str, Array]
+) -> list[str]:
+    """Return what a reader of the numbers of a system should know."""
+    name, found = asked.outcomes.systems[index], []
+    if k_hat >= TRUSTED:
+        found.append(
+            f"{name}: the parameters of costs are known roughly only (Pareto k {k_hat:.2f} of "
+            "importance weights); check with bayesatk.models.sample_cost."
+        )
+    most = max(asked.k, default=0)
+    if "tries_at_budget" in samples:
+        most = max(most, int(samples["tries_at_budget"].mean(axis=0).max()))
+    if most > fewest:
+        found.append(
+            f"{name}: up to {most} tries or more of a question are judged, of which {fewest} were "
+            "run for some; what is beyond them rests on the shape of the difficulty distribution."
+        )
+    return found
 
 
 def _statistics(asked: AskedCosts, values: Array, worth: float) -> Array:

@@ -10,7 +10,7 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
-from bayesatk.data.grouping import Grouping, with_groups
+from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
 from bayesatk.data.judges import check_judge_fits, read_judges
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.prior_trials import read_prior_trials
@@ -139,6 +139,7 @@ def read_asked(
         resolved = scale.resolve_prior(pooling, prior)
         if difficulty is not None:
             resolved = with_families(resolved, difficulty)
+        notes += ungrouped_note(outcomes)
     judges = read_judges(judge, outcomes)
     if judges is not None:
         check_judge_fits(outcomes, scale, requested, pooling, prior_trials, covariates, group)

@@ -151,3 +151,15 @@ def with_groups(data: object, group: object) -> Outcomes:
             )  # fmt: skip
         group = data.dataset[group].values.tolist()
     return tally(data, group=group, missing=data.dataset.attrs.get("missing_policy", "error"))
+
+
+def ungrouped_note(outcomes: Outcomes) -> list[str]:
+    """Say that an answer ignores the groups that the data know, where there are any."""
+    if GROUP not in outcomes.dataset.coords:
+        return []
+    number = len(set(outcomes.dataset[GROUP].values.tolist()))
+    return [
+        f"Questions are taken as independent, though the data know {number} "
+        f"group{'s' * (number > 1)} of them: for claims beyond these groups evaluate with "
+        f"group={GROUP!r}."
+    ]

@@ -6,6 +6,8 @@ from .compiled import CompiledModel as CompiledModel
 from .compiled import compile_beta_binomial as compile_beta_binomial
 from .compiled import compile_crossed as compile_crossed
 from .compiled import compile_dirichlet_multinomial as compile_dirichlet_multinomial
+from .costs import build_cost_model as build_cost_model
+from .costs import sample_cost as sample_cost
 from .derived import metrics_from_draws as metrics_from_draws
 from .grouped import build_grouped as build_grouped
 from .guessers import build_random_guessers as build_random_guessers

@@ -22,6 +22,7 @@ from bayesatk.results.groups import group_difficulties, grouped_p
 
 Array = NDArray[np.float64]
 _DIMS = ("chain", "draw", "system")
+_STATES = ("state_successes", "state_trials", "state_count", "state_system", "state_group")
 _Z = np.linspace(-8.0, 8.0, 65)  # effects of new groups, in sds: a rule that is exact to 1e-15
 
 
@@ -60,8 +61,9 @@ def build_grouped(
     outcomes, own = with_groups(data, group), prior or GroupedPrior()
     grouping = Grouping.of(outcomes.dataset[GROUP].values)
     coords = {"system": outcomes.systems, "group": grouping.labels}
-    c, n, count, system, of_group = _distinct(outcomes, grouping)
+    data = grouped_data(outcomes, grouping)
     with pm.Model(coords=coords) as model:
+        c, n, count, system, of_group = (pm.Data(name, values) for name, values in data.items())
         typical = pm.Beta("typical_p", *own.mean, dims="system")
         icc = pm.Beta("icc", *own.icc, dims="system")
         sd = pm.HalfNormal("group_sd", own.sd, dims="system")
@@ -76,15 +78,19 @@ def build_grouped(
     return model
 
 
-def _distinct(outcomes: Outcomes, grouping: Grouping) -> tuple[NDArray[Any], ...]:
-    """Distinct counts, how many questions have them, and their system and group."""
+def grouped_data(outcomes: Outcomes, grouping: Grouping) -> dict[str, NDArray[Any]]:
+    """Return the values of the model's `pymc.Data` containers: all that depends on the data.
+
+    Distinct counts, how many questions have them, and their system and group.
+    """
     c, n = outcomes.successes.values, outcomes.trials.values
     system = np.repeat(np.arange(len(c)), c.shape[1])
     code = np.tile(grouping.code, len(c))
     rows = np.stack([c.ravel(), n.ravel(), system, code], axis=1)
     distinct, count = np.unique(rows, axis=0, return_counts=True)
     c, n, system, code = distinct.T
-    return c.astype(float), n.astype(float), count.astype(float), system, code
+    found = c.astype(float), n.astype(float), count.astype(float), system, code
+    return dict(zip(_STATES, found, strict=True))
 
 
 def grouped_part(
@@ -115,7 +121,7 @@ def grouped_part(
         p = grouped_p(posterior, grouping, system, counts, rng)
         by_group = _by_group(posterior, system, metrics, grouping, p)
         own = [by_group[..., 0] @ weight, by_group[..., 1] @ weight]
-        own.append(_new_groups(posterior.isel(system=system), metrics))
+        own.append(new_groups(posterior.isel(system=system), metrics))
         whole.append(np.stack(own, axis=-1))
         of_groups.append(np.moveaxis(by_group, 2, 1))
         kept += [p] * keep_p
@@ -147,8 +153,15 @@ def _by_group(
     return found
 
 
-def _new_groups(own: xr.Dataset, metrics: Sequence[Metric]) -> Array:
-    """Return expected metrics of a question of a new group, (draws, metrics)."""
+def new_groups(own: xr.Dataset, metrics: Sequence[Metric]) -> Array:
+    """Return expected metrics of a question of a new group, (draws, metrics).
+
+    Parameters
+    ----------
+    own : xarray.Dataset
+        Draws of ``typical_p``, ``group_sd`` and ``icc`` of one system.
+    metrics : sequence of Metric
+    """
     typical, sd, icc = (flat_draws(own[name]) for name in ("typical_p", "group_sd", "icc"))
     weight = np.exp(-0.5 * _Z**2)
     found = np.zeros((len(sd), len(metrics)))

@@ -172,15 +172,16 @@ def _coords(asked: AskedCosts) -> dict[str, Any]:
 
 
 def cost_tree(
-    asked: AskedCosts, groups: Mapping[str, xr.Dataset], method: str, seed: str, **more: Any
-) -> xr.DataTree:
+    asked: AskedCosts, groups: Mapping[str, xr.Dataset], method: str, seed: str,
+    citations: tuple[str, ...] = (), **more: Any,
+) -> xr.DataTree:  # fmt: skip
     """Return a result of costs."""
     data = data_groups(asked.outcomes)
     sums = asked.outcomes.dataset["cost_sums"].drop_vars("score", errors="ignore")
     constant = data["constant_data"].assign(cost_sums=sums)
     attrs = root_attributes(
         method, "partial", describe_prior(asked.prior), seed, asked.metrics, asked.outcomes,
-        (EROL, _CHEN, RUBIN), ci_prob=float(asked.ci_prob), ci_kind=asked.ci_kind,
+        (EROL, _CHEN, RUBIN, *citations), ci_prob=float(asked.ci_prob), ci_kind=asked.ci_kind,
         cost_prior=json.dumps(asdict(asked.cost_prior)), cost_unit=asked.unit, **more,
     )  # fmt: skip
     return build({**groups, **data, "constant_data": constant}, attrs)

@@ -20,6 +20,7 @@ from scipy.stats import kstest
 
 from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.batches import all_batches
+from bayesatk.core.cost_prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
@@ -34,6 +35,7 @@ from bayesatk.priors import (
     AnyPrior,
     BetaPrior,
     Families,
+    GroupedPrior,
     HyperPrior,
     Pooling,
     RegressionPrior,
@@ -117,6 +119,7 @@ def calibrate(
     engine: Engine = "closed_form",
     form: PyMCForm | None = None,
     scores: Sequence[float] | None = None,
+    cost_prior: CostPrior | None = None,
     judge: JudgeError | None = None,
     replications: int = 1000,
     seed: int = 0,
@@ -138,6 +141,7 @@ def calibrate(
         answers need ``pooling="none"`` and an `AnswerPrior` that says how many `choices` there are,
         of which the first is right. With a `RegressionPrior` success depends on two covariates, a
         trend and a kind of every third question, and the quantities are their coefficients too.
+        With a `GroupedPrior` questions come in groups of four, and new groups are a target.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
         As in `bayesatk.evaluate`. Of several families one is drawn first for every data set.
     engine : {"closed_form", "pymc"}
@@ -149,6 +153,9 @@ def calibrate(
     scores : sequence of float, optional
         Of the categories, from the lowest to the highest: trials are then scored categories, and
         the metrics those of scores.
+    cost_prior : CostPrior, optional
+        Trials then have costs (`bayesatk.costs.evaluate_cost`), whose parameters and quantities
+        are tested, at the largest k of the metrics.
     judge : JudgeError, optional
         Trials are marked by a judge whose rates are drawn from what its calibration set says, and
         the closed form corrects for it. Quantities are then ``sensitivity`` and
@@ -211,6 +218,7 @@ def calibrate(
     study = Study(
         questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values,
         None if judge is None else asdict(judge),
+        _cost_prior(cost_prior, chosen, engine, values, judge),
     )  # fmt: skip
     done = all_batches(
         partial(run_batch, study), range(0, replications, BATCH), study.identity,
@@ -218,6 +226,20 @@ def calibrate(
         description="calibration", progressbar=progressbar,
     )  # fmt: skip
     return Calibration(_tree(study, list(done.values()), replications), family_error)
+
+
+def _cost_prior(
+    cost_prior: CostPrior | None, prior: object, engine: Engine, scores: object, judge: object
+) -> dict[str, Any] | None:
+    """Return the prior of costs as plain data, where there are costs."""
+    if cost_prior is None:
+        return None
+    if engine != "closed_form" or not isinstance(prior, HyperPrior) or scores or judge:
+        raise ValueError(
+            "cost_prior goes with right and wrong, pooling='partial', engine='closed_form' and no "
+            f"judge; got {type(prior).__name__} with engine={engine!r}."
+        )
+    return asdict(cost_prior)
 
 
 def _score_values(scores: object) -> tuple[float, ...] | None:
@@ -270,11 +292,12 @@ def _default_prior(
         return resolve_crossed_prior(prior)
     if isinstance(prior, AnswerPrior):
         return prior
-    if isinstance(prior, RegressionPrior):
+    if isinstance(prior, RegressionPrior | GroupedPrior):
         if pooling != "partial" or scores is not None or form is not None:
             raise ValueError(
-                "prior=RegressionPrior() is calibrated of right and wrong, with pooling='partial' "
-                f"and without a form; got pooling={pooling!r}, scores={scores}, form={form!r}."
+                f"prior={type(prior).__name__}() is calibrated of right and wrong, with "
+                f"pooling='partial' and without a form; got pooling={pooling!r}, scores={scores}, "
+                f"form={form!r}."
             )
         return prior
     scale = RIGHT_WRONG if scores is None else Scored(scores)

@@ -10,9 +10,11 @@ from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import parse
 from bayesatk.prior_choice import prior_from
-from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling, RegressionPrior
+from bayesatk.priors import AnswerPrior, CrossedPrior, GroupedPrior, Pooling, RegressionPrior
 from bayesatk.verification.answer_world import AnswerWorld
+from bayesatk.verification.cost_world import cost_world
 from bayesatk.verification.count_world import CountWorld
+from bayesatk.verification.grouped_world import GroupedWorld
 from bayesatk.verification.normal_worlds import CrossedWorld, LogitNormalWorld
 from bayesatk.verification.regression_world import RegressionWorld
 from bayesatk.verification.worlds import Array, PyMCForm, World
@@ -35,14 +37,13 @@ class Study:
     form: PyMCForm | None = None
     scores: tuple[float, ...] | None = None
     judge: dict[str, Any] | None = None
+    cost: dict[str, Any] | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All of it, as a file of results holds it; without a judge, as before there were any."""
+        """All of it, as a file of results holds it; as before where there is no judge, no cost."""
         known = asdict(self)
-        if self.judge is None:
-            del known["judge"]
-        return known
+        return {name: own for name, own in known.items() if own or name not in ("judge", "cost")}
 
     def rng(self, replication: int) -> np.random.Generator:
         """Return the randomness of one replication, whatever the others do."""
@@ -52,10 +53,14 @@ class Study:
         """Return the model that is drawn from and fitted."""
         prior, metrics = prior_from(self.prior), parse(self.metrics)
         size = self.questions, self.trials, metrics
+        if self.cost is not None:
+            return cost_world(size, prior, self.cost)
         if isinstance(prior, AnswerPrior):
             return AnswerWorld(*size, prior)
         if isinstance(prior, RegressionPrior):
             return RegressionWorld(*size, prior)
+        if isinstance(prior, GroupedPrior):
+            return GroupedWorld(*size, prior)
         if self.form == "logit_normal":
             return LogitNormalWorld(*size, prior)
         if isinstance(prior, CrossedPrior):

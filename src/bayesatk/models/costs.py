@@ -1,0 +1,199 @@
+"""Success and cost together, every latent number sampled."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.core.cost_prior import FINEST, NAMES, CostPrior
+from bayesatk.core.cost_quantities import both_targets
+from bayesatk.models.builders import coordinates, observe
+from bayesatk.models.families import add_hyperparameters
+from bayesatk.priors import HyperPrior
+from bayesatk.results.citations import HOFFMAN
+from bayesatk.results.costs import AskedCosts, cost_posterior, cost_tree, read_costs
+
+_BLOCK = 200_000  # draws times questions at once
+_DIMS = ("system", "question")
+
+
+def build_cost_model(
+    data: object,
+    *,
+    prior: HyperPrior | None = None,
+    cost_prior: CostPrior | None = None,
+    success: str | None = None,
+) -> pm.Model:
+    """Build the model of `bayesatk.costs.evaluate_cost`, of Beta difficulties.
+
+    Parameters
+    ----------
+    data, prior, cost_prior, success
+        As in `bayesatk.costs.evaluate_cost`; the prior of a single Beta.
+
+    Returns
+    -------
+    pymc.Model
+        Variables ``p(system, question)`` and ``log_cost(system, question)``, the log of the mean
+        cost of a trial that fails in the unit of the prior; parameters ``mean_p``, ``icc``,
+        ``cost_level``, ``cost_slope``, ``cost_outcome``, ``cost_spread`` by system, and
+        ``cost_shape(system, outcome)``; observed ``successes``.
+
+    See Also
+    --------
+    bayesatk.models.sample_cost : samples it.
+    bayesatk.costs.evaluate_cost : the same posterior without a sampler.
+
+    Examples
+    --------
+    >>> import bayesatk as bk
+    >>> model = build_cost_model(bk.tally([[1, 0], [1, 1]], cost=[[2, 3], [1, 1]]))
+    >>> [one.name for one in model.free_RVs][2:6]
+    ['p', 'cost_level', 'cost_slope', 'cost_outcome']
+    """
+    return _model(_asked(data, 1, (), prior, cost_prior, success, 0.95))
+
+
+def _asked(
+    data: object, k: object, spend: object, prior: HyperPrior | None,
+    cost_prior: CostPrior | None, success: str | None, ci_prob: float,
+) -> AskedCosts:  # fmt: skip
+    asked = read_costs(
+        data, k, spend, prior=prior, difficulty="beta" if prior is None else None,
+        cost_prior=cost_prior, success=success, ci_prob=ci_prob,
+    )  # fmt: skip
+    if set(asked.prior.family_prior) != {"beta"}:
+        raise ValueError(
+            "prior must be of a single Beta to sample success and cost; got families "
+            f"{', '.join(asked.prior.family_prior)}. Use HyperPrior(families='beta')."
+        )
+    return asked
+
+
+def _model(asked: AskedCosts) -> pm.Model:
+    own, (median, sd) = asked.cost_prior, asked.cost_prior.shape
+    coords = {**coordinates(asked.outcomes), "outcome": ["wrong", "right"]}
+    with pm.Model(coords=coords) as model:
+        ((alpha, beta, _),) = add_hyperparameters(asked.prior, "beta").betas
+        p = pm.Beta("p", alpha[:, None], beta[:, None], dims=_DIMS)
+        observe(asked.outcomes, p)
+        level, slope, outcome = (
+            pm.Normal(f"cost_{name}", 0.0, getattr(own, name), dims="system")
+            for name in ("level", "slope", "outcome")
+        )
+        spread = pm.HalfNormal("cost_spread", own.spread, dims="system")
+        logs = pm.Normal("log_shape", np.log(median), sd, dims=("system", "outcome"))
+        shape = pm.Deterministic(
+            "cost_shape", 1.0 / (pt.exp(-logs) + FINEST), dims=("system", "outcome")
+        )
+        expected = level[:, None] + slope[:, None] * (0.5 - p)
+        mean = pm.Normal("log_cost", expected, spread[:, None], dims=_DIMS)
+        number, total, log_total = _sums(asked)
+        both = mean[..., None] + outcome[:, None, None] * np.array([0.0, 1.0])
+        each = shape[:, None, :]
+        logs_of_means = -each * (number * both + total * pt.exp(-both))
+        of_shapes = number.sum(axis=1) * (shape * pt.log(shape) - pt.gammaln(shape))
+        of_shapes = of_shapes + (shape - 1.0) * log_total
+        pm.Potential("log_cost_likelihood", logs_of_means.sum() + of_shapes.sum())
+    return model
+
+
+def _sums(asked: AskedCosts) -> tuple[NDArray[np.float64], ...]:
+    """Return numbers and totals (system, question, outcome), and sums of logs (system, outcome)."""
+    size = len(asked.outcomes.systems), asked.outcomes.dataset.sizes["question"], 2
+    number, total = np.zeros(size), np.zeros(size)
+    logs = []
+    for index in range(size[0]):
+        tried, _, costs = asked.of_system(index)
+        number[index, tried], total[index, tried] = costs.trials, costs.total
+        logs.append(costs.log_total)
+    return number, total, np.array(logs)
+
+
+def sample_cost(
+    data: object,
+    k: int | Sequence[int] = 1,
+    spend: float | Sequence[float] = (),
+    *,
+    prior: HyperPrior | None = None,
+    cost_prior: CostPrior | None = None,
+    success: str | None = None,
+    ci_prob: float = 0.95,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    nuts_sampler: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie",
+    progressbar: bool = True,
+    rng: RandomSource = None,
+    sample_kwargs: Mapping[str, Any] | None = None,
+) -> xr.DataTree:
+    """Sample success and cost with NUTS, and return what `bayesatk.costs.evaluate_cost` does.
+
+    Parameters
+    ----------
+    data, k, spend, prior, cost_prior, success, ci_prob
+        As in `bayesatk.costs.evaluate_cost`, with ``difficulty="beta"``.
+    draws, tune, chains, nuts_sampler, progressbar, sample_kwargs
+        As in `bayesatk.sample`.
+    rng : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior`` (the same variables), ``sample_stats``, ``observed_data``,
+        ``constant_data``.
+
+    See Also
+    --------
+    bayesatk.verify : compares it with the closed form.
+    bayesatk.models.build_cost_model : the model, to change.
+    """
+    asked = _asked(data, k, spend, prior, cost_prior, success, ci_prob)
+    generator, seed = resolve_rng(rng)
+    options = {"cores": min(chains, 2), "target_accept": 0.95, **(sample_kwargs or {})}
+    trace = pm.sample(
+        draws=draws, tune=tune, chains=chains, model=_model(asked), nuts_sampler=nuts_sampler,
+        progressbar=progressbar, quiet=not progressbar,
+        random_seed=int(generator.integers(2**31)), **options,
+    )  # fmt: skip
+    source, weights = trace["posterior"].to_dataset(), int(generator.integers(2**63))
+    samples = [
+        _drawn(asked, source, index, weights) for index in range(len(asked.outcomes.systems))
+    ]
+    group = cost_posterior(asked, samples, chains, {"sampling": "nuts", "tuning_steps": tune})
+    statistics = trace["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
+    made = json.dumps({"draws": draws, "tune": tune, "sampler": nuts_sampler})
+    groups = {"posterior": group, "sample_stats": statistics}
+    return cost_tree(asked, groups, "nuts", seed, (HOFFMAN,), sample_options=made)
+
+
+def _drawn(
+    asked: AskedCosts, source: xr.Dataset, index: int, seed: int
+) -> dict[str, NDArray[np.float64]]:
+    """Return quantities and parameters of one system, chains one after the other."""
+    tried, _, _ = asked.of_system(index)
+    own = source.isel(system=index).transpose("chain", "draw", ...)
+
+    def flat(name: str) -> NDArray[np.float64]:
+        values = own[name].values
+        return np.asarray(values.reshape(-1, *values.shape[2:]))
+
+    p = flat("p")[:, tried]
+    wrong = float(asked.cost_prior.scale or 1.0) * np.exp(flat("log_cost")[:, tried])
+    right = wrong * np.exp(flat("cost_outcome"))[:, None]
+    shared = np.random.default_rng(seed).standard_exponential((len(p), len(tried)))[:, tried]
+    step, parts = max(1, _BLOCK // p.shape[1]), []
+    for start in range(0, len(p), step):
+        part = slice(start, start + step)
+        values = p[part], wrong[part], right[part], asked.weight[tried], shared[part]
+        parts.append(both_targets(*values, asked.k, asked.budget))
+    found = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+    shape = flat("cost_shape")
+    found |= {name: flat(name) for name in ("mean_p", *NAMES[:4])}
+    return found | {NAMES[4]: shape[:, 0], NAMES[5]: shape[:, 1]}

@@ -1,0 +1,109 @@
+"""Questions of one system in groups of four."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import expit, logit
+
+from bayesatk.core.difficulty import Difficulty
+from bayesatk.data.grouping import Grouping
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.metrics.grid import MetricGrid
+from bayesatk.models.derived import expected_metric
+from bayesatk.models.grouped import build_grouped, grouped_data, grouped_part, new_groups
+from bayesatk.posterior.grouped import GroupedModel
+from bayesatk.priors import GroupedPrior
+from bayesatk.results.schema import GROUPED_TARGETS
+from bayesatk.verification.worlds import DRAWS, THIN, Array, Metrics, Quantities, model_draws
+
+_GROUP = 4  # questions
+_HYPER = ("typical_p", "group_sd", "icc")
+_SMALLEST = 1e-300  # Beta parameter
+
+
+@dataclass(frozen=True)
+class GroupedWorld:
+    """The same number of trials of every question."""
+
+    questions: int
+    trials: int
+    metrics: Metrics
+    prior: GroupedPrior
+
+    @property
+    def grouping(self) -> Grouping:
+        """Groups of the questions."""
+        return Grouping.of(np.arange(self.questions) // _GROUP)
+
+    def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:
+        """Draw hyperparameters, means of groups, success probabilities and counts."""
+        grouping = self.grouping
+        typical, icc = rng.beta(*self.prior.mean), float(rng.beta(*self.prior.icc))
+        sd = abs(rng.normal(0.0, self.prior.sd))
+        mean = expit(logit(typical) + sd * rng.normal(size=len(grouping.labels)))
+        known = Difficulty.of_beta(mean, np.full(len(mean), icc))
+        alpha, beta = (np.maximum(own[:, 0], _SMALLEST) for own in (known.alpha, known.beta))
+        p = rng.beta(alpha[grouping.code], beta[grouping.code])
+        found = dict(zip(_HYPER, (typical, sd, icc), strict=True))
+        found |= {"group_mean_first": float(mean[0]), "p_first": float(p[0])}
+        drawn = {name: ("draw", [found[name]]) for name in _HYPER}
+        future = new_groups(xr.Dataset(drawn).expand_dims("chain"), self.metrics)
+        for i, metric in enumerate(self.metrics):
+            values = (
+                metric.latent(p).mean(), grouping.shares() @ expected_metric(known, metric),
+                future[0, i],
+            )  # fmt: skip
+            for target, value in zip(GROUPED_TARGETS, values, strict=True):
+                found[f"{metric.label} {target}"] = float(value)
+        right = rng.binomial(self.trials, p)
+        return found, np.stack([self.trials - right, right], axis=1)
+
+    def exact(self, data: Any, rng: np.random.Generator) -> Quantities:
+        """Draw from the closed form."""
+        fit = GroupedModel.of(self.prior, data, self.grouping).fit(self.metrics)
+        drawn = fit.draw(DRAWS, rng, True)
+        assert drawn.p is not None
+        assert drawn.groups is not None
+        hyper = {name: drawn.hyper[name] for name in _HYPER}
+        hyper |= {"group_mean_first": drawn.groups.mean[:, 0], "p_first": drawn.p[:, 0]}
+        return hyper | self._by_target(drawn.metrics)
+
+    def sampled(self, data: Any, rng: np.random.Generator) -> Quantities:
+        """Draw with NUTS."""
+        outcomes = self._outcomes(data)
+        values = grouped_data(outcomes, self.grouping)
+        posterior = model_draws(_program(self), values, rng)["posterior"].to_dataset()
+        posterior = posterior.isel(draw=slice(None, None, THIN))
+        grid = MetricGrid.of(self.metrics)
+        part, _ = grouped_part(outcomes, grid, posterior, self.grouping, True, rng)
+        flat = {
+            name: own.reshape(-1, *own.shape[2:])[:, 0] for name, (_, own) in part.extra.items()
+        }
+        found = {name: flat[name] for name in _HYPER}
+        found |= {"group_mean_first": flat["group_mean"][:, 0], "p_first": flat["p"][:, 0]}
+        metrics = part.values.reshape(-1, *part.values.shape[2:])[:, 0]
+        places = {metric.label: i for i, metric in enumerate(grid)}
+        return found | self._by_target(metrics[:, [places[one.label] for one in self.metrics]])
+
+    def _by_target(self, metrics: Array) -> Quantities:
+        """Name draws (draws, metrics, target)."""
+        return {
+            f"{metric.label} {target}": metrics[:, i, j]
+            for i, metric in enumerate(self.metrics)
+            for j, target in enumerate(GROUPED_TARGETS)
+        }
+
+    def _outcomes(self, counts: Any) -> Outcomes:
+        groups = self.grouping.code.tolist()
+        return tally((counts[:, 1], counts.sum(axis=1)), group=groups)
+
+
+@cache
+def _program(world: GroupedWorld) -> Any:
+    import nutpie
+
+    one = np.tile([1, 0], (world.questions, 1))
+    return nutpie.compile_pymc_model(build_grouped(world._outcomes(one), prior=world.prior))

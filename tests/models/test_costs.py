@@ -1,0 +1,48 @@
+"""The PyMC model of success and cost against the posterior without a sampler."""
+
+import numpy as np
+import pytest
+
+import bayesatk as bk
+from bayesatk import costs as bkc
+from tests.conftest import FALSE_ALARM
+
+
+def _data() -> bk.Outcomes:
+    rng = np.random.default_rng(9)
+    p = rng.beta(2.0, 2.0, 25)
+    mean = np.exp(0.8 * (0.5 - p) + 0.6 * rng.standard_normal(25))
+    runs = (rng.random((25, 5)) < p[:, None]).astype(int)
+    cost = mean[:, None] * np.where(runs, 0.8, 1.0) * rng.gamma(4.0, 0.25, runs.shape)
+    return bk.tally(runs, cost=cost, cost_unit="USD")
+
+
+@pytest.mark.slow
+def test_sampled_costs_agree_and_are_results(tmp_path) -> None:
+    data = _data()
+    exact = bkc.evaluate_cost(data, [1, 4], [1.0], difficulty="beta", draws=2000, rng=1)
+    sampled = bk.models.sample_cost(data, [1, 4], [1.0], rng=2, progressbar=False)
+    found = bk.verify(exact, sampled, family_error=FALSE_ALARM)
+    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
+    ours, theirs = (one["posterior"].to_dataset() for one in (exact, sampled))
+    assert set(ours) == set(theirs)
+    for name in ("cost_level", "cost_slope", "cost_outcome", "cost_spread", "cost_shape_wrong"):
+        gap = float(ours[name].mean() - theirs[name].mean())
+        assert abs(gap) < 0.15 * float(ours[name].std())
+    again = bk.load_result(bk.save(sampled, tmp_path / "sampled.nc"))
+    assert len(bkc.cost_table(again)) == len(bkc.cost_table(exact))
+    assert "hoffman2014nuts" in bk.cite(again)
+
+
+def test_the_model_takes_costs_of_some_trials_and_one_family_only() -> None:
+    runs, cost = (
+        {"a": [[1, 0], [1, 1]], "b": [[1], [0]]},
+        {"a": [[1, 2], [None, 1]], "b": [[1], [2]]},
+    )
+    data = bk.tally(runs, cost=cost, missing_cost="ignore")
+    model = bk.models.build_cost_model(data)
+    assert np.isfinite(model.compile_logp()(model.initial_point()))
+    with pytest.raises(ValueError, match="of a single Beta"):
+        bk.models.build_cost_model(data, prior=bk.HyperPrior())
+    with pytest.raises(ValueError, match="none has a cost"):
+        bk.models.sample_cost([[1, 0]])

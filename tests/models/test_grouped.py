@@ -1,0 +1,31 @@
+"""Questions in groups by NUTS: the same targets, groups and hyperparameters as the closed form."""
+
+import numpy as np
+import pytest
+
+import bayesatk as bk
+
+
+@pytest.mark.slow
+def test_nuts_agrees_on_every_target_and_group() -> None:
+    rng = np.random.default_rng(3)
+    groups = np.repeat([f"g{i}" for i in range(5)], rng.integers(3, 8, 5))
+    mean = 1.0 / (1.0 + np.exp(-rng.normal(0.5, 0.8, 5))).repeat(
+        np.unique(groups, return_counts=True)[1]
+    )
+    c = rng.binomial(4, rng.beta(2.0 * mean, 2.0 * (1.0 - mean)))
+    data = bk.tally(c, trials=4, group=groups.tolist())
+    options = {"group": "group", "group_weights": "equal", "rng": 1}
+    fit = bk.evaluate(data, "pass@1,4", draws=5000, **options)
+    sampled = bk.sample(
+        data, "pass@1,4", draws=2000, progressbar=False, sample_kwargs={"cores": 1}, **options
+    )
+    found = bk.verify(fit, sampled)
+    assert found.verdict == "agree", found.table
+    assert set(found.table["target"].dropna()) == {"questions", "population", "new_groups"}
+    assert len(found.table) == 2 * 3 + 3 + 2 * 2 * 5
+    differing = bk.evaluate(data, "pass@1", group="group", draws=50, rng=1)
+    rows = [bk.table(one, by="group") for one in (fit, sampled)]
+    assert len(rows[0]) == len(rows[1])
+    with pytest.raises(ValueError, match="must be of questions without groups"):
+        bk.models.metrics_from_draws(differing, "pass@1")
