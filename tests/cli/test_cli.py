@@ -376,7 +376,7 @@ def test_remedies_are_options_of_the_command_line() -> None:
     [
         (
             ("plan", "{one}", "-m", "pass@1"),
-            "one goal, --width 0.1 or --prob-correct 0.9; got none",
+            "one goal, --width 0.1, --prob-correct 0.9 or --spend 100; got none",
         ),
         (("plan", "{one}", "-m", "pass@1", "--width", "0"), "--width must be > 0"),
         (("plan", "{one}", "-m", "pass@1,2", "--width", "1"), "--metric must be one metric"),
@@ -407,7 +407,7 @@ def test_errors_speak_of_options(tmp_path, arguments, message) -> None:
 
 def test_the_same_errors_speak_of_arguments_in_python() -> None:
     fit = bk.evaluate([[1, 0], [1, 1]], "pass@1", draws=10, rng=1)
-    with pytest.raises(ValueError, match=r"one goal, width=0.1 or prob_correct=0.9; got none"):
+    with pytest.raises(ValueError, match=r"one goal, width=0.1, prob_correct=0.9 or spend=100; got none"):
         bk.plan(fit, "pass@1")
     with pytest.raises(ValueError, match=r"fit must hold .* bayesatk.load\(\{'a': 'first.csv'"):
         bk.compare(fit)
