@@ -12,7 +12,7 @@ and counts at once.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,14 +74,22 @@ def mark_chances(rates: Array, trials: int, marked: ArrayLike) -> Array:
     >>> mark_chances(np.array([[0.9, 0.2]]), 1, [0, 1])[:, 0].round(12).tolist()
     [[0.8, 0.2], [0.1, 0.9]]
     """
-    columns = np.asarray(marked, np.intp)
-    right = np.arange(trials + 1.0)[:, None]
+    columns = np.ascontiguousarray(marked, np.intp)
+    return _mark_chances(np.ascontiguousarray(rates).tobytes(), trials, columns.tobytes())
+
+
+@lru_cache(maxsize=16)  # an analysis of one system asks again and again for the same
+def _mark_chances(rates: bytes, trials: int, marked: bytes) -> Array:
+    pairs, columns = np.frombuffer(rates).reshape(-1, 2), np.frombuffer(marked, np.intp)
     roots = np.exp(2j * np.pi * np.arange(trials + 1) / (trials + 1))
-    found = np.empty((trials + 1, len(rates), len(columns)))
-    for point, (s, f) in enumerate(rates):
-        wave = (1.0 - s + s * roots) ** right * (1.0 - f + f * roots) ** (trials - right)
-        chances = np.fft.fft(wave, axis=1).real / (trials + 1)
+    found = np.empty((trials + 1, len(pairs), len(columns)))
+    powers = np.ones((2, trials + 1, trials + 1), complex)
+    for point, pair in enumerate(pairs[:, :, None]):
+        powers[:, 1:] = (1.0 - pair + pair * roots)[:, None]
+        of_right, of_wrong = np.cumprod(powers, axis=1)
+        chances = np.fft.fft(of_right * of_wrong[::-1], axis=1).real / (trials + 1)
         found[:, point] = np.maximum(chances, 0.0)[:, columns]
+    found.setflags(write=False)
     return found
 
 

@@ -1,0 +1,47 @@
+"""Chances of marks given right trials, against sums of two binomials."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from bayesatk.core.marks import Rates, log_marked, mark_chances, right_given_marked
+from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import States
+
+rate = st.floats(0.0, 1.0)
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 60), rate, rate)
+def test_marks_are_the_sum_of_two_binomials(trials, s, f) -> None:
+    found = mark_chances(np.array([[s, f], [0.7, 0.2]]), trials, np.arange(trials + 1))[:, 0]
+    for right in range(trials + 1):
+        of_right = binom.pmf(np.arange(right + 1), right, s)
+        of_wrong = binom.pmf(np.arange(trials - right + 1), trials - right, f)
+        np.testing.assert_allclose(found[right], np.convolve(of_right, of_wrong), atol=1e-14)
+
+
+def test_a_mixture_over_right_trials_is_a_binomial_in_the_rate_of_marks() -> None:
+    """With p fixed the marks are Binomial(n, f + (s - f) p)."""
+    p, s, f = 0.37, 0.85, 0.15
+    nodes = Nodes.of(np.array([np.log(p / (1 - p))]), np.array([-np.inf]), np.ones(1))
+    nodes = Nodes(*(getattr(nodes, name) for name in ("alpha", "beta", "share", "atoms", "weight")),
+                  rates=np.array([[s, f]]))  # fmt: skip
+    marked, trials = np.array([0, 3, 9, 2]), np.array([4, 4, 9, 7])
+    states = States.of(marked, trials)
+    expected = binom.logpmf(states.successes, states.trials, f + (s - f) * p)
+    np.testing.assert_allclose(log_marked(nodes, states)[0], expected, rtol=1e-9)
+
+
+def test_right_trials_given_marks_are_by_bayes() -> None:
+    nodes = Nodes.single(2.0, 1.0)
+    nodes = Nodes(*(getattr(nodes, name) for name in ("alpha", "beta", "share", "atoms", "weight")),
+                  rates=Rates.known(0.9, 0.2).values)  # fmt: skip
+    states, right = States.of([1], [2]), States.of([0, 1, 2], [2, 2, 2])
+    found = right_given_marked(nodes, states, right)[0, 0]
+    prior = np.array([1, 2, 3]) / 6  # Beta-binomial(2; 2, 1)
+    given_right = [2 * 0.2 * 0.8, 0.9 * 0.8 + 0.1 * 0.2, 2 * 0.9 * 0.1]
+    expected = prior * given_right / (prior @ given_right)
+    assert found == pytest.approx(expected, rel=1e-12)
