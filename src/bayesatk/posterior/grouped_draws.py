@@ -139,12 +139,13 @@ class GroupedDraws:
         """Hyperparameters as numbers anywhere between their nodes."""
         posterior = self.means.posterior
         y = np.array([one.y for one in posterior.rows])
-        taus, which = np.unique(posterior.lines[1], return_inverse=True)
-        return {
-            "typical_p": expit(hyper.mu),
-            "group_sd": _between_nodes(taus, which[hyper.line], rng, 0.0),
-            "icc": expit(_between_nodes(y, hyper.row, rng, -np.inf)),
-        }
+        rows, taus, _ = posterior.lines
+        sd = np.empty(len(hyper.mu))
+        for row in np.unique(hyper.row):
+            part, own = hyper.row == row, np.flatnonzero(rows == row)
+            sd[part] = _between_nodes(taus[own], hyper.line[part] - own[0], rng, 0.0)
+        icc = expit(_between_nodes(y, hyper.row, rng, -np.inf))
+        return {"typical_p": expit(hyper.mu), "group_sd": sd, "icc": icc}
 
     def _new(self, hyper: _Hyper) -> tuple[Array, Array]:
         """Return expected metrics of new questions of each group, and of new groups."""
