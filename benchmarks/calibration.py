@@ -51,8 +51,8 @@ CLOSED = [
             {"judge": bk.JudgeError(tp=27, p=30, fp=4, n=32), **options},
         )
         for name, number, options in (
-            ("none", 400, {"pooling": "none"}), ("partial", 200, BETA),
-            ("complete", 400, {"pooling": "complete"}),
+            ("none", 200, {"pooling": "none"}), ("partial", 100, BETA),
+            ("complete", 200, {"pooling": "complete"}),
         )
     ),
     Run(

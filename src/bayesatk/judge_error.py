@@ -32,6 +32,11 @@ class JudgeError:
     name : str
         Of the judge. Systems whose `JudgeError` is equal, name included, share one judge and its
         rates.
+    updated : bool
+        Whether the marks of the evaluation may tell of the rates, too, as they do in a full
+        posterior. False keeps the rates as the calibration set says (a cut posterior, Plummer
+        2015, Statistics and Computing 25, 37-43): for judges that read some questions worse than
+        others, where the shape of the marks would mislead.
 
     Raises
     ------
@@ -51,6 +56,7 @@ class JudgeError:
     fp: int
     n: int
     name: str = ""
+    updated: bool = True
 
     def __post_init__(self) -> None:
         for marked, size in (("tp", "p"), ("fp", "n")):

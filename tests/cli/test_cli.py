@@ -70,6 +70,10 @@ def test_costs_are_printed_and_planned_with(tmp_path) -> None:
         assert text in done.output
     tables = json.loads(run("cost", path, "--json", *options).output)["tables"]
     assert {row["quantity"] for row in tables["costs"]} >= {"mean_cost", "cost_of_pass"}
+    written = tmp_path / "long.csv"
+    assert run("convert", path, "-o", written, "--cost", "usd").exit_code == 0
+    assert written.read_text().splitlines()[0].endswith("outcome,cost")
+    assert "--missing-cost" not in run("doctor", path).output
     plan = run("plan", path, "-m", "pass@1", "--price", 0.06, "--spend", 3, "--difficulty", "beta")
     assert plan.exit_code == 0
     assert "best" in plan.output
@@ -372,7 +376,7 @@ def test_remedies_are_options_of_the_command_line() -> None:
     [
         (
             ("plan", "{one}", "-m", "pass@1"),
-            "one goal, --width 0.1 or --prob-correct 0.9; got none",
+            "one goal, --width 0.1, --prob-correct 0.9 or --spend 100; got none",
         ),
         (("plan", "{one}", "-m", "pass@1", "--width", "0"), "--width must be > 0"),
         (("plan", "{one}", "-m", "pass@1,2", "--width", "1"), "--metric must be one metric"),
@@ -403,7 +407,8 @@ def test_errors_speak_of_options(tmp_path, arguments, message) -> None:
 
 def test_the_same_errors_speak_of_arguments_in_python() -> None:
     fit = bk.evaluate([[1, 0], [1, 1]], "pass@1", draws=10, rng=1)
-    with pytest.raises(ValueError, match=r"one goal, width=0.1 or prob_correct=0.9; got none"):
+    goals = r"one goal, width=0.1, prob_correct=0.9 or spend=100; got none"
+    with pytest.raises(ValueError, match=goals):
         bk.plan(fit, "pass@1")
     with pytest.raises(ValueError, match=r"fit must hold .* bayesatk.load\(\{'a': 'first.csv'"):
         bk.compare(fit)

@@ -102,6 +102,13 @@ def test_what_is_no_cost_is_refused_by_row(bad: object) -> None:
         bk.tally([[1, 0], [1, 1]], cost=[[0.1, 0.2], [bad, 0.5]])
 
 
+def test_costs_need_the_whole_table() -> None:
+    frame = pytest.importorskip("dask.dataframe").from_pandas(ROWS, npartitions=2)
+    with pytest.raises(bk.OutcomeError, match="counted part by part"):
+        bk.tally(frame, cost="usd")
+    assert _sums(bk.tally(frame.compute(), cost="usd")) == SUMS
+
+
 def test_costs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     runs = [[1, 0], [1, 1]]
     for cost in ([[1.0, 2.0]], [[1.0], [2.0, 3.0]], {"b": runs}):

@@ -70,3 +70,13 @@ def test_tau2_and_every_eval_ever_say_theirs(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(bk.OutcomeError, match="have no cost"):
         bk.load(path, cost="tokens", **options)
+
+
+def test_a_converted_log_keeps_its_costs(tmp_path: Path) -> None:
+    log, table = LOGS / "inspect" / "arithmetic_a.json", tmp_path / "runs.csv"
+    bk.convert(log, table, cost="tokens")
+    assert table.read_text().splitlines()[0] == "system,question,trial,outcome,cost"
+    again = bk.load(table, cost="cost", cost_unit="tokens")
+    assert _total(again) == _total(bk.load(log, cost="tokens"))
+    with pytest.raises(bk.OutcomeError, match="name of a column"):
+        bk.convert(log, tmp_path / "other.csv", cost=[1.0])  # type: ignore[arg-type]

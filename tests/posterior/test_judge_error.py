@@ -313,3 +313,50 @@ def test_a_short_calibration_of_the_closed_form_finds_it_right() -> None:
     assert {"sensitivity", "false_positive_rate"} <= set(found.table.index)
     with pytest.raises(ValueError, match="judge must be a JudgeError"):
         bk.calibrate(5, 2, judge=0.9, replications=1)
+
+
+@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
+def test_a_cut_posterior_keeps_the_rates_as_calibrated(pooling) -> None:
+    """Rates are drawn from the calibration set, and what is given them by weights of the marks."""
+    rng, size = np.random.default_rng(7), 4000
+    judge = bk.JudgeError(tp=270, p=300, fp=40, n=320, updated=False)
+    fit = bk.evaluate(MARKS, "pass@1", judge=judge, pooling=pooling, difficulty=(
+        "beta" if pooling == "partial" else None), rng=1)  # fmt: skip
+    for name, (a, b) in (("sensitivity", (271, 31)), ("false_positive_rate", (41, 281))):
+        assert _statistic(fit, name) == pytest.approx(a / (a + b), abs=1e-6)
+    means = []
+    for _ in range(40):
+        s, f = rng.beta(271, 31), rng.beta(41, 281)
+        p = rng.random((size, 5)) if pooling == "none" else _prior_p("beta", size, 5, rng)
+        if pooling == "complete":
+            p = np.repeat(rng.random((size, 1)), 5, axis=1)
+        weight = binom.pmf(MARKS[0], MARKS[1], f + (s - f) * p).prod(axis=1)
+        means.append(weight @ p.mean(axis=1) / weight.sum())
+    error = np.std(means) / np.sqrt(len(means))
+    assert _statistic(fit, "pass_at_k", 1) == pytest.approx(np.mean(means), abs=4.5 * error)
+    with pytest.raises(ValueError, match="updated=True"):
+        bk.exact_loo(fit)
+
+
+def test_a_plan_has_the_width_that_an_evaluation_then_has() -> None:
+    rng = np.random.default_rng(8)
+
+    def marks(questions):
+        right = rng.binomial(4, rng.beta(1.5, 1.0, questions))
+        return rng.binomial(right, 0.9) + rng.binomial(4 - right, 0.1), np.full(questions, 4)
+
+    known = {"difficulty": "beta", "draws": 200, "rng": 1}
+    pilot = bk.evaluate(marks(150), "pass@1", judge=bk.JudgeError(90, 100, 10, 100), **known)
+    table = bk.plan(pilot, "pass@1", width=0.12, trials=[4], labels=[0, 400]).set_index("labels")
+    assert table.loc[400, "questions"] < 0.5 * table.loc[0, "questions"]
+    # 400 labels of trials of which some 58% are right.
+    judge = bk.JudgeError(tp=299, p=332, fp=27, n=268)
+    fit = bk.evaluate(marks(int(table.loc[400, "questions"])), "pass@1", judge=judge, **known)
+    ends = [
+        _statistic(fit, "pass_at_k", 1, "population", f"ci_{one}") for one in ("lower", "upper")
+    ]
+    assert ends[1] - ends[0] == pytest.approx(0.12, rel=0.25)
+    with pytest.raises(ValueError, match="evaluated with judge="):
+        bk.plan(pilot, "pass@1", width=0.12)
+    with pytest.raises(ValueError, match="pilot of one system"):
+        bk.plan((0.6, 0.3), "pass@1", width=0.12, labels=[0])

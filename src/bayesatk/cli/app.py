@@ -399,7 +399,7 @@ def doctor(data: Any, quiet: Quiet = False) -> None:
 @app.command(epilog="Example: bayesatk convert logs/ -o runs.csv --answers")
 @reads_data(
     read=convert_logs,
-    without=("missing", "score", "shared"),
+    without=("missing", "score", "shared", "cost_unit", "missing_cost"),
     endings=(".csv", ".jsonl", ".parquet"),
 )
 def convert(

@@ -196,11 +196,11 @@ def read_options(
         "records": records, "wide": wide,
         "columns": pairs(column, "--column"), "group": group, "weight": weight,
         "covariates": covariate, "cost": cost, "cost_unit": cost_unit,
-        "missing_cost": missing_cost,
         "scores": {label(name): float(value) for name, value in scores.items()} or None,
         "progress": not quiet and sys.stderr.isatty(),
     }  # fmt: skip
     options |= {} if budget is None else {"budget": budget}
+    options |= {} if missing_cost == "error" else {"missing_cost": missing_cost}
     return _source(files), options
 
 
@@ -289,7 +289,7 @@ def _read(
     from bayesatk.io.load import load  # takes a second to import, errors before it do not
 
     for name in without:
-        del told[f"{name}s" if name in ("score", "column") else name]
+        told.pop(f"{name}s" if name in ("score", "column") else name, None)
     only_shared, offered = told.pop("shared", False), options_of(read_options)
 
     def call(*more: Any) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
@@ -65,6 +65,15 @@ class Independent:
         return np.array([own, own + (self.trial + self.between) / (questions + 1.0)])
 
 
+@runtime_checkable
+class Pilot(Protocol):
+    """A pilot with something to add to what its difficulties would teach."""
+
+    def questions(self) -> list[list[Question]]:
+        """Questions at some draws of the pilot, by draw and system."""
+        ...
+
+
 def designs_of(
     source: object, metric: Metric, scores: Sequence[float] | None
 ) -> tuple[Designs, int]:
@@ -75,7 +84,9 @@ def designs_of(
         if scores is not None:
             raise ArgumentError(Argument("scores"), " must be left out for votes between answers.")
         return _votes(source, metric)
-    if not isinstance(source, xr.DataTree | Result):
+    if isinstance(source, Pilot):
+        known = source.questions()
+    elif not isinstance(source, xr.DataTree | Result):
         known = _stated(source, metric, scores)
     elif scores is None:
         refuse_weights(Result.of(source).weight, "a plan")
@@ -136,11 +147,13 @@ def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
                 [_of_scores(metric, pilot.scores, *one) for one in zip(means, iccs, strict=True)]
             )
         else:
-            by_system.append([_of_marks(metric, difficulty.among([i])) for i in chosen.tolist()])
+            draws = [difficulty.among([i]) for i in chosen.tolist()]
+            by_system.append([questions_of_marks(metric, one) for one in draws])
     return [list(row) for row in zip(*by_system, strict=True)]
 
 
-def _of_marks(metric: Metric, known: Difficulty) -> Question:
+def questions_of_marks(metric: Metric, known: Difficulty) -> Question:
+    """Return what one question of a difficulty distribution is expected to teach."""
     inside = replace(known, mean=_inside(known.mean), icc=_inside(known.icc))
     return partial(difficulty_design, metric.credit, inside)
 
@@ -176,7 +189,9 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
             Argument("scores", ...), ".",
         )  # fmt: skip
     if scores is None:
-        return [[_of_marks(metric, Difficulty.of_beta(mean, [icc])) for mean, icc in pairs]]
+        return [
+            [questions_of_marks(metric, Difficulty.of_beta(mean, [icc])) for mean, icc in pairs]
+        ]
     return [[_of_scores(metric, scores, mean, icc) for mean, icc in pairs]]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from bayesatk._tools.arguments import one_of, proper_probability, real_number, w
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.designs import Learning, designs_of
 from bayesatk.comparison.group_plans import group_plan
+from bayesatk.comparison.marked_plans import by_labels
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -75,6 +77,7 @@ def plan(
     scores: Sequence[float] | None = None,
     price: object = None,
     spend: float | None = None,
+    labels: Sequence[int] | None = None,
 ) -> pd.DataFrame:
     """Questions needed at each number of trials, for a width or for a right decision.
 
@@ -110,6 +113,9 @@ def plan(
         What a trial costs, of all systems of the plan together.
     spend : float, optional
         What the evaluation may cost: each row then has as many questions as that pays for.
+    labels : sequence of int, optional
+        Of a pilot of one system with ``judge=``: more trials to mark twice, each number a plan of
+        its own (column ``labels``). 0 keeps the calibration set as it is.
 
     Returns
     -------
@@ -150,6 +156,10 @@ def plan(
     groups``, averaged over the pilot's posterior; for questions like these in the same groups
     without ``between``, for these questions without ``within`` either.
 
+    With `labels` marks take the place of trials: the noise of trials grows by the ratio of the
+    information in a trial's truth and in its mark, and the variance due to the judge's rates is
+    added, which only labels reduce. That marks tell of the rates, too, is left out.
+
     With ``correlation=0`` two systems are planned for as if they were asked different questions,
     which asks for too many.
 
@@ -165,6 +175,12 @@ def plan(
             Argument("metric"),
             f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
         )
+    if labels is not None:
+        goal_of = partial(
+            plan, metric=chosen, width=width, prob_correct=prob_correct, target=target,
+            trials=trials, ci_prob=ci_prob, price=price, spend=spend,
+        )  # fmt: skip
+        return by_labels(source, chosen, labels, goal_of)
     more: list[object] = [prob_correct, scores, price, spend, correlation or None]
     pilot = _with_groups(source, width, questions, more)
     if pilot is not None and width is not None:

@@ -46,12 +46,16 @@ class JudgeRates:
         Number of systems that the judge marked.
     seed : int
         Of the order in which its points are drawn: the same for all of these systems.
+    cut : bool
+        Whether marks tell nothing of the rates: then `rates` are such that `probability` is what
+        the calibration set says.
     """
 
     rates: Rates
     probability: Array
     systems: int = 1
     seed: int = 0
+    cut: bool = False
 
     def draw(self, size: int) -> NDArray[np.intp]:
         """Points as often as their probability says, in the order of the seed."""
@@ -88,6 +92,29 @@ def integrated_rates(
     if len(systems) > 1:
         rates = [Rates(points, _log_normalised(total - own)) for own in each]
     return [JudgeRates(own, np.exp(_log_normalised(total)), len(systems)) for own in rates]
+
+
+def calibrated_rates(
+    shapes: Shapes,
+    systems: Sequence[States],
+    log_likelihood: Callable[[States, Rates], Array],
+) -> list[JudgeRates]:
+    """Return the same where marks tell nothing of the rates: a cut posterior.
+
+    Points are weighted by one over the probability of the marks given them, which undoes what the
+    marks say of the rates and leaves what they say of the rest given the rates. That probability is
+    worked out twice, the second time where the first says that points of the rest are needed.
+    """
+    points, log_weight = _placed(shapes, systems, lambda _, rates: np.zeros(len(rates)))
+    found = []
+    for one in systems:
+        rates = Rates(points, log_weight)
+        for _ in range(2):
+            logs = _log_normalised(log_weight - log_likelihood(one, rates))
+            rates = Rates(points, logs)
+        probability = np.exp(_log_normalised(log_weight))
+        found.append(JudgeRates(rates, probability, len(systems), cut=True))
+    return found
 
 
 def _placed(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import Columns, labels
 from bayesatk.data.content import RIGHT, UNKNOWN
@@ -59,6 +60,11 @@ class Counter:
 
     def add(self, table: Columns) -> None:
         """Count another part; its rows are numbered as in the whole."""
+        if "cost" in table.roles:
+            raise OutcomeError(
+                Argument("cost"), " must be left out for tables that are counted part by part. "
+                "Read the table whole: ", Argument("stream", False), ", or table.compute().",
+            )  # fmt: skip
         named = {role: name for role, name in table.roles.items() if role in roles_of(table)}
         roles = {role: name for role, name in table.roles.items() if role not in named}
         long = read_rows(replace(table, roles=roles), self.scores, AnswerRules())

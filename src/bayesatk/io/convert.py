@@ -10,6 +10,7 @@ from typing import Any, Literal
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.columns import COVARIATE, Columns
+from bayesatk.data.costs import CostRequest
 from bayesatk.data.outcomes import BINARY
 from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.validation import OutcomeError
@@ -33,6 +34,7 @@ def convert(
     group: str | None = None,
     covariates: Sequence[str] | None = None,
     weight: str | None = None,
+    cost: str | None = None,
     records: str | None = None,
     wide: bool = False,
     format: str | None = None,
@@ -56,13 +58,15 @@ def convert(
     path : path
         ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced once all is written.
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
-        ``group``, ``weight`` and covariates that are named; ``reason`` why an outcome is missing,
-        if some are. In CSV, text that a spreadsheet would run as a formula begins with an
+        ``group``, ``weight``, ``cost`` and covariates that are named; ``reason`` why an outcome is
+        missing, if some are. In CSV, text that a spreadsheet would run as a formula begins with an
         apostrophe, which `bayesatk.load` takes off.
     columns, records, wide, format, scorer, filter, task, answers, question_key, same_system
         As for `bayesatk.load`.
     group, covariates, weight : str, sequence of str, optional
         Names of columns, or of what logs say of their questions, as for `bayesatk.load`.
+    cost : str, optional
+        Name of the column, or of what logs say, of what a trial cost.
     empty_output, strict, progress, budget
         As for `bayesatk.load`.
 
@@ -94,7 +98,9 @@ def convert(
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
     known = QuestionColumns.of(group, covariates, weight).roles
-    layout = Layout(columns or {}, records, wide, known)
+    costs = CostRequest.of(cost, None, "error")
+    costs.refuse_given()
+    layout = Layout(columns or {}, records, wide, {**known, **costs.roles})
     _refuse_sources(path, named_paths(source))
     found = find_files(source, format, progress, strict)
     _refuse_sources(path, (one.path for one in found.sources))

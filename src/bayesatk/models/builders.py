@@ -174,6 +174,10 @@ def observe(outcomes: Outcomes, p: pt.TensorVariable, judges: Judges | None = No
 
 def _marked(p: pt.TensorVariable, judges: Judges) -> pt.TensorVariable:
     """Return the probability of being marked right, with the rates of every judge unknown."""
+    if not all(one.updated for one in judges.by_system):
+        raise ValueError(
+            "judge must have updated=True to be sampled: marks tell of the rates in every model."
+        )
     shapes = np.array([one.shapes for one in judges.groups()])
     rates = pm.Beta("judge_rates", shapes[..., 0], shapes[..., 1])
     which = np.empty(len(judges.by_system), int)

@@ -13,6 +13,7 @@ from bayesatk.posterior.assembly import Coords
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.results.schema import TARGETS, metric_dataset
 
+_MOVED = 1.5  # sds of the calibration by which marks move a rate before it is said
 _CONFLICT = 0.01  # posterior predictive probability of a calibration set at which it is doubted
 
 
@@ -78,7 +79,22 @@ def judge_notes(
                 "otherwise on these trials than on the calibration set, or the difficulties have "
                 "another shape."
             )
+        elif moved(judge, rate, getattr(error, name.replace(" ", "_"))) > _MOVED:
+            mean = float(judge.probability @ judge.rates.values[:, rate])
+            found.append(
+                f"{system}: the marks move the judge's {name} from {marked} of {size} to "
+                f"{mean:.3f}, by the shape of difficulties that the model assumes. "
+                "JudgeError(updated=False) keeps it as calibrated."
+            )
     return found
+
+
+def moved(judge: JudgeRates, rate: int, shape: tuple[float, float]) -> float:
+    """How far marks have moved the mean of a rate, in sds of the calibration."""
+    a, b = shape
+    sd = np.sqrt(a * b / (a + b + 1.0)) / (a + b)
+    mean = float(judge.probability @ judge.rates.values[:, rate])
+    return float(abs(mean - a / (a + b)) / sd)
 
 
 def two_sided(judge: JudgeRates, rate: int, marked: int, size: int) -> float:

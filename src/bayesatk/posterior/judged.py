@@ -11,11 +11,12 @@ from scipy.special import logsumexp
 from bayesatk.core import leave_one_out
 from bayesatk.core.families import family_posteriors
 from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.judge_rates import JudgeRates, integrated_rates
+from bayesatk.core.judge_rates import JudgeRates, calibrated_rates, integrated_rates
 from bayesatk.core.leave_one_out import Predictive
 from bayesatk.core.marks import MarkedCounts, Rates
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
+from bayesatk.data.scales import Worth
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
@@ -65,12 +66,25 @@ class JudgedModel(CountModel):
         """Log evidence of the marks, difficulty families averaged."""
         return leave_one_out.partial_evidence(self.states, self.prior, self.judge.rates)
 
+    def prior_sensitivity(
+        self, metrics: Sequence[Worth], posterior: SystemPosterior, sd: Array
+    ) -> Array:
+        """As of `CountModel`; NaN where marks tell nothing of the rates."""
+        if self.judge.cut:
+            return np.full(sd.shape, np.nan)
+        return super().prior_sensitivity(metrics, posterior, sd)
+
     def predictive(self) -> Predictive:
         """Log predictive probabilities of marks that are left out, and log evidence.
 
         The evidence is not a number where the judge marked several systems, whose evidences do not
         add up: what is known of its rates is theirs together.
         """
+        if self.judge.cut:
+            raise ValueError(
+                "judge must have updated=True for predictions of questions left out, and evidence: "
+                "rates that marks tell nothing of belong to no model of marks. Evaluate with it."
+            )
         if self.pooling == "partial":
             found = self.partial_predictive()
         elif self.pooling == "complete":
@@ -85,7 +99,7 @@ class JudgedModel(CountModel):
 
     def log_evidence(self) -> float:
         """Log evidence of the marks; not a number where the judge marked several systems."""
-        if self.judge.systems > 1:
+        if self.judge.systems > 1 or self.judge.cut:
             return np.nan
         return self.partial_evidence() if self.pooling == "partial" else super().log_evidence()
 
@@ -131,10 +145,11 @@ class _Asked:
 
 @lru_cache(maxsize=16)
 def _integrated(asked: _Asked) -> list[JudgeRates]:
-    known = asked.pooling, asked.prior
-    return integrated_rates(
-        asked.judge.shapes, asked.systems, partial(_roughly, *known), partial(_exactly, *known)
-    )
+    known, shapes = (asked.pooling, asked.prior), asked.judge.shapes
+    if not asked.judge.updated:
+        return calibrated_rates(shapes, asked.systems, partial(_exactly, *known))
+    rough, exact = partial(_roughly, *known), partial(_exactly, *known)
+    return integrated_rates(shapes, asked.systems, rough, exact)
 
 
 def rates_of_judges(

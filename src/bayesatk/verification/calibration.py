@@ -333,6 +333,7 @@ def _check_judge(
     if judge is None:
         return
     known = isinstance(prior, BetaPrior | HyperPrior) and scores is None
+    known = known and isinstance(judge, JudgeError) and judge.updated
     if not isinstance(judge, JudgeError) or engine != "closed_form" or not known:
         raise ValueError(
             "judge must be a JudgeError, of right and wrong and engine='closed_form'; got "

@@ -156,6 +156,12 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
                 f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "
                 f"the same {name}= to evaluate and sample."
             )
+    priors = [one.tree.attrs.get("cost_prior") for one in (exact, sampled)]
+    if None not in priors and priors[0] != priors[1]:
+        raise ValueError(
+            f"exact and sampled must have the same cost_prior; got {priors[0]} and {priors[1]}. "
+            "Pass the same cost_prior= to evaluate_cost and sample_cost."
+        )
     names = {"successes": "observed_data", "count": "observed_data"}
     names |= {"answer_count": "observed_data", "prior_count": "constant_data"}
     for name, group in names.items():
