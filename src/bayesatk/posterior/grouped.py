@@ -86,7 +86,7 @@ class GroupedModel(CountModel):
         # What more trials could remove is the same for new groups as for these.
         question = np.array([0.0 * drawing, drawing, found.whole_variance[2] - trial])
         question = np.clip(question, 0.0, found.whole_variance)
-        draws = GroupedDraws(means, tuple(metrics), weight)
+        draws = GroupedDraws(means, tuple(metrics), weight, self._summaries)
         groups = []
         for g in range(self.data.size):
             both = np.stack([found.questions_variance[g], found.population_variance[g]], axis=1)
@@ -97,7 +97,7 @@ class GroupedModel(CountModel):
         none: list[Quantity | None] = [None] * len(metrics)
         return SystemPosterior(
             found.whole.T, (found.whole_variance - question).T, question.T,
-            lambda: (none, none, none), draws.draw, self._question_p, self._summaries,
+            lambda: (none, none, none), draws.draw, self._question_p, dict(self._summaries),
             {"quadrature_error": self.posterior.error,
              "log_evidence": self.posterior.log_evidence},
             warning=self._warning, method="quadrature", drawn=True, groups=groups,
@@ -151,8 +151,8 @@ class GroupedModel(CountModel):
         sd = np.sqrt(np.maximum(second - mean**2, 0.0))
         return mean[states.which], sd[states.which]
 
-    @property
-    def _summaries(self) -> dict[str, Summary | list[Summary]]:
+    @cached_property
+    def _summaries(self) -> dict[str, Summary]:
         """Of the hyperparameters."""
         weight, mu, tau, icc = self.posterior.hyper
         line_row, line_tau, line_weight = self.posterior.lines
