@@ -407,9 +407,8 @@ def test_errors_speak_of_options(tmp_path, arguments, message) -> None:
 
 def test_the_same_errors_speak_of_arguments_in_python() -> None:
     fit = bk.evaluate([[1, 0], [1, 1]], "pass@1", draws=10, rng=1)
-    with pytest.raises(
-        ValueError, match=r"one goal, width=0.1, prob_correct=0.9 or spend=100; got none"
-    ):
+    goals = r"one goal, width=0.1, prob_correct=0.9 or spend=100; got none"
+    with pytest.raises(ValueError, match=goals):
         bk.plan(fit, "pass@1")
     with pytest.raises(ValueError, match=r"fit must hold .* bayesatk.load\(\{'a': 'first.csv'"):
         bk.compare(fit)

@@ -9,7 +9,7 @@ between the points of the grid, whose products with a normal density are known e
 narrow it is. So for any (mu, tau) the weights of the grid are one vector, and everything about all
 groups is a matrix product. The three hyperparameters have trapezoid rules where their posterior is,
 which is found by zooming in: logit r in rows; ``tau = s sinh u`` in u, of which everything is an
-even function; and mu, anew for every row and tau.
+even function, anew for every row; and mu, anew for every row and tau.
 """
 
 from dataclasses import dataclass, field, replace
@@ -258,14 +258,14 @@ def grouped_posterior(data: GroupedStates, prior: GroupedPrior) -> GroupedPoster
     (1.0, True)
     """
     search = _Search(data, prior)
-    y, spacing = search.range_of_icc()
+    y, spacing = _spread(*search.range_of_icc(), _ROWS)
     x = search.grid_of_means(y[[0, len(y) // 2, -1]], _CURVED)
     scale, u = search.sds(x, _SCANNED)
-    some = [search.row(x, one, scale, u, _SCANNED) for one in y[1::3]]
-    logs = logsumexp([one.of_sds(len(u)) for one in some], axis=0)
-    low, high = _range(u, logs)
-    u = np.linspace(low, high, _SDS)
-    rows = [search.row(x, one, scale, u, _MEANS) for one in y]
+    rows = []
+    for one in y:
+        # With few questions in groups, r and tau have a narrow ridge: each row has its own tau.
+        coarse = search.row(x, one, scale, u, _SCANNED).of_sds(len(u))
+        rows.append(search.row(x, one, scale, np.linspace(*_range(u, coarse), _SDS), _MEANS))
     return _normalised(x, rows, np.log(spacing))
 
 
@@ -422,7 +422,7 @@ class _Search:
         return logs - 0.5 * (tau / self.prior.sd) ** 2, grid, total
 
     def range_of_icc(self) -> tuple[Array, Array]:
-        """Nodes of logit r and their spacings: zoomed in on, or widened where they end."""
+        """Values of logit r with their log density: zoomed in on, or widened where they end."""
         widest = _FARTHEST / min(1.0, *self.prior.icc)
         y = np.linspace(-9.0, 7.0, _SCANNED)
         for _ in range(_ZOOMS):
@@ -430,13 +430,15 @@ class _Search:
             low, high = _range(y, logs)
             at_low, at_high = logs[[0, -1]] > logs.max() - _DROP
             at_low, at_high = at_low and y[0] > -widest, at_high and y[-1] < widest
-            if at_low or at_high:
-                wide = high - low
-                low, high = max(low - at_low * wide, -widest), min(high + at_high * wide, widest)
-            elif high - low > 0.5 * (y[-1] - y[0]):
+            if not (at_low or at_high) and high - low > 0.5 * (y[-1] - y[0]):
                 break
+            seen, wide = (y, logs), high - low
+            low = max(low - at_low * wide, -widest) if at_low else low
+            high = min(high + at_high * wide, widest) if at_high else high
             y = np.linspace(low, high, _SCANNED)
-        return _spread(y, logs, _ROWS)
+        else:
+            y, logs = seen
+        return y, logs
 
     def _marginal(self, y: float) -> float:
         """Log density of logit r."""

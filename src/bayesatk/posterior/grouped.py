@@ -1,6 +1,6 @@
 """Closed-form posterior of one system's questions in groups, hyperparameters integrated."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from bayesatk.posterior.posterior import Summary, SystemPosterior
 from bayesatk.priors import GroupedPrior
 
 _TABLE = 400  # points of the distribution function of a hyperparameter
+_ROUGH = 0.05  # error of hyperparameters, in sds, that a reader is told of
 _FINER = 16  # of them to a node, where nodes are on a line
 
 
@@ -85,7 +86,7 @@ class GroupedModel(CountModel):
         # What more trials could remove is the same for new groups as for these.
         question = np.array([0.0 * drawing, drawing, found.whole_variance[2] - trial])
         question = np.clip(question, 0.0, found.whole_variance)
-        draws = GroupedDraws(means, tuple(metrics), weight)
+        draws = GroupedDraws(means, tuple(metrics), weight, self._summaries)
         groups = []
         for g in range(self.data.size):
             both = np.stack([found.questions_variance[g], found.population_variance[g]], axis=1)
@@ -96,10 +97,10 @@ class GroupedModel(CountModel):
         none: list[Quantity | None] = [None] * len(metrics)
         return SystemPosterior(
             found.whole.T, (found.whole_variance - question).T, question.T,
-            lambda: (none, none, none), draws.draw, self._question_p, self._summaries,
+            lambda: (none, none, none), draws.draw, self._question_p, dict(self._summaries),
             {"quadrature_error": self.posterior.error,
              "log_evidence": self.posterior.log_evidence},
-            method="quadrature", drawn=True, groups=groups,
+            warning=self._warning, method="quadrature", drawn=True, groups=groups,
         )  # fmt: skip
 
     def partial_predictive(self) -> Predictive:
@@ -115,6 +116,17 @@ class GroupedModel(CountModel):
     def partial_evidence(self) -> float:
         """Log evidence, hyperparameters integrated."""
         return self.posterior.log_evidence
+
+    @property
+    def _warning(self) -> str | None:
+        """Why means and sds are rougher than usual, where they are."""
+        error = self.posterior.error
+        if error < _ROUGH:
+            return None
+        return (
+            "how much groups differ, and questions within them, can hardly be told apart; "
+            f"hyperparameters are good to {error:.1g} of their sds only"
+        )
 
     def _nodes(self) -> Nodes:
         y = np.array([one.y for one in self.posterior.rows])
@@ -139,11 +151,11 @@ class GroupedModel(CountModel):
         sd = np.sqrt(np.maximum(second - mean**2, 0.0))
         return mean[states.which], sd[states.which]
 
-    @property
-    def _summaries(self) -> dict[str, Summary | list[Summary]]:
+    @cached_property
+    def _summaries(self) -> dict[str, Summary]:
         """Of the hyperparameters."""
         weight, mu, tau, icc = self.posterior.hyper
-        _, line_tau, line_weight = self.posterior.lines
+        line_row, line_tau, line_weight = self.posterior.lines
         fine, chance = self.posterior.fine
         row_weight = np.array([one.weight.sum() for one in self.posterior.rows])
         y = np.array([one.y for one in self.posterior.rows])
@@ -155,12 +167,18 @@ class GroupedModel(CountModel):
             return tabulated(expit(place), line_weight @ np.array(upto), (0.0, 1.0))
 
         def sd() -> Quantity:
-            taus, which = np.unique(line_tau, return_inverse=True)
-            share = np.bincount(which, line_weight) * np.where(taus > 0.0, 1.0, 2.0)
-            return _between(taus, share, np.asarray, (0.0, np.inf))
+            place = np.linspace(0.0, line_tau.max(), _TABLE)
+            upto = np.zeros(_TABLE)
+            for row, weight in enumerate(row_weight):
+                own = line_tau[line_row == row]
+                # Of an even function the node at 0 has half a cell.
+                share = line_weight[line_row == row] * np.where(own > 0.0, 1.0, 2.0)
+                upto += weight * np.interp(place, *_between(own, share), 0.0, 1.0)
+            return tabulated(place, upto, (0.0, np.inf))
 
         def correlation() -> Quantity:
-            return _between(y, row_weight, expit, (0.0, 1.0))
+            place, upto = _between(y, row_weight)
+            return tabulated(expit(place), upto, (0.0, 1.0))
 
         values = {"typical_p": (expit(mu), typical), "group_sd": (tau, sd),
                   "icc": (icc, correlation)}  # fmt: skip
@@ -175,26 +193,25 @@ def _states(counts: NDArray[np.int64], grouping: Grouping) -> GroupedStates:
     return GroupedStates.of(successes, trials, grouping.code, len(grouping.labels))
 
 
-def _between(
-    place: Array, weight: Array, scale: Callable[[Array], Array], ends: tuple[float, float]
-) -> Quantity:
-    """Distribution of a number known by the weights of a trapezoid rule, by splines between.
+def _between(place: Array, weight: Array) -> tuple[Array, Array]:
+    """Distribution function of a number known by the weights of a trapezoid rule.
 
     Parameters
     ----------
     place, weight : ndarray, shape (nodes,)
-        Of evenly spaced nodes, the number on a scale without ends, and the density.
-    scale : callable
-        From that scale to the number.
-    ends : (float, float)
-        Of the number.
+        Evenly spaced nodes on some scale, and the density times the spacing on that scale.
+
+    Returns
+    -------
+    place, cdf : ndarray
+        By splines between the nodes.
     """
     if len(place) < 4:
-        middle = np.repeat(0.5 * (place[1:] + place[:-1]), 1)
-        edge = np.concatenate([place[:1], middle, place[-1:]])
-        return tabulated(scale(edge), np.append(0.0, np.cumsum(weight)), ends)
+        edge = np.concatenate([place[:1], 0.5 * (place[1:] + place[:-1]), place[-1:]])
+        return edge, np.append(0.0, np.cumsum(weight) / weight.sum())
     index = np.arange(len(place))
     fine = np.linspace(0.0, len(place) - 1.0, _FINER * (len(place) - 1) + 1)
-    density = np.exp(CubicSpline(index, np.log(np.maximum(weight, 1e-30)))(fine))
+    logs = np.log(np.maximum(weight, 1e-12 * weight.max()))
+    density = np.exp(CubicSpline(index, logs)(fine))
     upto = np.append(0.0, np.cumsum(0.5 * (density[1:] + density[:-1])))
-    return tabulated(scale(CubicSpline(index, place)(fine)), upto / upto[-1], ends)
+    return CubicSpline(index, place)(fine), upto / upto[-1]

@@ -1,5 +1,6 @@
 """Independent draws of metrics of questions in groups."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +24,7 @@ from bayesatk.posterior.draws import (
     draw_question_means,
     sum_covariance,
 )
-from bayesatk.posterior.posterior import Draws, GroupDraws, SystemPosterior
+from bayesatk.posterior.posterior import Draws, GroupDraws, Summary, SystemPosterior
 
 _NORMAL = 100  # questions of a group from which their mean may be drawn as normal
 
@@ -55,11 +56,14 @@ class GroupedDraws:
     means : GroupedMeans
     metrics : tuple of Metric
     weight : ndarray, shape (groups,)
+    hyper : mapping {name: Summary}
+        Of the hyperparameters.
     """
 
     means: GroupedMeans
     metrics: tuple[Metric, ...]
     weight: Array
+    hyper: Mapping[str, Summary]
 
     @property
     def _data(self) -> GroupedStates:
@@ -136,15 +140,22 @@ class GroupedDraws:
         return found
 
     def _reported(self, hyper: _Hyper, rng: np.random.Generator) -> dict[str, Array]:
-        """Hyperparameters as numbers anywhere between their nodes."""
+        """Hyperparameters with their distributions, in the order of their nodes."""
         posterior = self.means.posterior
         y = np.array([one.y for one in posterior.rows])
-        taus, which = np.unique(posterior.lines[1], return_inverse=True)
-        return {
-            "typical_p": expit(hyper.mu),
-            "group_sd": _between_nodes(taus, which[hyper.line], rng, 0.0),
-            "icc": expit(_between_nodes(y, hyper.row, rng, -np.inf)),
-        }
+        rows, taus, _ = posterior.lines
+        sd = np.empty(len(hyper.mu))
+        for row in np.unique(hyper.row):
+            part, own = hyper.row == row, np.flatnonzero(rows == row)
+            sd[part] = _between_nodes(taus[own], hyper.line[part] - own[0], rng, 0.0)
+        icc = expit(_between_nodes(y, hyper.row, rng, -np.inf))
+        rough = {"typical_p": expit(hyper.mu), "group_sd": sd, "icc": icc}
+        found = {}
+        for name, values in rough.items():
+            level = np.sort(rng.random(len(values)))
+            found[name] = np.empty(len(values))
+            found[name][np.argsort(values)] = self.hyper[name].distribution.quantile(level)
+        return found
 
     def _new(self, hyper: _Hyper) -> tuple[Array, Array]:
         """Return expected metrics of new questions of each group, and of new groups."""
