@@ -164,13 +164,20 @@ def test_a_judge_without_error_changes_nothing(pooling, difficulty) -> None:
         bk.evaluate(data, ["pass@1,4", "pass^2", "maj@3"], **known, **more)["closed_form"]
         for more in ({"judge": PERFECT}, {})
     )
-    exact = {"statistic": ["mean", "sd", "ci_lower", "ci_upper"], "target": ["questions"]}
-    if pooling != "none":  # whose questions like these are a bootstrap
-        exact["target"] = ["questions", "population"]
+    targets = ["questions"] if pooling == "none" else ["questions", "population"]
     atol = 1e-6 if pooling == "complete" else 1e-9  # a table, where a Beta's quantiles are known
     for name in ("pass_at_k", "pass_hat_k", "maj_at_k"):
-        pair = (each[name].sel(exact).values for each in (one, other))
-        np.testing.assert_allclose(*pair, atol=atol)
+        ours, theirs = (each[name].sel(target=targets) for each in (one, other))
+        for statistic in ("mean", "sd", "ci_lower", "ci_upper"):
+            gap = np.abs(
+                ours.sel(statistic=statistic).values - theirs.sel(statistic=statistic).values
+            )
+            allowed = np.full(gap.shape, atol)
+            if statistic.startswith("ci") and pooling == "partial" and difficulty is None:
+                # Where no series settles ends are of draws, which are not the same ones.
+                drawn = theirs.sel(statistic="ci_error").values
+                allowed += np.where(drawn > 1e-3, 2.0 * drawn, 0.0)
+            assert (gap <= allowed).all()
 
 
 def test_much_data_give_the_rogan_gladen_estimate() -> None:
