@@ -82,6 +82,13 @@ def test_criticise_weighs_one_level_against_two() -> None:
 
 
 @pytest.mark.statistical
+def test_criticise_has_no_levels_of_marks_with_error() -> None:
+    data = bk.tally([[1, 0], [1, 1], [0, 0], [0, 1]], group=list("xxyy"))
+    judge = bk.JudgeError(tp=95, p=100, fp=2, n=100)
+    fit = bk.evaluate(data, "pass@1", judge=judge, difficulty="beta", draws=20, rng=1)
+    assert "groups" not in set(bk.criticise(fit, rng=1)["check"])
+
+
 def test_plans_have_the_widths_that_come_out() -> None:
     """Plan from a large pilot; evaluate data of the planned size from the same source."""
     rng = np.random.default_rng(9)

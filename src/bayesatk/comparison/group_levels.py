@@ -18,7 +18,8 @@ def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | Non
     """Return how probable the levels of a fit are, as a row of `bayesatk.criticise`.
 
     Both levels have Beta difficulties and the same priors of mean and icc; the second adds the sd
-    of groups. Flagged below `alpha`. None of data without groups, or improper priors.
+    of groups. Flagged below `alpha`. None of data without groups, of marks with error, or improper
+    priors.
     """
     ratio = log_evidence_ratio(fit, system)
     if ratio is None:
@@ -48,7 +49,9 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     """Return the log evidence of two levels less that of one; None where there is none."""
     prior = fit.prior
     known = fit.of_questions.get(GROUP)
-    if known is None or not isinstance(prior, GroupedPrior | HyperPrior):
+    if known is None or fit.judges is not None:
+        return None
+    if not isinstance(prior, GroupedPrior | HyperPrior):
         return None
     if isinstance(prior, HyperPrior) and not prior.proper:
         return None
