@@ -90,8 +90,8 @@ def test_logit_normal_difficulties_are_calibrated() -> None:
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
     right = count_world.count_model
 
-    def wrong(scale, pooling, prior, counts):
-        return right(scale, pooling, bk.DirichletPrior((3.0, 1.0, 1.0)), counts)
+    def wrong(scale, pooling, prior, counts, **more):
+        return right(scale, pooling, bk.DirichletPrior((3.0, 1.0, 1.0)), counts, **more)
 
     monkeypatch.setattr(count_world, "count_model", wrong)
     found = bk.calibrate(
@@ -104,11 +104,11 @@ def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
 def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
     right = count_world.count_model
 
-    def wrong(scale, pooling, prior, counts):
+    def wrong(scale, pooling, prior, counts, **more):
         if bug == "prior":
-            return right(scale, pooling, bk.BetaPrior(2.0, 1.0), counts)
+            return right(scale, pooling, bk.BetaPrior(2.0, 1.0), counts, **more)
         missed = np.minimum(counts[:, 1], 1)[:, None] * [1, -1]
-        return right(scale, pooling, prior, counts + missed)
+        return right(scale, pooling, prior, counts + missed, **more)
 
     monkeypatch.setattr(count_world, "count_model", wrong)
     found = bk.calibrate(8, 2, pooling="none", replications=400, seed=6, **QUIET)

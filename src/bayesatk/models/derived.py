@@ -113,7 +113,7 @@ def metrics_from_draws(
 
 def _weights(tree: xr.DataTree, p: xr.DataArray) -> Array | None:
     """Return the weights of the questions, where there are any."""
-    held = [p] + [tree["constant_data"]] * ("constant_data" in tree.children)
+    held = [p, *(tree[name] for name in ("constant_data",) if name in tree.children)]
     found = [one.coords[WEIGHT].values for one in held if WEIGHT in one.coords]
     known = weights(found[0].tolist(), range(p.sizes["question"])) if found else None
     return None if known is None else unequal(known)
