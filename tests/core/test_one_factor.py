@@ -11,7 +11,7 @@ from scipy.stats import betabinom, norm
 
 from bayesatk.core.one_factor import Counts, Likelihood, Windows
 from bayesatk.core.one_factor_means import QuestionMeans, population_means
-from bayesatk.core.one_factor_normal import Laplace, Normal
+from bayesatk.core.one_factor_normal import Laplace, Normal, Spread
 from bayesatk.core.one_factor_posterior import Chains, Fit
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
@@ -114,7 +114,7 @@ def test_normal_posterior_given_a_normal_likelihood_is_exact() -> None:
     curvature = np.zeros((6, 6))
     curvature[0, 0] = curvature[1, 1] = 4.0
     laplace = Laplace(np.array([1.0, 2.0, 0, 0, 0, 0]), 0.0, np.zeros(6), curvature)
-    normal = Normal.integrated(prior, 2, laplace)
+    normal = Normal.integrated(Spread.rough(prior, 2), laplace)
     share = np.exp(normal.log_weight)
     rng = np.random.default_rng(1)
     sd = np.abs(rng.standard_normal(2_000_000))
