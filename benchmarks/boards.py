@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk.comparison.board import Asked, Board, drawn_board, rank_draws, separated
+from bayesatk.comparison.board import Board, BoardInput, drawn_board, rank_draws, separated
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 
@@ -40,7 +40,9 @@ def simulate(
 def board(counts: NDArray[np.int64], trials: int, seed: int) -> Board:
     """Work out a board without a result around it."""
     n = np.full(counts.shape, trials)
-    asked = Asked(counts.tobytes(), ("bayes",), LeaderboardPrior(), seed, counts, n, parse("bayes"))
+    asked = BoardInput(
+        counts.tobytes(), ("bayes",), LeaderboardPrior(), seed, counts, n, parse("bayes")
+    )
     return drawn_board(asked)
 
 

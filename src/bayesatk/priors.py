@@ -51,30 +51,31 @@ class BetaPrior:
 class HyperPrior:
     """Prior of the difficulty distribution, for pooling partial.
 
-    A difficulty family says what shape the success probabilities of questions have:
+    A difficulty family is a parametric distribution of the success probabilities p of questions:
 
-    * ``"beta"``: ``p ~ Beta`` with mean ``m`` and intraclass correlation ``icc = 1/(alpha + beta +
-      1)``; a priori ``m ~ Beta(*mean)`` and ``icc ~ Beta(*icc)``.
-    * ``"inflated"``: the same, but a share of the questions is never solved (p = 0) and a share
-      always (p = 1): ``(never, always, Beta) ~ Dirichlet(*atoms)``.
-    * ``"mixture"``: two such Betas, independent a priori and told apart by their means, the lower
-      one with share ``~ Beta(*share)``.
+    * ``"beta"``: ``p ~ Beta`` with mean ``m`` and intraclass correlation
+      ``icc = 1/(alpha + beta + 1)``; a priori ``m ~ Beta(*mean)`` and ``icc ~ Beta(*icc)``.
+    * ``"inflated"``: the same Beta, with point masses at p = 0 (questions that are never solved)
+      and p = 1 (always solved): the shares ``(never, always, Beta) ~ Dirichlet(*atoms)``.
+    * ``"mixture"``: two such Betas, independent a priori and labelled by their means; the one with
+      the lower mean has the share ``~ Beta(*share)``.
 
-    Several families are averaged: a posteriori each has the probability that its evidence gives it.
+    Several families are combined by Bayesian model averaging: each has its posterior probability.
 
     Parameters
     ----------
     mean, icc : (float, float)
-        Beta parameters. ``icc=(a, -a)``, a > 0, is the improper density ``icc^(a-1)
-        (1-icc)^(-a-1)``: with a uniform mean ``(alpha + beta)^(-2-a)``. Bayesian Data Analysis (3rd
-        ed., eq. 5.9) uses a = 1/2.
+        Beta parameters of the priors of ``m`` and ``icc``; (1, 1) is uniform. ``icc=(a, -a)`` with
+        a > 0 is the improper density ``icc^(a-1) (1-icc)^(-a-1)``; with a uniform mean this is
+        ``(alpha + beta)^(-2-a)``, of which Bayesian Data Analysis (3rd ed., eq. 5.9) uses a = 1/2.
     families : sequence of str, or mapping {family: prior probability}, optional
-        Default: all three, equally probable; the Beta alone where ``icc`` is improper, since only
-        proper priors have evidence. `bayesatk.evaluate` takes it as ``difficulty=`` as well.
+        Default: all three with equal prior probability; the Beta alone if ``icc`` is improper,
+        because an improper prior has no marginal likelihood. The argument ``difficulty`` of
+        `bayesatk.evaluate` sets the same.
     atoms : (float, float, float)
         Dirichlet parameters of the shares of questions never solved, always solved, and neither.
     share : (float, float)
-        Beta parameters of the share of the lower Beta of a mixture.
+        Beta parameters of the share of the mixture component with the lower mean.
 
     Examples
     --------
@@ -202,7 +203,12 @@ class DirichletPrior:
     Parameters
     ----------
     concentration : float or tuple of float
-        One number for every category, or one for each.
+        Dirichlet parameters, > 0: one number for every category, or one for each, from the lowest
+        score to the highest. 1 is uniform.
+
+    See Also
+    --------
+    DirichletHyperPrior : for pooling partial.
 
     Examples
     --------
@@ -223,18 +229,23 @@ class DirichletPrior:
 
 @dataclass(frozen=True)
 class DirichletHyperPrior:
-    """Prior of the distribution that questions are drawn from, for pooling partial.
+    """Prior of the distribution of category probabilities over questions, for pooling partial.
 
-    Questions have ``p ~ Dirichlet`` with a mean vector and an intraclass correlation; a priori the
-    mean vector is Dirichlet and the correlation ``Beta(*icc)``. For two categories this is
-    `HyperPrior`.
+    The category probabilities of a question are ``p ~ Dirichlet`` with a mean vector and an
+    intraclass correlation; a priori the mean vector is Dirichlet and the correlation
+    ``Beta(*icc)``. For two categories this is the Beta family of `HyperPrior`.
 
     Parameters
     ----------
     mean : float or tuple of float
-        Concentration of the mean vector: one number for every category, or one for each.
+        Dirichlet parameters of the mean vector: one number for every category, or one for each.
     icc : (float, float)
-        Beta parameters.
+        Beta parameters of the prior of the intraclass correlation; (1, 1) is uniform.
+
+    See Also
+    --------
+    HyperPrior : of right and wrong, with other difficulty families.
+    DirichletPrior : for pooling none and complete.
 
     Examples
     --------
@@ -266,9 +277,17 @@ class CrossedPrior:
 
     Parameters
     ----------
-    mu_sd, sigma_sd, eta : float
-        1.5 makes the success probability of a question at the mean nearly uniform; ``eta=1`` is
-        uniform over correlation matrices, more prefers weak correlation.
+    mu_sd, sigma_sd : float
+        Prior scales of the mean and of the sd of the logits of the success probabilities, > 0.
+        With ``mu_sd=1.5`` the success probability of a question of average difficulty is nearly
+        uniform.
+    eta : float
+        LKJ parameter: 1 is uniform over correlation matrices, a larger value prefers weak
+        correlations.
+
+    See Also
+    --------
+    bayesatk.models.build_crossed : the model.
 
     Examples
     --------
@@ -304,10 +323,16 @@ class RegressionPrior:
     Parameters
     ----------
     mean, icc : (float, float)
-        Beta parameters.
+        Beta parameters of the priors of the mean at average covariates and of the intraclass
+        correlation; (1, 1) is uniform.
     slope_sd : float
-        In logits for each standard deviation of a covariate. At 2.5 a covariate may leave the
-        success rate as it is, or take it from 1% to 99% over its range.
+        Prior sd of a slope, in logits for each standard deviation of a covariate. The default 2.5
+        allows both no effect and a success rate that goes from 1% to 99% over the range of the
+        covariate.
+
+    See Also
+    --------
+    bayesatk.models.build_regression : the model.
 
     Examples
     --------
@@ -331,9 +356,9 @@ class RegressionPrior:
 class GroupedPrior:
     """Prior of the difficulty of questions in groups, for `bayesatk.evaluate` with ``group=``.
 
-    Within a group success probabilities are ``p ~ Beta`` with a mean of the group's own and one
-    intraclass correlation ``icc = 1/(alpha + beta + 1)``. The logits of the means of groups are
-    ``Normal(logit(typical_p), group_sd)``. A priori ``typical_p ~ Beta(*mean)``, ``icc ~
+    Within a group success probabilities are ``p ~ Beta``. Each group has its own mean, and all
+    groups share one intraclass correlation ``icc = 1/(alpha + beta + 1)``. The logits of the means
+    are ``Normal(logit(typical_p), group_sd)``. A priori ``typical_p ~ Beta(*mean)``, ``icc ~
     Beta(*icc)``, and ``group_sd`` is half-normal.
 
     Parameters
@@ -393,14 +418,19 @@ class LeaderboardPrior:
     Parameters
     ----------
     mean : (float, float)
-        Mean and sd of the common mean of mu.
+        Prior mean and sd of the common mean of ``mu_s``, in logits.
     spread_sd : float
-        The sd of mu between systems is half-normal with this scale, in logits.
+        Scale of the half-normal prior of the sd of ``mu_s`` between systems, in logits.
     discrimination : (float, float, float)
-        Of ``log a``: mean and sd of its common mean, and sd between systems.
+        For ``log a_s``: prior mean and sd of its common mean, and its sd between systems.
     interaction : (float, float, float)
-        Likewise of ``logit rho``: how much a question is harder or easier for one system than for
-        the others, beyond its difficulty. Single trials say nothing about it.
+        The same three numbers for ``logit rho_s``. ``rho_s`` measures how much a question is
+        harder or easier for one system than its difficulty predicts; single trials of questions
+        do not identify it.
+
+    See Also
+    --------
+    bayesatk.models.build_one_factor : the model.
 
     Examples
     --------
@@ -440,17 +470,18 @@ class AnswerPrior:
     Parameters
     ----------
     concentration : float
-        Of every answer, and of nobody where unanswered trials vote for nobody.
+        Dirichlet parameter of every answer, and of abstaining (``AnswerRules.unanswered``), > 0.
     unseen : int
-        Wrong answers that were never given and may yet come, each with the same concentration.
-        With none, a question always answered in one way is certain.
+        Number of wrong answers that were not observed but have positive probability, each with
+        the same concentration. With ``unseen=0`` a question that was always answered in the same
+        way has that answer with posterior probability one.
     unseen_correct : bool
-        Where no correct answer was ever given, let one come: without it such a question is lost
-        for certain.
+        Whether a question without any correct answer has one unobserved correct answer. If not,
+        majority voting fails on such a question with posterior probability one.
     choices : int, optional
-        Answers that a question has, where that is known, as in multiple choice; those that were
-        never given may all come, in place of `unseen`. At most one of them is right, and answers
-        that are merged because they are all right count as one.
+        Number of possible answers of each question, where it is known, as in multiple choice.
+        All of them have positive probability, and `unseen` is then not used. At most one of them
+        is right, and answers that are merged because they are all right count as one.
 
     Examples
     --------

@@ -27,6 +27,6 @@ def test_nuts_finds_the_same_parameters() -> None:
         drawn = trace["posterior"][name].transpose("chain", "draw", "system").values
         flat = drawn.reshape(-1, 4)
         own = board.draws.theta[:, place][:, board.order]
-        error = np.sqrt(1.0 / board.draws.worth + 1.0 / 600)
+        error = np.sqrt(1.0 / board.draws.effective_draws + 1.0 / 600)
         assert (abs(flat.mean(axis=0) - own.mean(axis=0)) < 4.5 * error * flat.std(axis=0)).all()
         assert (abs(np.log(flat.std(axis=0) / own.std(axis=0))) < 4.5 * error).all()

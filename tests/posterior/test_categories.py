@@ -357,7 +357,7 @@ def test_many_questions_are_drawn_as_sums() -> None:
 
 
 def test_a_metric_of_ones_own_on_categories(graded) -> None:
-    """All of three trials in the best category: pass^3 of the best, as a worth of counts."""
+    """All of three trials in the best category: pass^3 of the best, as a value of counts."""
 
     def all_best(counts, scores):
         return (counts[:, np.argmax(scores)] == counts.sum(axis=1)).astype(float)

@@ -193,7 +193,7 @@ def ranked(
     return fit, show
 
 
-def hold_against_sampler(
+def compare_with_sampler(
     data: Any,
     metric: list[str],
     pooling: Pooling,

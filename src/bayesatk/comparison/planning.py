@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.arguments import one_of, proper_probability, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.comparison.designs import Learning, designs_of
+from bayesatk.comparison.designs import ExpectedVariance, designs_of
 from bayesatk.comparison.group_plans import group_plan
 from bayesatk.comparison.marked_plans import by_labels
 from bayesatk.metrics.grid import Metric, parse
@@ -41,7 +41,9 @@ class _Goal:
             if value is not None:
                 real_number(name, value)
 
-    def reached(self, designs: list[list[Learning]], questions: float) -> tuple[float, float]:
+    def reached(
+        self, designs: list[list[ExpectedVariance]], questions: float
+    ) -> tuple[float, float]:
         """Return the expected width (of a difference), and the probability of a right call."""
         variance = np.array([[one.variance(questions) for one in pair] for pair in designs])
         total = variance[:, :, self.target].sum(axis=1)
@@ -56,7 +58,7 @@ class _Goal:
         gap = np.array([pair[0].value - pair[1].value for pair in designs])
         return width, float(ndtr(np.abs(gap) / np.maximum(sd, 1e-300)).mean())
 
-    def met(self, designs: list[list[Learning]], questions: float) -> bool:
+    def met(self, designs: list[list[ExpectedVariance]], questions: float) -> bool:
         width, correct = self.reached(designs, questions)
         if self.prob_correct is not None:
             return correct >= self.prob_correct
@@ -317,7 +319,7 @@ def _check_goal(
     return spend
 
 
-def _fewest(goal: _Goal, designs: list[list[Learning]]) -> float:
+def _fewest(goal: _Goal, designs: list[list[ExpectedVariance]]) -> float:
     """Smallest number of questions that meets the goal; infinite when none does."""
     if not goal.met(designs, _MOST):
         return float("inf")

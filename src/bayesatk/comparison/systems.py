@@ -14,11 +14,11 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.groups import group_comparison_rows, group_differences
 from bayesatk.comparison.pair_claims import PairSentences
-from bayesatk.comparison.question_values import Part, Posteriors, data_keys
+from bayesatk.comparison.pairwise import PairwiseComparison
+from bayesatk.comparison.question_values import Posteriors, Subset, data_keys
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Findings:
-    """Contrasts of pairs, probabilities of ranks, and tiers; as `Contest` returns them."""
+    """Contrasts of pairs, probabilities of ranks, and tiers, as from `PairwiseComparison`."""
 
     table: Array
     ranks: Array
@@ -151,16 +151,16 @@ def compare(
         )  # fmt: skip
     tried = trials > 0
     # In an order that their names and columns have no part in; the caller's comes back last.
-    keys = data_keys(own, Part.whole(own))
+    keys = data_keys(own, Subset.whole(own))
     order = sorted(range(len(keys)), key=keys.__getitem__)
     posteriors = Posteriors(own, generator, progress)
     with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
         if own.joint or tried.all():
             shared = np.full((len(trials), len(trials)), trials.shape[1])
-            part = Part(order, np.ones(trials.shape[1], bool))
+            part = Subset(order, np.ones(trials.shape[1], bool))
             if not own.sampled and own.judges is None:
                 posteriors.prepare(part, client)
-            whole = Contest.of(own, part, posteriors, generator)
+            whole = PairwiseComparison.of(own, part, posteriors, generator)
             table = whole.table(settings, client, progress)
             found = Findings(table, whole.ranks(), whole.tiers(alpha))
         else:
@@ -200,8 +200,8 @@ def _by_pairs(
     if not common.any():
         unknown = np.zeros((size, cells, len(fit.targets)), np.int64)
         return Findings(table, np.full((size, size, cells, len(fit.targets)), np.nan), unknown)
-    contest = Contest.of(fit, Part(order, common), posteriors, rng)
-    return Findings(table, contest.ranks(), contest.tiers(alpha))
+    compared = PairwiseComparison.of(fit, Subset(order, common), posteriors, rng)
+    return Findings(table, compared.ranks(), compared.tiers(alpha))
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
@@ -220,9 +220,9 @@ def _row(
     for j in range(i + 1, size):
         both = tried[i] & tried[j]
         if both.any():
-            part = Part([order[i], order[j]], both)
+            part = Subset([order[i], order[j]], both)
             # The same random numbers for every pair: two systems alike fare alike with a third.
-            pair = Contest.of(fit, part, posteriors, np.random.default_rng(seed))
+            pair = PairwiseComparison.of(fit, part, posteriors, np.random.default_rng(seed))
             own = pair.table(settings)
             found[:, j - i - 1] = own[0, 1], own[1, 0]
     return found

@@ -1,4 +1,4 @@
-"""Credit vectors: what ``k`` trials are worth when ``j`` of them succeed.
+"""Credit vectors: the value of ``k`` trials of which ``j`` succeed.
 
 Every binary at-k metric is the expectation of one vector ``x_0 .. x_k`` under a law of the number
 of successes ``j``. The three laws live in `bayesatk.core.laws`; this module only defines ``x``.
@@ -18,7 +18,7 @@ Shape = Literal["threshold", "excess", "area", "general"]
 
 @dataclass(frozen=True)
 class Credit:
-    """The worth of ``k`` trials as a function of how many of them succeed.
+    """The value of ``k`` trials as a function of how many of them succeed.
 
     Built by `pass_at` and its siblings, or by `Credit.of` from any vector.
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.data.asked import Asked, read_asked
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
+from bayesatk.data.inputs import Inputs, read_inputs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.judge_error import Judges
@@ -135,7 +135,7 @@ def sample(
     if covariates is not None and form != "marginal":
         raise ValueError(f"form must be left out with covariates; got {form!r}.")
     crossed = resolve_crossed_prior(prior) if form == "crossed" else None
-    asked = read_asked(
+    asked = read_inputs(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,
         answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
@@ -184,7 +184,7 @@ def sample(
     )  # fmt: skip
 
 
-def _check_crossed(asked: Asked, keep: Sequence[str]) -> None:
+def _check_crossed(asked: Inputs, keep: Sequence[str]) -> None:
     """Refuse what the crossed model cannot give."""
     if asked.scale.axes or asked.votes or asked.pooling != "partial":
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What is asked of `evaluate` or `sample`: data, metrics and priors held against each other."""
+"""Arguments of `evaluate` and `sample`: data, metrics and priors, checked together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ from bayesatk.priors import (
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Data, metrics, and priors that fit them.
+class Inputs:
+    """Data, metrics and priors after checks and with defaults filled in.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Asked:
         return [one for one in self.requested if one.voted]
 
 
-def read_asked(
+def read_inputs(
     data: object,
     metrics: MetricSpec,
     *,
@@ -101,7 +101,7 @@ def read_asked(
     group_weights: object = None,
     covariates: object = None,
     judge: object = None,
-) -> Asked:
+) -> Inputs:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
     outcomes = with_groups(data, group)
     proper_probability("ci_prob", ci_prob, 0.95)
@@ -143,7 +143,7 @@ def read_asked(
     judges = read_judges(judge, outcomes)
     if judges is not None:
         check_judge_fits(outcomes, scale, requested, pooling, prior_trials, covariates, group)
-    return Asked(
+    return Inputs(
         outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
         design, grouping, judges,
     )  # fmt: skip
