@@ -76,7 +76,8 @@ def _fitting[Hyper, Fixed](
         return needed()
     if not isinstance(prior, needed):
         raise TypeError(
-            f"prior for {what}pooling={pooling!r} must be a {needed.__name__}; got {prior!r}."
+            f"prior for {what}pooling={pooling!r} must be a {needed.__name__}; got {prior!r}. "
+            f"Pass bayesatk.{needed.__name__}(...), or leave it out for the default."
         )
     return prior
 

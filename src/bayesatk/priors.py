@@ -96,8 +96,8 @@ class HyperPrior:
             if not _are_beta(values, name == "icc"):
                 raise ValueError(
                     f"prior: {name} must be two Beta parameters > 0; got {values!r:.80}. (1, 1) is "
-                    "uniform; HyperPrior.bda3() is the improper prior of the book, (a, -a) for the "
-                    "icc one of its kind."
+                    "uniform. The icc may also be (a, -a) with a > 0, which is improper, as in "
+                    "HyperPrior.bda3()."
                 )
         for name, size in (("atoms", 3), ("share", 2)):
             found = _concentration(getattr(self, name), name)
