@@ -26,15 +26,15 @@ _VOVK = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World
 
 @dataclass(frozen=True, eq=False)
 class ChangePoint:
-    """Whether, when and by how much a success rate changed; made by `bayesatk.change_point`.
+    """Posterior of a change of a success rate, and the alarm; made by `bayesatk.change_point`.
 
     Parameters
     ----------
     by_day : pandas.DataFrame
-        One row per day: ``day``, ``questions`` and ``trials`` of it, the observed ``rate``,
-        ``log_evidence`` of a change whose first day it is, the posterior ``probability`` of that;
-        and of the alarm its normal ``score`` against the days before, ``log_e`` against "no change
-        yet", and whether there is an ``alarm``, then or on an earlier day.
+        One row per day: ``day``, its ``questions`` and ``trials``, the observed ``rate``,
+        ``log_evidence`` and posterior ``probability`` of a change that begins on this day; for the
+        alarm, the normal ``score`` of the day given the days before, ``log_e`` against "no change
+        so far", and whether there is an ``alarm`` on this or an earlier day.
     probability : float
         Posterior probability that there was a change.
     log_evidence_same : float
@@ -57,7 +57,7 @@ class ChangePoint:
 
     @property
     def day(self) -> Any:
-        """Return the likeliest first day of a change."""
+        """Return the most probable first day of a change."""
         return self.by_day["day"].iloc[int(self.by_day["probability"].argmax())]
 
     @property

@@ -76,23 +76,25 @@ class GateRates:
 
 @dataclass(frozen=True)
 class GateDesign:
-    """What a policy does on so many questions and trials, whatever the new system.
+    """Rates of a policy's verdicts with given numbers of questions and trials.
 
     Parameters
     ----------
     questions : int
+        Number of questions of a run.
     trials : float
-        Of a question and system; the mean where they differ.
+        Trials of a question and system; the mean if they differ.
     sd : float
         Expected posterior sd of the difference of two such systems.
     same_system : GateRates
-        Where the new system is the baseline, run again.
+        Rates if the new system is the same as the baseline.
     effect : float or None
-        Difference for which `at_effect` holds.
+        Difference at which `at_effect` is computed.
     at_effect : GateRates or None
+        Rates at a true difference of `effect`.
     more_trials : float or None
-        How many times as many trials a flip rate of 5% takes where the system is the same; None
-        where it is lower, and for superiority, where no number would do.
+        Factor by which the number of trials must grow for a flip rate of 5% if the system is the
+        same. None if the rate is lower already, and for superiority, where no number is enough.
     """
 
     questions: int
@@ -107,7 +109,7 @@ class GateDesign:
     def of(
         cls, policy: GatePolicy, questions: int, trials: float, sd: float, noise: float
     ) -> "GateDesign":
-        """Work out the rates where a difference has this posterior sd, and moves so between runs.
+        """Compute the rates for a posterior sd of the difference and its noise between runs.
 
         Parameters
         ----------

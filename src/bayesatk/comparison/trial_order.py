@@ -106,8 +106,8 @@ def check_trial_order(
     scale = check_scores(_BINARY if scores is None else scores)
     if sorted(scale.values()) != [0.0, 1.0]:
         raise OutcomeError(
-            f"scores must be of right and wrong, 0 and 1, for the order of trials; got {scale}. Give "
-            "every outcome one of these two scores."
+            "scores must be of right and wrong, 0 and 1, for the order of trials; got "
+            f"{scale}. Give every outcome one of these two scores."
         )
     rows = []
     for name, own in _sequences(data, dict(columns or {}), scale).items():
