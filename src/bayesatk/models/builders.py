@@ -176,7 +176,8 @@ def _marked(p: pt.TensorVariable, judges: Judges) -> pt.TensorVariable:
     """Return the probability of being marked right, with the rates of every judge unknown."""
     if not all(one.updated for one in judges.by_system):
         raise ValueError(
-            "judge must have updated=True to be sampled: marks tell of the rates in every model."
+            "judge must have updated=True for a PyMC model, in which the marks always inform the "
+            "error rates. Use JudgeError(..., updated=True), or bayesatk.evaluate."
         )
     shapes = np.array([one.shapes for one in judges.groups()])
     rates = pm.Beta("judge_rates", shapes[..., 0], shapes[..., 1])

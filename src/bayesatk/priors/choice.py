@@ -77,7 +77,10 @@ def prior_of[Kind](kind: type[Kind], prior: object, where: str) -> Kind:
     if prior is None:
         return kind()
     if not isinstance(prior, kind):
-        raise TypeError(f"prior {where} must be a {kind.__name__}; got {prior!r:.200}.")
+        raise TypeError(
+            f"prior {where} must be a {kind.__name__}; got {prior!r:.200}. "
+            f"Pass bayesatk.{kind.__name__}(...), or leave it out for the default."
+        )
     return prior
 
 

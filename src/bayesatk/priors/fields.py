@@ -29,10 +29,13 @@ def beta_parameters(prior: Any, name: str, improper: bool = False) -> None:
     pair = tuple(real_number(f"prior: {name}", one) for one in values)
     proper = len(pair) == 2 and bool(np.isfinite(pair).all()) and pair[0] > 0.0
     if not proper or not (pair[1] > 0.0 or (improper and pair[1] == -pair[0])):
-        more = "; HyperPrior.bda3() has the improper (0.5, -0.5)" if improper else ""
+        more = (
+            f" The {name} may also be (a, -a) with a > 0, which is improper, as in "
+            "HyperPrior.bda3()."
+        )
         raise ValueError(
-            f"prior: {name} must be two Beta parameters > 0; got {given!r:.80}. (1, 1) is "
-            f"uniform{more}."
+            f"prior: {name} must be two Beta parameters > 0; got {given!r:.80}. (1, 1) is uniform."
+            + improper * more
         )
     object.__setattr__(prior, name, pair)
 

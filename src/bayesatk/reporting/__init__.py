@@ -105,7 +105,9 @@ def report(
 
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
-        raise ValueError(f"path must end in .html; got {path.name!r}.")
+        raise ValueError(
+            f"path must end in .html; got {path.name!r}. bayesatk.export writes other formats."
+        )
     own = Result.of(result)
     environment = Environment(
         loader=PackageLoader("bayesatk", "reporting/templates"),

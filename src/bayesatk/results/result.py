@@ -417,11 +417,16 @@ def _answers(observed: xr.Dataset, constant: xr.Dataset) -> Answers:
 
 
 def notes(result: xr.DataTree | Result) -> list[str]:
-    """Return what a reader of the numbers should know, in sentences.
+    """Return the notes of a result: assumptions, approximations and warnings, as sentences.
 
     Parameters
     ----------
     result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
+
+    Returns
+    -------
+    list of str
+        The same notes that `bayesatk.table` and `bayesatk.report` show.
     """
     return Result.of(result).notes
