@@ -20,6 +20,10 @@ _MOST = 1e12  # of a Dirichlet parameter
 class BetaPrior:
     """Prior of a success probability, ``p ~ Beta(alpha, beta)``, for pooling none and complete.
 
+    See Also
+    --------
+    HyperPrior : for pooling partial.
+
     Examples
     --------
     >>> BetaPrior()
@@ -76,6 +80,12 @@ class HyperPrior:
         Dirichlet parameters of the shares of questions never solved, always solved, and neither.
     share : (float, float)
         Beta parameters of the share of the mixture component with the lower mean.
+
+    See Also
+    --------
+    BetaPrior : for pooling none and complete.
+    DirichletHyperPrior : of scored categories.
+    bayesatk.models.build_beta_binomial : the model.
 
     Examples
     --------
@@ -369,6 +379,10 @@ class GroupedPrior:
         Scale of the half-normal of ``group_sd``, in logits. Where ``group_sd`` is 1, two of three
         groups have means within 0.27 and 0.73 around a typical one of 0.5.
 
+    See Also
+    --------
+    bayesatk.models.build_grouped : the model.
+
     Examples
     --------
     >>> GroupedPrior()
@@ -482,6 +496,10 @@ class AnswerPrior:
         Number of possible answers of each question, where it is known, as in multiple choice.
         All of them have positive probability, and `unseen` is then not used. At most one of them
         is right, and answers that are merged because they are all right count as one.
+
+    See Also
+    --------
+    bayesatk.evaluate : takes it as ``answer_prior``.
 
     Examples
     --------
