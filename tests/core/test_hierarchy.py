@@ -240,5 +240,5 @@ def test_evidence_compares_with_complete_pooling() -> None:
 def test_priors_are_checked(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
         HyperPrior(**arguments)
-    with pytest.raises(ValueError, match="alpha and beta must be finite"):
+    with pytest.raises(ValueError, match="alpha must be finite"):
         bk.BetaPrior(0.0, 1.0)

@@ -111,7 +111,7 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
         (lambda data: bk.DirichletPrior("1"), "must be finite and > 0"),
         (lambda data: bk.DirichletPrior(()), "must be finite and > 0"),
         (lambda data: bk.DirichletHyperPrior(icc=1.0), "icc must be two Beta parameters"),
-        (lambda data: bk.AnswerPrior((1.0, 2.0)), "concentration must be one number"),
+        (lambda data: bk.AnswerPrior((1.0, 2.0)), "concentration must be a number"),
         (lambda data: bk.AnswerPrior(unseen=-1), "unseen must be an integer"),
         (lambda data: bk.AnswerPrior(unseen_correct="no"), "unseen_correct must be true or false"),
         (lambda data: bk.evaluate(data, "bayes", prior_weight=0.5), "left out without prior_tri"),

@@ -16,8 +16,8 @@ from bayesatk._tools.words import probability_words
 from bayesatk.core.alarm import alarm_evidence, day_scores
 from bayesatk.core.change import Changes, ShiftPosterior, mixed_shift
 from bayesatk.data.validation import shown
-from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import HyperPrior
+from bayesatk.priors.choice import describe_prior
 from bayesatk.results.days import read_days
 
 Ints = NDArray[np.int64]

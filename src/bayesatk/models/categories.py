@@ -12,8 +12,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import possible
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.builders import Form, distinct_states
-from bayesatk.prior_choice import resolve_category_prior
 from bayesatk.priors import AnswerPrior, CategoryPrior, DirichletHyperPrior, Pooling
+from bayesatk.priors.choice import resolve_category_prior
 
 Array = NDArray[np.float64]
 _STATES = ("state_count", "state_repeats", "state_system")

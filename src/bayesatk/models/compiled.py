@@ -17,13 +17,13 @@ from bayesatk.models.builders import Form, one_latent_family
 from bayesatk.models.evidence import Bridge
 from bayesatk.models.sampling import Settings, default_form, result
 from bayesatk.models.twins import build_models, model_values
-from bayesatk.prior_choice import (
+from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
+from bayesatk.priors.choice import (
+    prior_of,
     resolve_category_prior,
-    resolve_crossed_prior,
     resolve_prior,
     with_families,
 )
-from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
 
 
 @dataclass(frozen=True)
@@ -262,5 +262,5 @@ def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> Compi
     >>> model = compile_crossed(data)  # doctest: +SKIP
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
-    prior = resolve_crossed_prior(prior)
+    prior = prior_of(CrossedPrior, prior, "for form='crossed'")
     return CompiledModel.of(RightWrong, outcomes, "partial", prior, "crossed")

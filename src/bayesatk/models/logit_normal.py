@@ -12,8 +12,8 @@ import pytensor.tensor as pt
 
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.builders import coordinates, observe
-from bayesatk.prior_choice import resolve_crossed_prior
 from bayesatk.priors import CrossedPrior
+from bayesatk.priors.choice import prior_of
 
 
 def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.5) -> pm.Model:
@@ -101,7 +101,7 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
     ['correlation', 'mu', 'p']
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
-    prior = resolve_crossed_prior(prior)
+    prior = prior_of(CrossedPrior, prior, "for form='crossed'")
     size = len(outcomes.systems)
     if size < 2:
         raise ValueError(

@@ -28,15 +28,16 @@ from bayesatk.models.grouped import build_grouped, grouped_part
 from bayesatk.models.parts import Part, answer_part, count_part
 from bayesatk.models.regression import regression_part
 from bayesatk.models.twins import build_models
-from bayesatk.prior_choice import describe_prior, resolve_crossed_prior
 from bayesatk.priors import (
     AnswerPrior,
+    CrossedPrior,
     Families,
     HyperPrior,
     ModelPrior,
     Pooling,
     RegressionPrior,
 )
+from bayesatk.priors.choice import describe_prior, prior_of
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
 from bayesatk.results.groups import group_draws, grouped_checks
@@ -137,7 +138,7 @@ def sample(
         )
     if covariates is not None and form != "marginal":
         raise ValueError(f"form must be left out with covariates; got {form!r}.")
-    crossed = resolve_crossed_prior(prior) if form == "crossed" else None
+    crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
     asked = read_inputs(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,

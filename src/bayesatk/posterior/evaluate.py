@@ -28,7 +28,6 @@ from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.one_system import Evaluated, evaluate_system
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import Request, read_request
-from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import (
     AnswerPrior,
     CategoryPrior,
@@ -37,6 +36,7 @@ from bayesatk.priors import (
     Prior,
     RegressionPrior,
 )
+from bayesatk.priors.choice import describe_prior
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.groups import group_results, grouped_checks, labelled

@@ -25,8 +25,8 @@ from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
-from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, GroupedPrior, HyperPrior
+from bayesatk.priors.choice import prior_from
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS, check_result, metric_values
 
 Array = NDArray[np.float64]

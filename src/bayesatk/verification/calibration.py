@@ -25,20 +25,21 @@ from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.models.builders import one_latent_family
-from bayesatk.prior_choice import (
-    describe_prior,
-    resolve_crossed_prior,
-    with_families,
-)
 from bayesatk.priors import (
     AnswerPrior,
     AnyPrior,
     BetaPrior,
+    CrossedPrior,
     Families,
     GroupedPrior,
     HyperPrior,
     Pooling,
     RegressionPrior,
+)
+from bayesatk.priors.choice import (
+    describe_prior,
+    prior_of,
+    with_families,
 )
 from bayesatk.results.citations import TALTS
 from bayesatk.verification.replications import (
@@ -311,7 +312,7 @@ def _default_prior(
                 f"form={form!r} needs pooling='partial' and no scores; got pooling={pooling!r}, "
                 f"scores={scores!r:.80}."
             )
-        return resolve_crossed_prior(prior)
+        return prior_of(CrossedPrior, prior, "for form='crossed'")
     if isinstance(prior, AnswerPrior):
         return prior
     if isinstance(prior, RegressionPrior | GroupedPrior):
