@@ -19,7 +19,7 @@ from bayesatk.core.states import States
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, pass_at
 from bayesatk.posterior.conjugate import Means, Questions, complete, independent
-from bayesatk.posterior.draws import correlated_normals, scaled
+from bayesatk.posterior.draws import correlated_normals, means_of_draws, scaled
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
 from bayesatk.priors import DirichletHyperPrior
@@ -224,26 +224,17 @@ def _draw_means(
     keep_p: bool,
 ) -> tuple[Array, Array, Array | None]:
     """Draws of means over questions, of their Bayesian bootstrap, and of p; alpha by draw."""
-    draws, questions = len(alpha), len(states.which)
-    mean = np.zeros((draws, len(judged)))
-    bootstrap, total = np.zeros_like(mean), np.zeros(draws)
-    kept = []
-    width = max(1, _CHUNK // alpha.size)
-    for start in range(0, questions, width):
-        evidence = states.evidence[states.which[start : start + width]]
-        p = draw_probabilities(alpha[:, None] + evidence, rng)
-        own = 1.0 if states.weight is None else states.weight[start : start + width]
-        weight = rng.standard_exponential(p.shape[:2]) * own if weighted else np.zeros(p.shape[:2])
-        for column, one in enumerate(judged):
-            value = one.latent(p)
-            mean[:, column] += (value * own).sum(axis=1)
-            bootstrap[:, column] += np.einsum("dq,dq->d", value, weight)
-        total += weight.sum(axis=1)
+    kept: list[Array] = []
+
+    def draw(part: slice) -> Array:
+        p = draw_probabilities(alpha[:, None] + states.evidence[states.which[part]], rng)
         if keep_p:
             kept.append(p)
-    if weighted:
-        bootstrap /= total[:, None]
-    return mean / questions, bootstrap, np.concatenate(kept, axis=1) if keep_p else None
+        return p
+
+    most = _CHUNK // alpha.shape[1]
+    found = means_of_draws(judged, states, draw, len(alpha), most, rng, weighted)
+    return *found, np.concatenate(kept, axis=1) if keep_p else None
 
 
 def _noise(

@@ -102,4 +102,4 @@ def test_a_notebook_has_a_bar_only_where_it_can_be_drawn(monkeypatch, installed)
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(progress, "find_spec", lambda name: sys if installed else None)
-    assert progress._watched() is installed
+    assert progress.watched() is installed
