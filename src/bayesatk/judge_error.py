@@ -45,6 +45,10 @@ class JudgeError:
         If the probability that the sensitivity is not larger than the false positive rate is above
         0.001. Such marks have little information about success, or contradict it.
 
+    See Also
+    --------
+    bayesatk.evaluate : takes it as ``judge``.
+
     Examples
     --------
     >>> judge = JudgeError(tp=178, p=197, fp=2, n=401)

@@ -174,6 +174,10 @@ def suspicious_questions(
         if better systems do worse than predicted from the question's difficulty), ``p_value``
         (share of simulated questions with a misfit as low), ``suspicious``.
 
+    See Also
+    --------
+    bayesatk.question_table : suspicious questions of one system.
+
     Notes
     -----
     Questions are simulated with the trials of the real ones from the model at the mean of its

@@ -239,6 +239,10 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArra
         By ``system``; positive values favour the model. Infinite if the data are impossible under
         guessing.
 
+    See Also
+    --------
+    bayesatk.guessing.random_baseline : the best of several guessers, with p-values.
+
     Examples
     --------
     >>> import bayesatk
@@ -270,6 +274,11 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     -------
     xarray.DataArray
         By ``system, other``; positive values favour different systems; 0 on the diagonal.
+
+    See Also
+    --------
+    bayesatk.compare : probabilities of differences.
+    bayesatk.e_value : evidence that stays valid under repeated looks.
 
     Examples
     --------

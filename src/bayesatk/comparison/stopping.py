@@ -213,6 +213,10 @@ class StoppingStudy:
         Trials of every question and system; rules of kind "anytime" must have the same.
     sd : float
         Sd of the prior of the log odds ratio; rules of kind "anytime" must have the same.
+
+    See Also
+    --------
+    StoppingRule : the rules that it evaluates.
     """
 
     metric: str

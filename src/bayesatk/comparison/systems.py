@@ -288,6 +288,15 @@ def comparison_table(
     --------
     bayesatk.compare : computes what the table shows.
     bayesatk.claim : when a system is called ahead, or two practically equivalent.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
+    >>> fit = bayesatk.compare(bayesatk.evaluate(runs, "bayes", pooling="none", rng=1), rng=1)
+    >>> rows = comparison_table(fit).query("target == 'questions'")
+    >>> rows[["system", "other", "verdict"]].values.tolist(), rows["mean"].round(4).tolist()
+    ([['a', 'b', 'ahead']], [0.3333])
     """
     read = Result.of(result, "comparison")
     if by_groups(read, by):

@@ -80,6 +80,10 @@ def check_trial_order(
         If the data have no order: counts, trials with names instead of numbers, or no question with
         two trials.
 
+    See Also
+    --------
+    bayesatk.change_point : a change between days.
+
     Notes
     -----
     Drift: the sum over questions of the places of the successes (Mann and Whitney 1947).

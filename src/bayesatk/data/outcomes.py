@@ -54,6 +54,17 @@ class Outcomes:
         The distinct answers given, for votes between them.
     sources : tuple of (str, str)
         Name and SHA-256 of every file that was read.
+
+    See Also
+    --------
+    bayesatk.tally : makes it from arrays and tables.
+    bayesatk.load : makes it from files.
+
+    Examples
+    --------
+    >>> data = tally({"a": [[1, 0], [1, 1]], "b": [[0, 0], [1, 0]]})
+    >>> data.systems, data.successes.values.tolist()
+    (['a', 'b'], [[1, 2], [0, 1]])
     """
 
     dataset: xr.Dataset

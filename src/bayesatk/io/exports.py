@@ -53,6 +53,10 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``questions`` if requested;
         ``verification``; ``table`` for a table that was given itself.
 
+    See Also
+    --------
+    bayesatk.export : writes them to files.
+
     Examples
     --------
     >>> import bayesatk
@@ -124,6 +128,10 @@ def provenance(result: object = None) -> dict[str, Any]:
         ``method``, ``pooling``, ``prior``, ``seed``, ``missing_policy``, ``assumptions``,
         ``notes``, ``versions``, ``created_at``, ``citations`` and ``command``: the command line,
         if there was one.
+
+    See Also
+    --------
+    bayesatk.cite : BibTeX of the methods.
 
     Examples
     --------
@@ -220,6 +228,11 @@ def export(
     ------
     ValueError
         For another ending, or for a table that the result does not have.
+
+    See Also
+    --------
+    bayesatk.save : the whole result.
+    bayesatk.tables_of : the tables as data frames.
 
     Examples
     --------

@@ -34,6 +34,10 @@ class SourceReport:
         Metrics that can be estimated from the number of trials in the data.
     command : str
         Shell command to run next.
+
+    See Also
+    --------
+    bayesatk.load : reads the files.
     """
 
     kinds: Mapping[str, Sequence[str]]

@@ -53,6 +53,10 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
         If the result has no difficulty distribution of these families, or `ci_prob` is not a
         probability.
 
+    See Also
+    --------
+    bayesatk.extrapolation_range : bounds without a family of difficulties.
+
     Notes
     -----
     The posterior of the exponent has a median but no mean, because alpha grows without bound as the

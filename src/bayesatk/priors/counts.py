@@ -21,6 +21,10 @@ INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and so
 class BetaPrior:
     """Prior of a success probability, ``p ~ Beta(alpha, beta)``, for pooling none and complete.
 
+    See Also
+    --------
+    HyperPrior : for pooling partial.
+
     Examples
     --------
     >>> BetaPrior()
@@ -73,6 +77,12 @@ class HyperPrior:
         Dirichlet parameters of the shares of questions never solved, always solved, and neither.
     share : (float, float)
         Beta parameters of the share of the mixture component with the lower mean.
+
+    See Also
+    --------
+    BetaPrior : for pooling none and complete.
+    DirichletHyperPrior : of scored categories.
+    bayesatk.models.build_beta_binomial : the model.
 
     Examples
     --------
@@ -219,6 +229,10 @@ class AnswerPrior:
         Number of possible answers of each question, where it is known, as in multiple choice.
         All of them have positive probability, and `unseen` is then not used. At most one of them
         is right, and answers that are merged because they are all right count as one.
+
+    See Also
+    --------
+    bayesatk.evaluate : takes it as ``answer_prior``.
 
     Examples
     --------

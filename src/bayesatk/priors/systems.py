@@ -106,6 +106,10 @@ class GroupedPrior:
         Scale of the half-normal of ``group_sd``, in logits. Where ``group_sd`` is 1, two of three
         groups have means within 0.27 and 0.73 around a typical one of 0.5.
 
+    See Also
+    --------
+    bayesatk.models.build_grouped : the model.
+
     Examples
     --------
     >>> GroupedPrior()

@@ -92,6 +92,11 @@ def report(
     ImportError
         If matplotlib is missing: ``pip install matplotlib``.
 
+    See Also
+    --------
+    bayesatk.export : tables in other formats.
+    bayesatk.claim : the sentences of the report.
+
     Examples
     --------
     >>> import bayesatk, tempfile, pathlib

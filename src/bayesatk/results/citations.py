@@ -158,6 +158,10 @@ def cite(result: xr.DataTree | Result | None = None) -> str:
     str
         BibTeX entries, separated by blank lines.
 
+    See Also
+    --------
+    bayesatk.provenance : versions, seed and files of a result.
+
     Examples
     --------
     >>> import bayesatk

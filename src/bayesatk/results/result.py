@@ -428,5 +428,16 @@ def notes(result: xr.DataTree | Result) -> list[str]:
     -------
     list of str
         The same notes that `bayesatk.table` and `bayesatk.report` show.
+
+    See Also
+    --------
+    bayesatk.table : the numbers that the notes are about.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", difficulty="beta", rng=1)
+    >>> notes(fit)
+    []
     """
     return Result.of(result).notes

@@ -222,6 +222,10 @@ def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:
     ValueError
         If there are several systems and none is named, or the name is unknown.
 
+    See Also
+    --------
+    bayesatk.Outcomes.sel : the same for data.
+
     Examples
     --------
     >>> import bayesatk

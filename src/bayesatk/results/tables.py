@@ -205,6 +205,10 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
         Columns ``system``, ``category``, ``score``, ``target``, ``mean``, ``sd``, ``ci_lower``,
         ``ci_upper``; for every system from the best category to the worst, whose probability is 1.
 
+    See Also
+    --------
+    bayesatk.table : the metrics.
+
     Examples
     --------
     >>> import bayesatk

@@ -65,6 +65,10 @@ class Calibration:
     family_error : float
         Upper bound on the probability, over replications, that the table reports an error in any
         quantity of a correct posterior.
+
+    See Also
+    --------
+    bayesatk.plots.plot_calibration : shows the ranks.
     """
 
     tree: xr.DataTree

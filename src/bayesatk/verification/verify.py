@@ -38,6 +38,10 @@ class Verification:
         (``detectable``), and the verdict.
     family_error : float
         Upper bound on the probability of any false "disagree" over all quantities.
+
+    See Also
+    --------
+    bayesatk.plots.plot_verification : shows every quantity.
     """
 
     table: pd.DataFrame
