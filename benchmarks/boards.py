@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk.comparison.board import Asked, Board, drawn_board, rank_draws, separated
+from bayesatk.comparison.board import Board, BoardInput, drawn_board, rank_draws, separated
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
@@ -55,7 +55,7 @@ def board(counts: NDArray[np.int64], trials: int, seed: int, judges: Judges | No
     """Work out a board without a result around it."""
     n = np.full(counts.shape, trials)
     known = LeaderboardPrior(), seed, judges
-    return drawn_board(Asked(counts.tobytes(), ("bayes",), *known, counts, n, parse("bayes")))
+    return drawn_board(BoardInput(counts.tobytes(), ("bayes",), *known, counts, n, parse("bayes")))
 
 
 def judged(values: Array, truth: Array) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from rich.table import Table
 from scipy.special import expit
 
 import bayesatk as bk
-from bayesatk.comparison.contest import paired_draws
 from bayesatk.comparison.joint import tiers
-from bayesatk.comparison.question_values import Part
+from bayesatk.comparison.pairwise import paired_draws
+from bayesatk.comparison.question_values import Subset
 from bayesatk.results.result import Result
 
 SYSTEMS, QUESTIONS, TRIALS, CORRELATION, SIGMA = 6, 80, 4, 0.8, 1.5
@@ -46,7 +46,7 @@ def posterior(template, counts: np.ndarray, seed: int) -> list[np.ndarray]:
     observed = fit["observed_data"].to_dataset()
     fit["observed_data"] = type(fit)(observed.assign(successes=(("system", "question"), counts)))
     own = Result.of(fit)
-    drawn = paired_draws(own, Part.whole(own), np.random.default_rng(seed))
+    drawn = paired_draws(own, Subset.whole(own), np.random.default_rng(seed))
     return [each.values[:, 0] for each in drawn]
 
 

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.comparison.contrasts import Drawn, Settings, mirrored
-from bayesatk.core.contrasts import LEVELS, Contenders, Differences, Known, ratio_quantiles
+from bayesatk.core.contrasts import (
+    LEVELS,
+    Differences,
+    IndependentQuantities,
+    Known,
+    ratio_quantiles,
+)
 from bayesatk.core.distribution import Distribution, constant
 from bayesatk.metrics.grid import parse
 from bayesatk.results.schema import metric_values
@@ -184,7 +190,7 @@ def test_laws_of_distributions(shapes) -> None:
     """Constants, and tables of any shape, in any mixture."""
     known = [Known(constant(own)) if isinstance(own, float) else _table(own) for own in shapes]
     with np.errstate(under="ignore"):
-        found, turned = Contenders(known, 0.1), Contenders(known[::-1], 0.1)
+        found, turned = IndependentQuantities(known, 0.1), IndependentQuantities(known[::-1], 0.1)
         greater, tie, above = found.prob_greater, found.prob_tie, found.prob_above()
         np.testing.assert_allclose(greater + greater.T, 1.0, atol=1e-14)
         np.testing.assert_allclose(turned.prob_greater[::-1, ::-1], greater, atol=1e-12)
@@ -197,7 +203,7 @@ def test_laws_of_distributions(shapes) -> None:
 
 def test_values_next_to_one_tie_and_ratios_of_zeros_are_one() -> None:
     near = Distribution(np.array([1.0 - 3e-16, 1.0]), np.array([0.0, 1.0]), np.ones(2))
-    found = Contenders([Known(near), Known(constant(1.0))])
+    found = IndependentQuantities([Known(near), Known(constant(1.0))])
     assert found.prob_tie[0, 1] == pytest.approx(1.0)
     assert found.prob_greater[0, 1] == 0.5
     np.testing.assert_allclose(found.ranks(), 0.5, atol=1e-12)

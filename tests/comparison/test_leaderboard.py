@@ -209,9 +209,9 @@ def test_a_large_board_has_fewer_draws_and_says_so(monkeypatch) -> None:
     whole = bk.leaderboard(fit, rng=2)
     monkeypatch.setattr("bayesatk.comparison.board._CELLS", 0)
     few = bk.leaderboard(fit, rng=3)
-    assert few.worth <= 400 < whole.worth
+    assert few.effective_draws <= 400 < whole.effective_draws
     rows = [
         one.table.set_index(["system", "metric", "target"]).sort_index() for one in (few, whole)
     ]
     gap = rows[0]["mean"] - rows[1]["mean"]
-    assert (abs(gap) < 5.0 * rows[1]["sd"] / np.sqrt(few.worth)).all()
+    assert (abs(gap) < 5.0 * rows[1]["sd"] / np.sqrt(few.effective_draws)).all()

@@ -72,7 +72,7 @@ def test_a_judge_that_never_errs_gives_the_board_of_the_trials(marks) -> None:
     own, plain = (bk.leaderboard(_fit(marks, 4, one), rng=1) for one in (sure, None))
     for target in ("questions", "population"):
         ours, theirs = (one.draws("pass@1", target) for one in (own, plain))
-        error = np.sqrt(1.0 / own.worth + 1.0 / plain.worth)
+        error = np.sqrt(1.0 / own.effective_draws + 1.0 / plain.effective_draws)
         gap = abs(ours.mean(axis=0) - theirs.mean(axis=0)) / theirs.std(axis=0)
         assert (gap < 4.5 * error).all()
         assert (abs(np.log(ours.std(axis=0) / theirs.std(axis=0))) < 4.5 * error).all()

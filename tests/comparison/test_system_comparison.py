@@ -6,11 +6,11 @@ import xarray as xr
 from scipy.stats import beta as beta_distribution
 
 import bayesatk as bk
-from bayesatk.comparison.contest import paired_draws
 from bayesatk.comparison.contrasts import CONTRASTS, Drawn
 from bayesatk.comparison.joint import tiers
-from bayesatk.comparison.question_values import Part
-from bayesatk.core.contrasts import Contenders, Differences, Known, ratio_quantiles
+from bayesatk.comparison.pairwise import paired_draws
+from bayesatk.comparison.question_values import Subset
+from bayesatk.core.contrasts import Differences, IndependentQuantities, Known, ratio_quantiles
 from bayesatk.core.distribution import BetaImage
 from bayesatk.results.result import Result
 
@@ -39,7 +39,7 @@ def test_contrasts_of_two_betas_against_simulation(first, second) -> None:
     pair, levels = (a.values[None], b.values[None]), np.array([0.025, 0.5, 0.975])
     slack = 4.5 * 0.5 / np.sqrt(size)
     for point in (-0.2, 0.0, 0.3):
-        above = Contenders([a, b], point).prob_above()[0, 1]
+        above = IndependentQuantities([a, b], point).prob_above()[0, 1]
         assert abs(above - (x - y > point).mean()) < slack
     for level, value in zip(levels, Differences(*pair).quantile(levels)[0], strict=True):
         assert abs((x - y <= value).mean() - level) < slack
@@ -47,20 +47,22 @@ def test_contrasts_of_two_betas_against_simulation(first, second) -> None:
         assert abs((x / y <= value).mean() - level) < slack
     loss = np.maximum(y - x, 0)
     means = np.array([first[0] / sum(first), second[0] / sum(second)])
-    found = Contenders([a, b]).expected_loss(means)[0, 1]
+    found = IndependentQuantities([a, b]).expected_loss(means)[0, 1]
     assert abs(found - loss.mean()) < 5 * loss.std() / np.sqrt(size)
 
 
 def test_textbook_probability_of_superiority() -> None:
     """P(Beta(a, b) > Uniform) is its mean; of one Beta against itself a half."""
-    found = Contenders([_known(7, 2), _known(1, 1)]).prob_greater
+    found = IndependentQuantities([_known(7, 2), _known(1, 1)]).prob_greater
     assert found[0, 1] == pytest.approx(7 / 9, abs=1e-7)
-    assert Contenders([_known(3, 9)] * 2).prob_greater[0, 1] == pytest.approx(0.5, abs=1e-14)
+    assert IndependentQuantities([_known(3, 9)] * 2).prob_greater[0, 1] == pytest.approx(
+        0.5, abs=1e-14
+    )
 
 
 def test_ranks_against_simulation() -> None:
     parameters = [(8, 4), (7, 5), (2, 2), (20, 12)]
-    found = Contenders([_known(*one) for one in parameters]).ranks()
+    found = IndependentQuantities([_known(*one) for one in parameters]).ranks()
     np.testing.assert_allclose(found.sum(axis=0), 1.0, atol=1e-9)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-9)
     rng = np.random.default_rng(2)
@@ -138,7 +140,7 @@ def joint_draws(template: xr.DataTree, successes, trials, seed: int) -> tuple[Dr
     full = np.broadcast_to(trials, values.shape)
     fit["constant_data"] = xr.DataTree(constant.assign(trials=(dims, full)))
     own = Result.of(fit)
-    return paired_draws(own, Part.whole(own), np.random.default_rng(seed))
+    return paired_draws(own, Subset.whole(own), np.random.default_rng(seed))
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ BINARY = [
 
 @pytest.mark.parametrize("credit", BINARY)
 def test_binary_metrics_are_two_categories(credit) -> None:
-    """Every binary credit, read as a worth of compositions, has the moments of the Beta."""
+    """Every binary credit, read as a value of compositions, has the moments of the Beta."""
     worth = CategoryCredit(credit.k, lambda counts, scores: credit.vector[counts[:, 1]])
     for c, n in ((0, 5), (2, 5), (5, 5), (30, 41)):
         a, b = c + 1.0, n - c + 1.0
@@ -178,7 +178,7 @@ def test_compositions_are_all_and_distinct() -> None:
         compositions(100, 10)
 
 
-def test_a_worth_must_return_a_number_for_each_composition() -> None:
+def test_a_value_must_return_a_number_for_each_composition() -> None:
     bad = CategoryCredit(2, lambda counts, scores: counts)
-    with pytest.raises(ValueError, match="worth must return one finite number"):
+    with pytest.raises(ValueError, match="value must return one finite number"):
         bad.latent([0.5, 0.5], [0.0, 1.0])

@@ -142,7 +142,7 @@ def test_weights_and_chains_agree(systems, questions, trials) -> None:
     started = fit.normal.place(np.full(40, 12), rng.standard_normal((40, 3 * systems)))
     theta, worth = Chains(fit, rng, started).run()
     assert worth > 200
-    error = np.sqrt(1 / worth + 1 / weighted.worth)
+    error = np.sqrt(1 / worth + 1 / weighted.effective_draws)
     gap = (weighted.theta.mean(axis=0) - theta.mean(axis=0)) / theta.std(axis=0)
     assert abs(gap).max() < 4.5 * error
     assert abs(np.log(weighted.theta.std(axis=0) / theta.std(axis=0))).max() < 4.5 * error

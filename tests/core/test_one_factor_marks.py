@@ -192,7 +192,7 @@ def test_weights_and_chains_agree(systems, questions, trials) -> None:
     started = weighted.theta[:: len(weighted.theta) // 40][:40]
     theta, worth = Chains(fit, rng, started).run()
     assert worth > 200
-    error = np.sqrt(1 / worth + 1 / weighted.worth)
+    error = np.sqrt(1 / worth + 1 / weighted.effective_draws)
     gap = (weighted.theta.mean(axis=0) - theta.mean(axis=0)) / theta.std(axis=0)
     assert abs(gap).max() < 4.5 * error
     # Tails are long: ranges that hold two thirds, which are known better than sds.

@@ -27,12 +27,12 @@ def test_nuts_finds_the_same_parameters() -> None:
         drawn = trace["posterior"][name].transpose("chain", "draw", "system").values
         flat = drawn.reshape(-1, 4)
         own = board.draws.theta[:, place][:, board.order]
-        error = np.sqrt(1.0 / board.draws.worth + 1.0 / 600)
+        error = np.sqrt(1.0 / board.draws.effective_draws + 1.0 / 600)
         assert (abs(flat.mean(axis=0) - own.mean(axis=0)) < 4.5 * error * flat.std(axis=0)).all()
         assert (abs(np.log(flat.std(axis=0) / own.std(axis=0))) < 4.5 * error).all()
 
 
-@pytest.mark.slow
+@pytest.mark.statistical
 def test_nuts_finds_the_same_parameters_of_marks_of_two_judges() -> None:
     """What might have been right added up, by other formulas, and the rates sampled."""
     rng = np.random.default_rng(4)
@@ -58,7 +58,7 @@ def test_nuts_finds_the_same_parameters_of_marks_of_two_judges() -> None:
     for name, ours in known.items():
         drawn = trace["posterior"][name].transpose("chain", "draw", "system").values
         flat, own = drawn.reshape(-1, 3), ours[:, board.order]
-        error = np.sqrt(1.0 / draws.worth + 1.0 / 500)
+        error = np.sqrt(1.0 / draws.effective_draws + 1.0 / 500)
         gap = abs(flat.mean(axis=0) - own.mean(axis=0)) / flat.std(axis=0)
         assert (gap < 4.5 * error).all(), name
         inner = [np.diff(np.quantile(each, [1 / 6, 5 / 6], axis=0), axis=0) for each in (flat, own)]

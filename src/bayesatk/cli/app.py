@@ -13,9 +13,9 @@ from bayesatk.cli.actions import (
     check_plan,
     check_report,
     check_verify,
+    compare_with_sampler,
     convert_logs,
     deliver,
-    hold_against_sampler,
     inspect_files,
     published_baseline,
     ranked,
@@ -162,7 +162,7 @@ def verify(
 ) -> None:
     """Hold the closed form against PyMC; exit code 1 if they disagree."""
     shapes = families(difficulty)
-    hold_against_sampler(
+    compare_with_sampler(
         data, metric, pooling, shapes, success, seed, as_json, output, quiet,
         structure(data, formula, group_weight) | {"judge": twice_marked(judge)},
     )  # fmt: skip
@@ -443,6 +443,6 @@ def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -
             ".200\n",
             highlight=False,
         )
-    hold_against_sampler(
+    compare_with_sampler(
         tau_bench_airline(), _DEMO_METRICS, "partial", None, None, seed, as_json, None, quiet
     )

@@ -253,7 +253,9 @@ def print_leaderboard(console: Console, board: Any) -> None:
     for metric in board.result.metrics:
         rows = board.table[board.table["metric"] == metric.label]
         these, like = (
-            as_text(rows[rows["target"] == target], board.worth, board.result).to_dict("records")
+            as_text(rows[rows["target"] == target], board.effective_draws, board.result).to_dict(
+                "records"
+            )
             for target in ("questions", "population")
         )
         own = {row["system"]: row for row in these}

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.comparison.question_values import Part, data_keys
-from bayesatk.core.contrasts import sites
+from bayesatk.comparison.question_values import Subset, data_keys
+from bayesatk.core.contrasts import round_to_resolution
 from bayesatk.core.laws import finite
 from bayesatk.core.one_factor import Counts
 from bayesatk.core.one_factor_chances import Marking
@@ -49,7 +49,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Asked:
+class BoardInput:
     """What a board is worked out from, equal to another of the same content."""
 
     content: bytes
@@ -68,19 +68,19 @@ def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
     Names and the order of systems have no part in anything.
     """
     right, trials = _counts(fit)
-    keys = data_keys(fit, Part.whole(fit))
+    keys = data_keys(fit, Subset.whole(fit))
     order = sorted(range(len(keys)), key=keys.__getitem__)
     right, trials = right[order], trials[order]
     content = np.ascontiguousarray(np.stack([right, trials])).tobytes()
     labels = tuple(metric.label for metric in fit.metrics)
     judges = None if fit.judges is None else fit.judges.among(order)
-    asked = Asked(content, labels, prior, seed, judges, right, trials, fit.metrics)
+    asked = BoardInput(content, labels, prior, seed, judges, right, trials, fit.metrics)
     found, back = drawn_board(asked), np.argsort(order)
     return Board(found.values[:, :, back], found.observed[back], found.draws, back)
 
 
 @lru_cache(maxsize=8)
-def drawn_board(asked: Asked) -> Board:
+def drawn_board(asked: BoardInput) -> Board:
     """Draw a board; the last few are kept."""
     rng = np.random.default_rng(asked.seed)
     metrics, right, trials = asked.metrics, asked.right, asked.trials
@@ -139,7 +139,7 @@ def rank_draws(values: Array) -> Array:
     >>> rank_draws(np.array([[0.5, 0.9, 0.5]])).tolist()
     [[2.5, 1.0, 2.5]]
     """
-    site, _ = sites(values)  # what doubles cannot resolve is a tie
+    site, _ = round_to_resolution(values)  # what doubles cannot resolve is a tie
     found = np.empty(values.shape)
     for own, row in zip(found, site, strict=True):
         ordered = np.sort(row)
@@ -167,7 +167,7 @@ def separated(values: Array, error: float) -> NDArray[np.bool_]:
     >>> separated(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).astype(int).tolist()
     [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
     """
-    site, _ = sites(values)
+    site, _ = round_to_resolution(values)
     size = site.shape[1]
     order = np.argsort(-site.mean(axis=0), kind="stable")
     wrong = np.full((size, size), np.inf)

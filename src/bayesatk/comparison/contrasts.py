@@ -6,7 +6,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.contrasts import Contenders, Differences, Known, ratio_quantiles, sites
+from bayesatk.core.contrasts import (
+    Differences,
+    IndependentQuantities,
+    Known,
+    ratio_quantiles,
+    round_to_resolution,
+)
 from bayesatk.core.distribution import Empirical
 from bayesatk.core.intervals import interval
 
@@ -97,7 +103,7 @@ class Drawn:
         """Return the probability of every rank, by system; ties are broken at random."""
         from scipy.stats import rankdata  # dear to import, and for draws only
 
-        site, _ = sites(self.values[:, cell])
+        site, _ = round_to_resolution(self.values[:, cell])
         best, worst = (
             rankdata(-site, method=method, axis=1).astype(np.intp) - 1 for method in ("min", "max")
         )
@@ -109,7 +115,7 @@ class Drawn:
         found = np.cumsum((starts - ends).reshape(size, size + 1)[:, :-1], axis=1)
         return np.maximum(found, 0.0)
 
-    def stand_ins(self, i: Ints, j: Ints) -> tuple[Ints, Ints]:
+    def representatives(self, i: Ints, j: Ints) -> tuple[Ints, Ints]:
         """Return the systems whose draws give the contrasts of pairs."""
         _, first, which = np.unique(self.alike, return_index=True, return_inverse=True)
         a, b = first[which[i]], first[which[j]]
@@ -120,9 +126,9 @@ class Drawn:
 
     def contrasts(self, cell: int, i: Ints, j: Ints, settings: Settings) -> Found:
         """Return the contrasts of systems i minus systems j."""
-        a, b = self.stand_ins(i, j)
+        a, b = self.representatives(i, j)
         values = np.ascontiguousarray(self.values[:, cell].T)
-        site, step = sites(values)
+        site, step = round_to_resolution(values)
         found: Found = {}
         same = self.alike[i] == self.alike[j]
         for chosen in (np.flatnonzero(same), np.flatnonzero(~same)):
@@ -186,16 +192,18 @@ class Exact:
     mean: Array
     sd: Array
     drawn: Drawn
-    _found: dict[tuple[int, float], tuple[Contenders, Array, Array]] = field(default_factory=dict)
+    _found: dict[tuple[int, float], tuple[IndependentQuantities, Array, Array]] = field(
+        default_factory=dict
+    )
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was worked out: other processes fill in their own."""
         return self.__dict__ | {"_found": {}}
 
-    def _together(self, cell: int, margin: float) -> tuple[Contenders, Array, Array]:
+    def _together(self, cell: int, margin: float) -> tuple[IndependentQuantities, Array, Array]:
         """Return all systems together, and of all pairs what lies beyond the margin, and losses."""
         if (cell, margin) not in self._found:
-            own = Contenders(self.known[cell], margin)
+            own = IndependentQuantities(self.known[cell], margin)
             loss = own.expected_loss(self.mean[cell])
             self._found[cell, margin] = own, own.prob_above(), loss
         return self._found[cell, margin]

@@ -28,12 +28,12 @@ _VOTES = 200  # draws behind the variance of each
 _NEAREST = 1e-6  # of means and correlations to 0 and 1
 
 
-class Learning(Protocol):
-    """What the evaluation of one system is expected to teach."""
+class ExpectedVariance(Protocol):
+    """Expected posterior variance of the metric of one system, for a planned evaluation."""
 
     @property
     def value(self) -> float:
-        """The metric of a new question."""
+        """Expected value of the metric for a new question."""
         ...
 
     def variance(self, questions: float) -> Array:
@@ -41,11 +41,11 @@ class Learning(Protocol):
         ...
 
 
-# Given a number of trials, what one question of so many is expected to teach.
-Question = Callable[[int], Learning]
+# Given a number of trials per question: the expected variance.
+Question = Callable[[int], ExpectedVariance]
 # Given a number of trials: by draw of the difficulty distribution, and by system. None where so few
 # trials cannot tell: a question tried once says nothing of how questions differ.
-Designs = Callable[[int], list[list[Learning]]]
+Designs = Callable[[int], list[list[ExpectedVariance]]]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Independent:
 
 @runtime_checkable
 class Pilot(Protocol):
-    """A pilot with something to add to what its difficulties would teach."""
+    """A pilot that brings more than a difficulty distribution, such as the error of a judge."""
 
     def questions(self) -> list[list[Question]]:
         """Questions at some draws of the pilot, by draw and system."""
@@ -96,7 +96,7 @@ def designs_of(
     systems = len(known[0])
     _check_systems(systems)
 
-    def by_draw(trials: int) -> list[list[Learning]]:
+    def by_draw(trials: int) -> list[list[ExpectedVariance]]:
         if trials == 1 and metric.k > 1:
             return []
         return [[one(trials) for one in row] for row in known]
@@ -216,7 +216,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
 
     means = [_population(own, metric, prior) for own in pilots]
 
-    def by_draw(trials: int) -> list[list[Learning]]:
+    def by_draw(trials: int) -> list[list[ExpectedVariance]]:
         rng = np.random.default_rng(0)
         each = [
             _elections(own, lost, metric.k, prior, trials, rng)

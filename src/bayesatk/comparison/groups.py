@@ -9,12 +9,12 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.comparison.contest import Contest
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.pairing import drawn_together
+from bayesatk.comparison.pairwise import PairwiseComparison
 from bayesatk.comparison.question_values import (
-    Part,
     Posteriors,
+    Subset,
     data_keys,
     observed_rates,
     question_values,
@@ -39,8 +39,8 @@ def group_differences(
     systems, size = len(fit.systems), len(grouping.labels)
     table = np.full((size, systems, systems, len(grid), len(TARGETS), len(CONTRASTS)), np.nan)
     if (fit.trials > 0).all():
-        for g, contest in enumerate(_contests(fit, posteriors, rng)):
-            table[g] = contest.table(settings)
+        for g, compared in enumerate(_by_group(fit, posteriors, rng)):
+            table[g] = compared.table(settings)
     coords = {
         **grid.coords, "group": grouping.labels, "system": fit.systems, "other": fit.systems,
         "target": list(TARGETS), "contrast": list(CONTRASTS),
@@ -50,13 +50,15 @@ def group_differences(
     return found.sel(contrast=[name for name in CONTRASTS if name not in _BANDS])
 
 
-def _contests(fit: Result, posteriors: Posteriors, rng: np.random.Generator) -> Iterator[Contest]:
+def _by_group(
+    fit: Result, posteriors: Posteriors, rng: np.random.Generator
+) -> Iterator[PairwiseComparison]:
     """Yield the systems on the questions of each group.
 
     What other questions of the same group are worth is shared between systems as far as questions
     within groups are, all groups together.
     """
-    part = Part.whole(fit)
+    part = Subset.whole(fit)
     grouping, keys = fit.grouping, data_keys(fit, part)
     assert grouping is not None
     alike = np.array([keys.index(own) for own in keys])
@@ -71,7 +73,7 @@ def _contests(fit: Result, posteriors: Posteriors, rng: np.random.Generator) -> 
         ]
         both = drawn_together(each, rates, part.share(fit), size, float(size), rng)
         drawn = tuple(replace(one, alike=alike) for one in both)
-        yield Contest(fit.grid, drawn, drawn)
+        yield PairwiseComparison(fit.grid, drawn, drawn)
 
 
 def _draws_of_groups(

@@ -5,7 +5,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.contrasts import sites
+from bayesatk.core.contrasts import round_to_resolution
 from bayesatk.metrics.grid import MetricGrid
 
 Array = NDArray[np.float64]
@@ -75,14 +75,14 @@ def tiers(draws: Array, alpha: float, observed: Array | None = None) -> NDArray[
     >>> tiers(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).tolist()
     [2, 1, 1]
     """
-    site, _ = sites(draws)  # what doubles cannot resolve is a tie
+    site, _ = round_to_resolution(draws)  # what doubles cannot resolve is a tie
     order = np.argsort(-draws.mean(axis=0), kind="stable")
     ranked = site[:, order]
     lowest = np.minimum.accumulate(ranked, axis=1)[:, :-1]
     highest = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1][:, 1:]
     apart = (lowest > highest).mean(axis=0) >= 1.0 - alpha / 2.0
     if observed is not None:
-        asked = sites(observed)[0][order]
+        asked = round_to_resolution(observed)[0][order]
         behind = np.maximum.accumulate(asked[::-1])[::-1]
         apart &= np.minimum.accumulate(asked)[:-1] > behind[1:]
     found = np.empty(len(order), np.int64)

@@ -16,7 +16,7 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import probability_words
 from bayesatk.comparison.board import Board, board_of, rank_draws, separated, tiers_of
-from bayesatk.core.contrasts import sites
+from bayesatk.core.contrasts import round_to_resolution
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
@@ -47,6 +47,11 @@ class Leaderboard:
     seed : str
     metrics, targets : tuple
         Of the table.
+
+    See Also
+    --------
+    bayesatk.claim : the sentence about its tiers.
+    bayesatk.next_questions : the most informative questions to try again.
     """
 
     result: Result
@@ -57,29 +62,30 @@ class Leaderboard:
     targets: tuple[Target, ...]
 
     @property
-    def worth(self) -> float:
-        """How many independent draws all probabilities rest on."""
-        return self.board.draws.worth
+    def effective_draws(self) -> float:
+        """Effective number of independent draws behind all probabilities."""
+        return self.board.draws.effective_draws
 
     @property
     def method(self) -> str:
-        """Where draws come from: ``"importance"``, or ``"slice"`` where weights would not do."""
+        """``"importance"`` sampling, or ``"slice"`` sampling where its weights are unreliable."""
         return self.board.draws.method
 
     @property
     def k_hat(self) -> float:
-        """Pareto shape of the largest importance weights; those of 0.7 or more are not used."""
+        """Pareto shape of the largest importance weights; at 0.7 or more, ``"slice"`` is used."""
         return self.board.draws.k_hat
 
     @property
     def citations(self) -> tuple[str, ...]:
-        """What the numbers rest on."""
+        """Citation keys of the methods that were used, as `bayesatk.cite` takes them."""
         return (*CITATIONS, SLICE) if self.method == "slice" else CITATIONS
 
     def draws(self, metric: str | Metric | None = None, target: Target | None = None) -> Array:
-        """Return joint draws (draws, systems) of a metric; default: the first, of the last target.
+        """Return joint posterior draws of a metric, an array of shape (draws, systems).
 
-        Their columns are in the order of the result's systems.
+        Default: the first metric for the last target. Columns are in the order of the systems in
+        the result.
         """
         return self.board.values[self._target(target), :, :, self._metric(metric)]
 
@@ -128,13 +134,12 @@ class Leaderboard:
         ]  # fmt: skip
 
     def attached(self) -> xr.DataTree:
-        """Return the result with the group ``leaderboard``, so that it can be saved.
+        """Return the result with the group ``leaderboard`` added, so that it can be saved.
 
-        It is the table of all metrics and targets, whatever this one shows.
-
-        ``value``, dims ``(system, metric, target, statistic)``, which `bayesatk.tables_of` reads
-        back; and ``separated``, dims ``(metric, target, system, other)``: 1 where the order of two
-        systems is declared.
+        The group holds all metrics and targets of the result, also those that this leaderboard
+        does not show: ``value``, dims ``(system, metric, target, statistic)``, which
+        `bayesatk.tables_of` reads back; and ``separated``, dims ``(metric, target, system,
+        other)``: 1 where the order of two systems is declared.
         """
         keys = ["system", "metric", "target"]
         every = self._tabulated(self.result.metrics, _TARGETS)
@@ -144,8 +149,9 @@ class Leaderboard:
         values = every.set_index(keys)[names].astype(float).loc[order].to_numpy()
         shape = len(self.result.systems), len(labels), len(TARGETS), len(names)
         attrs = {
-            "error": self.error, "seed": self.seed, "method": self.method, "worth": self.worth,
-            "k_hat": float(self.k_hat), "citations": json.dumps(list(self.citations)),
+            "error": self.error, "seed": self.seed, "method": self.method,
+            "effective_draws": self.effective_draws, "k_hat": float(self.k_hat),
+            "citations": json.dumps(list(self.citations)),
         }  # fmt: skip
         coords: dict[str, Any] = {"system": self.result.posterior["system"].values}
         coords["metric"] = labels
@@ -170,12 +176,12 @@ class Leaderboard:
 
         Columns ``system``, ``other``, ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` of the
         difference, ``prob_greater`` (with half the probability of a tie), ``monte_carlo_error`` of
-        that, and ``separated``: all orders that are declared so are right together with probability
-        ``1 - error / 2`` or more.
+        that, and ``separated``: whether the order of the two is declared. All declared orders are
+        right at the same time with posterior probability ``1 - error / 2`` or more.
         """
         draws, names = self.draws(metric, target), self.result.systems
         declared = self._declared(metric, target)
-        site, _ = sites(draws)
+        site, _ = round_to_resolution(draws)
         order = np.argsort(-draws.mean(axis=0), kind="stable")
         rows = []
         for i, j in combinations(order, 2):
@@ -185,7 +191,7 @@ class Leaderboard:
             rows.append({
                 "system": names[i], "other": names[j], "mean": gap.mean(), "sd": gap.std(),
                 "ci_lower": low, "ci_upper": high, "prob_greater": above,
-                "monte_carlo_error": float(np.sqrt(above * (1.0 - above) / self.worth)),
+                "monte_carlo_error": float(np.sqrt(above * (1.0 - above) / self.effective_draws)),
                 "separated": bool(declared[i, j]),
             })  # fmt: skip
         return pd.DataFrame(rows)
@@ -197,7 +203,7 @@ class Leaderboard:
         metric: str | Metric | None = None,
         target: Target | None = None,
     ) -> bool:
-        """Whether one system is declared better than another, however many are ranked."""
+        """Return whether the order of two systems is declared, with all systems allowed for."""
         names = self.result.systems
         for name, value in (("system", system), ("other", other)):
             if value not in names:
@@ -233,20 +239,19 @@ class Leaderboard:
         parts = []
         for (metric, target), own in shown.groupby(["metric", "target"], sort=False):
             heading = f"{metric} on {TARGET_NAMES[str(target)]}"
-            parts.append(
-                f"{heading}\n{as_text(own, self.worth, self.result).to_string(index=False)}"
-            )
+            shown = as_text(own, self.effective_draws, self.result)
+            parts.append(f"{heading}\n{shown.to_string(index=False)}")
         return "\n\n".join([*parts, self.legend()])
 
     __repr__ = __str__
 
     def legend(self) -> str:
-        """Say what the columns are and what the numbers rest on."""
+        """Return sentences that explain the columns and name the methods."""
         sure = 1.0 - 0.5 * self.error
         return (
             "mean: shrunken towards the other systems. Systems of one tier are not separated; all "
             f"pairs that are, are in the right order with probability {sure:g} or more. "
-            f"From {self.worth:.0f} independent draws ({self.method})."
+            f"From {self.effective_draws:.0f} independent draws ({self.method})."
             + " observed: by the marks; the rest is corrected for the judge."
             * (self.result.judges is not None)
         )
@@ -292,12 +297,12 @@ def _share_upto(ranks: Array, last: int) -> Array:
     return found / len(ranks)
 
 
-def as_text(rows: pd.DataFrame, worth: float, result: Result) -> pd.DataFrame:
+def as_text(rows: pd.DataFrame, effective_draws: float, result: Result) -> pd.DataFrame:
     """Return rows of a leaderboard as a person reads them."""
     percent = f"{100 * result.ci_prob:g}% interval"
 
     def chance(p: float) -> str:
-        return probability_words(p, float(np.sqrt(p * (1.0 - p) / worth)))
+        return probability_words(p, float(np.sqrt(p * (1.0 - p) / effective_draws)))
 
     return pd.DataFrame({
         "rank": rows["rank"], "system": rows["system"].astype(str),
@@ -327,21 +332,27 @@ def leaderboard(
 ) -> Leaderboard:
     """Rank systems by a model in which they share the difficulty of questions.
 
+    Probabilities are posterior: given the observed trials, over the unknown success probabilities
+    and, for questions like these, over which questions are drawn.
+
     Parameters
     ----------
     fit : xarray.DataTree
         Of right and wrong, with two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`.
         Its data, metrics, judges and interval are used; systems may lack questions, or share none.
     metric : str, Metric, or iterable of them, optional
-        Which of the result's metrics the table has; default: all.
+        Metrics of the result to show; default: all.
     target : {"questions", "population"}, optional
-        Which target it has; default: both.
+        Show the mean over these questions only, or over questions like these only; default: both.
     error : float
-        Orders are declared (`Leaderboard.separated`) as long as all of them are right together
-        with probability ``1 - error / 2`` or more: half, because either of two identical systems
-        can come out ahead.
+        Orders are declared (`Leaderboard.separated`), the surest first, as long as all of them
+        are right at the same time with posterior probability ``1 - error / 2`` or more. The half
+        is there because either of two identical systems can come out ahead. Strictly between 0
+        and 1.
     prior : LeaderboardPrior, optional
+        Default: ``LeaderboardPrior()``.
     rng : int, numpy.random.Generator or None
+        Seed of the draws.
 
     Returns
     -------
@@ -364,21 +375,22 @@ def leaderboard(
     -----
     The difficulty z of a question is standard normal; under system s its success probability is
     Beta with mean ``expit(mu_s + a_s z)``, the two-parameter logistic model, and intraclass
-    correlation ``rho_s``. The parameters of systems are normal around means that all systems share:
-    what many similar systems do says what the next is likely to do, so the best of a crowded
-    leaderboard is moved towards the others, by as much as it was probably lucky. Difficulties are
-    integrated by quadrature (Bock and Aitkin 1981), parameters by importance sampling from the
-    normal approximation, or by elliptical slice sampling where weights cannot be trusted.
+    correlation ``rho_s``. The parameters of systems are normal around means that all systems share.
+    This partial pooling shrinks the best of many similar systems towards the others, which corrects
+    for the selection of the best (winner's curse). Difficulties are integrated by quadrature (Bock
+    and Aitkin 1981), parameters by importance sampling from a normal approximation, or by
+    elliptical slice sampling if the Pareto k-hat of the weights is 0.7 or more.
 
     *These questions*: given parameters and difficulties, success probabilities are Beta and
-    independent; their means are drawn. *Questions like these*: the expectation over difficulties.
+    independent, and their means are drawn. *Questions like these*: the expectation over
+    difficulties.
 
     With ``judge=`` the trials that count as successes are marks. A question's trials are a mixture
     over how many of them were right, and the rates of judges, which systems of one judge share, are
     drawn together with the parameters of systems.
 
     Probabilities of ranks are joint, so they need no further correction for the number of systems.
-    Names and the order of systems have no part in anything.
+    The order of the systems in the data does not change any number.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.comparison.designs import Learning, Question, questions_of_marks
+from bayesatk.comparison.designs import ExpectedVariance, Question, questions_of_marks
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.difficulty import difficulty_draws
@@ -29,7 +29,7 @@ class _Marked:
 
     Parameters
     ----------
-    right : Learning
+    right : ExpectedVariance
         Had the trials been marked without error.
     information : float
         Variance of a trial's truth given its question, over that of its mark, times (s - f)^2.
@@ -37,7 +37,7 @@ class _Marked:
         Variance that is due to the rates of the judge.
     """
 
-    right: Learning
+    right: ExpectedVariance
     information: float
     rates: Array
 

@@ -30,14 +30,14 @@ _COVARIANCE = 100  # of these, for the covariance between metrics
 
 
 @dataclass(frozen=True)
-class Part:
+class Subset:
     """Some systems of a result, on some of its questions."""
 
     systems: list[int]
     kept: NDArray[np.bool_]
 
     @classmethod
-    def whole(cls, fit: Result) -> "Part":
+    def whole(cls, fit: Result) -> "Subset":
         """All systems, on all questions."""
         systems, questions = fit.trials.shape
         return cls(list(range(systems)), np.ones(questions, bool))
@@ -92,7 +92,7 @@ class Values:
         return cls(questions, population, flat @ flat.T / few.shape[1], spread)
 
 
-def data_keys(fit: Result, part: Part) -> list[bytes]:
+def data_keys(fit: Result, part: Subset) -> list[bytes]:
     """Return all that a system's posterior depends on, equal for systems with the same data."""
     arrays: list[NDArray[Any]] = [
         fit.trials,
@@ -160,12 +160,12 @@ class Posteriors:
 
     def of(self, system: int, kept: NDArray[np.bool_]) -> WorkedOut:
         """Return what is needed of one system."""
-        (key,) = data_keys(self._fit, Part([system], kept))
+        (key,) = data_keys(self._fit, Subset([system], kept))
         if key not in self._found:
             self._found[key] = self._work_out(system, kept, key)
         return self._found[key]
 
-    def prepare(self, part: Part, client: Any) -> None:
+    def prepare(self, part: Subset, client: Any) -> None:
         """Work out what is needed of the systems of a part, each with other data as a task."""
         keys = data_keys(self._fit, part)
         starts = sorted({key: i for i, key in reversed(list(enumerate(keys)))}.values())
@@ -188,12 +188,12 @@ class Posteriors:
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
-def _work_out(posteriors: Posteriors, part: Part, keys: list[bytes], index: int) -> WorkedOut:
+def _work_out(posteriors: Posteriors, part: Subset, keys: list[bytes], index: int) -> WorkedOut:
     return posteriors._work_out(part.systems[index], part.kept, keys[index])
 
 
 def question_values(
-    fit: Result, part: Part, posteriors: Posteriors, size: int, rng: np.random.Generator
+    fit: Result, part: Subset, posteriors: Posteriors, size: int, rng: np.random.Generator
 ) -> Iterator[Values]:
     """Yield draws of metrics, one system after another.
 
@@ -214,7 +214,7 @@ def question_values(
 
 def _closed_form(
     fit: Result,
-    part: Part,
+    part: Subset,
     posteriors: Posteriors,
     system: int,
     size: int,
@@ -252,7 +252,9 @@ def _closed_form(
     return replace(residual, expected=found.expected[0])
 
 
-def _of_targets(fit: Result, part: Part, means: Array, values: list[Array], rate: Array) -> Values:
+def _of_targets(
+    fit: Result, part: Subset, means: Array, values: list[Array], rate: Array
+) -> Values:
     """Take draws of means by target, of metrics by question, and of p."""
     share = part.share(fit)
     if fit.grouping is None:
@@ -266,7 +268,7 @@ def _of_targets(fit: Result, part: Part, means: Array, values: list[Array], rate
 
 
 def _of_judged(
-    fit: Result, part: Part, posteriors: Posteriors, size: int, rng: np.random.Generator
+    fit: Result, part: Subset, posteriors: Posteriors, size: int, rng: np.random.Generator
 ) -> Iterator[Values]:
     """Draws of systems that judges marked: each draw of all systems has the same rates."""
     seed = int(rng.integers(2**31))
@@ -316,7 +318,7 @@ def _has_p(fit: Result) -> bool:
 
 
 def _stored_means(
-    fit: Result, part: Part, system: int, size: int, rng: np.random.Generator
+    fit: Result, part: Subset, system: int, size: int, rng: np.random.Generator
 ) -> Values:
     """Draws of means over all questions, all that some sampled results hold."""
     if not part.kept.all():
@@ -340,7 +342,7 @@ def _stored(fit: Result, system: int, metrics: Iterable[Metric]) -> Array:
 
 
 def _sampled_values(
-    fit: Result, part: Part, system: int, size: int, rng: np.random.Generator
+    fit: Result, part: Subset, system: int, size: int, rng: np.random.Generator
 ) -> Values:
     """Draws from sampled p."""
     p, grid, share = _sampled_p(fit, system, rng), fit.grid, part.share(fit)
@@ -355,7 +357,7 @@ def _sampled_values(
     return _of_targets(fit, part, means, values, fit.scale.rate(p))
 
 
-def observed_rates(fit: Result, part: Part) -> Array:
+def observed_rates(fit: Result, part: Subset) -> Array:
     """Return success rates, or mean scores, (systems, questions); those of marks corrected."""
     counts = fit.counts[part.systems][:, part.kept]
     rates = np.asarray(counts @ fit.scores / counts.sum(axis=2))
@@ -379,7 +381,7 @@ def _sampled_p(fit: Result, system: int, rng: np.random.Generator) -> Array:
 
 
 def _votes(
-    fit: Result, part: Part, system: int, size: int, rng: np.random.Generator
+    fit: Result, part: Subset, system: int, size: int, rng: np.random.Generator
 ) -> dict[str, Array]:
     """Draws of plurality votes by metric, (draws, questions)."""
     answers = fit.data.answers

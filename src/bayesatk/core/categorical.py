@@ -47,7 +47,7 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
     """
     counts = np.asarray(counts, np.int64)
     trials = counts.sum(axis=-1)
-    if credit.worth is None:
+    if credit.value is None:
         lowest, steps, above, _ = _steps(scores, counts)
         reached = finite(pass_at(credit.k), above, trials[..., None])
         return np.asarray(lowest + reached @ steps)
@@ -97,7 +97,7 @@ def category_moments(
     (0.5, 0.083333333333)
     """
     alpha = np.asarray(alpha, float)
-    if credit.worth is not None:
+    if credit.value is not None:
         return _general_moments(credit, alpha, scores)
     lowest, steps, above, below = _steps(scores, alpha)
     total = alpha.sum(axis=-1)[..., None]

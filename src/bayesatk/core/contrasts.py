@@ -50,7 +50,7 @@ class Known:
         self.values = np.maximum.accumulate(np.asarray(quantity.quantile(_ASKED), float))
 
 
-def sites(values: ArrayLike) -> tuple[NDArray[np.int64], float]:
+def round_to_resolution(values: ArrayLike) -> tuple[NDArray[np.int64], float]:
     """Return the whole multiples of the resolution that values round to, and the resolution.
 
     The scale is 1, or the power of 2 above the largest absolute value: 0, 1 and short binary
@@ -58,7 +58,7 @@ def sites(values: ArrayLike) -> tuple[NDArray[np.int64], float]:
 
     Examples
     --------
-    >>> found, step = sites([1.0, 1.0 - 1e-15, 0.0])
+    >>> found, step = round_to_resolution([1.0, 1.0 - 1e-15, 0.0])
     >>> (found * step).tolist()
     [1.0, 1.0, 0.0]
     """
@@ -67,11 +67,12 @@ def sites(values: ArrayLike) -> tuple[NDArray[np.int64], float]:
     return np.rint(values / step).astype(np.int64), float(step)
 
 
-class Contenders:
+class IndependentQuantities:
     """Independent quantities on one grid of cells.
 
-    Values that round to the same multiple of the resolution (`sites`) are ties. Each such point
-    is a cell of its own, within which values are taken to be uniform: a tie is broken at random.
+    Values that round to the same multiple of the resolution (`round_to_resolution`) are ties. Each
+    such point is a cell of its own, within which values are taken to be uniform: a tie is broken at
+    random.
 
     Parameters
     ----------
@@ -83,16 +84,16 @@ class Contenders:
     --------
     >>> from bayesatk.core.distribution import Distribution, constant
     >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2))
-    >>> same = Contenders([Known(uniform), Known(uniform)])
+    >>> same = IndependentQuantities([Known(uniform), Known(uniform)])
     >>> same.prob_greater[0, 1].round(9).item(), same.ranks().round(9).tolist()
     (0.5, [[0.5, 0.5], [0.5, 0.5]])
-    >>> tied = Contenders([Known(constant(1.0)), Known(constant(1.0 - 1e-15))])
+    >>> tied = IndependentQuantities([Known(constant(1.0)), Known(constant(1.0 - 1e-15))])
     >>> tied.prob_greater[0, 1].item(), tied.prob_tie[0, 1].item()
     (0.5, 1.0)
     """
 
     def __init__(self, known: Sequence[Known], margin: float = 0.0) -> None:
-        site, step = sites(np.stack([one.values for one in known]))
+        site, step = round_to_resolution(np.stack([one.values for one in known]))
         widest = 4.0 * step / RESOLUTION  # more than any difference
         self._known, self._margin = known, float(np.clip(margin, -widest, widest))
         atoms = np.unique(site[:, 1:][np.diff(site, axis=1) == 0])

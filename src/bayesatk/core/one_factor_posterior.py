@@ -8,7 +8,7 @@ weighted by the ratio of the two; whether the weights can be trusted is judged b
 elliptical slice sampling (Murray, Adams and MacKay 2010) of the deviations from the normal
 posterior, which needs no tuning and moves freely where the normal is about right, and two steps for
 the sd of systems, one with parameters fixed and one with deviations fixed (Yu and Meng 2011). The
-chains say how many independent draws they are worth.
+chains give their effective number of independent draws.
 """
 
 from dataclasses import dataclass, field, replace
@@ -38,7 +38,7 @@ _DRAWS, _FIRST = 500, 2000  # with weights at a time, at least and at most
 _WORK = 4e8  # cells x nodes of these draws: a few seconds
 _MOST = 10_000  # draws with weights, in all
 _TRUSTED = 0.7  # largest Pareto k-hat
-_ENOUGH = 400.0  # independent draws that weighted ones, or chains, must be worth
+_ENOUGH = 400.0  # smallest effective number of draws that is accepted
 _CHAINS = 40
 _KEPT = 50  # draws of each
 _BURN = 60  # steps, at first
@@ -53,8 +53,8 @@ class Draws:
     Parameters
     ----------
     theta : ndarray, shape (draws, 3, systems + judges)
-    worth : float
-        How many independent draws they are worth.
+    effective_draws : float
+        Effective number of independent draws.
     k_hat : float
         Pareto shape of the largest weights.
     method : str
@@ -65,7 +65,7 @@ class Draws:
     """
 
     theta: Array
-    worth: float
+    effective_draws: float
     k_hat: float
     method: str
     likelihood: Likelihood
@@ -80,7 +80,9 @@ class Draws:
         """Return about so many of them, at equal steps."""
         step = max(1, len(self.theta) // max(size, 1))
         theta = self.theta[::step]
-        return replace(self, theta=theta, worth=min(self.worth, float(len(theta))))
+        return replace(
+            self, theta=theta, effective_draws=min(self.effective_draws, float(len(theta)))
+        )
 
 
 @dataclass(frozen=True)
@@ -121,19 +123,19 @@ class Fit:
             logs.append(log_weight)
             log_weight = np.concatenate(logs)
             weight = softmax(log_weight)
-            worth, k_hat = 1.0 / float(weight @ weight), pareto_shape(weight)
-            if worth >= _ENOUGH and k_hat < _TRUSTED:
+            effective_draws, k_hat = 1.0 / float(weight @ weight), pareto_shape(weight)
+            if effective_draws >= _ENOUGH and k_hat < _TRUSTED:
                 break
         theta = np.concatenate(thetas)
-        if k_hat < _TRUSTED and worth >= _ENOUGH:
+        if k_hat < _TRUSTED and effective_draws >= _ENOUGH:
             evidence = float(np.log(np.exp(log_weight - log_weight.max()).mean()))
             evidence += float(log_weight.max()) + self._log_constant
             evidence += self._of_scores.shape[1] * float(np.log(_WIDER))
             chosen = theta[rng.permutation(systematic(weight, _FIRST, rng))]
-            return Draws(chosen, worth, k_hat, "importance", self.likelihood, evidence)
+            return Draws(chosen, effective_draws, k_hat, "importance", self.likelihood, evidence)
         started = theta[systematic(weight, _CHAINS, rng)]
-        theta, worth = Chains(self, rng, started).run()
-        return Draws(theta, worth, k_hat, "slice", self.likelihood, np.nan)
+        theta, effective_draws = Chains(self, rng, started).run()
+        return Draws(theta, effective_draws, k_hat, "slice", self.likelihood, np.nan)
 
     def _weighted(
         self, size: int, shift: Array | float, rng: np.random.Generator
@@ -193,7 +195,7 @@ class Chains:
         self.log_ratio = self.fit.log_ratio(self.theta)
 
     def run(self) -> tuple[Array, float]:
-        """Return draws, and how many independent ones they are worth."""
+        """Return draws, and their effective number."""
         burn, thin = _BURN, _THIN
         for _ in range(_LONGER):
             for _ in range(burn):
@@ -203,11 +205,11 @@ class Chains:
                 for _ in range(thin):
                     self.step()
                 kept[i] = self.theta
-            worth = independent_draws(kept[:, :, 0])
-            if worth >= _ENOUGH:
+            effective_draws = independent_draws(kept[:, :, 0])
+            if effective_draws >= _ENOUGH:
                 break
             burn, thin = 0, 2 * thin
-        return kept.reshape(-1, *self.theta.shape[1:]), worth
+        return kept.reshape(-1, *self.theta.shape[1:]), effective_draws
 
     def step(self) -> None:
         """Move parameters along an ellipse, then the sd of systems, twice."""

@@ -24,16 +24,23 @@ class AnswerRules:
     Parameters
     ----------
     normalise : {"strip", "exact", "casefold"} or callable
-        Answers are the same when their text is the same after this: outer blanks removed and inner
-        ones made single; as they come; the first in lower case; or any function of the text. An
-        answer that becomes empty is none.
+        How the text of an answer is changed before answers are compared. ``"strip"`` removes
+        leading and trailing white space and makes inner white space single; ``"exact"`` changes
+        nothing; ``"casefold"`` does as ``"strip"``, in lower case; a function is applied to the
+        text. A text that becomes empty counts as no answer.
     conflict : {"error", "majority"}
-        What equal answers to a question with different marks mean: refuse; or take the mark that
-        most of them carry (a tie is wrong). Metrics of marks keep the marks as they are.
+        What to do if equal answers to a question have different marks: raise an error; or give
+        them the mark that most of them have (a tie counts as wrong). This concerns votes only:
+        metrics of right and wrong use the marks as they are.
     unanswered : {"nobody", "exclude"}
-        A trial without an answer is a vote for nobody, drawn like any other; or never drawn.
+        Whether a trial without an answer is an abstention, which is drawn like any other vote and
+        never wins, or is left out.
     merge_correct : bool
-        Whether all right answers to a question are one and the same (``"1/2"`` and ``"0.5"``).
+        Whether all right answers to a question count as the same answer (``"1/2"``, ``"0.5"``).
+
+    See Also
+    --------
+    bayesatk.tally : takes them as ``answer_rules``.
 
     Examples
     --------

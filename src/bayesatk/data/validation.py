@@ -28,11 +28,11 @@ _LARGEST = 1e100  # score; squares and products of larger ones overflow
 
 
 class OutcomeError(ArgumentError):
-    """Outcomes that cannot be read as given; the message says where, why, and what to do."""
+    """Error: the outcomes cannot be read as given. The message says where, why and what to do."""
 
 
 class OutcomeWarning(Message, UserWarning):
-    """Outcomes that can be read, but look as if they did not mean what they say."""
+    """Warning: the outcomes can be read, but they may not mean what was intended."""
 
 
 def shown(value: object, width: int = 80) -> str:

@@ -1,1 +1,1 @@
-"""Metrics: what ``k`` trials are worth, by name."""
+"""Metrics: the value of ``k`` trials of a question, by name."""

@@ -1,4 +1,4 @@
-"""Category credit: what ``k`` trials are worth when they fall into scored categories."""
+"""Category credit: the value of ``k`` trials as a function of their scored categories."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,21 +12,27 @@ from scipy.special import betaln, gammaln, xlogy
 
 from bayesatk.metrics.credit import Array, check_k
 
-Worth = Callable[[NDArray[np.int64], Array], Array]
+ValueFunction = Callable[[NDArray[np.int64], Array], Array]
 _MOST_COMPOSITIONS = 20_000
 
 
 @dataclass(frozen=True)
 class CategoryCredit:
-    """The worth of ``k`` trials as a function of how many fall in each category.
+    """The value of ``k`` trials as a function of how many fall in each category.
 
     Parameters
     ----------
     k : int
-        Trials judged.
-    worth : callable, optional
-        ``worth(counts, scores)``, with counts of shape (compositions, categories), returns one
-        number for each. Default: the best score among the ``k``, which has closed forms.
+        Number of trials that the metric judges.
+    value : callable, optional
+        ``value(counts, scores)`` returns one number for each row of ``counts``, an array of shape
+        (compositions, categories) whose rows sum to ``k``. Default: the best score among the
+        ``k`` trials, which has closed forms.
+
+    See Also
+    --------
+    Credit : for right and wrong.
+    Family : a metric made of it.
 
     Examples
     --------
@@ -41,18 +47,18 @@ class CategoryCredit:
     """
 
     k: int
-    worth: Worth | None = None
+    value: ValueFunction | None = None
 
     def values(self, scores: ArrayLike) -> tuple[NDArray[np.int64], Array]:
-        """Compositions of k and their worth."""
+        """Compositions of k, and the value of each."""
         scores = np.asarray(scores, float)
         counts = compositions(self.k, len(scores))
-        if self.worth is None:
+        if self.value is None:
             return counts, np.where(counts > 0, scores, -np.inf).max(axis=1)
-        values = np.asarray(self.worth(counts, scores), float)
+        values = np.asarray(self.value(counts, scores), float)
         if values.shape != counts.shape[:1] or not np.isfinite(values).all():
             raise ValueError(
-                "worth must return one finite number for each composition, shape "
+                "value must return one finite number for each composition, shape "
                 f"{counts.shape[:1]}; got shape {values.shape}. It is called with counts "
                 "(compositions, categories) and scores (categories,)."
             )
@@ -60,12 +66,14 @@ class CategoryCredit:
 
     @np.errstate(under="ignore")
     def latent(self, p: ArrayLike, scores: ArrayLike) -> Array:
-        """Return the expected worth of ``k`` fresh trials at known probabilities.
+        """Return the expected value of ``k`` fresh trials at known probabilities.
 
         Parameters
         ----------
         p : array_like, shape (..., categories)
+            Category probabilities; each row sums to one.
         scores : array_like, shape (categories,)
+            Score of each category.
 
         Returns
         -------
@@ -77,7 +85,7 @@ class CategoryCredit:
         0.59375
         """
         p, scores = np.asarray(p, float), np.asarray(scores, float)
-        if self.worth is None:
+        if self.value is None:
             order = np.argsort(scores, kind="stable")
             upto = np.minimum(np.cumsum(p[..., order], axis=-1)[..., :-1], 1.0)
             return _best(scores[order], upto**self.k)
@@ -88,18 +96,21 @@ class CategoryCredit:
 
     @np.errstate(under="ignore")
     def predictive(self, alpha: ArrayLike, scores: ArrayLike) -> Array:
-        """Return the expected worth of ``k`` fresh trials when ``p ~ Dirichlet(alpha)``.
+        """Return the expected value of ``k`` fresh trials when ``p ~ Dirichlet(alpha)``.
 
         Parameters
         ----------
         alpha : array_like, shape (..., categories)
+            Dirichlet parameters, > 0.
         scores : array_like, shape (categories,)
+            Score of each category.
 
         Returns
         -------
         ndarray, shape (...)
-            ``E F_c^k = B(A_c + k, A - A_c) / B(A_c, A - A_c)`` for the probability of a score up
-            to each; absolute error below 1e-7 for any parameters.
+            For the best score, from ``E F_c^k = B(A_c + k, A - A_c) / B(A_c, A - A_c)``, where
+            ``F_c`` is the probability of a score up to that of category c, ``A_c`` the sum of
+            alpha over those categories and ``A`` over all. Absolute error below 1e-7.
 
         Examples
         --------
@@ -107,7 +118,7 @@ class CategoryCredit:
         0.625
         """
         alpha, scores = np.asarray(alpha, float), np.asarray(scores, float)
-        if self.worth is None:
+        if self.value is None:
             order = np.argsort(scores, kind="stable")
             total = alpha.sum(axis=-1)[..., None]
             upto = np.cumsum(alpha[..., order], axis=-1)[..., :-1]
@@ -187,7 +198,7 @@ def compositions(k: int, categories: int) -> NDArray[np.int64]:
     if size > _MOST_COMPOSITIONS:
         raise ValueError(
             f"k must leave at most {_MOST_COMPOSITIONS} compositions over {categories} categories "
-            f"for a metric with a worth of its own; got k={k} with {size}. Lower k, or merge "
+            f"for a metric with its own value function; got k={k} with {size}. Lower k, or merge "
             "categories. The best of k has no such limit."
         )
     bars = np.array(list(combinations(range(k + categories - 1), categories - 1)), np.int64)

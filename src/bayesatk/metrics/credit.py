@@ -1,4 +1,4 @@
-"""Credit vectors: what ``k`` trials are worth when ``j`` of them succeed.
+"""Credit vectors: the value of ``k`` trials of which ``j`` succeed.
 
 Every binary at-k metric is the expectation of one vector ``x_0 .. x_k`` under a law of the number
 of successes ``j``. The three laws live in `bayesatk.core.laws`; this module only defines ``x``.
@@ -18,7 +18,7 @@ Shape = Literal["threshold", "excess", "area", "general"]
 
 @dataclass(frozen=True)
 class Credit:
-    """The worth of ``k`` trials as a function of how many of them succeed.
+    """The value of ``k`` trials as a function of how many of them succeed.
 
     Built by `pass_at` and its siblings, or by `Credit.of` from any vector.
 
@@ -33,6 +33,17 @@ class Credit:
         Successes needed for any credit (``threshold``), or successes that earn none (``excess``).
     custom : tuple of float
         The ``k + 1`` credits of a ``general`` vector.
+
+    See Also
+    --------
+    CategoryCredit : for scored categories.
+    Family : a metric made of it.
+
+    Examples
+    --------
+    >>> pass_two = Credit.of([0, 1, 1])  # at least one of two trials succeeds
+    >>> pass_two.k, pass_two.vector.tolist()
+    (2, [0.0, 1.0, 1.0])
     """
 
     k: int

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Family:
-    """A metric before ``k`` (and ``tau``) are chosen.
+    """A family of metrics, such as pass@k, for every ``k`` (and ``tau``).
 
     Parameters
     ----------
@@ -36,14 +36,18 @@ class Family:
     has_k, has_tau : bool
         Which dimensions the variable carries.
     category : callable, optional
-        ``category(k)``, returning the `CategoryCredit` of a metric that scored categories have as
-        well; ``credit`` is then what it comes to for right and wrong.
+        ``category(k)``, returning the `CategoryCredit` of a metric that is defined for scored
+        categories too; ``credit`` is then the same metric for the scores 0 and 1.
     on_answers : bool
-        Whether the metric judges the answers themselves; it then has no credit.
+        Whether the metric judges the answers themselves (a vote); it then has no credit.
+
+    See Also
+    --------
+    bayesatk.register : makes it known by its symbol.
 
     Examples
     --------
-    A metric of one's own needs its credit and nothing else:
+    A new metric needs its credit only. Here: at least two of k trials succeed.
 
     >>> from bayesatk.metrics.credit import Credit
     >>> two = Family("two_at_k", "two@", lambda k: Credit.of(j >= 2 for j in range(k + 1)))
@@ -69,7 +73,17 @@ class Family:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: a family with its ``k`` and ``tau``."""
+    """One metric: a family with its ``k`` and ``tau``.
+
+    See Also
+    --------
+    Family : its family.
+
+    Examples
+    --------
+    >>> FAMILIES["g-pass@"].at(8, 0.5).label
+    'g-pass@8:0.5'
+    """
 
     family: Family
     k: int
@@ -114,7 +128,7 @@ class Metric:
         Returns
         -------
         ndarray, shape of p
-            Absolute error below 1e-12; what matters for draws.
+            In the units of the credit. Absolute error below 1e-12.
 
         Examples
         --------

@@ -13,8 +13,8 @@ from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.judge_error import Judges
 from bayesatk.models.families import Shape, add_hyperparameters
 from bayesatk.models.marks import mark_rates
-from bayesatk.prior_choice import resolve_prior
 from bayesatk.priors import FAMILIES, BetaPrior, HyperPrior, Pooling, Prior
+from bayesatk.priors.choice import resolve_prior
 
 Form = Literal["full", "marginal", "crossed"]
 _STATES = ("state_successes", "state_trials", "state_count", "state_system")

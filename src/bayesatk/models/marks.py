@@ -20,7 +20,8 @@ def mark_rates(judges: Judges) -> tuple[Tensor, Tensor]:
     """Add the rates of every judge: sensitivity and false positive rate, each by system."""
     if not all(one.updated for one in judges.by_system):
         raise ValueError(
-            "judge must have updated=True to be sampled: marks tell of the rates in every model."
+            "judge must have updated=True for a PyMC model, in which the marks always inform the "
+            "error rates. Use JudgeError(..., updated=True), or bayesatk.evaluate."
         )
     shapes = np.array([one.shapes for one in judges.groups()])
     rates = pm.Beta("judge_rates", shapes[..., 0], shapes[..., 1])

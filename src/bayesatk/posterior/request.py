@@ -4,13 +4,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bayesatk._tools.arguments import one_of, whole_number
-from bayesatk.data.asked import Asked, read_asked
+from bayesatk.data.inputs import Inputs, read_inputs
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.posterior.assembly import CHAINS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Asked):
+class Request(Inputs):
     """What is asked of every system.
 
     Parameters
@@ -38,7 +38,7 @@ def read_request(
     """Return what is asked of every system; parameters of `evaluate`."""
     one_of("ci_kind", ci_kind, ("eti", "hdi"))
     draws = whole_number("draws", draws, 2)
-    asked = read_asked(data, metrics, ci_prob=ci_prob, **options)
+    asked = read_inputs(data, metrics, ci_prob=ci_prob, **options)
     known = {each.name: getattr(asked, each.name) for each in fields(asked)}
     return Request(
         **known, grid=MetricGrid.of(asked.requested), ci_prob=ci_prob, ci_kind=ci_kind,

@@ -14,10 +14,10 @@ from bayesatk._tools.arguments import one_of, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.cost_prior import CostPrior, Costs
 from bayesatk.core.cost_quantities import BY_BUDGET, BY_K
-from bayesatk.data.asked import read_asked
+from bayesatk.data.inputs import read_inputs
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import HyperPrior
+from bayesatk.priors.choice import describe_prior
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.schema import TARGETS, build, data_groups, root_attributes
 
@@ -90,7 +90,7 @@ def read_costs(
     ks = tuple(whole_number("k", one) for one in _listed(k))
     budgets = tuple(_positive(one) for one in _listed(spend))
     one_of("ci_kind", ci_kind, ("eti", "hdi"))
-    asked = read_asked(
+    asked = read_inputs(
         data, [f"pass@{one}" for one in ks or (1,)], pooling="partial", prior=prior,
         difficulty=difficulty, success=success, prior_trials=None, prior_weight=1.0,
         answer_prior=None, ci_prob=ci_prob, keep=(),

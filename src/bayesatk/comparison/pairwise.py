@@ -13,8 +13,8 @@ from bayesatk.comparison.contrasts import CONTRASTS, Drawn, Exact, Found, Settin
 from bayesatk.comparison.joint import band_width, over_k, tiers
 from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import (
-    Part,
     Posteriors,
+    Subset,
     data_keys,
     observed_rates,
     question_values,
@@ -32,8 +32,8 @@ _FEWEST = 400
 
 
 @dataclass(frozen=True)
-class Contest:
-    """Some systems on some questions.
+class PairwiseComparison:
+    """Comparison of every pair among some systems, on some questions.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class Contest:
 
     @classmethod
     def of(
-        cls, fit: Result, part: Part, posteriors: Posteriors, rng: np.random.Generator
-    ) -> "Contest":
+        cls, fit: Result, part: Subset, posteriors: Posteriors, rng: np.random.Generator
+    ) -> "PairwiseComparison":
         """Compare the systems of a part on its questions."""
         grid, keys = fit.grid, data_keys(fit, part)
         alike = np.array([keys.index(own) for own in keys])
@@ -107,7 +107,7 @@ class Contest:
     ) -> list[Found]:  # fmt: skip
         """Add bands that hold a whole difference curve over k with the interval's probability."""
         drawn = self.drawn[target]
-        a, b = drawn.stand_ins(i, j)
+        a, b = drawn.representatives(i, j)
         values = np.ascontiguousarray(drawn.values[:, group].transpose(2, 1, 0))
         width = np.empty(len(i))
         chunks = max(1, len(i) * values[0].size // 4_000_000)
@@ -139,7 +139,7 @@ class Contest:
         return np.stack(by_target, axis=-1)
 
 
-def _exact_questions(grid: MetricGrid, part: Part, posteriors: Posteriors, drawn: Drawn) -> Exact:
+def _exact_questions(grid: MetricGrid, part: Subset, posteriors: Posteriors, drawn: Drawn) -> Exact:
     """Exact posteriors for these questions; `drawn` gives what has no distribution."""
     index = list(grid.judged)
     moments = np.zeros((2, len(list(grid)), len(part.systems)))
@@ -156,7 +156,7 @@ def _exact_questions(grid: MetricGrid, part: Part, posteriors: Posteriors, drawn
     return Exact(known, moments[0], moments[1], drawn)
 
 
-def _stored_draws(fit: Result, part: Part, target: int) -> Drawn:
+def _stored_draws(fit: Result, part: Subset, target: int) -> Drawn:
     """Draws of the metrics that the result holds, paired between systems as they are."""
     posterior = fit.posterior.sel(target=fit.targets[target])
     posterior = posterior.isel(system=part.systems)
@@ -179,7 +179,7 @@ def _effective(values: Array) -> float:
 
 def paired_draws(
     fit: Result,
-    part: Part,
+    part: Subset,
     rng: np.random.Generator,
     posteriors: Posteriors | None = None,
 ) -> tuple[Drawn, ...]:

@@ -1,4 +1,4 @@
-"""What is asked of `evaluate` or `sample`: data, metrics and priors held against each other."""
+"""Arguments of `evaluate` and `sample`: data, metrics and priors, checked together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,6 @@ from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
-from bayesatk.prior_choice import (
-    resolve_grouped_prior,
-    resolve_regression_prior,
-    with_families,
-)
 from bayesatk.priors import (
     AnswerPrior,
     CategoryPrior,
@@ -32,11 +27,15 @@ from bayesatk.priors import (
     Prior,
     RegressionPrior,
 )
+from bayesatk.priors.choice import (
+    prior_of,
+    with_families,
+)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Data, metrics, and priors that fit them.
+class Inputs:
+    """Data, metrics and priors after checks and with defaults filled in.
 
     Parameters
     ----------
@@ -84,7 +83,7 @@ class Asked:
         return [one for one in self.requested if one.voted]
 
 
-def read_asked(
+def read_inputs(
     data: object,
     metrics: MetricSpec,
     *,
@@ -101,7 +100,7 @@ def read_asked(
     group_weights: object = None,
     covariates: object = None,
     judge: object = None,
-) -> Asked:
+) -> Inputs:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
     outcomes = with_groups(data, group)
     proper_probability("ci_prob", ci_prob, 0.95)
@@ -131,10 +130,10 @@ def read_asked(
         _check_structure(name, requested, scored, pooling, difficulty, prior_trials is not None)
     resolved: Prior | CategoryPrior | RegressionPrior | GroupedPrior
     if design is not None:
-        resolved = resolve_regression_prior(prior)
+        resolved = prior_of(RegressionPrior, prior, "with covariates")
     elif grouping is not None:
         notes += grouping.notes
-        resolved = resolve_grouped_prior(prior)
+        resolved = prior_of(GroupedPrior, prior, "with group=")
     else:
         resolved = scale.resolve_prior(pooling, prior)
         if difficulty is not None:
@@ -143,7 +142,7 @@ def read_asked(
     judges = read_judges(judge, outcomes)
     if judges is not None:
         check_judge_fits(outcomes, scale, requested, pooling, prior_trials, covariates, group)
-    return Asked(
+    return Inputs(
         outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
         design, grouping, judges,
     )  # fmt: skip
