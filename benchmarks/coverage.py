@@ -26,7 +26,7 @@ from scipy.special import expit, ndtri
 
 from bayesatk.core.beta_binomial import beta_binomial_means
 from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.histograms import CountHistograms, log_likelihood
+from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.hyper_functions import draw_hyperparameters
 from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture, expected_credits
@@ -118,7 +118,7 @@ def _empirical_bayes(states: States) -> np.ndarray:
 
     def negative(z: np.ndarray) -> float:
         z = np.clip(z, -12.0, 12.0)  # the likelihood may have no maximum
-        return -float(log_likelihood(data, z[:1], z[1:])[0])
+        return -float(data.log_likelihood(z[:1], z[1:])[0])
 
     found = minimize(negative, np.zeros(2), method="Nelder-Mead")
     x, y = np.clip(found.x, -12.0, 12.0)

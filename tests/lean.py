@@ -13,7 +13,7 @@ import pytest
 HIDDEN = ("bokeh", "matplotlib", "nutpie", "plotly", "pymc", "pytensor", "rich", "typer")
 PACKAGES = (
     "_tools", "bayesatk", "core", "costs", "data", "guessing", "io", "metrics", "posterior",
-    "published", "results",
+    "priors", "published", "results",
 )  # fmt: skip
 NOT_LEAN = ("slow", "statistical", "full")
 

@@ -17,11 +17,12 @@ _LEVELS = 2000  # quantiles of f that this probability is averaged over
 
 @dataclass(frozen=True)
 class JudgeError:
-    """Calibration of a judge: trials of known truth, and how many of them it marked right.
+    """Calibration set of a judge: trials of known truth, and how many of them it marked right.
 
-    A priori its sensitivity (probability that a right trial is marked right) and false positive
-    rate (that a wrong one is) are uniform, so they are ``Beta(tp + 1, p - tp + 1)`` and ``Beta(fp +
-    1, n - fp + 1)`` after calibration. They are taken to be the same for all questions and trials.
+    A priori the sensitivity (probability that a right trial is marked right) and the false positive
+    rate (probability that a wrong trial is marked right) are uniform. Given the calibration set
+    they are ``Beta(tp + 1, p - tp + 1)`` and ``Beta(fp + 1, n - fp + 1)``. They are assumed to be
+    the same for all questions and trials.
 
     Parameters
     ----------
@@ -30,19 +31,23 @@ class JudgeError:
     fp, n : int
         Wrong trials that it marked right, and all wrong trials.
     name : str
-        Of the judge. Systems whose `JudgeError` is equal, name included, share one judge and its
-        rates.
+        Name of the judge. Systems with equal `JudgeError`, name included, share the judge and its
+        error rates.
     updated : bool
-        Whether the marks of the evaluation may tell of the rates, too, as they do in a full
-        posterior. False keeps the rates as the calibration set says (a cut posterior, Plummer
-        2015, Statistics and Computing 25, 37-43): for judges that read some questions worse than
-        others, where the shape of the marks would mislead.
+        Whether the marks of the evaluation also inform the error rates, as in a full posterior.
+        False keeps the posterior of the rates given the calibration set alone (a cut posterior,
+        Plummer 2015, Statistics and Computing 25, 37-43). Use it for judges whose error rates
+        differ between questions, where the distribution of the marks would bias the rates.
 
     Raises
     ------
     ValueError
-        Where the sensitivity does not surely exceed the false positive rate: where the probability
-        that it does not is above 0.001, marks say little of success or the opposite.
+        If the probability that the sensitivity is not larger than the false positive rate is above
+        0.001. Such marks have little information about success, or contradict it.
+
+    See Also
+    --------
+    bayesatk.evaluate : takes it as ``judge``.
 
     Examples
     --------
@@ -87,12 +92,12 @@ class JudgeError:
 
     @property
     def shapes(self) -> tuple[Shape, Shape]:
-        """Both."""
+        """Beta parameters of the sensitivity and of the false positive rate."""
         return self.sensitivity, self.false_positive_rate
 
     @property
     def wrong_way(self) -> float:
-        """Probability that the sensitivity is no larger than the false positive rate."""
+        """Posterior probability that the sensitivity is not larger than the false positive rate."""
         levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
         rate = betaincinv(*self.false_positive_rate, levels)
         return float(betainc(*self.sensitivity, rate).mean())

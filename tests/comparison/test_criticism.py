@@ -31,9 +31,9 @@ def _shapes(name: str, questions: int = 300):
 @pytest.mark.parametrize(
     ("shape", "check", "words"),
     [
-        ("impossible", "never less rarely solved", "may be impossible"),
-        ("certain", "always less nearly always solved", "may be certain"),
-        ("two clusters", "solved now and then", "all or none"),
+        ("impossible", "questions never solved minus rarely solved", "may be impossible"),
+        ("certain", "questions always solved minus nearly always solved", "may be certain"),
+        ("two clusters", "questions solved in 1/3 to 2/3 of trials", "fewer questions"),
         ("two clusters", "kurtosis of success rates", "two clusters"),
     ],
 )
@@ -143,7 +143,7 @@ def test_every_predictive_plot_takes_one_system(name) -> None:
 
 def test_one_system_is_chosen_by_its_label() -> None:
     fit = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "bayes", rng=1)
-    with pytest.raises(ValueError, match="system must be given where there are several"):
+    with pytest.raises(ValueError, match="system must be given if there are several"):
         bk.one_system(fit)
     with pytest.raises(ValueError, match="system must be one of"):
         bk.one_system(fit, "c")
@@ -206,7 +206,7 @@ def test_families_are_compared_with_the_average_of_all() -> None:
     best = closed["family_probability"].idxmax().item()
     name = {"inflated": "inflated", "mixture": "mixture of two Betas"}[best]
     assert row["sentence"].startswith(f"difficulty families: {name} ")
-    assert "where this fit has Beta alone" in row["sentence"]
+    assert "This fit has Beta alone" in row["sentence"]
     rows = [bk.table(one).set_index(["metric", "target"]) for one in (fit, whole)]
     moved = (rows[0]["mean"] - rows[1]["mean"]).abs() / rows[0]["sd"]
     metric, target = moved.idxmax()
@@ -221,7 +221,7 @@ def test_a_beta_that_holds_is_not_flagged_and_moves_nothing() -> None:
     fit = _fit(np.random.default_rng(8).beta(2.0, 1.5, 200), metrics="pass@4", difficulty="beta")
     row = bk.criticise(fit, rng=1).iloc[-1]
     assert not row["flagged"]
-    assert row["sentence"].endswith("no answer asked for moves by more than its sd.")
+    assert row["sentence"].endswith("changes no metric by more than its sd.")
 
 
 @pytest.mark.parametrize("shape", ["impossible", "certain", "two clusters"])

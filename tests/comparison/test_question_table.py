@@ -14,7 +14,7 @@ from bayesatk.core.states import States
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.left_out import question_values
 from bayesatk.posterior.right_wrong import RightWrongModel
-from bayesatk.prior_choice import resolve_prior
+from bayesatk.priors.choice import resolve_prior
 
 
 def drawn(seed, questions, trials, skills=(0.0,)):

@@ -11,7 +11,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import betaln, expit, gammaln, log_expit, logsumexp
 from scipy.stats import betabinom
 
-import bayesatk.core.regression as core
+import bayesatk.core.points as points_of
 import bayesatk.core.regression_means as means
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
@@ -109,7 +109,7 @@ def test_posterior_on_a_cube(cube, sliced, monkeypatch) -> None:
     """Parameters, evidence, and both targets, also where chains take the place of weights."""
     basis, c, n, theta, weight, evidence = cube
     if sliced:
-        monkeypatch.setattr(core, "TRUSTED", -np.inf)
+        monkeypatch.setattr(points_of, "TRUSTED", -np.inf)
     own = regression(basis, c, n)
     points = own.posterior()
     assert points.method == ("elliptical slices" if sliced else "importance sampling")

@@ -9,6 +9,7 @@ import xarray as xr
 from scipy.special import ndtr
 
 import bayesatk as bk
+from bayesatk.core import points
 from bayesatk.core.categorical import category_finite, category_moments
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.posterior import categories as closed_categories
@@ -110,7 +111,7 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
         (lambda data: bk.DirichletPrior("1"), "must be finite and > 0"),
         (lambda data: bk.DirichletPrior(()), "must be finite and > 0"),
         (lambda data: bk.DirichletHyperPrior(icc=1.0), "icc must be two Beta parameters"),
-        (lambda data: bk.AnswerPrior((1.0, 2.0)), "concentration must be one number"),
+        (lambda data: bk.AnswerPrior((1.0, 2.0)), "concentration must be a number"),
         (lambda data: bk.AnswerPrior(unseen=-1), "unseen must be an integer"),
         (lambda data: bk.AnswerPrior(unseen_correct="no"), "unseen_correct must be true or false"),
         (lambda data: bk.evaluate(data, "bayes", prior_weight=0.5), "left out without prior_tri"),
@@ -321,11 +322,11 @@ def test_priors_may_be_numpy_numbers_and_lists(graded, tmp_path) -> None:
 
 
 def test_importance_weights_of_small_data_can_be_trusted() -> None:
-    """Without moving wider, some of these have Pareto k above 0.7 and would need NUTS."""
+    """None of these needs Markov chains in their place."""
     for seed in range(12):
         data = simulated(questions=3 + 9 * (seed % 2), trials=4, seed=seed)
         fit = bk.evaluate(data, "bayes", draws=2, rng=1)
-        assert float(fit["closed_form"]["pareto_k"][0]) < 0.6
+        assert float(fit["closed_form"]["pareto_k"][0]) < 0.7
 
 
 def test_results_come_back_from_disk_and_are_summarised(graded, tmp_path) -> None:
@@ -416,20 +417,20 @@ def test_prior_trials_are_sampled_too(pooling) -> None:
         bk.verify(bk.evaluate(data, METRICS, pooling=pooling, rng=1), sampled)
 
 
-@pytest.mark.slow
-def test_where_importance_sampling_fails_the_sampler_takes_over() -> None:
+def test_where_importance_sampling_fails_markov_chains_take_over(monkeypatch) -> None:
     rng = np.random.default_rng(1)
-    scores = {i: float(i) for i in range(12)}
-    data = bk.tally(rng.choice(12, (12, 10), p=rng.dirichlet(np.ones(12))), scores=scores)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(closed_categories, "MAX_PARETO_K", 0.0)
-        fit = bk.evaluate(data, "bayes", rng=1)
+    scores = {i: float(i) for i in range(6)}
+    data = bk.tally(rng.choice(6, (12, 10), p=rng.dirichlet(np.ones(6))), scores=scores)
+    weighted = bk.evaluate(data, "bayes", rng=1)
+    monkeypatch.setattr(points, "TRUSTED", -np.inf)
+    fit = bk.evaluate(data, "bayes", rng=1)
     (note,) = bk.notes(fit)
-    assert "sampled by NUTS on the marginalised model instead" in note
+    assert "Markov chains worth" in note
+    assert fit.attrs["method"] == "elliptical slices"
     assert np.isnan(fit["closed_form"]["log_evidence"]).all()
-    sampled = bk.sample(data, "bayes", rng=2, progressbar=False)
-    exact, drawn = cell(fit, "bayes", "mean"), sampled["posterior"]["bayes"].sel(target="questions")
-    assert float(drawn.mean()) == pytest.approx(exact, abs=0.2 * float(drawn.std()))
+    for statistic in ("mean", "sd"):
+        one, other = (cell(each, "bayes", statistic) for each in (fit, weighted))
+        assert one == pytest.approx(other, abs=0.15 * cell(weighted, "bayes", "sd"))
 
 
 @pytest.mark.full

@@ -77,7 +77,8 @@ def test_leaving_out_is_a_ratio_of_evidences(name, pooling) -> None:
     whole = model(scale, pooling, counts)
     found = whole.predictive()
     assert found.log_evidence == pytest.approx(whole.log_evidence(), abs=1e-12)
-    atol = 0.02 if (name, pooling) == ("three", "partial") else 1e-8  # of importance sampling
+    # Evidence on 8192 weighted points has a standard error of 0.01.
+    atol = 0.03 if (name, pooling) == ("three", "partial") else 1e-8
     for a in range(len(counts)):
         rest = model(scale, pooling, np.delete(counts, a, axis=0)).log_evidence()
         expected = found.log_evidence - rest + ways[a]

@@ -174,7 +174,7 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         with pytest.raises(ValueError, match=r"prior=AnswerPrior\(choices=\)"):
             bk.calibrate(3, 2, "plurality@1", **votes)
     for scores in ((1.0, 0.0), (0.0, float("nan")), (0.0, float("inf")), "ab", 3):
-        with pytest.raises(ValueError, match="two or more finite numbers, rising"):
+        with pytest.raises(ValueError, match="two or more finite numbers in rising order"):
             bk.calibrate(3, 2, "bayes", scores=scores)
     for size in ((0, 2), (3, 0), (3.5, 2)):
         with pytest.raises(ValueError, match="must be an integer >= 1"):

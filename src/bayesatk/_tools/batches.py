@@ -137,7 +137,7 @@ def _only_writer(path: Path) -> Iterator[BinaryIO]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ValueError(
-                f"path must be that of a file that nobody writes; {path} is being written by "
+                f"path must be a file that no other process writes; {path} is being written by "
                 "another process or call. Wait for it, or name another file and run it with "
                 "another seed."
             ) from None

@@ -47,7 +47,7 @@ def track[Item](
     >>> [2 * number for number in track([1, 2, 3], "doubling")]
     [2, 4, 6]
     """
-    if progress is False or _SHOWN.get() or (progress is None and not _watched()):
+    if progress is False or _SHOWN.get() or (progress is None and not watched()):
         yield from items
         return
     begin = monotonic() + (0.0 if progress else _PATIENCE)
@@ -67,7 +67,7 @@ def track[Item](
             _SHOWN.set(False)
 
 
-def _watched() -> bool:
+def watched() -> bool:
     """Whether a person sees standard error, on a terminal or in a notebook, and it can be drawn."""
     if find_spec("rich") is None:
         return False

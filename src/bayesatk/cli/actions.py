@@ -159,7 +159,7 @@ def say_what_was_found(report: Any, quiet: bool) -> None:
     """Print what files are and hold; leave with an exit code if they cannot be read."""
     write = partial(as_options, offered=options_of(read_options))
     if not quiet:
-        terminal().print(report.told(write), highlight=False, markup=False)
+        terminal().print(report.as_text(write), highlight=False, markup=False)
     if report.error is not None:
         if quiet:
             print(f"bayesatk: {write(report.error)}", file=sys.stderr)

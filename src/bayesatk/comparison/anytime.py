@@ -33,11 +33,11 @@ def e_value(
     sd: float = 1.0,
     alpha: float = 0.05,
 ) -> pd.DataFrame:
-    """Measure the evidence that two systems differ, in a way that any number of looks leaves valid.
+    """Compute e-values: evidence that two systems differ, valid for any number of looks.
 
-    An e-value is at most 1 in expectation if the null hypothesis holds. Those of one evaluation
-    that grows ever reach ``1/alpha`` with probability ``alpha`` at most, over its trials, however
-    often one looks and whatever one stops for. There are three null hypotheses:
+    An e-value has expectation of at most 1 under the null hypothesis. While an evaluation grows,
+    the probability (over its trials) that its e-value ever reaches ``1/alpha`` is at most
+    ``alpha``, for any number of looks and any reason to stop. There are three null hypotheses:
 
     * ``metric=None``: two systems are **identical**: they have the same success probability on
       every question. Nothing is assumed about questions, their order or their difficulty.
@@ -45,42 +45,43 @@ def e_value(
       questions are independent draws, or in random order out of many.
     * a metric and a threshold: the mean of one system is the threshold; likewise.
 
-    Two systems that are equally good on average, but one on some questions and the other on
-    others, are not identical: with several trials of a question the first kind of evidence then
-    often grows. Name a metric to ask which system is better on average.
+    Two systems with the same mean are not identical if each is better on other questions: with
+    several trials of a question the evidence against *identical* then often grows. Name a metric to
+    find which system is better on average.
 
     Parameters
     ----------
     fit : xarray.DataTree, or anything `bayesatk.tally` accepts
-        Right and wrong. Of a result only the data are used.
+        Outcomes of right and wrong. Only the data of a result are used.
     metric : str, optional
         One metric at one k, for the mean; a question counts if it has k trials.
     threshold : float, optional
-        Strictly between 0 and 1.
+        Value of the mean under the null hypothesis, strictly between 0 and 1.
     trials : int, optional
-        The plan: so many trials of each question and system, fixed before. Then a question counts
-        once it has them, and after all questions before it have theirs, so that one may look
-        whenever one likes, in the middle of a question too: which questions are complete first
-        must not depend on how they went. Without it every question counts with the trials it has.
+        Planned number of trials of each question and system, fixed before the evaluation. A
+        question is then used once it has this number and all questions before it have theirs, so
+        that looks are possible at any time, even while a question is incomplete. (The selection of
+        questions must not depend on their outcomes.) Without it, every question is used with the
+        trials that it has.
     earlier : sequence like fit, optional
-        The earlier looks at the same growing data, in order. Trials that a question was given since
-        are a split of their own, because sums that were seen before are no longer free. Evidence of
-        a mean takes a question as it was when it was first complete.
+        The earlier looks at the same growing data, in order. New trials of a question that was used
+        before then enter as a separate term, because its earlier total is already known. For a
+        mean, a question enters with the trials of the first look at which it was complete.
     sd : float
-        Of the normal prior, centred at 0, of the log odds ratio, over which the alternative is
-        mixed. Evidence is valid for any; 1 finds differences of half a logit to two logits best.
+        Sd of the normal prior, centred at 0, of the log odds ratio under the alternative. E-values
+        are valid for any value; 1 has most power against differences of half a logit to two logits.
     alpha : float
-        One minus the probability with which the intervals of all looks contain the truth.
+        One minus the simultaneous coverage of the intervals of all looks.
 
     Returns
     -------
     pandas.DataFrame
         A row per pair, or per system and threshold: ``e_value`` of a difference, ``log_e``,
         ``log_e_above`` and ``log_e_below`` of `system` being better and worse (one-sided, against
-        "not better, on any question" or "no larger mean"; ``e_value`` is the mean of the two),
+        "not better on any question" or "no larger mean"; ``e_value`` is the mean of the two),
         ``estimate`` with ``ci_lower`` and ``ci_upper`` (of the log odds ratio, common to all
-        questions; of the difference in means; of the mean), ``questions`` that count, and
-        ``waiting``, those that have trials and do not count yet.
+        questions; of the difference in means; of the mean), the number of ``questions`` used, and
+        ``waiting``, the number of questions with trials that are not used yet.
 
     Raises
     ------
@@ -94,18 +95,19 @@ def e_value(
 
     Notes
     -----
-    *Identical*: given the sum of both systems' successes on a question their split is
-    hypergeometric, whatever the difficulty; against it stands Fisher's noncentral hypergeometric
-    distribution, whose odds ratio is common to all questions and mixed over a normal prior; the
-    product over questions is inside the mixture. A look may come when the trials of a question are
-    complete, and their number must not depend on their own outcomes; that is what `trials` and
-    `earlier` are for. Such e-values are those of Turner and Grünwald 2023 (AISTATS, PMLR 206),
-    mixed as by Robbins 1970 (Ann. Math. Statist. 41, 1397-1409).
+    *Identical*: under the null hypothesis, given the sum of both systems' successes on a question,
+    the successes of one system are hypergeometric, whatever the difficulty. Under the alternative
+    they have Fisher's noncentral hypergeometric distribution, with an odds ratio that is common to
+    all questions and has a normal prior; the product over questions is inside the integral over
+    this prior. The number of trials of a question must not depend on their outcomes, which `trials`
+    and `earlier` ensure. Such e-values are those of Turner and Grünwald 2023 (AISTATS, PMLR 206),
+    with the mixture of Robbins 1970 (Ann. Math. Statist. 41, 1397-1409).
 
-    *Mean*: capital of bets on the unbiased estimates of single questions (Waudby-Smith and Ramdas
-    2024, J. R. Statist. Soc. B 86, 1-27), a uniform mixture over the share that is bet.
+    *Mean*: test by betting on the unbiased estimates of single questions (Waudby-Smith and Ramdas
+    2024, J. R. Statist. Soc. B 86, 1-27), with a uniform mixture over the share of the capital that
+    is bet.
 
-    With several pairs each has an error rate of its own: pass ``alpha`` over their number.
+    The error rate is for each pair: with several pairs, pass ``alpha`` divided by their number.
 
     Examples
     --------

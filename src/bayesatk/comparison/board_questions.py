@@ -32,27 +32,30 @@ def next_questions(
     target: Target = "questions",
     rng: RandomSource = None,
 ) -> pd.DataFrame:
-    """Which questions to ask again: what one more trial of each would tell about the mean scores.
+    """Rank questions by how much one more trial of each would reduce the variance of mean scores.
+
+    It shows which questions are the most informative to try again.
 
     Parameters
     ----------
     board : Leaderboard, or a result that `bayesatk.leaderboard` takes
     count : int, optional
-        How many to return, the most informative first; None: all.
+        Number of questions to return, the most informative first; None: all.
     systems : sequence, optional
         Systems that would try them, once each; default: all.
     target : {"questions", "population"}
-        Whether the means over these questions are to be learnt, or over questions like these.
+        ``"questions"``: the means over these questions; ``"population"``: over questions like
+        these.
     rng : int, numpy.random.Generator or None
-        Used where a result is given.
+        Seed of the leaderboard, if `board` is a result.
 
     Returns
     -------
     pandas.DataFrame
-        ``question``; ``reduction``: the share of the variance of mean scores, summed over these
-        systems, that one more trial by each is expected to take away; ``difficulty`` and
-        ``difficulty_sd`` of the question (standard normal over questions, larger is harder);
-        ``trials`` run so far.
+        ``question``; ``reduction``: expected reduction of the posterior variance of the mean scores
+        by one more trial of each system, as a share of that variance (summed over these systems);
+        ``difficulty`` and ``difficulty_sd`` of the question (standard normal over questions, larger
+        is harder); ``trials`` run so far.
 
     See Also
     --------
@@ -62,9 +65,9 @@ def next_questions(
     -----
     One more trial y is right or wrong, so the expected reduction of the variance of any quantity T
     is exactly ``cov(T, p)^2 / (E p (1 - E p))``. T is the mean score of the system that would run
-    the trial; what its trial tells about the other systems is not counted. For questions
-    like these, asking the same questions again tells little, and the differences between questions
-    rest on draws.
+    the trial; the information about other systems is not counted. For questions like these, more
+    trials of the same questions reduce the variance little, and the differences between questions
+    are estimated from draws.
 
     Examples
     --------
@@ -153,29 +156,33 @@ def suspicious_questions(
     rate: float = 0.1,
     rng: RandomSource = None,
 ) -> pd.DataFrame:
-    """Questions that strong systems fail and weak ones solve: perhaps the key is wrong.
+    """Find questions that strong systems fail and weak ones solve, as with a wrong reference.
 
     Parameters
     ----------
     board : Leaderboard, or a result that `bayesatk.leaderboard` takes
     rate : float
-        Expected share, at most, of sound questions among those marked (Benjamini and Hochberg
-        1995).
+        Upper bound on the expected share of questions without defect among those marked (false
+        discovery rate, Benjamini and Hochberg 1995).
     rng : int, numpy.random.Generator or None
-        Of the simulated questions.
+        Seed of the simulated questions.
 
     Returns
     -------
     pandas.DataFrame
         All questions, the most suspicious first: ``question``, ``misfit`` (standardised; negative
-        where better systems do worse than the question's difficulty says), ``p_value`` (share of
-        simulated questions with a misfit as low), ``suspicious``.
+        if better systems do worse than predicted from the question's difficulty), ``p_value``
+        (share of simulated questions with a misfit as low), ``suspicious``.
+
+    See Also
+    --------
+    bayesatk.question_table : suspicious questions of one system.
 
     Notes
     -----
     Questions are simulated with the trials of the real ones from the model at the mean of its
-    parameters, so the p-values allow for the fact that difficulties are estimated. They say little
-    with a handful of systems, or with systems of about the same skill.
+    parameters, so the p-values allow for the fact that difficulties are estimated. They have little
+    power with few systems, or with systems of about the same skill.
 
     Examples
     --------

@@ -16,8 +16,8 @@ from bayesatk._tools.words import probability_words
 from bayesatk.core.alarm import alarm_evidence, day_scores
 from bayesatk.core.change import Changes, ShiftPosterior, mixed_shift
 from bayesatk.data.validation import shown
-from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import HyperPrior
+from bayesatk.priors.choice import describe_prior
 from bayesatk.results.days import read_days
 
 Ints = NDArray[np.int64]
@@ -26,15 +26,15 @@ _VOVK = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World
 
 @dataclass(frozen=True, eq=False)
 class ChangePoint:
-    """Whether, when and by how much a success rate changed; made by `bayesatk.change_point`.
+    """Posterior of a change of a success rate, and the alarm; made by `bayesatk.change_point`.
 
     Parameters
     ----------
     by_day : pandas.DataFrame
-        One row per day: ``day``, ``questions`` and ``trials`` of it, the observed ``rate``,
-        ``log_evidence`` of a change whose first day it is, the posterior ``probability`` of that;
-        and of the alarm its normal ``score`` against the days before, ``log_e`` against "no change
-        yet", and whether there is an ``alarm``, then or on an earlier day.
+        One row per day: ``day``, its ``questions`` and ``trials``, the observed ``rate``,
+        ``log_evidence`` and posterior ``probability`` of a change that begins on this day; for the
+        alarm, the normal ``score`` of the day given the days before, ``log_e`` against "no change
+        so far", and whether there is an ``alarm`` on this or an earlier day.
     probability : float
         Posterior probability that there was a change.
     log_evidence_same : float
@@ -57,7 +57,7 @@ class ChangePoint:
 
     @property
     def day(self) -> Any:
-        """Return the likeliest first day of a change."""
+        """Return the most probable first day of a change."""
         return self.by_day["day"].iloc[int(self.by_day["probability"].argmax())]
 
     @property
@@ -89,42 +89,42 @@ def change_point(
     ci_prob: float = 0.95,
     rng: RandomSource = None,
 ) -> ChangePoint:
-    """Ask whether the success rate of a system changed, on which day, and by how much.
+    """Estimate whether the success rate of a system changed, on which day, and by how much.
 
     The same questions are evaluated on successive days, or by successive versions. There are two
-    answers. The posterior compares "no change" with a change on each day. The alarm may be watched
-    day by day, for ever: without a change it is ever raised with probability `alpha` at most,
-    whatever the difficulties of the questions.
+    results. The posterior compares "no change" with a change on each day. The alarm is a sequential
+    test that may be checked every day: without a change, the probability that it is ever raised is
+    at most `alpha`, over the trials of all days and whatever the difficulties of the questions.
 
     Parameters
     ----------
     outcomes_by_day : mapping {day: data of one system}, or data whose systems are the days
         Right and wrong, days in order, anything `bayesatk.tally` accepts. Questions are matched by
-        label; a question may be absent on some days, and trials may differ, but neither because of
-        outcomes.
+        label. A question may be absent on some days, and numbers of trials may differ, as long as
+        neither depends on outcomes.
     prior : HyperPrior, optional
-        Of the difficulty distribution, a single Beta, before a change. Default: uniform.
+        Prior of the difficulty distribution before a change, a single Beta. Default: uniform.
     sd : float
-        Of the normal prior of the shift of every question's logit, centred at 0.
+        Sd of the normal prior, centred at 0, of the shift of every question's logit.
     prob_change : float
         Prior probability of a change; all days but the first are equally likely.
     alpha : float
-        Probability of a false alarm, at most.
+        Upper bound on the probability of a false alarm.
     ci_prob : float
         Probability of the interval of the shift.
     rng : int, numpy.random.Generator or None
-        Breaks ties in the alarm. Pass the same integer whenever days were added: then what was said
-        of the earlier days stays as it was.
+        Breaks ties in the alarm at random. When days are added later, pass the same integer again:
+        the results of earlier days then stay the same.
 
     Returns
     -------
     ChangePoint
-        Printed it is one sentence. ``by_day`` is a table: of every day its ``rate``, the
-        ``probability`` of a change whose first day it is, and of the alarm the ``score`` of the
-        day, ``log_e`` and whether there is an ``alarm`` by then. ``probability`` is that of any
-        change, ``day`` the likeliest first day, ``alarm`` the first day with one; given a change,
-        ``shift`` has mean, sd and interval of the shift in logits, ``before`` and ``after`` the
-        mean success probability of questions like these.
+        Printing it gives one sentence. ``by_day`` is a table with a row per day: its success
+        ``rate``; the posterior ``probability`` that a change began on this day; and for the alarm
+        the ``score`` of the day, ``log_e`` and whether there is an ``alarm`` up to this day.
+        ``probability`` is that of any change, ``day`` the most probable first day, ``alarm`` the
+        first day with an alarm. Given a change, ``shift`` has mean, sd and interval of the shift in
+        logits, ``before`` and ``after`` the mean success probability of questions like these.
 
     See Also
     --------
@@ -136,13 +136,14 @@ def change_point(
     -----
     With ``p_q ~ Beta`` before and ``logit p_q + delta`` from day d on, ``delta ~ Normal(0, sd)``,
     the evidence of each d is an integral over every p_q, over the mean and icc of the Beta and over
-    delta: quadrature, right to about 1e-5. An icc below 1/2000 is taken as 1/2000. One change, of
-    all questions alike, is modelled; more of them, or a drift, show as a change in their middle.
+    delta, by quadrature with an error of about 1e-5. An icc below 1/2000 is taken as 1/2000. The
+    model has one change, by the same shift for all questions; several changes, or a drift, appear
+    as one change in their middle.
 
-    The alarm uses none of this. Given each question's successes so far, the total of the last day
-    has a known distribution (a sum of hypergeometric ones); its p-values are independent and
+    The alarm does not use this model. Given each question's successes so far, the total of the last
+    day has a known distribution (a sum of hypergeometric ones); its p-values are independent and
     uniform without a change, and `log_e` is the log of a martingale in them, mixed over the day and
-    the size of a change. It is raised when ``log_e >= log(1/alpha)``.
+    the size of a change. The alarm is raised when ``log_e >= log(1/alpha)``.
 
     Examples
     --------

@@ -26,7 +26,9 @@ def claim(
     other: object = None,
     advice: bool = False,
 ) -> str:
-    """Say what a result supports about one system, a pair of systems, or all of them.
+    """Write the sentence that a result supports about one system, a pair of systems, or all.
+
+    Its probabilities are posterior: given the observed trials, under the model of the result.
 
     Parameters
     ----------
@@ -36,25 +38,27 @@ def claim(
     metric : str or Metric, optional
         One metric of the result; default: its first.
     target : {"population", "questions", "new_groups"}
-        Questions like these, or these questions.
+        ``"questions"``: the mean over these questions; ``"population"``: over questions like
+        these; ``"new_groups"``: over questions of new groups, for a result with groups.
     system : label, optional
-        The system that the claim is about. May be left out if there is only one. Of a comparison
-        of two systems, the claim is then about their difference; of more, about the tiers.
+        The system that the claim is about. It may be left out if there is only one. Without it,
+        the claim of a comparison of two systems is about their difference, and that of more
+        systems is about the tiers.
     other : label, optional
         A second system: the claim is about the difference of the two.
     advice : bool
-        For one system under partial pooling: add the widths that `bayesatk.plan` expects of the
-        interval with twice the trials, spent on as many new questions and on these questions.
+        For one system under partial pooling: add the interval widths that `bayesatk.plan` expects
+        after twice the number of trials, either on twice as many questions or on these questions.
 
     Returns
     -------
     str
-        What was observed, on how many questions and trials; then the posterior.
+        The observed score, the numbers of questions and trials, then the posterior.
 
     Raises
     ------
     ValueError
-        If the result does not hold what the claim is to be about.
+        If the result lacks the metric, target or system, or was not compared.
 
     See Also
     --------
@@ -70,13 +74,13 @@ def claim(
     * *ahead* if P(better) >= 1 - alpha/2;
     * *not separated* otherwise.
 
-    Nobody is ahead who does not also lead on the questions that were asked. Of three systems or
-    more nobody is ahead who is not in a higher tier; where the result has a leaderboard
+    A system is called ahead on questions like these only if it also leads on these questions. Among
+    three systems or more it must also be in a higher tier. If the result has a leaderboard
     (``bayesatk.leaderboard(fit).attached()``), the pair must be separated there, so that all
-    orders that are claimed are right together with the leaderboard's probability.
+    claimed orders are right at the same time with the leaderboard's probability.
 
-    Where P(better) and others are known by draws, they and the numbers beside them have as many
-    digits as their Monte Carlo error leaves.
+    Probabilities that are estimated from draws, and the numbers beside them, have as many digits as
+    their Monte Carlo error allows.
 
     Examples
     --------

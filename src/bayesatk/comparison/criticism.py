@@ -29,7 +29,7 @@ _CELLS = 4_000_000  # replicated counts held at once
 
 @dataclass(frozen=True)
 class _Check:
-    """A number computed from counts, and what it means when the data have more or less of it."""
+    """A statistic of counts, and its meaning where the observed value is too large or too small."""
 
     name: str
     statistic: Statistic
@@ -63,20 +63,21 @@ def _kurtosis(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
 
 _CHECKS = (
     _Check(
-        "never less rarely solved", _never,
-        "some questions may be impossible", "fewer questions are hopeless than the shape has",
+        "questions never solved minus rarely solved", _never,
+        "some questions may be impossible", "fewer questions are impossible than under the model",
     ),
     _Check(
-        "always less nearly always solved", _always,
-        "some questions may be certain", "fewer questions are certain than the shape has",
+        "questions always solved minus nearly always solved", _always,
+        "some questions may be certain", "fewer questions are certain than under the model",
     ),
     _Check(
-        "solved now and then", _between,
-        "difficulties crowd in the middle", "questions are all or none",
+        "questions solved in 1/3 to 2/3 of trials", _between,
+        "more questions are of medium difficulty than under the model",
+        "fewer questions are of medium difficulty than under the model",
     ),
     _Check(
         "kurtosis of success rates", _kurtosis,
-        "a few questions stand apart from the rest", "difficulties form two clusters",
+        "a few questions differ much from all others", "difficulties form two clusters",
     ),
 )  # fmt: skip
 
@@ -88,24 +89,25 @@ def criticise(
     rng: RandomSource = None,
     client: Any = None,
 ) -> pd.DataFrame:
-    """Check the shape of the difficulty distribution against the data.
+    """Check the difficulty distribution against the data by posterior predictive checks.
 
-    Counts of new questions are drawn from every posterior draw of the hyperparameters and held
-    against the observed ones: how many questions are never solved, always solved, solved in a third
-    to two thirds of their trials, and how the success rates spread.
+    Counts of new questions are drawn for every posterior draw of the hyperparameters and compared
+    with the observed ones, by four statistics: the number of questions never solved minus the
+    number solved in up to a quarter of their trials; the same for always solved and failed in up to
+    a quarter; the number solved in a third to two thirds of their trials; and the kurtosis of the
+    success rates.
 
     Parameters
     ----------
     fit : xarray.DataTree
-        Of right and wrong, pooling partial or complete.
+        A result of right and wrong, with pooling partial or complete.
     alpha : float
-        Level at which a difference is called, over the four checks of a system together
-        (Bonferroni).
+        Level at which a check is flagged, over the four checks of a system together (Bonferroni).
     rng : int, numpy.random.Generator or None
-        For the replicates.
+        Seed of the replicated counts.
     client : dask.distributed.Client, optional
-        Weigh the difficulty families of every system there, each as a task of its own; the result
-        is the same but for the last digits, as in `bayesatk.evaluate`.
+        Compute the evidence of the difficulty families of each system as a task of this cluster.
+        Results agree with those of a local run to rounding, as in `bayesatk.evaluate`.
 
     Returns
     -------
@@ -113,12 +115,13 @@ def criticise(
         One row per system and check: ``observed``, ``expected`` and ``sd`` of the replicates,
         two-sided ``p_value`` (posterior predictive, ties split; at least 1/2000), ``flagged``, and
         a ``sentence``. Under partial pooling with a proper prior a last row, ``difficulty
-        families``, compares with the fit that averages all families: ``observed`` is the posterior
-        probability of those of this fit among all, equally probable beforehand (``expected``), and
-        the sentence names what the data prefer, and the answer asked for that would change most.
-        Of data that know the groups of their questions, a row ``groups`` compares the evidence of
-        one level of questions with that of two (questions in groups): ``observed`` is the posterior
-        probability of what this fit has, both equally probable beforehand.
+        families``, compares this fit with the one that averages all families: ``observed`` is the
+        posterior probability of the families of this fit, when all families have equal prior
+        probability (``expected`` is their prior probability). The sentence names the family with
+        the highest probability, and the metric that would change most. If the data have groups of
+        questions, a row ``groups`` compares the evidence of the model with and without groups:
+        ``observed`` is the posterior probability of the model of this fit, when both have equal
+        prior probability.
 
     See Also
     --------
@@ -127,19 +130,20 @@ def criticise(
 
     Notes
     -----
-    Posterior predictive p-values are conservative: the same data have chosen the hyperparameters.
-    Families are flagged below ``alpha / 4``: where one of them holds, the probability that it falls
-    that low is at most about ``alpha / 2``. What is flagged under ``difficulty="beta"`` deserves
-    families with room for it: ``difficulty="averaged"`` weighs the Beta against a share of
-    questions that are impossible or certain, and against two Betas.
+    Posterior predictive p-values are conservative, because the same data are used to fit the
+    hyperparameters. The row of families is flagged if the posterior probability is below
+    ``alpha / 4``; if the family of this fit is true, that happens with probability of at most about
+    ``alpha / 2``. If a check is flagged under ``difficulty="beta"``, evaluate again with
+    ``difficulty="averaged"``, which also allows questions that are never or always solved, and a
+    mixture of two Betas.
 
     Examples
     --------
     >>> import bayesatk
-    >>> solved = [[0] * 16] * 20 + [[0, 1] * 8] * 40  # a third is impossible, the others even
+    >>> solved = [[0] * 16] * 20 + [[0, 1] * 8] * 40  # a third impossible, the others 8 of 16
     >>> fit = bayesatk.evaluate(solved, "bayes", difficulty="beta", draws=250, rng=1)
     >>> table = criticise(fit, rng=1).set_index("check")
-    >>> bool(table.loc["never less rarely solved", "flagged"])
+    >>> bool(table.loc["questions never solved minus rarely solved", "flagged"])
     True
     """
     own = Result.of(fit)
@@ -230,10 +234,10 @@ def _row(check: _Check, observed: float, replicates: Array, alpha: float) -> dic
     expected, sd = float(replicates.mean()), float(replicates.std(ddof=1))
     words = check.more if observed > expected else check.less
     sentence = (
-        f"{check.name}: {observed:.4g} where {expected:.4g} ± {sd:.2g} are expected "
-        f"(p = {p_value:.2g}): {words}."
+        f"{check.name}: {observed:.4g} ({expected:.4g} ± {sd:.2g} expected under the model, "
+        f"p = {p_value:.2g}): {words}."
         if flagged
-        else f"{check.name}: {observed:.4g}, as expected ({expected:.4g} ± {sd:.2g})."
+        else f"{check.name}: {observed:.4g} ({expected:.4g} ± {sd:.2g} expected under the model)."
     )
     return {
         "check": check.name, "observed": observed, "expected": expected, "sd": sd,

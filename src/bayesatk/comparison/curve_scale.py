@@ -100,7 +100,7 @@ class CurveScale:
         return np.where(low >= _RANGE * (1.0 - 2.0**-60), np.inf, found)
 
     def _is(self, known: Callable[[Array], Array], possible: bool) -> bool:
-        """Whether f is a known function, within the values asked and far beyond."""
+        """Whether f is a known function, within the observed values and far beyond."""
         if not possible:
             return False
         first, last = self.observed

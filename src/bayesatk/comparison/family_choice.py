@@ -19,11 +19,10 @@ _WHERE = {"questions": "these questions", "population": "questions like these"}
 
 
 def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
-    """Return how probable the families of a fit are among all, as a row of `criticise`.
+    """Return the posterior probability of the families of a fit, as a row of `criticise`.
 
-    They are flagged below `alpha`.
-
-    None where families have no evidence: under complete pooling and improper priors.
+    It is flagged below `alpha`. None where families have no marginal likelihood: under complete
+    pooling and improper priors.
     """
     prior = fit.prior
     if not isinstance(prior, HyperPrior) or not prior.proper:
@@ -39,7 +38,7 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     else:
         change = _change(fit, system, asked, found)
         given = " and ".join(FAMILY_WORDS[name] for name in prior.family_prior)
-        sentence = f"{text}, where this fit has {given} alone. {change}"
+        sentence = f"{text}. This fit has {given} alone. {change}"
     return {
         "check": CHECK, "observed": own, "expected": len(prior.family_prior) / len(FAMILIES),
         "sd": np.nan, "p_value": np.nan, "flagged": own < alpha, "sentence": sentence,
@@ -47,7 +46,7 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
 
 
 def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterior) -> str:
-    """Say which answer of a fit is furthest from that of all families averaged."""
+    """Say which metric of a fit differs most from its value with all families averaged."""
     if not asked:
         return ""
     statistics = fit.statistics.isel(system=system)
@@ -61,14 +60,14 @@ def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterio
     moved = np.abs(found.mean - own[..., 0]) / np.maximum(own[..., 1], 1e-300)
     metric, target = (int(i) for i in np.unravel_index(np.argmax(moved), moved.shape))
     if moved[metric, target] <= _MOVED:
-        return "Averaged over all, no answer asked for moves by more than its sd."
+        return "Averaging over all families changes no metric by more than its sd."
     known = found.distributions()[target][metric]
     if known is None:
         raise AssertionError("partial pooling of right and wrong has every distribution")
     (low, high), _ = measured_interval(known, fit.ci_prob, "eti")
     mean, _, before, after = own[metric, target]
     return (
-        f"Averaged over all, {asked[metric].label} of {_WHERE[TARGETS[target]]} would be "
-        f"{found.mean[metric, target]:.3f} [{low:.3f}, {high:.3f}] where this fit says {mean:.3f} "
+        f"Averaged over all families, {asked[metric].label} of {_WHERE[TARGETS[target]]} would be "
+        f"{found.mean[metric, target]:.3f} [{low:.3f}, {high:.3f}]; in this fit it is {mean:.3f} "
         f"[{before:.3f}, {after:.3f}]."
     )

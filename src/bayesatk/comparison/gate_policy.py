@@ -19,7 +19,7 @@ _POOLINGS = ("partial", "none", "complete")
 
 @dataclass(frozen=True)
 class GatePolicy:
-    """What a new system must show against a baseline to pass.
+    """Rules by which a new system passes or fails against a baseline.
 
     Parameters
     ----------
@@ -29,20 +29,24 @@ class GatePolicy:
         Under non-inferiority, how much worse the new system may be (> 0); under superiority, by
         how much it must be better (0 or more).
     rule : {"non-inferiority", "superiority"}
-        The new system passes if its difference to the baseline is above ``-margin``, or above
-        ``+margin``, with probability `level`; it fails if it is below with that probability.
+        The new system passes if its difference to the baseline (new minus baseline) is above
+        ``-margin`` (non-inferiority) or above ``+margin`` (superiority) with posterior probability
+        of at least `level`. It fails if the difference is below that threshold with probability of
+        at least `level`.
     level : float
-        Posterior probability that a verdict takes, in (0.5, 1).
+        Posterior probability that a verdict needs, in (0.5, 1).
     target : {"questions", "population"}
-        These questions, which are asked in every run, or questions like these.
+        ``"questions"``: the mean over these questions, the same in every run; ``"population"``:
+        over questions like these.
     effect : float, optional
         A difference (new minus baseline) at which the power of the gate is reported.
     floors : mapping, optional
-        Least value of the metric by question label, or by name of a group in `groups` or of the
-        data (``group=`` of `bayesatk.tally`): the new system fails if one is below its floor, and
-        passes only if none is, each with probability ``1 - (1 - level) / number of floors``.
+        Smallest acceptable value of the metric by question label, or by name of a group in `groups`
+        or in the data (``group=`` of `bayesatk.tally`). The new system fails if one value is below
+        its floor, and passes only if none is, each with posterior probability
+        ``1 - (1 - level) / number of floors``.
     groups : mapping {name: sequence of question labels}, optional
-        A group's value is the mean over its questions.
+        Groups for `floors`; the value of a group is the mean over its questions.
     pooling : {"partial", "none", "complete"}
         As in `bayesatk.evaluate`.
 
@@ -118,16 +122,16 @@ class GatePolicy:
 
     @property
     def threshold(self) -> float:
-        """Difference (new minus baseline) that must be exceeded."""
+        """Difference (new minus baseline) above which the new system passes."""
         return self.margin if self.rule == RULES[1] else -self.margin
 
     @property
     def sha256(self) -> str:
-        """Digest of all rules, as JSON with sorted keys; comments of a file have no part in it."""
+        """SHA-256 of all rules, as JSON with sorted keys; comments in a file do not change it."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the rules as JSON keeps them; labels are text."""
+        """Return the rules in a form that JSON can store; labels are text."""
         found = asdict(self)
         found["floors"] = {str(label): float(floor) for label, floor in self.floors.items()}
         found["groups"] = {name: [str(one) for one in own] for name, own in self.groups.items()}

@@ -76,23 +76,25 @@ class GateRates:
 
 @dataclass(frozen=True)
 class GateDesign:
-    """What a policy does on so many questions and trials, whatever the new system.
+    """Rates of a policy's verdicts with given numbers of questions and trials.
 
     Parameters
     ----------
     questions : int
+        Number of questions of a run.
     trials : float
-        Of a question and system; the mean where they differ.
+        Trials of a question and system; the mean if they differ.
     sd : float
         Expected posterior sd of the difference of two such systems.
     same_system : GateRates
-        Where the new system is the baseline, run again.
+        Rates if the new system is the same as the baseline.
     effect : float or None
-        Difference for which `at_effect` holds.
+        Difference at which `at_effect` is computed.
     at_effect : GateRates or None
+        Rates at a true difference of `effect`.
     more_trials : float or None
-        How many times as many trials a flip rate of 5% takes where the system is the same; None
-        where it is lower, and for superiority, where no number would do.
+        Factor by which the number of trials must grow for a flip rate of 5% if the system is the
+        same. None if the rate is lower already, and for superiority, where no number is enough.
     """
 
     questions: int
@@ -107,7 +109,7 @@ class GateDesign:
     def of(
         cls, policy: GatePolicy, questions: int, trials: float, sd: float, noise: float
     ) -> "GateDesign":
-        """Work out the rates where a difference has this posterior sd, and moves so between runs.
+        """Compute the rates for a posterior sd of the difference and its noise between runs.
 
         Parameters
         ----------
@@ -176,16 +178,19 @@ def gate_design(
     questions: int | None = None,
     trials: int | None = None,
 ) -> GateDesign:
-    """Work out how often a gate's verdicts will flip, and its power, before it is used.
+    """Compute how often verdicts of a gate change between runs, and its power, before it is used.
+
+    Probabilities are over the trials of two future runs of the same questions.
 
     Parameters
     ----------
     policy : GatePolicy
     source : result or (mean, icc)
-        A result of the baseline alone, or how difficult its questions are: mean and intraclass
+        A result of the baseline alone, or the difficulty of its questions: mean and intraclass
         correlation of their success probabilities.
     questions, trials : int, optional
-        Of every run, and of each question; may be left out for a result, whose own they then are.
+        Number of questions of every run, and of trials of each question. Default for a result:
+        its own.
 
     Returns
     -------
@@ -194,7 +199,7 @@ def gate_design(
     Raises
     ------
     ValueError
-        If the source is none of these, or single trials cannot tell (k > 1).
+        If the source is none of these, or if the runs have single trials and the metric has k > 1.
 
     See Also
     --------
@@ -206,11 +211,11 @@ def gate_design(
     With s the posterior sd of the difference of two runs of one system, sqrt(2) times that of its
     mean over the questions, v its sd over runs, d the true difference less the threshold, and z the
     normal quantile of the level: P(pass) = Phi((d - z s) / v), P(fail) = Phi((-d - z s) / v).
-    v is taken to be s, or for mean scores of right and wrong the larger of s and the binomial sd:
-    single trials cannot tell which part of their spread another run would repeat, and all of it is
-    then taken for noise. Without data, s is that of `bayesatk.plan`, and the binomial sd follows
-    from mean and icc. For questions like these what other questions would change is common to both
-    runs and left out.
+    v is taken to be s or, for mean scores of right and wrong, the larger of s and the binomial sd:
+    single trials do not identify which part of their spread another run would repeat, and all of
+    it is then taken for noise. Without data, s is that of `bayesatk.plan`, and the binomial sd
+    follows from mean and icc. For questions like these, the variance due to the choice of questions
+    is common to both runs and is left out.
 
     Examples
     --------

@@ -41,11 +41,12 @@ class FloorCheck:
 
 @dataclass(frozen=True)
 class Gate:
-    """The verdict of a gate, what it rests on, and how often it would come out otherwise.
+    """The verdict of a gate, its evidence, and how often another run would give another verdict.
 
     Parameters
     ----------
     verdict : {"pass", "fail", "inconclusive"}
+        Of the difference and all floors together.
     probability : float
         Posterior probability that the difference is above the policy's threshold.
     error : float
@@ -58,13 +59,15 @@ class Gate:
         Probability that the same design, run again on the same questions, gives the same verdict on
         the difference.
     design : GateDesign
-        What the gate does to the same system run twice, and at the policy's effect.
+        Rates of verdicts if the new system is the same as the baseline, and at the policy's effect.
     floors : tuple of FloorCheck
+        Result of each floor.
     policy : GatePolicy
+        The rules.
     claim : str
-        What `bayesatk.claim` says of the two.
+        The sentence of `bayesatk.claim` about the two systems.
     origin : dict
-        Digest of the counts, seed, versions.
+        Digest of the counts, seed and versions.
     """
 
     verdict: Verdict
@@ -85,7 +88,7 @@ class Gate:
         return EXIT_CODES[self.verdict]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON keeps it; docs/schema.md describes it."""
+        """Return everything in a form that JSON can store; docs/schema.md describes it."""
         found = {
             "schema": SCHEMA,
             "verdict": self.verdict,

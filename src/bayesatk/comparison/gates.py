@@ -47,30 +47,30 @@ def gate(
     new, baseline : array_like, table, Outcomes, ...
         The outcomes of one system each, as `bayesatk.tally` takes them, or from `bayesatk.load`.
     policy : GatePolicy, optional
-        The rules; in place of the arguments from `metric` to `effect`, which are its first ones.
+        All rules; give either this or the arguments from `metric` to `effect`.
     metric, margin, rule, level, target, effect
         As in `GatePolicy`.
     shared : bool
-        Use the questions that both tried. By default it is refused that one did not try a question
-        which the other tried: a system that crashes on the hard ones would look better.
+        Use the questions that both tried. By default it is an error if one did not try a question
+        that the other tried, because a system that crashes on hard questions would look better.
     rng : int, numpy.random.Generator or None
-        For what is drawn: floors, and questions like these. With the default, the same data always
-        get the same verdict.
+        Seed of the draws for floors and for questions like these. With the default, the same data
+        always get the same verdict.
 
     Returns
     -------
     Gate
-        Print it; `Gate.markdown` and `Gate.as_dict` are for pull requests and machines.
+        Print it to read it; `Gate.markdown` is for pull requests, `Gate.as_dict` for programs.
 
     Raises
     ------
     ValueError
-        If the systems were not asked the same questions, or a floor is of no question.
+        If the systems did not try the same questions, or a floor names no question and no group.
 
     See Also
     --------
-    bayesatk.gate_design : how often verdicts flip, and power, before any data.
-    bayesatk.claim : what a comparison supports without a policy.
+    bayesatk.gate_design : how often verdicts change between runs, and power, before any data.
+    bayesatk.claim : the sentence that a comparison supports without a policy.
 
     Notes
     -----
@@ -79,9 +79,9 @@ def gate(
     questions. The gate passes if it is `level` or more, fails if it is ``1 - level`` or less, and
     is inconclusive otherwise; a floor that fails, or is inconclusive, does the same to the gate.
 
-    A replication moves the mean of the difference by what these questions leave open and by the
-    noise of its own trials, normal with the sum of both variances; a verdict is a threshold on the
-    posterior probability's normal score.
+    Replication probabilities: in a new run the mean of the difference is normal around the present
+    one, with the sum of the posterior variance and of the variance of new trials; a verdict is a
+    threshold on the normal score of the posterior probability.
 
     Examples
     --------

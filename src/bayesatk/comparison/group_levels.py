@@ -1,4 +1,4 @@
-"""Whether groups of questions differ: evidence of one level of questions against two."""
+"""Whether groups of questions differ: evidence of the model with groups against that without."""
 
 import numpy as np
 from scipy.special import expit
@@ -15,11 +15,11 @@ CHECK = "groups"
 
 
 def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
-    """Return how probable the levels of a fit are, as a row of `bayesatk.criticise`.
+    """Return the posterior probability of the model of a fit, with or without groups.
 
-    Both levels have Beta difficulties and the same priors of mean and icc; the second adds the sd
-    of groups. Flagged below `alpha`. None of data without groups, of marks with error, or improper
-    priors.
+    It is a row of `bayesatk.criticise`, flagged below `alpha`. Both models have Beta difficulties
+    and the same priors of mean and icc; that with groups adds the sd between groups. None for data
+    without groups, marks with error, or improper priors.
     """
     ratio = log_evidence_ratio(fit, system)
     if ratio is None:
@@ -30,13 +30,13 @@ def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | Non
     size = f"{np.exp(abs(ratio)):.3g}" if abs(ratio) < 20.0 else f"e^{abs(ratio):.0f}"
     which = "groups that differ" if ratio > 0.0 else "groups that do not differ"
     text = (
-        f"{CHECK}: the evidence for {which} is {size} times that for the contrary (two levels of "
-        f"questions have probability {two:.2g} if both are equally probable beforehand)"
+        f"{CHECK}: the evidence for {which} is {size} times that for the contrary (the model with "
+        f"groups has posterior probability {two:.2g} at equal prior probabilities)"
     )
     if flagged:
         text += (
-            ", where this fit has two. Evaluate without group=." if fit.grouping is not None
-            else ", where this fit has one level: its intervals for questions like these are too "
+            ". This fit has groups. Evaluate without group=." if fit.grouping is not None
+            else ". This fit has no groups, so its intervals for questions like these are too "
             f"narrow for new groups. Evaluate with group={GROUP!r}."
         )  # fmt: skip
     return {
@@ -46,7 +46,7 @@ def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | Non
 
 
 def log_evidence_ratio(fit: Result, system: int) -> float | None:
-    """Return the log evidence of two levels less that of one; None where there is none."""
+    """Return the log evidence of the model with groups minus that of the model without."""
     prior = fit.prior
     known = fit.of_questions.get(GROUP)
     if known is None or fit.judges is not None:

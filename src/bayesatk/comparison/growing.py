@@ -44,7 +44,7 @@ def simulate_stopping(
 ) -> StoppingStudy:
     """Simulate evaluations of two systems that grow question by question.
 
-    Every simulated evaluation draws difficulties and trials, and works out the posterior of the
+    Every simulated evaluation draws difficulties and trials, and computes the posterior of the
     difference at each look as `bayesatk.compare` does, under partial pooling.
 
     Parameters
@@ -52,25 +52,29 @@ def simulate_stopping(
     difficulties : mapping {system: (mean, icc)}
         Two systems; Beta distributions of the questions' success probabilities.
     rule : StoppingRule
-        Its metric, target and sd decide what is worked out; the study can then be asked about any
-        ``prob`` and ``width``, and about rules of kind "anytime" with these trials, with the metric
-        (equal means) and without (identical systems, which simulated ones are if they are equal and
-        their difficulties have correlation 1).
+        Its metric, target and sd are simulated. The study can then be used for rules with any
+        ``prob`` and ``width``, and for rules of kind "anytime" with the same number of trials, with
+        the metric (equal means) and without (identical systems: simulated ones are identical if
+        their difficulties are equal and have correlation 1).
     looks : sequence of int
-        Questions asked at every look, rising.
+        Number of questions at every look, in rising order.
     trials : int
-        Of every question and system.
+        Trials of every question and system.
     correlation : float
-        Of the two systems' difficulties (normal scores), in [-1, 1]: 1 is the same order of
-        difficulty. A crossed model of a pilot estimates it (``bayesatk.models.build_crossed``).
-    replications, seed
-        Replication i depends on (seed, i) and on nothing else.
+        Correlation of the normal scores of the two systems' difficulties, in [-1, 1]; 1 means the
+        same order of difficulty. A crossed model of a pilot estimates it
+        (``bayesatk.models.build_crossed``).
+    replications : int
+        Number of simulated evaluations.
+    seed : int
+        Replication i depends on (seed, i) only.
     path : path, optional
-        JSON Lines file that every finished batch is added to; what is there is not done again. One
-        process writes it at a time.
+        JSON Lines file to which every finished batch is appended; batches that it already has are
+        not computed again. Only one process may write it at a time.
     client : dask.distributed.Client, optional
-        Send batches there.
+        Cluster that computes the batches.
     progressbar : bool
+        Show progress.
 
     Returns
     -------
@@ -78,7 +82,7 @@ def simulate_stopping(
 
     See Also
     --------
-    bayesatk.plan : numbers fixed before any trial.
+    bayesatk.plan : numbers of questions and trials, fixed before the evaluation.
 
     Examples
     --------

@@ -60,10 +60,10 @@ def _sentence(
         f"{_shown(row['ci_upper'])})"
     )
     if row["prob_none"] >= _LIKELY:
-        text += f"; with probability {row['prob_none']:.2g} it does so nowhere"
+        text += f"; with probability {row['prob_none']:.2g} it never reaches that level"
     if row["prob_outside"] >= 0.5:
         least, most = (_shown(one) for one in scale.observed)
-        text += f"; that is outside of the values asked, {least} to {most}"
+        text += f", which is outside the observed values, {least} to {most}"
     return text + "."
 
 

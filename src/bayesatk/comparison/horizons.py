@@ -37,15 +37,15 @@ _CURVE = 40  # values of the covariate at which curves are drawn
 
 @dataclass(frozen=True, eq=False)
 class Horizon:
-    """Horizons of systems; made by `bayesatk.horizon`. Print it for sentences.
+    """Posterior horizons of systems, made by `bayesatk.horizon`. Printing it gives sentences.
 
     Parameters
     ----------
     table : pandas.DataFrame
         One row per system: posterior ``median`` of the horizon with ``ci_lower`` and ``ci_upper``,
-        ``prob_none``, the probability that there is no crossing: success does not change in this
-        direction, or not as far as the level; ``prob_outside``, that the horizon is outside of the
-        values asked (no crossing included); and a ``sentence``.
+        ``prob_none``, the probability that the curve does not cross the level in this direction;
+        ``prob_outside``, the probability that the horizon is outside the range of the covariate in
+        the data (no crossing included); and a ``sentence``.
     pairs : pandas.DataFrame
         One row per pair, the longer median first: ``difference`` and ``ratio`` of the horizons
         with intervals, ``prob_greater``, and a ``sentence``. A ratio is NaN where values below 0
@@ -56,7 +56,7 @@ class Horizon:
         For `bayesatk.plots.plot_horizon`: the metric against the covariate by system, and observed
         rates of questions of about equal values.
     attrs : dict
-        What was asked, the seed, and what to cite.
+        The arguments of `bayesatk.horizon`, the seed, and citation keys.
     """
 
     table: pd.DataFrame
@@ -85,29 +85,30 @@ def horizon(
 ) -> Horizon:
     """Find the value of a covariate at which a metric crosses a level, for every system.
 
-    The horizon of METR's task lengths [1]_, with its posterior: the length at which the success
-    rate of new questions has fallen to 50%.
+    An example is METR's time horizon [1]_: the task length at which the success rate of new
+    questions has fallen to 50%. Here it has a posterior, given the observed trials.
 
     Parameters
     ----------
     fit : xarray.DataTree
         With covariates, from `bayesatk.evaluate` or `bayesatk.sample`.
     covariate : str
-        A number, which comes into the formula in one way, as in ``"~ log2(minutes) + domain"``.
+        A numeric covariate with a single term in the formula, as in ``"~ log2(minutes) + domain"``.
     metric : str or Metric
         One metric of right and wrong, at any k.
     level : float
-        Of the metric.
+        Value of the metric that is crossed, strictly between its smallest and largest value.
     at : mapping {covariate: value}, optional
-        Values of other covariates. The columns of those that are not named are averaged over the
-        questions.
+        Values of other covariates. Those that are not named have the average of their columns over
+        the questions.
     question : {"average", "typical"}
-        Of the questions with the same covariates: what is expected of one, or the one in the
-        middle, as in `bayesatk.predict`. For pass@1 and a level of one half both are the same.
+        Among questions with the same covariates: the expected metric of a question, or the metric
+        of the question with median difficulty, as in `bayesatk.predict`. For pass@1 and a level of
+        one half both are the same.
     ci_prob : float, optional
         Probability of the equal-tailed intervals; default: that of the result.
     rng : int, numpy.random.Generator or None
-        For pairing the draws of systems.
+        Seed of the pairing of draws between systems.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def horizon(
     Raises
     ------
     ValueError
-        If the result has no such covariate, or the formula bends it in more than one way.
+        If the result has no such covariate, or the formula has several terms with it.
 
     See Also
     --------
@@ -125,19 +126,19 @@ def horizon(
 
     Notes
     -----
-    Given its coefficients a system has a curve that rises or falls along the covariate throughout,
-    and crosses the level once. Draws of the coefficients give draws of the crossing: it is the root
-    ``x`` of ``a + f(x) b = c``, as in Fieller's problem [2]_. Success is taken to fall, for all
-    systems alike, unless it rises with the probability of the interval or more. A draw whose slope
-    has the other sign has no crossing in that direction. Towards a slope of zero a crossing moves
-    out to infinity on the side where the curve is level; so without a crossing it counts as
-    infinite where a question with average covariates is on the easy side of the level, and as the
-    lowest value where it is on the hard side. Interval ends may therefore be infinite, or 0, and
-    then that is what the data say. A covariate that is never negative has horizons of 0 at least.
+    Given its coefficients a system has a monotone curve along the covariate, which crosses the
+    level once. Draws of the coefficients give draws of the crossing: it is the root ``x`` of
+    ``a + f(x) b = c``, as in Fieller's problem [2]_. Success is assumed to fall along the
+    covariate, for all systems, unless it rises with posterior probability of at least `ci_prob`. A
+    draw whose slope has the other sign has no crossing in that direction. As the slope goes to zero
+    a crossing goes to infinity. Therefore a draw without a crossing counts as infinite if a
+    question with average covariates is above the level, and as the lowest possible value if it is
+    below. Ends of intervals can be infinite, or 0, if the data allow such values. The horizon of a
+    covariate that is never negative is at least 0.
 
-    Systems answer the same questions. How much their errors go together is estimated from the
+    Systems answer the same questions. The correlation of their errors is estimated from the
     products of both systems' scores (derivatives of the log-likelihood) question by question, as in
-    seemingly unrelated estimation [3]_, and draws are put in an order with that rank correlation.
+    seemingly unrelated estimation [3]_, and draws are reordered to have that rank correlation.
 
     References
     ----------

@@ -47,6 +47,11 @@ class Leaderboard:
     seed : str
     metrics, targets : tuple
         Of the table.
+
+    See Also
+    --------
+    bayesatk.claim : the sentence about its tiers.
+    bayesatk.next_questions : the most informative questions to try again.
     """
 
     result: Result

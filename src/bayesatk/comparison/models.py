@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
-    """Exact leave-one-question-out expected log predictive density.
+    """Compute the exact leave-one-question-out expected log predictive density.
 
-    The log probability of every question's count given all the other questions of the same system,
-    the question's own success probability integrated out. No importance sampling: ``pareto_k`` is
-    a row of zeros that ArviZ asks for.
+    It is the sum over questions of the log probability of a question's count given all other
+    questions of the same system, with the question's success probability integrated out. No
+    importance sampling is used; ``pareto_k`` is zero everywhere, for ArviZ.
 
     Parameters
     ----------
@@ -43,13 +43,14 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
 
     Notes
     -----
-    Without pooling ``p(c_a)`` is the prior predictive; with one p for all it is Beta-binomial with
-    the other questions' counts; under partial pooling ``1 / E[1 / p(c_a | hyperparameters)]`` over
-    their posterior, difficulty families averaged, integrated afresh where leaving the question out
-    moves it far. Agrees with true refits to 1e-8 under the Beta. Under other families, and for
-    three scored categories or more, to the error of the points that the hyperparameters are
-    integrated on: about 1e-3 for one of many questions, a few hundredths for one of a handful or
-    unlike all others.
+    For the count c of a question, without pooling ``p(c)`` is the prior predictive. Under complete
+    pooling it is Beta-binomial given the counts of the other questions. Under partial pooling it is
+    ``1 / E[1 / p(c | hyperparameters)]`` over their posterior, with difficulty families averaged;
+    where leaving the question out changes that posterior much, the integral is computed again
+    without it. It agrees with refits to 1e-8 under the Beta. Under other families, and for three
+    scored categories or more, the error is that of the points on which hyperparameters are
+    integrated: about 1e-3 for one of many questions, a few hundredths for one of very few
+    questions, or for one unlike all others.
 
     Examples
     --------
@@ -108,8 +109,8 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        By ``system``; not a number under an improper prior, and where several systems share a
-        judge that errs (their evidences do not add up). Independent systems add.
+        By ``system``. NaN under an improper prior, and where several systems share the error rates
+        of a judge. Otherwise the log evidence of all systems is the sum.
 
     See Also
     --------
@@ -129,7 +130,7 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
 
 
 def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
-    """Hold models of the same data against each other, by exact evidence and leave-one-out.
+    """Compare models of the same data by exact evidence and exact leave-one-out.
 
     Parameters
     ----------
@@ -155,8 +156,8 @@ def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
 
     Notes
     -----
-    The evidence asks which prior predicted all of the data, so it depends on the priors of the
-    hyperparameters; leave-one-out asks which model predicts the next question.
+    The evidence measures how well the prior predicted all of the data, so it depends on the priors
+    of the hyperparameters. Leave-one-out measures how well the posterior predicts a new question.
 
     Examples
     --------
@@ -170,7 +171,10 @@ def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
     ['none', 'partial', 'complete']
     """
     if len(fits) < 2:
-        raise ValueError(f"fits must hold at least two results; got {list(fits)}.")
+        raise ValueError(
+            f"fits must have at least two results; got {list(fits)}. Evaluate the same data with "
+            "another pooling or prior; bayesatk.exact_loo takes a single result."
+        )
     read = {name: Result.of(fit) for name, fit in fits.items()}
     _check_same_data(read)
     predictions = {name: _predictions(fit) for name, fit in read.items()}
@@ -220,7 +224,7 @@ def _check_same_data(fits: Mapping[str, Result]) -> None:
 
 
 def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArray:
-    """Log Bayes factor of a model against the point null that a system guesses.
+    """Return the log Bayes factor of a model against the point null that a system guesses.
 
     Parameters
     ----------
@@ -232,8 +236,12 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArra
     Returns
     -------
     xarray.DataArray
-        By ``system``; positive favours the model. Infinite where guessing cannot have given the
-        data.
+        By ``system``; positive values favour the model. Infinite if the data are impossible under
+        guessing.
+
+    See Also
+    --------
+    bayesatk.guessing.random_baseline : the best of several guessers, with p-values.
 
     Examples
     --------
@@ -251,10 +259,11 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArra
 
 
 def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
-    """Log Bayes factor of two systems with probabilities of their own against identical systems.
+    """Return the log Bayes factor of two different systems against two identical systems.
 
-    Identical systems answer every question with the same success probability, so their counts add
-    up to those of one system under the same pooling and prior.
+    Different systems have independent success probabilities. Identical systems have the same
+    success probability on every question, so their counts add up to those of one system under the
+    same pooling and prior.
 
     Parameters
     ----------
@@ -264,7 +273,12 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        By ``system, other``; positive favours different systems, 0 on the diagonal.
+        By ``system, other``; positive values favour different systems; 0 on the diagonal.
+
+    See Also
+    --------
+    bayesatk.compare : probabilities of differences.
+    bayesatk.e_value : evidence that stays valid under repeated looks.
 
     Examples
     --------
@@ -281,7 +295,10 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     counts, size = own.counts, len(own.systems)
     basis = None if own.design is None else own.design.basis
     if size < 2:
-        raise ValueError("fit must hold at least two systems; got one.")
+        raise ValueError(
+            "fit must have at least two systems; got one. Evaluate them together: "
+            "bayesatk.evaluate({'a': ..., 'b': ...}, metrics)."
+        )
     table = np.zeros((size, size))
     for i in range(size):
         for j in range(i):

@@ -1,4 +1,4 @@
-"""`noise_floor`: how far two runs of one and the same system differ by luck alone."""
+"""`noise_floor`: the difference of two runs of the same system by chance alone."""
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,10 @@ def noise_floor(
     trials: int | None = None,
     prob: float = 0.95,
 ) -> pd.DataFrame:
-    """Say how far two runs of the same system on these questions differ by luck alone.
+    """Bound the difference between two runs of the same system on these questions.
+
+    It is due to chance alone: the success probabilities are the same in both runs, and the trials
+    are new.
 
     Parameters
     ----------
@@ -32,12 +35,12 @@ def noise_floor(
         Of right and wrong, from `bayesatk.evaluate` or `bayesatk.sample`; only its data, pooling
         and prior are used.
     metric : str or Metric, optional
-        What both runs report; default: the first of the result.
+        The metric that both runs report; default: the first of the result.
     trials : int, optional
         Trials of every question in a run; default: as many as the metric judges, one for
         ``"pass@1"``.
     prob : float
-        Share of pairs of runs that the floor covers.
+        Posterior predictive probability that the difference does not exceed the floor.
 
     Returns
     -------

@@ -81,89 +81,97 @@ def plan(
     spend: float | None = None,
     labels: Sequence[int] | None = None,
 ) -> pd.DataFrame:
-    """Questions needed at each number of trials, for a width or for a right decision.
+    """Find the number of questions at each number of trials, for a width or a right decision.
+
+    Widths and probabilities are expectations before the data: over the counts that the evaluation
+    may give, under the stated difficulties or the posterior of a pilot.
 
     Parameters
     ----------
     source : result, pair or mapping
-        Where difficulties come from: a pilot evaluated with pooling="partial" (its posterior is
-        averaged over); ``(mean, icc)`` stated; or ``{system: (mean, icc)}`` of one or two systems.
-        With two systems the plan is for their difference. Votes between answers need a pilot of
-        answers, with pooling="none".
+        The difficulties: a pilot evaluated with ``pooling="partial"`` (the plan averages over its
+        posterior); a stated mean and intraclass correlation ``(mean, icc)``; or
+        ``{system: (mean, icc)}`` of one or two systems. With two systems the plan is for their
+        difference. Votes between answers need a pilot of answers, with ``pooling="none"``.
     metric : str or Metric
         One metric at one k.
     width : float, optional
-        Width that the credible interval should have.
+        Desired width of the credible interval, in units of the metric.
     prob_correct : float, optional
-        Probability that the better of two systems comes out ahead, strictly between 0.5 and 1.
-        Exactly one goal is given: this, a width, or a sum to spend.
+        Desired probability that the better of two systems has the higher posterior mean, strictly
+        between 0.5 and 1. Give exactly one of `width`, `prob_correct` and `spend`.
     target : {"population", "questions", "new_groups"}
-        Questions like these, or these questions; the last of a pilot with groups.
+        ``"population"``: the mean over questions like these; ``"questions"``: over these
+        questions; ``"new_groups"``, for a pilot with groups: over questions of new groups.
     trials : sequence of int
         Trials per question to consider.
     questions : sequence of int, optional
-        Of a pilot with groups: questions per group to consider; default: as many as the pilot has,
-        half and twice as many.
+        For a pilot with groups: questions per group to consider. Default: the pilot's number, half
+        of it and twice as many.
     ci_prob : float
         Probability of the interval.
     correlation : float
-        Between the two systems' difficulties, in [0, 1): what the same questions for both are
-        worth. `bayesatk.models.build_crossed` estimates it from a pilot.
+        Correlation of the two systems' difficulties over questions, in [0, 1): the larger it is,
+        the more certain their difference. `bayesatk.models.build_crossed` estimates it from a
+        pilot.
     scores : sequence of float, optional
-        Of stated categories: the mean of ``(mean, icc)`` is then one probability for each.
+        Scores of categories, for stated difficulties: ``mean`` is then one probability for each.
     price : float or result of `bayesatk.costs.evaluate_cost`, optional
-        What a trial costs, of all systems of the plan together.
+        Cost of a trial, summed over the systems of the plan.
     spend : float, optional
-        What the evaluation may cost: each row then has as many questions as that pays for.
+        Budget of the evaluation: each row then has as many questions as it pays for.
     labels : sequence of int, optional
-        Of a pilot of one system with ``judge=``: more trials to mark twice, each number a plan of
-        its own (column ``labels``). 0 keeps the calibration set as it is.
+        For a pilot of one system with ``judge=``: numbers of further trials to mark twice, for the
+        calibration set of the judge. Each number is a plan with its own rows (column ``labels``);
+        0 keeps the calibration set as it is.
 
     Returns
     -------
     pandas.DataFrame
         One row per number of ``trials``: ``questions`` needed (infinite beyond 10^7), ``total``
-        trials of a system, the ``width`` and ``prob_correct`` then expected, and ``cheapest``, true
-        for the smallest total; with `price` also what it costs in all; with `spend`, ``best``
-        in place of ``cheapest``: the smallest width, or highest ``prob_correct``. Single trials
-        say nothing of how questions differ, so beyond k=1 they are never enough (votes excepted,
-        whose prior is fixed). Of a pilot with groups: one row per number of trials and of
-        ``questions`` per group, with the ``groups`` needed (infinite where k exceeds the trials).
+        trials of a system, the expected ``width`` and ``prob_correct``, and ``cheapest``, true
+        for the smallest total. With `price` also the total cost. With `spend`, ``best`` in place of
+        ``cheapest``: the smallest width, or highest ``prob_correct``. Single trials do not identify
+        how much questions differ, so for k > 1 no number of questions with one trial each is enough
+        (except for votes, whose prior is fixed). For a pilot with groups: one row per number of
+        trials and of ``questions`` per group, with the number of ``groups`` needed (infinite where
+        k exceeds the trials).
 
     Raises
     ------
     ValueError
-        If there is not exactly one goal, it cannot be, or the source has no difficulty
-        distribution.
+        If there is not exactly one goal, if the goal is outside its range, or if the source has no
+        difficulty distribution.
 
     See Also
     --------
-    bayesatk.simulate_stopping : what looking at the data while they come costs and saves.
+    bayesatk.simulate_stopping : error rates and savings of looking at the data as they arrive.
     bayesatk.StoppingRule : when to stop.
 
     Notes
     -----
     Preposterior analysis in closed form: expected posterior variances over the counts to come, with
     the uncertainty of the difficulty distribution from its Fisher information and the prior; the
-    posterior is taken to be normal. A pilot's draws keep their difficulty families. Counts of
-    categories are drawn where there are over 2000 of them, and votes are held on 200 simulated
-    questions like the pilot's: a plan is still a function of its arguments, good to a few per cent.
+    posterior is taken to be normal. Each draw of a pilot has its own difficulty family. If there
+    are over 2000 possible counts of categories, some are drawn; votes are simulated on 200
+    questions like the pilot's. Seeds are fixed, so equal arguments give equal plans, accurate to a
+    few per cent.
 
-    The information is that next to the stated difficulty. It is good to 10% for an icc between 0.05
-    and 0.95, means that are not all but 0 or 1, and plans of 30 questions or more; nearer the edges
-    far too few questions are asked for, since the posterior there is nothing like normal.
+    The Fisher information is that at the stated difficulties. Plans are accurate to 10% for an icc
+    between 0.05 and 0.95, means not close to 0 or 1, and 30 questions or more. Nearer the edges the
+    posterior is far from normal, and the plan has far too few questions.
 
     Of a pilot with groups the variance of the mean is taken to be that of unbiased estimates, which
     are independent between groups: for new groups ``(between + (within + trials) / questions) /
     groups``, averaged over the pilot's posterior; for questions like these in the same groups
     without ``between``, for these questions without ``within`` either.
 
-    With `labels` marks take the place of trials: the noise of trials grows by the ratio of the
-    information in a trial's truth and in its mark, and the variance due to the judge's rates is
-    added, which only labels reduce. That marks tell of the rates, too, is left out.
+    With `labels` the noise of trials is multiplied by the ratio of the information in a trial's
+    true outcome and in its mark, and the variance due to the judge's error rates is added, which
+    only more labels reduce. The information of the marks about these rates is neglected.
 
-    With ``correlation=0`` two systems are planned for as if they were asked different questions,
-    which asks for too many.
+    With ``correlation=0`` two systems are planned for as if each had its own questions, which gives
+    more questions than necessary.
 
     Examples
     --------

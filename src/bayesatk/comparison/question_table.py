@@ -32,7 +32,9 @@ def question_table(
     target: Literal["questions", "population"] = "questions",
     margin: float = 0.05,
 ) -> pd.DataFrame:
-    """Tabulate what each question says: of every system, or of the difference of two.
+    """Tabulate posteriors and influence of each question, by system or for a pair of systems.
+
+    Probabilities are posterior: given the observed trials of all questions.
 
     Parameters
     ----------
@@ -40,34 +42,34 @@ def question_table(
         Of right and wrong, from `bayesatk.evaluate` or `bayesatk.sample`; only its data, pooling
         and prior are used.
     metric : str or Metric, optional
-        Whose influence is asked for; default: the first of the result.
+        Metric for ``influence``; default: the first of the result.
     system : label, optional
         One system; all if not given.
     other : label, optional
         A second system: the table is then of the difference ``system`` less ``other``, on the
         questions that both tried.
     target : {"questions", "population"}
-        Whether influence is on the metric for these questions, or for questions like these.
+        Target for ``influence``: the mean over these questions, or over questions like these.
     margin : float
-        How near to 0 or 1 the p of a saturated question is.
+        A question is saturated if its p is within this distance of 0 or 1.
 
     Returns
     -------
     pandas.DataFrame
         Without `other` a row for each system and question: ``trials``, ``successes`` and ``rate``;
         ``mean`` of its success probability p with ``ci_lower`` and ``ci_upper`` (equal tails);
-        ``prob_flip``, that a new trial gives another verdict than one of the trials that were run,
-        drawn at random; ``information``, the expected 4 p (1 - p), which is 1 where a trial is a
-        toss of a coin and 0 where it tells nothing new; ``prob_saturated``, that p is within the
-        margin of 0 or 1; ``influence``, the posterior mean of the system's metric less that without
-        this question; ``prob_weaker``, that the trials of a weaker system would have come out as
-        badly, and ``suspicious`` where that is hardly possible. ``group`` and ``weight``, where the
-        data have them.
+        ``prob_flip``, the probability that a new trial has another outcome than a randomly chosen
+        observed trial; ``information``, the posterior mean of 4 p (1 - p): 1 for p = 1/2, 0 for p =
+        0 or 1; ``prob_saturated``, the probability that p is within the margin of 0 or 1;
+        ``influence``, the posterior mean of the system's metric minus that without this question;
+        ``prob_weaker``, the probability that a weaker system has as few successes or fewer, and
+        ``suspicious``, where that is very small. ``group`` and ``weight``, where the data have
+        them.
 
-        With `other` a row for each question, those first that move the difference most:
+        With `other` a row for each question, in decreasing order of its effect on the difference:
         ``difference``, the posterior mean of the difference in the metric of this question, and its
-        ``sd``; ``part``, its part of the difference for these questions, which is the sum of all;
-        ``influence``, the difference less that without this question.
+        ``sd``; ``part``, its contribution to the difference for these questions (contributions add
+        up to it); ``influence``, the difference minus that without this question.
 
     Raises
     ------
@@ -76,24 +78,24 @@ def question_table(
 
     See Also
     --------
-    bayesatk.noise_floor : how far two runs of one system differ.
+    bayesatk.noise_floor : the difference of two runs of the same system.
     bayesatk.plots.plot_questions : the same as a picture.
     bayesatk.plots.plot_shrinkage : what pooling does to single questions.
 
     Notes
     -----
-    Everything is computed, nothing drawn. Leaving a question out, its likelihood is taken out of
-    the posterior of the difficulty distribution, as in `bayesatk.exact_loo`: exact under one Beta;
-    under several families the error is that of the points on which they are integrated, about
-    1e-3 of a handful of questions and 1e-4 of hundreds.
+    Nothing is simulated. Leaving a question out removes its likelihood from the posterior of the
+    difficulty distribution, as in `bayesatk.exact_loo`: exact under one Beta; under several
+    families the error is that of the points on which they are integrated, about 1e-3 with very few
+    questions and 1e-4 with hundreds.
 
     A weaker system is one whose posterior mean of the metric is lower. ``prob_weaker`` is the
     posterior predictive probability of as few successes in as many new trials of the question by a
-    weaker system, averaged over those that tried it. Where a system is at least as likely to solve
+    weaker system, averaged over those that tried it. If a system is at least as likely to solve
     every question as each weaker one, the probability that any of its questions is called
     suspicious is about 0.05 or less (Bonferroni over its questions). With few trials no question
-    can be: what is as likely as that is no evidence. A suspicious question may have a wrong
-    reference, a broken environment, or may be one that weaker systems have seen before.
+    can reach that level. A suspicious question may have a wrong reference answer or a broken
+    environment, or weaker systems may have been trained on it.
 
     Examples
     --------
@@ -247,7 +249,7 @@ def _groups(result: Result) -> dict[str, NDArray[Any]]:
 def _of_pair(result: Result, metric: Metric, system: int, other: int, column: int) -> pd.DataFrame:
     """Return what every question that both tried says of the difference."""
     if system == other:
-        rule = f" must be another system than {result.systems[system]!r}."
+        rule = f" must be a system other than {result.systems[system]!r}."
         raise ArgumentError(Argument("other"), rule)
     successes, trials = result.right_of_all()
     kept = (trials[[system, other]] > 0).all(axis=0)

@@ -21,35 +21,44 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Stop when one system is ahead, or the interval is this narrow.
+    """A rule that stops an evaluation when one system is ahead, or the interval is narrow enough.
 
-    Of two kinds. ``"posterior"``: ahead with this probability; each look is another chance to err,
-    and `bayesatk.simulate_stopping` says how often the rule does. ``"anytime"``: the evidence of
-    `bayesatk.e_value` reaches ``1/alpha``; the share of evaluations that ever call one of two equal
-    systems ahead is at most `alpha`, whatever the number of looks.
+    There are two kinds. ``"posterior"``: a system is ahead with a given posterior probability; the
+    error rate grows with the number of looks, and `bayesatk.simulate_stopping` estimates it.
+    ``"anytime"``: the e-value of `bayesatk.e_value` reaches ``1/alpha``; the probability, over the
+    trials, of ever calling one of two equal systems ahead is at most `alpha` for any number of
+    looks.
 
     Parameters
     ----------
     metric : str, optional
-        One metric at one k. Only a rule of kind "anytime" may do without: then equal systems are
-        those with the same success probability on every question, and else those with the same
-        mean on questions like these, which are in random order.
+        One metric at one k. It is optional for kind "anytime". Equal systems are then those with
+        the same success probability on every question; with a metric, those with the same mean on
+        questions like these, which must be in random order.
     prob : float
-        Of kind "posterior": probability that the leader is better, in (0.5, 1).
+        For kind "posterior": probability that the leader is better, in (0.5, 1).
     width : float, optional
-        Width of the interval of the difference at which more data would add too little.
+        Stop too if the interval of the difference is at most this wide, in units of the metric.
     target : {"population", "questions"}
-        Of kind "posterior": questions like these, or these questions.
+        For kind "posterior": ``"population"``: the mean over questions like these;
+        ``"questions"``: over these questions.
     kind : {"posterior", "anytime"}
+        See above.
     alpha : float
-        Of kind "anytime": error rate, of every pair; one minus the probability of the interval.
+        For kind "anytime": error rate of every pair, and one minus the coverage of the interval.
     trials : int, optional
-        Of kind "anytime", which needs it: the trials of every question and system, fixed before.
-        Questions count in the order of the data, each when it has them.
+        For kind "anytime", which needs it: the number of trials of every question and system,
+        fixed before the evaluation. Questions are used in the order of the data, each once it has
+        this number.
     threshold : float, optional
-        Of kind "anytime": decide for each system whether its mean is above or below.
+        For kind "anytime": decide for each system whether its mean is above or below this value.
     sd : float
-        Of kind "anytime" without a metric: as in `bayesatk.e_value`.
+        For kind "anytime" without a metric: as in `bayesatk.e_value`.
+
+    See Also
+    --------
+    bayesatk.e_value : the evidence behind kind "anytime".
+    bayesatk.simulate_stopping : error rates of a rule.
 
     Examples
     --------
@@ -100,20 +109,20 @@ class StoppingRule:
         check_asked(self.metric, self.threshold, self.trials, self.sd)
 
     def decide(self, compared: object, earlier: Sequence[object] | None = None) -> pd.DataFrame:
-        """Apply the rule: one row per pair, or per system where there is a threshold.
+        """Apply the rule: one row per pair, or per system if there is a threshold.
 
-        Of kind "posterior" a system is called ahead on questions like these only if it is also
-        the likelier to be ahead on the questions that were asked: a lead that only the model sees
-        (its prior on how questions differ, where all trials succeed) stops nothing.
+        For kind "posterior" a system is called ahead on questions like these only if it is also
+        more likely than not to be ahead on these questions. Otherwise a difference that comes from
+        the prior alone, as where all trials succeed, could stop the evaluation.
 
         Parameters
         ----------
         compared : xarray.DataTree
-            From `bayesatk.compare`, with the metric. Of kind "anytime" any result or data: all that
-            was evaluated so far.
+            From `bayesatk.compare`, with the metric. For kind "anytime": any result or data, with
+            everything that was evaluated so far.
         earlier : sequence, optional
-            Of kind "anytime": the earlier looks, if any, as in `bayesatk.e_value`, in place of the
-            plan: pass questions only as far as they are complete, in their order.
+            For kind "anytime": the earlier looks, if any, as in `bayesatk.e_value`. Pass questions
+            only if they are complete, in their order.
 
         Returns
         -------
@@ -170,9 +179,10 @@ class StoppingRule:
         return pd.DataFrame(rows)
 
     def call(self, log_e: Array) -> NDArray[np.int64]:
-        """1 where log e-values (..., above and below) call the first ahead, -1 the second, 0 none.
+        """Return 1 where log e-values call the first system ahead, -1 the second, 0 neither.
 
-        The mean of both is against equal systems; of each error that it can make, at most `alpha`.
+        The last axis has the one-sided log e-values (above, below); the mean of both e-values is
+        evidence against equal systems. Each kind of error has probability of at most `alpha`.
         """
         above, below = log_e[..., 0], log_e[..., 1]
         enough = np.logaddexp(above, below) - np.log(2.0) >= -np.log(self.alpha)
@@ -186,23 +196,27 @@ class StoppingRule:
 
 @dataclass(frozen=True)
 class StoppingStudy:
-    """Simulated evaluations that grow, looked at now and then; made by `simulate_stopping`.
+    """Simulated evaluations with repeated looks at the data, made by `simulate_stopping`.
 
     Parameters
     ----------
     metric, target : str
         What was simulated; a rule about anything else is refused.
     looks : tuple of int
-        Questions at every look.
+        Number of questions at every look.
     prob_greater, mean, lower, upper, truth : ndarray, shape (replications, looks)
         Posterior of the difference (the first system minus the second) and its true value.
     log_e : ndarray, shape (replications, looks, 2, 2), optional
-        Log e-values against identical systems, and against equal means; of the first being better,
-        and the second. Rules of kind "anytime" need them.
+        Log e-values against identical systems and against equal means (third axis), for the first
+        and for the second system being better (last axis). Rules of kind "anytime" need them.
     trials : int, optional
-        Of every question and system: what those rules must have planned.
+        Trials of every question and system; rules of kind "anytime" must have the same.
     sd : float
-        Of the prior of the log odds ratio, likewise.
+        Sd of the prior of the log odds ratio; rules of kind "anytime" must have the same.
+
+    See Also
+    --------
+    StoppingRule : the rules that it evaluates.
     """
 
     metric: str
@@ -218,14 +232,14 @@ class StoppingStudy:
     sd: float = 1.0
 
     def table(self, rule: StoppingRule) -> pd.DataFrame:
-        """Return what the rule does, look by look.
+        """Return the state of the simulated evaluations at each look.
 
         Returns
         -------
         pandas.DataFrame
-            ``questions``; the shares of all evaluations that have by then been decided for the
-            better system (``right``), for the worse or between equal ones (``wrong``), stopped as
-            ``precise`` enough, or are still ``running``.
+            ``questions``; the shares of all evaluations that up to this look have been decided for
+            the better system (``right``), for the worse or between equal ones (``wrong``), have
+            stopped as ``precise`` enough, or are still ``running``.
         """
         when, kind = self._outcome(rule)
         rows = []
@@ -249,9 +263,9 @@ class StoppingStudy:
         Returns
         -------
         pandas.Series
-            ``right``, ``wrong`` and ``undecided`` at the end; ``questions`` asked on average;
+            ``right``, ``wrong`` and ``undecided`` at the end; mean number of ``questions``;
             ``coverage`` of the 95% interval and ``bias`` of the mean where the evaluation stopped;
-            ``right_at_end`` and ``wrong_at_end`` had there been one look, at the last.
+            ``right_at_end`` and ``wrong_at_end`` with a single look, at the end.
         """
         when, kind = self._outcome(rule)
         rows = np.arange(len(when))
@@ -273,10 +287,10 @@ class StoppingStudy:
         )
 
     def threshold(self, alpha: float = 0.05) -> float:
-        """Return the smallest ``prob`` at which a share ``alpha`` of these is decided at all.
+        """Return the smallest ``prob`` at which at most a share ``alpha`` is decided.
 
-        For a study of equal systems: looking again and again makes false decisions more likely
-        than one look would; this is the price.
+        For a study of equal systems, where every decision is wrong: it is the ``prob`` that keeps
+        the error rate at ``alpha`` with all these looks.
         """
         proper_probability("alpha", alpha)
         furthest = np.maximum(self.prob_greater, 1.0 - self.prob_greater).max(axis=1)

@@ -49,26 +49,30 @@ def compare(
     progress: bool | None = None,
     client: Any = None,
 ) -> xr.DataTree:
-    """Compare every pair of systems of a result, and rank them all.
+    """Compare every pair of systems of a result, and rank all systems.
+
+    All probabilities are posterior: given the observed trials, over the success probabilities of
+    the questions and, for questions like these, over which questions are drawn.
 
     Parameters
     ----------
     fit : xarray.DataTree
         With two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`. A sampled result
-        of votes, or of pooling none without ``keep=["p"]``, has no draws by question: its systems
-        must have tried all questions.
+        of votes, or without pooling and without ``keep=["p"]``, has no draws by question; all its
+        systems must have tried all questions.
     rope : float
-        Half-width of the region of practical equivalence: differences within ``[-rope, rope]``
-        count as none.
+        Half-width of the region of practical equivalence, in units of the metric: differences
+        within ``[-rope, rope]`` count as negligible.
     alpha : float
-        Share of evaluations in which two identical systems may be put into different tiers.
+        Probability, over repeated evaluations, with which two identical systems may be put into
+        different tiers.
     rng : int, numpy.random.Generator or None
-        For the Bayesian bootstrap (questions like these).
+        Seed of the draws for questions like these.
     progress : bool, optional
-        Show how much is done; default: from two seconds on, where a person watches.
+        Show a progress bar. Default: after two seconds, if the output is a terminal.
     client : dask.distributed.Client, optional
-        Work out the posteriors of systems there, and compare blocks of pairs, each as a task of
-        its own; the result is the same but for the last digits, as in `bayesatk.evaluate`.
+        Compute posteriors of systems and blocks of pairs as tasks of this cluster. Results agree
+        with those of a local run to rounding, as in `bayesatk.evaluate`.
 
     Returns
     -------
@@ -89,7 +93,7 @@ def compare(
     Raises
     ------
     ValueError
-        If there are fewer than two systems, or a sampled result lacks the draws that it takes.
+        If there are fewer than two systems, or a sampled result lacks the draws that are needed.
 
     See Also
     --------
@@ -103,26 +107,26 @@ def compare(
     integrals over the exact posteriors (of the draws, for a sampled result or scored categories).
     *Questions like these* and, of questions in groups, *new groups*: every system's own posterior
     is that of the result; without pooling, the Bayesian bootstrap (Rubin 1981) over its questions.
-    The systems answer the same questions, so what is hard for one is hard for another: their draws
-    are put in the order (Iman and Conover 1982) of draws that share the difficulty, as far as the
-    covariance of the observed rates, corrected for the noise of trials (Spearman 1904), says they
-    do: of rates within groups, and, for new groups, of the means of groups. That makes differences
-    more certain than the difference of two intervals.
+    The systems answer the same questions, so their difficulties are correlated. Draws of two
+    systems are therefore reordered (Iman and Conover 1982) to have the rank correlation that
+    follows from the covariance of the observed rates, corrected for the noise of trials (Spearman
+    1904): of rates within groups and, for new groups, of the means of groups. Differences are then
+    more certain than two separate intervals suggest.
 
-    Systems that one judge marked (``judge=``) share its rates: everything is from draws in which
-    they do, so what is not known of the judge hardly blurs their difference.
+    Systems marked by the same judge (``judge=``) share its error rates in every draw, so most of
+    the uncertainty about the judge cancels in their difference.
 
-    A difference below 2**-40 of the scale cannot be told from none, and is a tie; ``prob_greater``
-    of a pair and of its mirror image add up to 1, and ``prob_greater - prob_tie / 2`` is the
-    probability of a difference that can be told. Ranks share ties equally. Systems with the same
-    data are equally likely to be better, exactly. Names and the order of systems have no part in
-    anything: with the same `rng`, systems in another order get the same numbers.
+    Differences below 2**-40 of the scale count as ties. ``prob_greater`` of (a, b) and of (b, a)
+    add up to 1, and ``prob_greater - prob_tie / 2`` is the probability of a difference that is not
+    a tie. Tied systems share ranks equally. Systems with the same data have ``prob_greater``
+    exactly 1/2. With the same `rng`, the order of the systems in the data does not change any
+    number.
 
-    Where systems lack questions, every pair is compared on the questions that both tried, their
-    posteriors worked out from these alone (``shared_questions`` counts them; a pair that shares
-    none is NaN), and ranks and tiers are on the questions that all tried (NaN, and tier 0, if there
-    is none). A result sampled with ``form="crossed"`` needs none of this: its draws are joint, and
-    its systems inform each other on what one of them lacks.
+    If systems lack questions, every pair is compared on the questions that both tried, with
+    posteriors computed from these alone (``shared_questions`` counts them; a pair that shares none
+    is NaN). Ranks and tiers are on the questions that all systems tried (NaN, and tier 0, if there
+    are none). A result sampled with ``form="crossed"`` has joint draws of all systems and
+    questions, which are used as they are.
 
     Examples
     --------
@@ -265,9 +269,9 @@ def comparison_table(
     result : xarray.DataTree
         From `bayesatk.compare`.
     by : {"system", "group"}
-        The second of a result with groups: a row for each pair (in the order of the result), group,
-        metric and target. It has no verdicts: among many groups some difference is always large,
-        and the posterior, which draws groups towards each other, allows for that only in part.
+        ``"group"``, for a result with groups: a row for each pair (in the order of the result),
+        group, metric and target. It has no verdicts: among many groups some difference is always
+        large, and the shrinkage of the groups towards each other corrects for that only in part.
 
     Returns
     -------
@@ -284,6 +288,15 @@ def comparison_table(
     --------
     bayesatk.compare : computes what the table shows.
     bayesatk.claim : when a system is called ahead, or two practically equivalent.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
+    >>> fit = bayesatk.compare(bayesatk.evaluate(runs, "bayes", pooling="none", rng=1), rng=1)
+    >>> rows = comparison_table(fit).query("target == 'questions'")
+    >>> rows[["system", "other", "verdict"]].values.tolist(), rows["mean"].round(4).tolist()
+    ([['a', 'b', 'ahead']], [0.3333])
     """
     read = Result.of(result, "comparison")
     if by_groups(read, by):

@@ -47,11 +47,11 @@ def check_trial_order(
     scores: Mapping[Any, float] | None = None,
     alpha: float = 0.05,
 ) -> pd.DataFrame:
-    """Check that the order of the trials does not matter, which every posterior here assumes.
+    """Test whether the trials of a question are exchangeable, as all posteriors here assume.
 
-    If the trials of a question are exchangeable, all orders of its c successes among n trials are
-    equally likely, whatever its difficulty: a drift (learning, a cache, an interface that degrades)
-    brings successes early or late; dependence (shared seeds, batches) makes neighbours alike.
+    If they are, all orders of the c successes among n trials of a question are equally likely,
+    whatever its difficulty. A drift (learning, a cache, an interface that degrades) makes early or
+    late successes more likely; dependence (shared seeds, batches) makes neighbouring trials alike.
 
     Parameters
     ----------
@@ -68,16 +68,21 @@ def check_trial_order(
     Returns
     -------
     pandas.DataFrame
-        One row per system and check: ``questions`` that have both successes and failures, the
-        ``effect`` (of drift: how much more often, of a success and a failure of one question, the
-        success is the later one than the earlier; of dependence: the correlation of neighbours),
-        the exact two-sided ``p_value``, ``flagged``, and a ``sentence``.
+        One row per system and check: the number of ``questions`` with both successes and failures;
+        ``effect``: for drift, over all pairs of a success and a failure of the same question, the
+        share in which the success is later minus the share in which it is earlier; for dependence,
+        the correlation of neighbouring trials; the exact two-sided ``p_value``; ``flagged``; and a
+        ``sentence``.
 
     Raises
     ------
     OutcomeError
-        If the data hold no order: counts, trials that are named and not numbered, or no two trials
-        of a question.
+        If the data have no order: counts, trials with names instead of numbers, or no question with
+        two trials.
+
+    See Also
+    --------
+    bayesatk.change_point : a change between days.
 
     Notes
     -----
@@ -105,7 +110,8 @@ def check_trial_order(
     scale = check_scores(_BINARY if scores is None else scores)
     if sorted(scale.values()) != [0.0, 1.0]:
         raise OutcomeError(
-            f"scores must be of right and wrong, 0 and 1, for the order of trials; got {scale}."
+            "scores must be of right and wrong, 0 and 1, for the order of trials; got "
+            f"{scale}. Give every outcome one of these two scores."
         )
     rows = []
     for name, own in _sequences(data, dict(columns or {}), scale).items():

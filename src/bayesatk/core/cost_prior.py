@@ -38,25 +38,29 @@ class Costs:
 class CostPrior:
     """Prior of the cost of trials.
 
-    A trial of question q costs ``x ~ Gamma`` of mean ``m_q`` if it fails and ``m_q exp(outcome)``
-    if it succeeds, with one shape for failures and one for successes. The means differ between
-    questions: ``log m_q ~ Normal(log scale + level + slope (1/2 - p_q), spread)``, where ``p_q`` is
-    the question's success probability. So ``exp(slope)`` is what a question that is never solved
-    costs, over one that is always solved.
+    A trial of question q has a cost ``x ~ Gamma`` with mean ``m_q`` if it fails and mean
+    ``m_q exp(outcome)`` if it succeeds, with one shape for failures and one for successes. Means
+    differ between questions: ``log m_q ~ Normal(log scale + level + slope (1/2 - p_q), spread)``,
+    where ``p_q`` is the question's success probability. So ``exp(slope)`` is the ratio of the mean
+    cost of a question that is never solved to that of one that is always solved.
 
     Parameters
     ----------
     scale : float, optional
-        The unit in which the level is near 0. Default: the mean cost of all trials of the data.
+        Unit of cost, at which ``level`` is 0. Default: the mean cost of all trials of the data.
     level, slope, outcome : float
-        Sds of their normal priors around 0.
+        Sds of their normal priors, centred at 0, on the log scale.
     spread : float
-        Scale of the half-normal prior of the spread. Below 0.7, so that mean costs of questions
-        have a mean and a variance whatever the data.
+        Scale of the half-normal prior of the spread, on the log scale. It must be below 0.7, so
+        that mean costs of questions have a mean and a variance for any data.
     shape : (float, float)
-        Median of the log-normal priors of both Gamma shapes, and sd of their logs. The costs of
-        trials alike have a coefficient of variation of ``1 / sqrt(shape)``, and of a hundredth at
-        least.
+        Median of the log-normal priors of both Gamma shapes, and sd of their logs. The cost of
+        trials of the same question and outcome has a coefficient of variation of
+        ``1 / sqrt(shape)``, which is at least 0.01.
+
+    See Also
+    --------
+    bayesatk.models.build_cost_model : the model.
 
     Examples
     --------
@@ -100,7 +104,7 @@ class CostPrior:
         return centre, np.array([self.level, self.slope, self.outcome, sd, sd])
 
     def from_uniform(self, u: Array) -> Array:
-        """Parameters of uniform numbers: level, slope, outcome, log spread, logs of the shapes."""
+        """Return parameters from uniform numbers: level, slope, outcome, log spread, log shapes."""
         centre, sd = self._normal
         found = np.empty_like(u)
         found[:, [0, 1, 2, 4, 5]] = centre + sd * ndtri(u[:, [0, 1, 2, 4, 5]])
@@ -108,7 +112,7 @@ class CostPrior:
         return found
 
     def log_density(self, theta: Array) -> Array:
-        """Log density of parameters, on the scale on which `from_uniform` gives them."""
+        """Return the log prior density of parameters, on the scale of `from_uniform`."""
         centre, sd = self._normal
         standard = (theta[:, [0, 1, 2, 4, 5]] - centre) / sd
         logs = -0.5 * (standard**2).sum(axis=1) - np.log(sd).sum() - 5.0 * _HALF

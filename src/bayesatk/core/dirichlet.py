@@ -1,35 +1,31 @@
 """Partial pooling of categories: the posterior of a Dirichlet's mean vector and correlation.
 
 Questions have category probabilities ``p_a ~ Dirichlet(kappa m)`` with ``kappa = (1 - r)/r``, so
-that ``r`` is the intraclass correlation of every category. Given ``(m, r)`` all is conjugate. They
-are integrated by importance sampling: quasi-random points of a multivariate t around the mode of
-``(log ratios of m, logit r)``, moved twice to the weighted mean and covariance of the points
-before. Two categories need no sampling (`bayesatk.core.hierarchy`).
+that ``r`` is the intraclass correlation of every category. Given ``(m, r)`` all is conjugate. Their
+posterior is on weighted points (`bayesatk.core.points`) of ``(log ratios of m, logit r)``, around
+the mode. Two categories need no sampling (`bayesatk.core.hierarchy`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
-from scipy.special import betaln, expit, gammaln, gdtrix, log_softmax, logsumexp, ndtri, softmax
+from scipy.special import betaln, expit, gammaln, log_softmax, softmax
 
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
+from bayesatk.core.points import Points, curvature_root, integrate
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import HyperPrior
 
-LogDensity = Callable[[Array], Array]
-
-_REPLICATES = 8  # independent scramblings of the points, for an error estimate
-_POINTS = 512  # in each; a power of two, as Sobol points ask for
-_FREEDOM = 5.0  # of the t distribution
-_WIDER = 1.15  # than the weighted points: tails too light are what makes ratios unreliable
-_SEED = 20_250_227  # of the scramblings: the result is a function of the data
-_ROUNDS = 3
-_BLOCK = 4_000_000
+_STEP, _WIDE_STEP = 1e-4, 2e-3  # of finite differences: of the log density, and of its gradient
+_FLATTEST = 0.02  # curvature at the mode: nothing is wider than 7 units
+_CERTAIN, _LOOSE = -600.0, 34.5  # log(icc / (1 - icc)) beyond which the icc is no number below 1
+_POINTS = 8192  # of the posterior, to begin with
+_NOTHING = 1e-13  # probability of a node that is left out
 _LARGE = 0.1  # Dirichlet parameters from which gamma variates do not underflow
 
 
@@ -39,25 +35,37 @@ class DirichletHyper:
 
     Parameters
     ----------
-    mean : ndarray, shape (points, categories)
-    icc : ndarray, shape (points,)
-    weight : ndarray, shape (points,)
-        Sum to one.
-    log_weight : ndarray, shape (points,)
-        Importance ratios as they came, for the Pareto diagnostic; empty for a quadrature rule.
-    log_evidence : float
-        Log marginal likelihood of the trials in one given order.
+    points : Points
+        Log ratios of the mean of every category to that of the last, and logit icc.
+    exact : bool
+        Whether they are nodes of a quadrature rule, which have no importance ratios.
     error : float
-        Standard error of the posterior means of the hyperparameters, in their sds: the largest
-        over them, between independent sets of points.
+        Standard error of the posterior means of the hyperparameters, in their sds.
     """
 
-    mean: Array
-    icc: Array
-    weight: Array
-    log_weight: Array
-    log_evidence: float
+    points: Points
+    exact: bool
     error: float
+
+    @property
+    def weight(self) -> Array:
+        """Probabilities of the points."""
+        return self.points.weight
+
+    @property
+    def log_evidence(self) -> float:
+        """Log marginal likelihood of the trials in one given order."""
+        return self.points.log_evidence
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean vectors, (points, categories)."""
+        return np.exp(_log_mean(self.points.logits))
+
+    @cached_property
+    def icc(self) -> Array:
+        """Intraclass correlations."""
+        return np.asarray(expit(np.clip(self.points.log_ratio, _CERTAIN, _LOOSE)))
 
     @property
     def alpha(self) -> Array:
@@ -65,110 +73,31 @@ class DirichletHyper:
         concentration = (1.0 - self.icc) / self.icc
         return np.maximum(self.mean * concentration[:, None], 1e-300)
 
-    def thinned(self, size: int) -> "DirichletHyper":
-        """Return at most ``size`` of the points: whole sets of them, or the beginning of one.
+    def log_likelihood(self, counts: ArrayLike) -> Array:
+        """Log probability of a question's trials in their order, at every point."""
+        data = CountHistograms.of_counts(np.asarray(counts)[None], [1.0])
+        return data.of_means(self.mean.T, self.points.log_ratio)
 
-        The first 2^m of a set are quasi-random points themselves; draws of a sampler are taken at
-        equal distances.
+    def thinned(self, size: int) -> "DirichletHyper":
+        """Return at most ``size`` of the points: the first, or some at equal distances.
+
+        The first of weighted points are spread as evenly as all of them.
         """
         number = len(self.weight)
         if number <= size:
             return self
-        if len(self.log_weight) < number:
+        if self.exact or self.points.sampled:
             kept = np.linspace(0, number - 1, size).astype(np.intp)
-        elif size >= _POINTS:
-            kept = np.arange(size // _POINTS * _POINTS)
         else:
-            kept = np.arange(2 ** int(np.log2(max(1, size))))
+            kept = np.arange(size)
         weight = self.weight[kept] / self.weight[kept].sum()
-        return replace(self, mean=self.mean[kept], icc=self.icc[kept], weight=weight)
+        return replace(
+            self, points=replace(self.points, theta=self.points.theta[kept], weight=weight)
+        )
 
 
-@dataclass(frozen=True)
-class CategoryHistograms:
-    """All that the likelihood of (mean vector, icc) needs: how many questions exceed each count.
-
-    Parameters
-    ----------
-    exceed : ndarray, shape (categories, most + 1)
-        Questions, weighted, with more than v whole trials in the category, for v = 0, 1, ....
-    total : ndarray, shape (most + 1,)
-        Questions with more than v whole trials.
-    parts : tuple of ndarray
-        Discounted trials leave fractions: (category, whole, fraction, weight) of each distinct
-        one; the category of a total is -1.
-    """
-
-    exceed: Array
-    total: Array
-    parts: tuple[NDArray[np.intp], Array, Array, Array]
-
-    @classmethod
-    def of(cls, counts: ArrayLike, weight: ArrayLike) -> "CategoryHistograms":
-        """Tally distinct count vectors (states, categories) with their multiplicities."""
-        counts, weight = np.asarray(counts, float), np.asarray(weight, float)
-        columns = np.column_stack([counts, counts.sum(axis=1)]).T
-        whole = np.floor(columns)
-        size = int(whole.max(initial=0)) + 1
-        exceed = np.stack([_exceeding(row.astype(np.int64), weight, size) for row in whole])
-        column, state = np.nonzero(columns > whole)
-        keys = np.stack([column, whole[column, state], (columns - whole)[column, state]])
-        distinct, which = np.unique(keys, axis=1, return_inverse=True)
-        repeats = np.bincount(which.ravel(), weights=weight[state], minlength=distinct.shape[1])
-        category = distinct[0].astype(np.intp)
-        category[category == counts.shape[1]] = -1
-        return cls(exceed[:-1], exceed[-1], (category, distinct[1], distinct[2], repeats))
-
-
-def _exceeding(values: NDArray[np.int64], weight: Array, size: int) -> Array:
-    at_value = np.bincount(values, weights=weight, minlength=size)
-    return np.asarray(at_value.sum() - np.cumsum(at_value))
-
-
-def log_likelihood(data: CategoryHistograms, log_mean: Array, y: Array) -> Array:
-    """Dirichlet-multinomial log-likelihood of trials in their given order, at points.
-
-    Products of ``m_c + v u`` and ``1 / (1 + v u)`` with ``u = r/(1-r)``: nothing cancels when the
-    questions are nearly alike.
-
-    Parameters
-    ----------
-    data : CategoryHistograms
-    log_mean : ndarray, shape (points, categories)
-    y : ndarray, shape (points,)
-        ``logit r``.
-    """
-    result = np.zeros(len(y))
-    width = max(1, _BLOCK // len(data.total))
-    for start in range(0, len(y), width):
-        part = slice(start, start + width)
-        for c, exceed in enumerate(data.exceed):
-            v = np.flatnonzero(exceed)
-            logs = np.logaddexp(log_mean[part, c, None], y[part, None] + _log(v))
-            result[part] += logs @ exceed[v]
-        v = np.flatnonzero(data.total)
-        result[part] -= np.logaddexp(0.0, y[part, None] + _log(v)) @ data.total[v]
-    for category, whole, fraction, weight in zip(*data.parts, strict=True):
-        base = np.zeros(len(y)) if category < 0 else log_mean[:, category]
-        rise = _fractional_rise(base, y, whole, fraction)
-        result += (-weight if category < 0 else weight) * rise
-    return result
-
-
-def _fractional_rise(base: Array, y: Array, whole: float, fraction: float) -> Array:
-    """``log Gamma(x + f) - log Gamma(x) - f log kappa`` at ``x = kappa m + whole``."""
-    log_share = np.logaddexp(base, y + _log(np.array([whole])))
-    x = np.exp(np.minimum(log_share - y, 300.0))
-    small = np.minimum(x, 1e3)
-    near = gammaln(small + fraction) - gammaln(small) - fraction * np.log(small)
-    slope = fraction * (fraction - 1.0) / 2.0
-    far = slope / x - slope * (2.0 * fraction - 1.0) / 6.0 / x**2
-    return fraction * log_share + np.where(x < 1e3, near, far)
-
-
-def _log(v: NDArray[Any]) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(v), float)
+def _log_mean(logits: Array) -> Array:
+    return np.asarray(log_softmax(np.pad(logits, ((0, 0), (0, 1))), axis=1))
 
 
 def dirichlet_posterior(
@@ -193,126 +122,55 @@ def dirichlet_posterior(
         Two categories with whole counts: the quadrature rule of `bayesatk.core.hierarchy`.
     """
     counts, prior = np.asarray(counts, float), np.asarray(mean_prior, float)
-    weight = np.asarray(weight, float)
+    data = CountHistograms.of_counts(counts, weight)
     if counts.shape[1] == 2 and (counts == np.floor(counts)).all():
-        return _two_categories(counts.astype(np.int64), weight, prior, icc_prior)
-    return importance_posterior(counts, weight, prior, icc_prior)
+        return _two_categories(data, prior, icc_prior)
+    return weighted_posterior(data, prior, icc_prior)
 
 
-def importance_posterior(
-    counts: Array, weight: Array, prior: Array, icc_prior: tuple[float, float]
+def weighted_posterior(
+    data: CountHistograms, prior: Array, icc_prior: tuple[float, float]
 ) -> DirichletHyper:
-    """Integrate the hyperparameters by importance sampling, for any number of categories."""
-    data = CategoryHistograms.of(counts, weight)
+    """Integrate the hyperparameters on weighted points, for any number of categories."""
+    constant = gammaln(prior.sum()) - gammaln(prior).sum() - betaln(*icc_prior)
 
-    def log_density(z: Array) -> Array:
-        log_mean = log_softmax(np.pad(z[:, :-1], ((0, 0), (0, 1))), axis=1)
-        y = z[:, -1]
-        dirichlet = log_mean @ prior + gammaln(prior.sum()) - gammaln(prior).sum()
+    def log_density(theta: Array) -> Array:
+        log_mean, y = _log_mean(theta[:, :-1]), theta[:, -1]
         beta = -icc_prior[0] * np.logaddexp(0, -y) - icc_prior[1] * np.logaddexp(0, y)
-        return np.asarray(log_likelihood(data, log_mean, y) + dirichlet + beta - betaln(*icc_prior))
+        likelihood = data.of_means(np.exp(log_mean).T, y)
+        return np.asarray(likelihood + log_mean @ prior + beta + constant)
 
-    centre, root = _mode(log_density, data, prior)
-    uniform = _uniform_points(len(centre) + 1)
-    for step in range(_ROUNDS):
-        z, log_weight = _importance(log_density, centre, root, uniform)
-        share = np.exp(log_weight - logsumexp(log_weight))
-        if step < _ROUNDS - 1:
-            centre, root = _moved(z, share)
-    log_mean = log_softmax(np.pad(z[:, :-1], ((0, 0), (0, 1))), axis=1)
-    return DirichletHyper(
-        np.exp(log_mean),
-        expit(np.clip(z[:, -1], -600.0, 34.5)),
-        share,
-        log_weight,
-        float(logsumexp(log_weight) - np.log(len(z))),
-        _error(np.column_stack([log_mean, z[:, -1]]), log_weight),
+    def slope(theta: Array) -> Array:
+        moves = _STEP * np.eye(len(theta))
+        up, down = np.split(log_density(np.concatenate([theta + moves, theta - moves])), 2)
+        return (up - down) / (2.0 * _STEP)
+
+    mode = _mode(
+        lambda theta: (-float(log_density(theta[None])[0]), -slope(theta)),
+        [one.total + own for one, own in zip(data.categories, prior, strict=True)],
     )
+    root = curvature_root(slope, mode, _WIDE_STEP, _FLATTEST)
+    points = integrate(log_density, mode, root, seed=int(data.trials.total), last=_POINTS)
+    return DirichletHyper(points, False, float(1.0 / np.sqrt(points.worth)))
 
 
-def _uniform_points(dimensions: int) -> Array:
-    """Return independent scramblings of Sobol points, one set below the other."""
-    from scipy.stats import qmc  # half of what evaluate costs to import, for categories only
-
-    return np.concatenate(
-        [
-            qmc.Sobol(dimensions, rng=np.random.default_rng((_SEED, i))).random(_POINTS)
-            for i in range(_REPLICATES)
-        ]
-    )
+def _mode(objective: Callable[[Array], tuple[float, Array]], share: Sequence[float]) -> Array:
+    """Find the mode from the shares of all trials."""
+    start = np.append(np.log(np.array(share[:-1]) / share[-1]), -1.0)
+    bounds = [(-40.0, 40.0)] * (len(start) - 1) + [(-25.0, 15.0)]
+    return np.asarray(minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
 def _two_categories(
-    counts: NDArray[np.int64], weight: Array, prior: Array, icc_prior: tuple[float, float]
+    data: CountHistograms, prior: Array, icc_prior: tuple[float, float]
 ) -> DirichletHyper:
-    histograms = CountHistograms.of(counts[:, 1], counts.sum(axis=1), weight)
-    grid = hyper_posterior(histograms, HyperPrior((float(prior[1]), float(prior[0])), icc_prior))
-    kept = grid.weight > 1e-13
-    return DirichletHyper(
-        np.stack([expit(-grid.x.ravel()), grid.mean], axis=1)[kept],
-        grid.icc[kept],
-        grid.weight[kept] / grid.weight[kept].sum(),
-        np.zeros(0),
-        grid.log_evidence,
-        grid.error,
-    )
-
-
-def _mode(log_density: LogDensity, data: CategoryHistograms, prior: Array) -> tuple[Array, Array]:
-    """Mode and a root of the inverse curvature, by finite differences on vectorised calls."""
-    share = data.exceed.sum(axis=1) + prior
-    start = np.append(np.log(share[:-1] / share[-1]), -1.0)
-    size, step = len(start), 1e-4
-    moves = step * np.eye(size)
-
-    def slope(z: Array) -> tuple[float, Array]:
-        values = log_density(np.concatenate([z[None], z + moves, z - moves]))
-        return -values[0], -(values[1 : size + 1] - values[size + 1 :]) / (2.0 * step)
-
-    bounds = [(-40.0, 40.0)] * (size - 1) + [(-25.0, 15.0)]
-    centre = minimize(slope, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    wide = 20.0 * step * np.eye(size)
-    gradients = np.stack([slope(centre + w)[1] - slope(centre - w)[1] for w in wide])
-    curvature = gradients / (40.0 * step)
-    values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    return centre, vectors / np.sqrt(np.clip(values, 0.02, None))
-
-
-def _importance(
-    log_density: LogDensity, centre: Array, root: Array, uniform: Array
-) -> tuple[Array, Array]:
-    """Points of a multivariate t and their log importance ratios."""
-    size = len(centre)
-    normal = ndtri(uniform[:, :size])
-    chi2 = 2.0 * gdtrix(1.0, 0.5 * _FREEDOM, uniform[:, size])
-    t = normal * np.sqrt(_FREEDOM / chi2)[:, None]
-    z = centre + t @ root.T
-    constant = gammaln(0.5 * (_FREEDOM + size)) - gammaln(0.5 * _FREEDOM)
-    constant -= 0.5 * size * np.log(_FREEDOM * np.pi) + np.linalg.slogdet(root)[1]
-    shape = -0.5 * (_FREEDOM + size) * np.log1p((t**2).sum(axis=1) / _FREEDOM)
-    return z, log_density(z) - constant - shape
-
-
-def _moved(z: Array, share: Array) -> tuple[Array, Array]:
-    """Weighted mean and root of the weighted covariance; weights tempered where few dominate."""
-    power = 1.0
-    while power > 0.1 and (share.sum() ** 2) / (share @ share) < 20.0 * z.shape[1]:
-        share, power = share**0.7 / (share**0.7).sum(), 0.7 * power
-    centre = share @ z
-    covariance = (share[:, None] * (z - centre)).T @ (z - centre)
-    values, vectors = np.linalg.eigh(covariance)
-    return centre, _WIDER * vectors * np.sqrt(np.maximum(values, 1e-12))
-
-
-def _error(z: Array, log_weight: Array) -> float:
-    """Largest standard error of a weighted mean, in weighted sds, between sets of points."""
-    by_set = z.reshape(_REPLICATES, _POINTS, -1)
-    share = np.exp(log_weight - logsumexp(log_weight))
-    sets = share.reshape(_REPLICATES, _POINTS)
-    means = np.einsum("rp,rpc->rc", sets / sets.sum(axis=1, keepdims=True), by_set)
-    sd = np.sqrt(share @ (z - share @ z) ** 2)
-    spread = means.std(axis=0, ddof=1) / np.sqrt(_REPLICATES)
-    return float(np.max(spread / np.maximum(sd, 1e-300)))
+    grid = hyper_posterior(data, HyperPrior((float(prior[1]), float(prior[0])), icc_prior))
+    kept = grid.weight > _NOTHING
+    weight = grid.weight[kept] / grid.weight[kept].sum()
+    theta = np.stack([-grid.x.ravel(), grid.y.ravel()], axis=1)[kept]
+    worth = float(1.0 / (weight @ weight))
+    points = Points(theta, weight, grid.log_evidence, -np.inf, worth, "quadrature")
+    return DirichletHyper(points, True, grid.error)
 
 
 def draw_probabilities(alpha: Array, rng: np.random.Generator) -> Array:

@@ -1,22 +1,24 @@
-"""Beta-binomial likelihood of the hyperparameters from histograms of counts.
+"""Dirichlet-multinomial likelihood of the hyperparameters from histograms of counts.
 
-With ``u = r/(1-r)`` a question contributes ``sum_{v<c} log(m + v u) + sum_{v<n-c} log(1-m + v u)
-- sum_{v<n} log(1 + v u)``, which neither cancels as r -> 0 nor overflows as r -> 1; summed over
-questions, only the numbers of questions that exceed v successes, failures and trials remain. The
-terms from the 64th on are summed by the Euler-Maclaurin formula, one sum for each distinct count,
-so that the work does not grow with the trials.
+With ``u = r/(1-r)`` a question contributes ``sum_c sum_{v<n_c} log(m_c + v u) - sum_{v<n} log(1 + v
+u)``, which neither cancels as r -> 0 nor overflows as r -> 1; summed over questions, only the
+numbers of questions that exceed v trials, in each category and in all, remain. The terms from the
+64th on are summed by the Euler-Maclaurin formula, one sum for each distinct count, so that the work
+does not grow with the trials. Right and wrong are two categories: the Beta-binomial.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, gammaln
 
 from bayesatk.metrics.credit import Array
 
 _BLOCK = 2_000_000  # logarithms taken at once: 16 MB
 _FARTHEST = 600.0  # logit r up to which its odds are a number; beyond, the likelihood is a power
+_LEAST, _STIRLING = 1e-300, 1e3  # of a share, instead of 0; x from which a series will do
 _EXPLICIT = 64  # terms added one by one; the formula errs by 24 / (30240 * 64^5) = 7e-13 a question
 
 
@@ -30,27 +32,45 @@ class Exceeding:
         Total weight of the questions that exceed v.
     large, weight : ndarray
         Distinct counts above 64, and the weight of the questions that have them.
+    fractions : ndarray, shape (3, distinct)
+        Discounted trials leave fractions: the whole count below, the fraction, and the weight of
+        the questions that have both.
     """
 
     explicit: Array
     large: Array
     weight: Array
+    fractions: Array
 
     @classmethod
-    def of(cls, values: NDArray[np.int64], weight: Array) -> "Exceeding":
+    def of(cls, values: Array, weight: Array) -> "Exceeding":
         """Tally counts with weights."""
-        small = np.bincount(np.minimum(values, _EXPLICIT), weights=weight)
-        large, which = np.unique(values[values > _EXPLICIT], return_inverse=True)
+        whole = np.floor(values).astype(np.int64)
+        small = np.bincount(np.minimum(whole, _EXPLICIT), weights=weight)
+        large, which = np.unique(whole[whole > _EXPLICIT], return_inverse=True)
         return cls(
             np.asarray(small[::-1].cumsum()[::-1][1:]),
             large.astype(float),
-            np.bincount(which, weights=weight[values > _EXPLICIT], minlength=len(large)),
+            np.bincount(which, weights=weight[whole > _EXPLICIT], minlength=len(large)),
+            _fractions(values, whole, weight),
         )
 
     @property
-    def after_first(self) -> float:
-        """Total weight of all v >= 1 that are exceeded."""
-        return float(self.explicit[1:].sum() + self.weight @ (self.large - _EXPLICIT))
+    def total(self) -> float:
+        """Total of the counts."""
+        whole = self.explicit.sum() + self.weight @ (self.large - _EXPLICIT)
+        return float(whole + self.fractions[1] @ self.fractions[2])
+
+    @property
+    def power(self) -> float:
+        """Power of the ratio that `log_rise` grows with, from where all else is small."""
+        rest = (self.fractions[0] == 0.0) @ self.fractions[2]
+        return self.total - float(self.explicit[:1].sum() + rest)
+
+    @property
+    def terms(self) -> int:
+        """Logarithms that `log_rise` takes at each place, about."""
+        return len(self.explicit) + 8 * (len(self.large) + len(self.fractions[0]))
 
     def log_rise(self, base: Array, ratio: Array) -> Array:
         """Sum over questions of ``sum_{v < count} log(base + v ratio)``; shape (g, 1) each."""
@@ -58,7 +78,20 @@ class Exceeding:
             total = np.log(base + np.arange(len(self.explicit)) * ratio) @ self.explicit
         if len(self.large):
             total = total + _later(base, ratio, self.large) @ self.weight
+        if self.fractions.size:
+            whole, fraction, weight = self.fractions
+            total = total + _fractional(base, ratio, whole, fraction) @ weight
         return np.asarray(total)
+
+
+def _fractions(values: Array, whole: NDArray[np.int64], weight: Array) -> Array:
+    """Distinct whole counts and fractions above them, with their weights; (3, distinct)."""
+    own = values > whole
+    if not own.any():
+        return np.zeros((3, 0))
+    keys = np.stack([whole[own], (values - whole)[own]])
+    distinct, which = np.unique(keys, axis=1, return_inverse=True)
+    return np.concatenate([distinct, np.bincount(which.ravel(), weights=weight[own])[None]])
 
 
 def _later(base: Array, ratio: Array, count: Array) -> Array:
@@ -78,55 +111,78 @@ def _later(base: Array, ratio: Array, count: Array) -> Array:
         return np.where(last > 0.0, found, -np.inf)
 
 
+def _fractional(base: Array, ratio: Array, whole: Array, fraction: Array) -> Array:
+    """``log Gamma(x + f) - log Gamma(x) + f log(ratio)`` at ``x = base / ratio + whole``."""
+    share = np.maximum(base + whole * ratio, _LEAST)
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        x = np.maximum(share / ratio, _LEAST)
+        small = np.minimum(x, _STIRLING)
+        near = gammaln(small + fraction) - gammaln(small) - fraction * np.log(small)
+        slope = fraction * (fraction - 1.0) / 2.0
+        far = slope / x - slope * (2.0 * fraction - 1.0) / 6.0 / x**2
+    return np.asarray(fraction * np.log(share) + np.where(x < _STIRLING, near, far))
+
+
 @dataclass(frozen=True)
 class CountHistograms:
-    """Sufficient statistics: how many questions exceed v successes, failures, trials."""
+    """Sufficient statistics: how many questions exceed v trials of each category, and of all.
 
-    successes: Exceeding
-    failures: Exceeding
+    Parameters
+    ----------
+    categories : tuple of Exceeding
+        Of right and wrong: wrong, then right.
+    trials : Exceeding
+    """
+
+    categories: tuple[Exceeding, ...]
     trials: Exceeding
 
     @classmethod
     def of(cls, successes: ArrayLike, trials: ArrayLike, count: ArrayLike) -> "CountHistograms":
-        """Return the histograms of distinct states with their multiplicities."""
+        """Return the histograms of distinct states of right and wrong with their multiplicities."""
         c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
-        weight = np.asarray(count, float)
-        return cls(*(Exceeding.of(values, weight) for values in (c, n - c, n)))
+        return cls.of_counts(np.stack([n - c, c], axis=1), count)
+
+    @classmethod
+    def of_counts(cls, counts: ArrayLike, count: ArrayLike) -> "CountHistograms":
+        """Return the histograms of distinct counts (states, categories), which may be discounted.
+
+        Examples
+        --------
+        >>> found = CountHistograms.of_counts([[2, 0, 1], [0, 0, 3]], [1.0, 2.0])
+        >>> [one.explicit.tolist() for one in found.categories]
+        [[1.0, 1.0], [], [3.0, 2.0, 2.0]]
+        """
+        table, weight = np.asarray(counts, float), np.asarray(count, float)
+        each = tuple(Exceeding.of(values, weight) for values in table.T)
+        return cls(each, Exceeding.of(table.sum(axis=1), weight))
 
     @property
     def success_rate(self) -> float:
         """Share of successes among all trials, half a success and half a failure added."""
-        right, all_trials = (
-            float(each.explicit.sum() + each.weight @ (each.large - _EXPLICIT))
-            for each in (self.successes, self.trials)
-        )
-        return (right + 0.5) / (all_trials + 1.0)
+        return (self.categories[-1].total + 0.5) / (self.trials.total + 1.0)
 
     def log_likelihood(self, x: Array, y: Array) -> Array:
-        """Return `log_likelihood` of these data."""
-        return log_likelihood(self, x, y)
+        """Log-likelihood of right and wrong at ``x = logit m``, ``y = logit r``; shapes (g,)."""
+        return self.of_means((expit(-x), expit(x)), y)
 
+    def of_means(self, mean: Iterable[Array], y: Array) -> Array:
+        """Log-likelihood of the trials in their given order.
 
-def log_likelihood(data: CountHistograms, x: Array, y: Array) -> Array:
-    """Beta-binomial log-likelihood at ``x = logit m``, ``y = logit r``, without binomial factors.
-
-    Parameters
-    ----------
-    data : CountHistograms
-    x, y : ndarray, shape (g,)
-
-    Returns
-    -------
-    ndarray, shape (g,)
-    """
-    total = np.empty(len(x))
-    terms = sum(len(each.explicit) + 8 * len(each.large) for each in (data.trials, data.successes))
-    rows = max(1, _BLOCK // max(1, terms))
-    for start in range(0, len(x), rows):
-        part = slice(start, start + rows)
-        ratio = np.exp(np.minimum(y[part], _FARTHEST))[:, None]
-        right = data.successes.log_rise(expit(x[part])[:, None], ratio)
-        wrong = data.failures.log_rise(expit(-x[part])[:, None], ratio)
-        total[part] = right + wrong - data.trials.log_rise(np.ones_like(ratio), ratio)
-    power = data.successes.after_first + data.failures.after_first - data.trials.after_first
-    return total + power * np.maximum(y - _FARTHEST, 0.0)
+        Parameters
+        ----------
+        mean : iterable of ndarray, shape (g,)
+            Mean probability of each category.
+        y : ndarray, shape (g,)
+            ``logit r``.
+        """
+        found = np.empty(len(y))
+        rows = max(1, _BLOCK // max(1, *(one.terms for one in (self.trials, *self.categories))))
+        for start in range(0, len(y), rows):
+            part = slice(start, start + rows)
+            ratio = np.exp(np.minimum(y[part], _FARTHEST))[:, None]
+            pairs = zip(self.categories, mean, strict=True)
+            rises = sum(one.log_rise(own[part, None], ratio) for one, own in pairs)
+            found[part] = rises - self.trials.log_rise(np.ones_like(ratio), ratio)
+        power = sum(one.power for one in self.categories) - self.trials.power
+        return found + power * np.maximum(y - _FARTHEST, 0.0)

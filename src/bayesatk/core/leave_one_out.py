@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, xlog1py, xlogy
 
-from bayesatk.core.dirichlet import CategoryHistograms, DirichletHyper, dirichlet_posterior
-from bayesatk.core.dirichlet import log_likelihood as log_category_likelihood
+from bayesatk.core.dirichlet import dirichlet_posterior
 from bayesatk.core.dirichlet_multinomial import log_counts, log_ordered
 from bayesatk.core.families import (
     FamilyPosterior,
@@ -16,9 +15,10 @@ from bayesatk.core.families import (
     family_posteriors,
     family_probabilities,
 )
-from bayesatk.core.histograms import CountHistograms, log_likelihood
+from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.importance import TRUSTED, pareto_shape
 from bayesatk.core.marks import Rates, log_marked
+from bayesatk.core.points import Points
 from bayesatk.core.states import Counts, States
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
@@ -47,7 +47,7 @@ _STRAY = 1e-9  # share of a left-out posterior that may lie beyond it
 _WORTH = 100.0  # independent points that weighted ones must be worth without a question
 _COUNTS = 1e-6  # probability of a family, without a question, from which it counts
 _PAIRS = 8000  # of nodes and rates of a judge that questions left out are predicted on
-_FEWEST = 1000.0  # points of categories that a left-out posterior must be worth
+_KEPT = 0.25  # of what points of categories are worth, that they must be worth without a question
 
 
 def independent(states: States, alpha: Array) -> Predictive:
@@ -134,7 +134,7 @@ def partial(states: States, prior: HyperPrior, rates: Rates | None = None) -> Pr
         part = own + inverse
         counts = part - logsumexp(part, axis=0) > np.log(_COUNTS)
         for family, state in zip(*np.nonzero(unsure & counts), strict=True):
-            rest = _without(states, state)
+            rest = without_one(states, state)
             without = family_posterior(every[family].name, rest, prior, rates=rates)
             inverse[family, state] = without.log_evidence - every[family].log_evidence
     ways = states.log_ways
@@ -152,16 +152,42 @@ def _of_family(
     family: FamilyPosterior, states: States
 ) -> tuple[Array, Array, NDArray[np.bool_]]:  # fmt: skip
     """Log of the posterior mean of 1 / p(c | node) and of p(c | node); which cannot be trusted."""
-    inverse, fitted = np.empty((2, len(states)))
-    unsure = np.zeros(len(states), bool)
     log_weight, likelihood = _points(family)
-    for i, (c, n) in enumerate(zip(states.successes, states.trials, strict=True)):
-        own = likelihood(c, n)
+
+    def of_state(i: int) -> Array:
+        return likelihood(int(states.successes[i]), int(states.trials[i]))
+
+    unsure = _stray(log_weight) if family.grid is not None and family.marked is None else _few
+    return _inverse_means(log_weight, of_state, len(states), unsure)
+
+
+def _inverse_means(
+    log_weight: Array,
+    likelihood: Callable[[int], Array],
+    number: int,
+    unsure: Callable[[Array], bool],
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Log of the posterior mean of 1 / p(c | point) and of p(c | point); which to do again.
+
+    Parameters
+    ----------
+    log_weight : ndarray, shape (points,)
+    likelihood : callable
+        Log probability of the trials of a state, in their order, at every point.
+    number : int
+        Of states.
+    unsure : callable
+        Whether the weights of a posterior without one question cannot be trusted.
+    """
+    inverse, fitted = np.empty((2, number))
+    doubtful = np.zeros(number, bool)
+    for i in range(number):
+        own = likelihood(i)
         fitted[i] = logsumexp(log_weight + own)
         terms = log_weight - own
         inverse[i] = logsumexp(terms)
-        unsure[i] = _unsure(family, log_weight, np.exp(terms - inverse[i]))
-    return inverse, fitted, unsure
+        doubtful[i] = unsure(np.exp(terms - inverse[i]))
+    return inverse, fitted, doubtful
 
 
 def _points(family: FamilyPosterior) -> tuple[Array, Callable[[int, int], Array]]:
@@ -176,9 +202,9 @@ def _points(family: FamilyPosterior) -> tuple[Array, Callable[[int, int], Array]
         return np.log(nodes.weight), of_marks
     if family.grid is not None:
         x, y = family.grid.x.ravel(), family.grid.y.ravel()
-        return family.grid.log_weight.ravel(), lambda c, n: log_likelihood(
-            CountHistograms.of([c], [n], [1.0]), x, y
-        )
+        return family.grid.log_weight.ravel(), lambda c, n: CountHistograms.of(
+            [c], [n], [1.0]
+        ).log_likelihood(x, y)
 
     def at_nodes(c: int, n: int) -> Array:
         return family.nodes.log_likelihood(np.array([c]), np.array([n - c]))[:, 0]
@@ -187,53 +213,72 @@ def _points(family: FamilyPosterior) -> tuple[Array, Callable[[int, int], Array]
         return np.log(family.nodes.weight), at_nodes
 
 
-def _unsure(family: FamilyPosterior, log_weight: Array, share: Array) -> bool:
-    """Whether weights of a posterior without one question lie where the full one has no points."""
-    if family.grid is not None and family.marked is None:
-        deep = log_weight < log_weight.max() - _DEEP
-        return bool(share[deep].sum() > _STRAY)
-    return 1.0 / float(share @ share) < _WORTH or pareto_shape(share) > TRUSTED
+def _stray(log_weight: Array) -> Callable[[Array], bool]:
+    """Whether a posterior without one question lies where a grid has next to no probability."""
+    deep = log_weight < log_weight.max() - _DEEP
+    return lambda share: bool(share[deep].sum() > _STRAY)
 
 
-def _without(states: States, i: int) -> States:
-    """All questions but one of a state."""
+def _few(share: Array, fewest: float = _WORTH) -> bool:
+    """Whether weights are worth too few points, or not to be trusted."""
+    return 1.0 / float(share @ share) < fewest or pareto_shape(share) > TRUSTED
+
+
+def without_one(states: States, i: int) -> States:
+    """Return all questions but one of a state."""
     count = states.count - (np.arange(len(states)) == i)
     return states.among(count > 0.0, count)
 
 
-def partial_categories(states: States, prior: DirichletHyperPrior) -> Predictive:
-    """Predict under partial pooling of categories.
+def of_weighted(
+    points: Points,
+    states: States,
+    likelihood: Callable[[int], Array],
+    again: Callable[[int], float],
+    fewest: float = _WORTH,
+) -> Predictive:
+    """Predict from weighted points.
 
-    ``1 / p(n_a | the others)`` is the posterior mean of ``1 / p(n_a | hyperparameters)``, on the
-    points of the posterior; where they are worth too few without the question, the
-    hyperparameters are integrated again without it.
+    ``1 / p(n_a | the others)`` is the posterior mean of ``1 / p(n_a | parameters)`` over the
+    points, where these can be trusted without the question.
+
+    Parameters
+    ----------
+    points : Points
+    states : States
+    likelihood : callable
+        Log probability of the trials of a state, in their order, at every point.
+    again : callable
+        The same, parameters integrated on points of their posterior without such a question.
+    fewest : float
+        Independent points that a posterior without a question must be worth.
     """
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(points.weight)
+    inverse, fitted, unsure = _inverse_means(
+        log_weight, likelihood, len(states), lambda share: _few(share, fewest)
+    )
+    left_out = -inverse
+    for state in np.flatnonzero(unsure) if states.questions > 1.0 else ():
+        left_out[state] = again(int(state))
+    ways = states.log_ways
+    return Predictive(left_out + ways, fitted + ways, points.log_evidence)
+
+
+def partial_categories(states: States, prior: DirichletHyperPrior) -> Predictive:
+    """Predict under partial pooling of categories."""
     mean_prior = prior.vector(states.counts.shape[1])
     hyper = dirichlet_posterior(states.counts, states.count, mean_prior, prior.icc)
-    log_weight = np.log(np.maximum(hyper.weight, 1e-300))
-    left_out, fitted = np.empty((2, len(states)))
-    for i, one in enumerate(states.counts):
-        own = _at_points(one, hyper)
-        fitted[i] = logsumexp(log_weight + own)
-        terms = log_weight - own
-        share = np.exp(terms - logsumexp(terms))
-        few = 1.0 / float(share @ share) < min(_FEWEST, 0.5 / float(hyper.weight @ hyper.weight))
-        if few and states.questions > 1.0:
-            rest = _without(states, i)
-            others = dirichlet_posterior(rest.counts, rest.count, mean_prior, prior.icc)
-            weight = np.log(np.maximum(others.weight, 1e-300))
-            left_out[i] = logsumexp(weight + _at_points(one, others))
-        else:
-            left_out[i] = -logsumexp(terms)
-    return Predictive(left_out + states.log_ways, fitted + states.log_ways, hyper.log_evidence)
 
+    def again(state: int) -> float:
+        rest = without_one(states, state)
+        others = dirichlet_posterior(rest.counts, rest.count, mean_prior, prior.icc)
+        return float(logsumexp(others.log_likelihood(states.counts[state]), b=others.weight))
 
-def _at_points(one: Counts, hyper: DirichletHyper) -> Array:
-    """Log probability of a question's trials in their order at every point."""
-    data = CategoryHistograms.of(one[None], [1.0])
-    with np.errstate(divide="ignore"):
-        log_mean = np.log(hyper.mean)
-    return log_category_likelihood(data, log_mean, np.log(hyper.icc) - np.log1p(-hyper.icc))
+    return of_weighted(
+        hyper.points, states, lambda state: hyper.log_likelihood(states.counts[state]), again,
+        _KEPT * hyper.points.worth,
+    )  # fmt: skip
 
 
 def certain(successes: Array, failures: Array, p: Array) -> float:

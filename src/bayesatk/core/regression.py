@@ -3,10 +3,8 @@
 Given the parameters, questions are independent, and p of question q is Beta with mean
 ``expit(x_q b)`` and one intraclass correlation for all (Crowder 1978). The parameters ``theta`` are
 the intercept and slopes in a basis of covariates that are centred and orthonormal over the
-questions, and last ``log(icc / (1 - icc))``. The posterior is that of weighted points: a density
-with heavy tails around its mode is improved by adaptive importance sampling
-(`bayesatk.core.importance`).
-Where the weights cannot be trusted, Markov chains by elliptical slices start from these points.
+questions, and last ``log(icc / (1 - icc))``. The posterior is on weighted points
+(`bayesatk.core.points`).
 """
 
 from dataclasses import dataclass
@@ -15,11 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import betaln, expit, gammaln, log_expit, logit, psi, stdtrit
+from scipy.special import betaln, expit, log_expit, logit, psi
 
-from bayesatk.core.elliptical import independent_draws, move_along_ellipse, systematic
-from bayesatk.core.importance import TRUSTED, importance_posterior
 from bayesatk.core.nodes import log_rise
+from bayesatk.core.points import Points, curvature_root, integrate
 from bayesatk.core.states import States, relative
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import RegressionPrior
@@ -32,12 +29,6 @@ _CERTAIN, _LOOSE = -30.0, 60.0  # log(icc / (1 - icc)) beyond which nothing chan
 _STARTS = (-3.0, -1.0, 1.0)  # of it, for the mode
 _STEP = 1e-4  # of finite differences of the gradient, around the mode
 _FLATTEST = 0.01  # curvature at the mode: nothing is wider than 10 units
-_FREEDOM = 6.0  # degrees of freedom of the density around the mode
-_CHAINS = 40
-_KEPT, _BURN, _THIN = 100, 100, 2  # draws of each chain; steps before, and for each, at first
-_LONGER = 3  # times that chains run, twice as far each
-_ENOUGH = 400.0  # independent draws that chains must be worth
-_WIDER = 1.2  # scale of the normal that chains move around, in that at the mode
 
 
 def alike(
@@ -59,58 +50,6 @@ def alike(
     prior, number = np.zeros(counts.shape), count.astype(float)
     states = States(counts, prior, number, which.ravel(), relative(weight))
     return states, np.ascontiguousarray(distinct[:, :-2])
-
-
-@dataclass(frozen=True)
-class Points:
-    """Weighted points of the posterior.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (points, parameters)
-    weight : ndarray, shape (points,)
-        Sums to one.
-    log_evidence : float
-        Of all trials in their order; NaN where chains had to be used.
-    k_hat : float
-        Pareto shape of the largest importance weights.
-    worth : float
-        Independent draws that the points are worth.
-    method : str
-        ``"importance sampling"`` or ``"elliptical slices"``.
-    """
-
-    theta: Array
-    weight: Array
-    log_evidence: float
-    k_hat: float
-    worth: float
-    method: str
-
-    @property
-    def logits(self) -> Array:
-        """Coefficients of the basis, (points, directions)."""
-        return self.theta[:, :-1]
-
-    @property
-    def log_ratio(self) -> Array:
-        """Log of icc / (1 - icc)."""
-        return self.theta[:, -1]
-
-    def thinned(self, size: int) -> "Points":
-        """Return at most so many points that stand for all, equally probable.
-
-        At equal steps of probability, in order of the intercept.
-        """
-        if size >= len(self.theta):
-            return self
-        order = np.argsort(self.theta[:, 0], kind="stable")
-        upto = np.cumsum(self.weight[order])
-        chosen = order[np.searchsorted(upto, (np.arange(size) + 0.5) / size * upto[-1])]
-        weight = np.full(size, 1.0 / size)
-        return Points(
-            self.theta[chosen], weight, self.log_evidence, self.k_hat, self.worth, self.method
-        )
 
 
 @dataclass(frozen=True)
@@ -195,11 +134,7 @@ class Regression:
     def laplace(self) -> tuple[Array, Array]:
         """Mode, and a root of the inverse curvature there."""
         mode = min((self._mode(start) for start in _STARTS), key=lambda found: found[0])[1]
-        steps = _STEP * np.eye(self.size)
-        slopes = np.array([self.gradient(mode + h) - self.gradient(mode - h) for h in steps])
-        curvature = -(slopes + slopes.T) / (4.0 * _STEP)
-        values, vectors = np.linalg.eigh(curvature)
-        return mode, vectors / np.sqrt(np.maximum(values, _FLATTEST))
+        return mode, curvature_root(self.gradient, mode, _STEP, _FLATTEST)
 
     def _mode(self, log_ratio: float) -> tuple[float, Array]:
         states = self.states
@@ -215,65 +150,7 @@ class Regression:
 
     def posterior(self) -> Points:
         """Integrate the parameters."""
-        mode, root = self.laplace
-        volume = float(np.linalg.slogdet(root)[1])
-
-        def from_uniform(u: Array) -> Array:
-            return np.asarray(mode + stdtrit(_FREEDOM, u) @ root.T)
-
-        inverse = np.linalg.inv(root)
-
-        def log_base(theta: Array) -> Array:
-            return _log_student((theta - mode) @ inverse.T).sum(axis=1) - volume
-
-        def log_ratio(theta: Array) -> Array:
-            return self.log_posterior(theta) - log_base(theta)
-
-        found = importance_posterior(from_uniform, log_base, log_ratio, self.size)
-        weighted = Points(
-            found.points, found.weight, found.log_evidence, found.k_hat, found.worth,
-            "importance sampling",
-        )  # fmt: skip
-        if found.k_hat < TRUSTED and found.worth > _ENOUGH:
-            return weighted
-        return self._sliced(weighted)
-
-    def _sliced(self, weighted: Points) -> Points:
-        """Draws by Markov chains, all moved together, from where weighted points are."""
-        rng = np.random.default_rng(len(self.states))
-        mode, root = self.laplace
-        wide = _WIDER * root
-        inverse = np.linalg.inv(wide)
-        start = weighted.theta[systematic(np.sqrt(weighted.weight), _CHAINS, rng)]
-        deviation = (start - mode) @ inverse.T
-
-        def ratio_of(_: NDArray[np.intp], at: Array) -> Array:
-            return self.log_posterior(mode + at @ wide.T) + 0.5 * (at**2).sum(axis=1)
-
-        log_ratio = ratio_of(np.arange(_CHAINS), deviation)
-        burn, thin = _BURN, _THIN
-        for _ in range(_LONGER):
-            for _ in range(burn):
-                move_along_ellipse(deviation, log_ratio, ratio_of, rng)
-            kept = np.empty((_KEPT, *deviation.shape))
-            for i in range(_KEPT):
-                for _ in range(thin):
-                    move_along_ellipse(deviation, log_ratio, ratio_of, rng)
-                kept[i] = deviation
-            worth = independent_draws(kept)
-            if worth >= _ENOUGH:
-                break
-            burn, thin = 0, 2 * thin
-        theta = mode + kept.reshape(-1, self.size) @ wide.T
-        weight = np.full(len(theta), 1.0 / len(theta))
-        return Points(theta, weight, np.nan, weighted.k_hat, worth, "elliptical slices")
-
-
-def _log_student(z: Array) -> Array:
-    """Log density of a Student t."""
-    n = _FREEDOM
-    constant = gammaln(0.5 * (n + 1.0)) - gammaln(0.5 * n) - 0.5 * np.log(n * np.pi)
-    return np.asarray(constant - 0.5 * (n + 1.0) * np.log1p(z**2 / n))
+        return integrate(self.log_posterior, *self.laplace, seed=len(self.states))
 
 
 def _blocks(points: int, width: int) -> list[slice]:

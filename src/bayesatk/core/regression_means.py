@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from bayesatk.core.expected_credit import FARTHEST, ExpectedCredit
-from bayesatk.core.regression import Points
+from bayesatk.core.points import Points
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array, Credit
 

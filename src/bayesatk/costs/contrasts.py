@@ -20,7 +20,9 @@ from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
 
 def compare_cost(costs: xr.DataTree | Result) -> pd.DataFrame:
-    """Differences and ratios of every pair of systems: one row per pair, quantity and target.
+    """Tabulate differences and ratios of every pair of systems: a row per quantity and target.
+
+    Probabilities are posterior: given the observed outcomes and costs.
 
     Parameters
     ----------
@@ -36,10 +38,16 @@ def compare_cost(costs: xr.DataTree | Result) -> pd.DataFrame:
         ``other``: ``ratio`` (median), ``ratio_lower``, ``ratio_upper``; ``prob_greater``, with half
         the probability of a tie, and its Monte Carlo standard error ``prob_error``; ``sentence``.
 
+    See Also
+    --------
+    bayesatk.costs.pareto : the Pareto set of all systems.
+    bayesatk.plots.plot_cost : success against cost.
+
     Notes
     -----
-    Given the data, systems are independent on these questions. Questions like these have the same
-    weights for all systems in each draw, so that what is costly for all cancels.
+    Given the data, systems are independent on these questions. For questions like these, all
+    systems have the same bootstrap weights in each draw, so the part of the uncertainty that they
+    share cancels in differences and ratios.
 
     Examples
     --------
@@ -149,15 +157,18 @@ def _money(value: float, unit: str = "") -> str:
 
 
 def pareto(costs: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
-    """Probability that a system is in the Pareto set: no other is as cheap and solves as much.
+    """Compute the probability that a system is in the Pareto set of cost and success.
+
+    A system is in the set if no other is at least as cheap and solves at least as much. The
+    probability is posterior, given the observed outcomes and costs.
 
     Parameters
     ----------
     costs : xarray.DataTree
         As for `bayesatk.costs.compare_cost`.
     k : int, optional
-        Of those that were evaluated: systems are compared by ``pass_at_k`` and ``cost_to_success``,
-        the cost of at most k tries. Default: the smallest.
+        One of the evaluated k: systems are compared by ``pass_at_k`` and ``cost_to_success``, the
+        cost of at most k tries. Default: the smallest.
 
     Returns
     -------
@@ -165,6 +176,11 @@ def pareto(costs: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
         One row per system and target: ``cost`` and ``solved`` (posterior means), ``prob_pareto``,
         ``prob_cheapest``, ``prob_solves_most``, ``prob_cheapest_success`` (the lowest cost of
         pass), and ``prob_error``, the largest Monte Carlo standard error of these.
+
+    See Also
+    --------
+    bayesatk.costs.compare_cost : pairs of systems.
+    bayesatk.plots.plot_cost : success against cost.
 
     Examples
     --------

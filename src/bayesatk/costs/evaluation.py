@@ -53,21 +53,22 @@ def evaluate_cost(
     progress: bool | None = None,
     client: Any = None,
 ) -> xr.DataTree:
-    r"""Joint posterior of success and cost: what a success costs, what a budget buys.
+    r"""Compute the joint posterior of success and cost: cost per success, and success at a budget.
 
     Parameters
     ----------
     data : Outcomes or anything `bayesatk.tally` accepts
         Outcomes with costs: ``bayesatk.tally(data, cost=)`` or ``bayesatk.load(path, cost=)``.
     k : int or sequence of int
-        Tries at most, for ``pass_at_k`` and ``cost_to_success``.
+        Largest number of tries of a question, for ``pass_at_k`` and ``cost_to_success``.
     spend : float or sequence of float
-        Budgets: to spend on a question, on average over the questions, in the unit of the costs.
+        Budgets per question, as a mean over the questions, in the unit of the costs.
     prior, difficulty, success
         As in `bayesatk.evaluate`, with ``pooling="partial"``.
     cost_prior : CostPrior, optional
+        Default: ``CostPrior()``.
     ci_prob, ci_kind
-        Of credible intervals.
+        Probability and kind of credible intervals, as in `bayesatk.evaluate`.
     draws : int
         Independent draws per chain; there are 4 chains.
     rng : int, numpy.random.Generator or None
@@ -103,7 +104,7 @@ def evaluate_cost(
     --------
     bayesatk.costs.cost_table : the result as a table.
     bayesatk.costs.compare_cost : differences and ratios of systems.
-    bayesatk.costs.pareto : which systems are worth having at some price.
+    bayesatk.costs.pareto : probabilities of being in the Pareto set of cost and success.
     bayesatk.models.sample_cost : the same quantities from PyMC.
     bayesatk.plots.plot_cost : what is solved against what it costs.
     bayesatk.plan : questions and trials for a budget of money.

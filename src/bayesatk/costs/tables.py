@@ -49,7 +49,12 @@ def cost_table(costs: xr.DataTree | Result) -> pd.DataFrame:
         Columns ``system``, ``quantity``, ``k`` and ``budget`` (NaN where it has none), ``target``,
         ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, ``unit``; of `bayesatk.costs.evaluate_cost`
         also ``estimate``, from the observed trials alone, and ``ci_error``, the Monte Carlo error
-        of the interval's ends. An infinite mean or sd does not exist: too few trials succeeded.
+        of the interval's ends. A mean or sd is infinite if it does not exist, because too few
+        trials succeeded.
+
+    See Also
+    --------
+    bayesatk.costs.compare_cost : differences of systems.
 
     Examples
     --------

@@ -38,6 +38,10 @@ class AnswerRules:
     merge_correct : bool
         Whether all right answers to a question count as the same answer (``"1/2"``, ``"0.5"``).
 
+    See Also
+    --------
+    bayesatk.tally : takes them as ``answer_rules``.
+
     Examples
     --------
     >>> AnswerRules("casefold").apply("  New   York ")

@@ -19,11 +19,6 @@ from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import OutcomeError
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
-from bayesatk.prior_choice import (
-    resolve_grouped_prior,
-    resolve_regression_prior,
-    with_families,
-)
 from bayesatk.priors import (
     AnswerPrior,
     CategoryPrior,
@@ -31,6 +26,10 @@ from bayesatk.priors import (
     Pooling,
     Prior,
     RegressionPrior,
+)
+from bayesatk.priors.choice import (
+    prior_of,
+    with_families,
 )
 
 
@@ -131,10 +130,10 @@ def read_inputs(
         _check_structure(name, requested, scored, pooling, difficulty, prior_trials is not None)
     resolved: Prior | CategoryPrior | RegressionPrior | GroupedPrior
     if design is not None:
-        resolved = resolve_regression_prior(prior)
+        resolved = prior_of(RegressionPrior, prior, "with covariates")
     elif grouping is not None:
         notes += grouping.notes
-        resolved = resolve_grouped_prior(prior)
+        resolved = prior_of(GroupedPrior, prior, "with group=")
     else:
         resolved = scale.resolve_prior(pooling, prior)
         if difficulty is not None:

@@ -230,11 +230,11 @@ class Counts:
             )
             ignored, wrong = (Argument("missing", each, "tally") for each in ("ignore", "wrong"))
             remedy = (
-                ("Say what they mean: ", ignored, " leaves them out, ", wrong,
-                 " counts them as the lowest score.")
-                if missing == "error"
-                else ("Nobody knows how many trials to count as wrong. Use ", ignored,
-                      ", or give the missing outcomes as None.")
+                ("The number of trials to count as wrong is not known. Use ", ignored,
+                 ", or give the missing outcomes as None.")
+                if missing == "wrong"
+                else ("Say what they mean: ", ignored, " leaves them out")
+                + ((".",) if unrun else (", ", wrong, " counts them as the lowest score."))
             )  # fmt: skip
             raise OutcomeError(
                 f"missing: system {self.systems[first[0]]!r}, question "

@@ -45,15 +45,26 @@ class Outcomes:
     ----------
     dataset : xarray.Dataset
         ``count(system, question, category)`` and ``missing(system, question)``, int64, with the
-        coordinate ``score(category)``, and further coordinates of questions that the data brought;
+        coordinate ``score(category)``, and further coordinates of the questions, if any;
         where costs are known ``cost_sums(system, question, category, cost_sum)``, and the
         attribute ``cost_unit``.
     notes : tuple of str
-        What was assumed on the way in; shown on the data card and kept in results.
+        What was assumed when the data were read; shown on the data card and kept in results.
     answers : Answers, optional
         The distinct answers given, for votes between them.
     sources : tuple of (str, str)
         Name and SHA-256 of every file that was read.
+
+    See Also
+    --------
+    bayesatk.tally : makes it from arrays and tables.
+    bayesatk.load : makes it from files.
+
+    Examples
+    --------
+    >>> data = tally({"a": [[1, 0], [1, 1]], "b": [[0, 0], [1, 0]]})
+    >>> data.systems, data.successes.values.tolist()
+    (['a', 'b'], [[1, 2], [0, 1]])
     """
 
     dataset: xr.Dataset
@@ -77,12 +88,12 @@ class Outcomes:
         return sorted(self.dataset["score"].values.tolist()) == [0.0, 1.0]
 
     def with_success(self, rule: str) -> "Outcomes":
-        """Return right and wrong, by a rule on the scores of the categories.
+        """Return the outcomes as right and wrong, by a rule on the scores of the categories.
 
         Parameters
         ----------
         rule : str
-            ``"score >= 0.5"`` or ``"score > 0.5"``: what counts as a success.
+            ``"score >= 0.5"`` or ``"score > 0.5"``: the scores that count as a success.
 
         Examples
         --------
@@ -192,7 +203,7 @@ class Outcomes:
         return self.sel(system=system)
 
     def bounds(self) -> "tuple[Outcomes, Outcomes]":
-        """Return the outcomes with all missing ones at the lowest score, and at the highest.
+        """Return the outcomes with every missing one at the lowest score, and at the highest.
 
         Examples
         --------
@@ -231,7 +242,7 @@ class Outcomes:
         return list(self.dataset["system"].values.tolist())
 
     def card(self) -> str:
-        """Return the data card: what is there, what is missing, what was assumed."""
+        """Return the data card: systems, questions, trials, missing outcomes and assumptions."""
         return data_card(self.dataset, self.answers, self.notes)
 
     def __str__(self) -> str:
@@ -262,7 +273,7 @@ def tally(
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
 ) -> Outcomes:
-    """Reduce outcomes of repeated trials to counts.
+    """Count the outcomes of repeated trials by system, question and category.
 
     Parameters
     ----------
@@ -280,42 +291,46 @@ def tally(
         Score of every outcome that may occur, as in ``{"I": 0, "C": 1}``. Default ``{0: 0, 1: 1}``
         (False and True count as 0 and 1).
     missing : {"error", "ignore", "wrong", "bounds"}
-        What a NaN or None outcome means: refuse; leave out; count as the lowest score; or leave out
-        and have `bayesatk.evaluate` bracket every result, all of them wrong and all right. A
-        question that a system never ran is left out under "ignore" and "bounds", and refused else:
-        it is not known how many trials would count.
+        What to do with an outcome that is NaN or None. ``"error"``: raise. ``"ignore"``: leave the
+        trial out. ``"wrong"``: count it as the lowest score. ``"bounds"``: leave it out, and let
+        `bayesatk.evaluate` also compute all results with every missing outcome wrong, and with
+        every one right. A question that a system never ran is left out under ``"ignore"`` and
+        ``"bounds"`` and is an error otherwise, because its number of trials is not known.
     columns : mapping, optional
         Names of the table's columns by role: ``{"system": ..., "question": ..., "trial": ...,
-        "outcome": ...}``. Default: the usual names are looked for. ``"answer"`` names a column of
-        answers, for votes between them; with ``"reference"``, the column of right answers, no
-        outcome is needed. A question's rows must agree in what was asked (columns such as
-        ``prompt`` or ``target``, or the one that ``"content"`` names).
+        "outcome": ...}``. Default: columns with common names such as ``question``, ``task_id`` or
+        ``passed``. ``"answer"`` names a column of answers, for votes between them; with
+        ``"reference"``, the column of right answers, no outcome is needed. All rows of a question
+        must have the same content: columns such as ``prompt`` or ``target``, or the one that
+        ``"content"`` names.
     answers : array_like or mapping, optional
         The answer of every trial, arranged like `data`; None or "" where there is none.
     reference : sequence or mapping, optional
         The right answer, or a list of them, of every question (by position, or by label); `data`
         is then None.
     answer_rules : AnswerRules, optional
-        How answers are compared, and what conflicting marks and absent answers mean.
+        How answers are compared, and how conflicting marks and missing answers are treated.
     group : str, sequence or mapping, optional
         Group of every question, such as its domain or repository: the name of a column in which
         all rows of a question agree (or of a coordinate of the questions), a list in the order of
         the questions, or a mapping from question to group.
     covariates : str, sequence of str, or mapping, optional
-        What else is known of the questions: names of columns, or ``{name: values}`` with values
-        given as those of `group`. Numbers stay numbers; NaN, or empty text, is unknown.
+        Properties of the questions: names of columns, or ``{name: values}`` with values in the
+        same forms as `group`. Numbers stay numbers; NaN or empty text means unknown.
     weight : str, sequence or mapping, optional
-        Weight of every question in all means over questions, given as those of `group`: positive,
-        on any scale. A weight of 2 is not a question asked twice: the question counts twice as
-        much, and says no more (docs/weights.md). A coordinate of that name is a weight.
+        Weight of every question in all means over questions, in the same forms as `group`:
+        positive, on any scale. A weight of 2 doubles the influence of a question on the mean; it
+        does not mean twice as much data (docs/weights.md). A question coordinate named ``weight``
+        is used as a weight.
     cost : str, array_like or mapping, optional
-        What every trial cost, for `bayesatk.costs.evaluate_cost`: the name of a column, or numbers
-        > 0 arranged like `data`. None and NaN are unknown.
+        Cost of every trial, for `bayesatk.costs.evaluate_cost`: the name of a column, or numbers
+        > 0 arranged like `data`. None and NaN mean unknown.
     cost_unit : str, optional
-        As ``"USD"``, ``"tokens"`` or ``"s"``: for tables and sentences.
+        Such as ``"USD"``, ``"tokens"`` or ``"s"``, for tables and sentences.
     missing_cost : {"error", "ignore"}
-        What a trial without a cost means: refuse; or take its cost to be like those of trials of
-        the question with the same outcome. The data card says how many there are.
+        What to do with a trial whose cost is unknown: raise; or assume that its cost is
+        distributed like that of other trials of the question with the same outcome. The data card
+        gives their number.
 
     Returns
     -------
@@ -325,9 +340,9 @@ def tally(
     Raises
     ------
     OutcomeError
-        An outcome without a score, a fractional or impossible count, a missing outcome under
-        ``missing="error"``, a repeated (system, question, trial), nothing at all, or dimensions
-        that do not fit; the message names the first offending cell. It is a ValueError.
+        For an outcome without a score, a fractional or impossible count, a missing outcome under
+        ``missing="error"``, a repeated (system, question, trial), empty data, or dimensions that
+        do not fit. The message names the first offending cell. It is a ValueError.
 
     See Also
     --------

@@ -33,7 +33,8 @@ def read_prior_trials(
     """
     if not 0.0 < weight <= 1.0:
         raise ValueError(
-            f"prior_weight must lie in (0, 1]; got {weight}. It is what a prior trial is worth."
+            f"prior_weight must lie in (0, 1]; got {weight}. With 0.5 a prior trial "
+            "counts as half a trial."
         )
     scores = {
         str(name): float(score)
@@ -49,7 +50,8 @@ def read_prior_trials(
                 f"prior_trials must have the same {name} labels as the data, in the same order; "
                 f"got {len(theirs)} ({shown(theirs.tolist(), 60)}) for {len(ours)} "
                 f"({shown(ours.tolist(), 60)}). Use bayesatk.tally(data, scores=..., "
-                "questions=...) for both."
+                "questions=...) for both; a question without prior trials is a row of None, with "
+                "missing='ignore'."
             )
     if len(before.systems) != 1 and before.systems != outcomes.systems:
         raise OutcomeError(

@@ -16,8 +16,8 @@ from scipy.special import betaln, gammaln, xlog1py, xlogy
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.category_credit import Judged, reaching
 from bayesatk.metrics.grid import Metric
-from bayesatk.prior_choice import resolve_category_prior, resolve_prior
 from bayesatk.priors import CategoryPrior, Pooling, Prior
+from bayesatk.priors.choice import resolve_category_prior, resolve_prior
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

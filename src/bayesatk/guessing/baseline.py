@@ -51,11 +51,11 @@ def random_baseline(
     t : float
         Configurations tried (prompts, seeds, demonstration sets) before the best was reported.
     correlation : float
-        Of the normal scores of any two configurations' counts, in [0, 1].
+        Correlation of the normal scores of the counts of any two configurations, in [0, 1].
     alpha : float
         Level of ``smallest_significant`` and ``largest_significant_t``.
     rng : int, numpy.random.Generator or None
-        For the predictive comparison.
+        Seed of the predictive comparison.
 
     Returns
     -------
@@ -68,8 +68,8 @@ def random_baseline(
         ``p_value``
             Probability that the best of t guessers is at least as accurate as observed.
         ``smallest_significant``, ``largest_significant_t``
-            Accuracy that would be significant, and the most configurations for which the observed
-            one still is.
+            Smallest significant accuracy, and largest t for which the observed accuracy is
+            significant.
         ``prob_exceeds`` (target), ``prob_exceeds_error``
             Posterior probability that the system's true accuracy exceeds ``expected_best``, and
             its Monte Carlo standard error (0: exact).
@@ -85,12 +85,17 @@ def random_baseline(
     ValueError
         If p does not fit the questions, or a sampled result lacks what is needed.
 
+    See Also
+    --------
+    bayesatk.guessing.baseline_table : the numbers as a table.
+    bayesatk.plots.plot_baseline : the distribution of the best guesser.
+
     Notes
     -----
-    ``skill_if_selected`` treats all marks as independent given the skill; questions of unequal
-    difficulty make counts less variable than that, so it shrinks a little too much. Accuracies of
-    guessers, and the observed one, are shares of all marks; the targets of ``prob_exceeds`` weigh
-    questions alike, which differs only where trials do.
+    ``skill_if_selected`` treats all trials as independent given the skill. With questions of
+    unequal difficulty counts vary less than that, so it shrinks slightly too much. Accuracies of
+    guessers, and the observed one, are shares of all trials; ``prob_exceeds`` is of the mean over
+    questions with equal weights, which differs only if numbers of trials differ.
 
     Examples
     --------
@@ -194,8 +199,12 @@ def baseline_table(result: xr.DataTree | Result) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Observed accuracy, expected best of the guessers, p-value, posterior probabilities, and the
-        accuracy that is left when the system is itself the best of t.
+        Observed accuracy, expected best accuracy of the guessers, p-value, posterior probabilities,
+        and the selection-adjusted accuracy, if the system is itself the best of t.
+
+    See Also
+    --------
+    bayesatk.plots.plot_baseline : the distribution behind it.
     """
     group = Result.of(result, "random_baseline").group("random_baseline")
     scalars = [name for name in group.data_vars if group[name].dims == ("system",)]

@@ -39,6 +39,10 @@ class PoissonBinomial(CountDistribution):
     ValueError
         For a probability outside [0, 1] or NaN, ``n`` below 1, or lengths that do not match.
 
+    See Also
+    --------
+    LargestPoissonBinomial : the largest of several counts.
+
     Notes
     -----
     Tails keep relative accuracy (1e-12) down to the smallest double and, as logarithms, below it.
@@ -120,12 +124,17 @@ class LargestPoissonBinomial(CountDistribution):
     Parameters
     ----------
     components : sequence of PoissonBinomial
-        Distributions of the counts: one for t alike, or systems of known skill each with its own.
+        Distributions of the counts: one for t equal configurations, or one for each of several
+        systems of known skill.
     t : float or sequence of float
         How many counts follow each component; real numbers >= 1 (up to 1e12 and beyond).
     correlation : float
         One-factor correlation of the counts' normal scores, at most 1 - 1e-6, or 1; needs a single
         component.
+
+    See Also
+    --------
+    PoissonBinomial : one of the counts.
 
     Examples
     --------

@@ -25,14 +25,14 @@ _LARGEST = 709.0  # log of the largest double
 
 
 class PValueRange(NamedTuple):
-    """Smallest and largest p-value of the counts that a rounded accuracy can stand for."""
+    """Smallest and largest p-value over the counts that round to a given accuracy."""
 
     low: float
     high: float
 
 
 class MaxOrderStatisticPoissonBinomial(Immutable):
-    """Best of t random guessers on n examples; the work is done once, for any t.
+    """Distribution of the best of t random guessers on n examples, for any t.
 
     Parameters
     ----------
@@ -41,14 +41,19 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     p : float, mapping or array_like
         Probability of guessing right: one for all, {labels: examples}, or one per example.
     trials : int
-        Guesses per example; the best configuration is the one with the highest mean over all of
-        them, and counts are out of ``n * trials``.
+        Guesses per example. The best guesser is the one with the highest mean over all guesses,
+        and counts are out of ``n * trials``.
 
     Raises
     ------
     ValueError
-        For probabilities outside [0, 1] or not n of them, ``n``, ``trials`` or ``t`` below 1, or an
-        accuracy that is no count out of ``n * trials``.
+        If probabilities are outside [0, 1] or their number is not n, if ``n``, ``trials`` or ``t``
+        is below 1, or if an accuracy times ``n * trials`` is not a whole number.
+
+    See Also
+    --------
+    bayesatk.guessing.random_baseline : comparison with an evaluated system.
+    bayesatk.models.build_random_guessers : the PyMC model.
 
     Notes
     -----
@@ -80,7 +85,7 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
 
     @property
     def marks(self) -> int:
-        """Marks that an accuracy is a share of: ``n * trials``."""
+        """Number of guesses of a guesser: ``n * trials``."""
         return self.n * self.trials
 
     def at(self, t: float, *, correlation: float = 0.0) -> LargestPoissonBinomial:
@@ -124,9 +129,9 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     def p_value_bound(
         self, acc: float | None = None, t: float = 1, *, num_correct: int | None = None
     ) -> float:
-        """Upper bound of the p-value however the t configurations depend: ``min(1, t P(X >= x))``.
+        """Upper bound of the p-value under any dependence of the t: ``min(1, t P(X >= x))``.
 
-        For independent configurations, or ones whose counts rise together, `p_value` is smaller.
+        For independent or positively dependent configurations `p_value` is smaller.
         """
         count, _ = correct_counts(acc, self.marks, num_correct)
         logs = np.log(check_times(t)) + self._one.logsf(count - 1)
@@ -140,10 +145,10 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
         correlation: float,
         num_correct: int | None = None,
     ) -> float:
-        """How many independent configurations give the p-value of t correlated ones.
+        """Return the number of independent configurations with the p-value of t correlated ones.
 
-        Between 1 (identical) and t (independent); it depends on the accuracy, rising into the
-        tail, where even strongly correlated normal scores are nearly independent.
+        It is between 1 (identical) and t (independent). It grows with the accuracy, because in the
+        tail even strongly correlated normal scores are nearly independent.
         """
         count, _ = correct_counts(acc, self.marks, num_correct)
         low, high = self._one.support()
@@ -163,7 +168,7 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     def largest_significant_t(
         self, acc: float | None = None, *, alpha: float = 0.05, num_correct: int | None = None
     ) -> int:
-        """Most independent configurations for which the p-value is still at most alpha; 0: none."""
+        """Largest number of independent configurations with a p-value of at most alpha; or 0."""
         count, _ = correct_counts(acc, self.marks, num_correct)
         log_t = np.log(-np.log1p(-_check_level(alpha))) - _log_rate(self._one, count)
         if not log_t < _LARGEST:
@@ -216,6 +221,11 @@ def max_random_baseline(n: int, p: object, t: float = 10, *, trials: int = 1) ->
     float
         ``E[max]/(n trials)``.
 
+    See Also
+    --------
+    bayesatk.guessing.max_random_p_value : its p-value.
+    bayesatk.guessing.random_baseline : comparison with an evaluated system.
+
     References
     ----------
     Yauney and Mimno 2024, arXiv:2404.13020.
@@ -261,7 +271,12 @@ def max_random_p_value(
     Raises
     ------
     ValueError
-        If ``acc * n * trials`` is not a whole number (to 1e-9 of it) and no `decimals` are given.
+        If ``acc * n * trials`` is not a whole number (up to 1e-9) and `decimals` is not given.
+
+    See Also
+    --------
+    bayesatk.guessing.max_random_baseline : the expected best accuracy.
+    bayesatk.guessing.random_baseline : comparison with an evaluated system.
 
     Examples
     --------
@@ -283,6 +298,10 @@ def max_random_pmf(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) 
     `num_correct` and `t` broadcast; counts that cannot occur have probability 0. `n` and `p` as in
     `bayesatk.guessing.max_random_baseline`.
 
+    See Also
+    --------
+    bayesatk.guessing.MaxOrderStatisticPoissonBinomial : does the work once for any t.
+
     Examples
     --------
     >>> max_random_pmf([0, 1], 1, 0.5, t=2).round(6).tolist()
@@ -295,6 +314,10 @@ def max_random_F(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) ->
     """Probability that the best of t random guessers has at most `num_correct` right.
 
     Parameters as in `bayesatk.guessing.max_random_pmf`.
+
+    See Also
+    --------
+    bayesatk.guessing.MaxOrderStatisticPoissonBinomial : does the work once for any t.
 
     Examples
     --------

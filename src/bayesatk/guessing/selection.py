@@ -34,14 +34,14 @@ def skill_if_selected(
     """Selection-adjusted accuracy of the best of t configurations (winner's curse).
 
     Posterior of a success probability s, uniform a priori, given that the largest of t independent
-    Binomial(marks, s) counts is `num_correct`: the t configurations are taken to be equally
-    skilled. Where their skills differ it takes off too much; with t = 1 it is the ordinary Beta
+    Binomial(marks, s) counts is `num_correct`. All t configurations are assumed to have the same
+    skill; if their skills differ, the adjustment is too large. With t = 1 it is the ordinary Beta
     posterior.
 
     Parameters
     ----------
     num_correct, marks : int
-        Observed count of the best configuration, and out of how many.
+        Correct trials of the best configuration, and its number of trials.
     t : float
         Configurations tried, 1 or more.
     ci_prob, ci_kind
@@ -50,7 +50,11 @@ def skill_if_selected(
     Returns
     -------
     SelectedSkill
-        Mean, sd and interval.
+        Posterior mean, sd and interval.
+
+    See Also
+    --------
+    bayesatk.guessing.random_baseline : has it for evaluated systems.
 
     Examples
     --------

@@ -104,5 +104,5 @@ def _tests(there: list[str], rows: Rows) -> str:
         return str(chosen)
     raise OutcomeError(
         f"scorer must be one of the tests that ran, {', '.join(map(repr, there))}; got "
-        f"{shown(chosen)}. 'plus' demands both."
+        f"{shown(chosen)}. Pass one of them; with 'plus' a solution must pass both."
     )

@@ -49,7 +49,7 @@ def convert(
     progress: bool = False,
     budget: int = BUDGET,
 ) -> Path:
-    r"""Write logs, or tables, as one long table with a row per trial.
+    r"""Write logs or tables as one long table with a row per trial.
 
     Parameters
     ----------
@@ -80,6 +80,10 @@ def convert(
         If a file cannot be read, or `path` has another ending or is one of the sources.
     OSError
         If the file cannot be written; what was there is as it was.
+
+    See Also
+    --------
+    bayesatk.load : reads the files without writing a table.
 
     Examples
     --------

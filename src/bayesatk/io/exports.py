@@ -35,7 +35,7 @@ _ENDINGS = (".json", ".csv", ".tex")
 
 
 def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.DataFrame]:
-    """Return every table that a result holds, by name.
+    """Return every table of a result, by name.
 
     Parameters
     ----------
@@ -43,15 +43,19 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         From `bayesatk.evaluate`, `sample`, `compare`, `random_baseline`, `verify`, `plan` or
         `compare_models`.
     questions : bool
-        Whether to work out `bayesatk.question_table` too, with a row per system and question.
+        Whether to compute `bayesatk.question_table` too, with a row per system and question.
 
     Returns
     -------
     dict of str to pandas.DataFrame
         ``results``; ``categories`` of scored categories; ``coefficients`` of covariates;
         ``leaderboard`` after ``leaderboard(fit).attached()``; ``comparison``, ``ranks`` and
-        ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``questions`` where asked
-        for; ``verification``; ``table`` for a table that stands alone.
+        ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``questions`` if requested;
+        ``verification``; ``table`` for a table that was given itself.
+
+    See Also
+    --------
+    bayesatk.export : writes them to files.
 
     Examples
     --------
@@ -110,12 +114,12 @@ def _by_system(result: Result, group: str) -> pd.DataFrame:
 
 
 def provenance(result: object = None) -> dict[str, Any]:
-    """Return where numbers come from, in a form that JSON keeps.
+    """Return the provenance of a result, in a form that JSON can store.
 
     Parameters
     ----------
     result : xarray.DataTree, optional
-        Without one: versions and command only.
+        Default: versions and command only.
 
     Returns
     -------
@@ -124,6 +128,10 @@ def provenance(result: object = None) -> dict[str, Any]:
         ``method``, ``pooling``, ``prior``, ``seed``, ``missing_policy``, ``assumptions``,
         ``notes``, ``versions``, ``created_at``, ``citations`` and ``command``: the command line,
         if there was one.
+
+    See Also
+    --------
+    bayesatk.cite : BibTeX of the methods.
 
     Examples
     --------
@@ -200,17 +208,17 @@ def export(
     result : xarray.DataTree, Verification or pandas.DataFrame
         As for `tables_of`.
     path : path
-        An existing file is replaced once all is written. In CSV the provenance stands before the
-        table in lines that begin with ``#``; text is quoted, so that
+        An existing file is replaced once everything is written. A CSV file begins with the
+        provenance, in lines that start with ``#``. Its text is quoted, so that
         ``pandas.read_csv(path, comment="#")`` reads the table, and text that a spreadsheet would
-        run as a formula begins with an apostrophe. LaTeX is a ``tabular`` for booktabs with the
-        numbers rounded and intervals in brackets; its provenance, and the sentences of
-        `bayesatk.claim`, are comments. docs/schema.md describes the JSON. A name that is, or ends
-        in, ``eee.json`` asks for a document of Every Eval Ever, schema 0.3: each metric of one
-        system with its uncertainty.
+        run as a formula begins with an apostrophe. LaTeX is a ``tabular`` for booktabs with
+        rounded numbers and intervals in brackets; its provenance, and the sentences of
+        `bayesatk.claim`, are comments. docs/schema.md describes the JSON. A name that ends in
+        ``eee.json`` gives a document of Every Eval Ever, schema 0.3: each metric of one system
+        with its uncertainty.
     table : str, optional
-        Which table to write as CSV or LaTeX; default the first that the result holds. That of
-        ``"questions"`` is worked out when it is asked for, in JSON by ``table="questions"`` too.
+        Table to write as CSV or LaTeX; default: the first one. ``"questions"`` is computed only if
+        it is named here, for JSON too.
 
     Returns
     -------
@@ -219,7 +227,12 @@ def export(
     Raises
     ------
     ValueError
-        For another ending, or a table that the result does not hold.
+        For another ending, or for a table that the result does not have.
+
+    See Also
+    --------
+    bayesatk.save : the whole result.
+    bayesatk.tables_of : the tables as data frames.
 
     Examples
     --------

@@ -37,7 +37,8 @@ def _read_archive(file: BinaryIO, log: "_Log") -> None:
     header = "header.json" if "header.json" in archive.names else "_journal/start.json"
     if header not in archive.names:
         raise OutcomeError(
-            "the archive must be an Inspect log; it has no header.json. Is it the log itself?"
+            "the archive must be an Inspect log; it has no header.json. Pass the .eval "
+            "file that Inspect wrote."
         )
     head = parse(archive.read(header), header)
     log.start(head)

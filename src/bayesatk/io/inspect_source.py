@@ -1,4 +1,4 @@
-"""`inspect_source`: what files are, what they hold, and what to do with them next."""
+"""`inspect_source`: report the format and contents of files, and the next command."""
 
 import shlex
 import warnings
@@ -18,22 +18,26 @@ _FEW = 12  # files that are listed one by one
 
 @dataclass(frozen=True)
 class SourceReport:
-    """What `inspect_source` found. Print it.
+    """Report of `inspect_source`: formats, contents, doubts and the next command. Print it.
 
     Parameters
     ----------
     kinds : mapping of str to list of str
-        Files by the format that was recognised.
+        Names of files, by the format that was recognised.
     data : Outcomes, optional
-        What they hold, with missing outcomes left out; None if they cannot be read so.
+        The outcomes, with missing ones left out; None if the files cannot be read.
     error : OutcomeError, optional
         Why they cannot be read, and what to do.
     doubts : tuple of str or Message
-        What may not mean what it says.
+        Properties of the data that may be mistakes.
     metrics : tuple of str
-        Metrics that the outcomes support at the trials that were run.
+        Metrics that can be estimated from the number of trials in the data.
     command : str
-        What to run next.
+        Shell command to run next.
+
+    See Also
+    --------
+    bayesatk.load : reads the files.
     """
 
     kinds: Mapping[str, Sequence[str]]
@@ -43,8 +47,8 @@ class SourceReport:
     metrics: tuple[str, ...]
     command: str
 
-    def told(self, write: Callable[[object], str] = str) -> str:
-        """Return the report, with messages in the words of whoever asked."""
+    def as_text(self, write: Callable[[object], str] = str) -> str:
+        """Return the report, with messages written by `write` (for Python or for the shell)."""
         lines = [_listed(kind, names) for kind, names in self.kinds.items()]
         if self.data is not None:
             lines += [self.data.card()]
@@ -56,13 +60,13 @@ class SourceReport:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return self.told()
+        return self.as_text()
 
     __repr__ = __str__
 
 
 def inspect_source(source: object, **options: Any) -> SourceReport:
-    r"""Say what files are, what they hold, what is missing or doubtful, and what to run next.
+    r"""Report the format and contents of files, what is missing or doubtful, and what to run next.
 
     Parameters
     ----------
@@ -126,7 +130,7 @@ def _listed(kind: str, names: Sequence[str]) -> str:
 
 
 def _doubts(data: Outcomes) -> list[str]:
-    """Return what may not mean what it says."""
+    """Return properties of the data that may be mistakes."""
     trials, scores = data.trials.values, data.dataset["score"].values
     counts = data.dataset["count"].sum("question").values
     found = []

@@ -18,10 +18,10 @@ _NEW, _BASELINE = "this evaluation", "baseline"
 
 
 class InspectStopping:
-    """Stop an Inspect evaluation when it is decided, at a stated error rate.
+    """Stop an Inspect evaluation once a `StoppingRule` has decided, with its error rate.
 
     It implements the protocol `inspect_ai.util.EarlyStopping`: pass it to a task as
-    ``early_stopping``. When the rule has decided, the samples that have not begun are skipped.
+    ``early_stopping``. Once the rule has decided, samples that have not begun are skipped.
 
     Parameters
     ----------
@@ -30,19 +30,19 @@ class InspectStopping:
         compare with a baseline.
     baseline : xarray.DataTree, or data of one system, optional
         Outcomes of the system to compare with, questions labelled by sample ids, as
-        `bayesatk.load` reads them from its log. Its trials of a question are dealt at random to
-        the epochs.
+        `bayesatk.load` reads them from its log. Its trials of a question are assigned to the
+        epochs at random.
     scorer : str, optional
-        Which scorer's marks count; may be left out where there is one.
+        Scorer whose marks are used; it may be left out if there is only one.
     scores : mapping, optional
         Score, 0 or 1, of every mark that may occur. Default: ``{"C": 1, "I": 0}``, numbers 1 and 0.
     rng : int, numpy.random.Generator or None
-        Deals the baseline's trials.
+        Seed of this assignment.
 
     Attributes
     ----------
     decision : str or None
-        What the rule said when it stopped.
+        Reason of the rule when it stopped; None before.
 
     See Also
     --------
@@ -50,12 +50,12 @@ class InspectStopping:
 
     Notes
     -----
-    Inspect runs all samples of an epoch before the next epoch. Each epoch of a question is a split
-    of its own, as with ``earlier`` of `bayesatk.e_value`; samples count in the order of the data
-    set, each after all before it are complete, because those that end first may be those that went
-    well. A sample that ends in an error holds up those after it. Of a mean (a rule with a metric)
-    each question counts once, with its first k epochs: more questions then help, more epochs do
-    not. A rule without a metric uses all epochs.
+    Inspect runs all samples of an epoch before the next epoch. Each epoch of a question enters the
+    e-value as a separate term, as with ``earlier`` of `bayesatk.e_value`. Samples are used in the
+    order of the data set, each once all before it are complete, because the samples that end first
+    may be those that succeed. A sample that ends in an error therefore delays those after it. For a
+    mean (a rule with a metric) each question is used once, with its first k epochs, so that more
+    questions add evidence but more epochs do not. A rule without a metric uses all epochs.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class InspectStopping:
         self._counted = 0
 
     async def start_task(self, task: Any, samples: list[Any], epochs: int) -> str:
-        """Take the samples and the epochs of the task, and check that the rule is about them."""
+        """Store the samples and epochs of the task, and check that the rule can be used for it."""
         if epochs != self.rule.trials:
             raise ValueError(
                 f"rule must plan as many trials as the task has epochs; got {self.rule.trials} and "
@@ -114,7 +114,7 @@ class InspectStopping:
         return "bayesatk"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> Any:
-        """Skip a sample once it is decided."""
+        """Skip a sample if the rule has decided."""
         if self.decision is None:
             return None
         from inspect_ai.util import EarlyStop  # whoever calls this has it
@@ -122,7 +122,7 @@ class InspectStopping:
         return EarlyStop(id=id, epoch=epoch, reason=self.decision)
 
     async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:
-        """Take the mark of a sample, and decide if all samples before it are complete."""
+        """Store the mark of a sample, and apply the rule if all samples before it are complete."""
         self._marks[self._order.index(str(id)), epoch - 1] = self._mark(scores)
         complete = ~np.isnan(self._marks.T.ravel())  # epoch by epoch
         counted = len(complete) if complete.all() else int(np.argmin(complete))
@@ -131,7 +131,7 @@ class InspectStopping:
             self.decision = self._decide()
 
     async def complete_task(self) -> dict[str, Any]:
-        """Return what was decided, for the log."""
+        """Return the decision, for the log."""
         return {
             "decision": self.decision, "alpha": self.rule.alpha, "metric": self.rule.metric,
             "threshold": self.rule.threshold, "samples_counted": self._counted, "seed": self.seed,

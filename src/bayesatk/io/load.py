@@ -80,29 +80,29 @@ def load(
     cost_unit
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
-        In logs, C and I are right and wrong; other marks need `scores`. Questions of logs have a
-        ``"task"``, which is their group if there are several; what Inspect's metadata and lm-eval's
-        documents say of them; the fields of the records of other logs, by dotted paths; and the
-        ``"repo"`` of SWE-bench, the ``"domain"`` of tau2-bench.
-        A dotted name is a field within fields, as ``reward_info.reward``. A cell may hold a list:
-        the outcomes of all trials of its question.
+        In logs, C and I are right and wrong; other marks need `scores`. Groups and covariates of
+        the questions in logs can be: ``"task"``, which is the group if there are several tasks;
+        the fields of Inspect's metadata and of lm-eval's documents; the fields of the records of
+        other logs, by dotted paths; the ``"repo"`` of SWE-bench and the ``"domain"`` of tau2-bench.
+        A dotted name such as ``reward_info.reward`` is a field within a field. A cell may have a
+        list: the outcomes of all trials of its question.
     cost : str, optional
-        The column, or field of records, that says what a trial cost. Of Inspect's logs ``"cost"``
-        (dollars), ``"tokens"``, ``"input_tokens"``, ``"output_tokens"`` and ``"seconds"`` are
-        known; of tau2-bench ``"cost"`` (of the agent) and ``"seconds"``; of Every Eval Ever
+        Column, or field of records, with the cost of a trial. Inspect's logs have ``"cost"``
+        (dollars), ``"tokens"``, ``"input_tokens"``, ``"output_tokens"`` and ``"seconds"``;
+        tau2-bench has ``"cost"`` (of the agent) and ``"seconds"``; Every Eval Ever has
         ``"tokens"`` and ``"seconds"``.
     missing_cost : {"error", "ignore"}
         As in `bayesatk.tally`.
     records : str, optional
-        Where a JSON document has its records, if not under one of the usual names: ``"runs"``, or
+        Path of the records in a JSON document, if it is not one of the usual names: ``"runs"``, or
         ``"output.runs"``.
     wide : bool
-        Whether tables have a column for each system, beside one of questions (the first, unless
-        it is told or has a usual name).
+        Whether tables have a column for each system, beside one of questions (the first column,
+        unless it is named in `columns` or has a usual name).
     format : str, optional
-        What the files are, if their names and first records do not say: "csv", "tsv", "jsonl",
-        "json", "parquet", "inspect", "lm-eval", "evalplus", "harbor", ...; an unknown one is
-        answered by the list.
+        Format of the files, if it cannot be recognised from their names and first records: "csv",
+        "tsv", "jsonl", "json", "parquet", "inspect", "lm-eval", "evalplus", "harbor", ...; the
+        error for an unknown format lists all.
     scorer : str, optional
         For logs with several marks for a trial, the one to read: Inspect's scorer (or
         ``"SCORER/KEY"``), the metric of lm-eval, HELM or lighteval, a reward of verifiers or
@@ -114,26 +114,29 @@ def load(
     answers : bool
         Whether to keep the answers in Inspect and lm-eval logs, for votes between them.
     question_key : {"id", "content", "unchecked"}
-        What identifies a question in logs: its id, and logs where one id stands for several
-        contents (input and target) are refused; id and content together; or the id, unchecked.
+        What identifies a question in logs. ``"id"``: its id; an id with several contents (input
+        and target) is an error. ``"content"``: id and content together. ``"unchecked"``: the id,
+        without this check.
     same_system : {"error", "trials"}
-        What a second log of the same system and question means: refuse, or further trials.
+        What to do with a second log of the same system and question: raise, or count its trials as
+        further trials.
     empty_output : {"marked", "missing"}
-        What a trial means that is marked wrong though the system returned nothing, or its sandbox,
-        network or verifier failed: what the mark says, with an `OutcomeWarning`; or a failed call,
-        so a missing outcome.
+        What to do with a trial that is marked wrong although the system returned nothing, or its
+        sandbox, network or verifier failed: keep the mark, with an `OutcomeWarning`; or count it as
+        a missing outcome.
     strict : bool
-        Whether to refuse a folder that holds files that are neither logs nor, where there are no
-        logs, tables; or Git LFS pointers. Else they are passed over, and the card says so.
+        Whether to raise if a folder has files that are neither logs nor (where there are no logs)
+        tables, or has Git LFS pointers. Otherwise they are skipped, and the data card lists them.
     progress : bool
-        Whether to show how far large files have been read, on standard error.
+        Whether to show the progress of reading large files, on standard error.
     budget : int
-        Bytes of memory that a file may ask for, 2 GiB by default, whatever it says of itself. One
-        JSON value, line, row, or member of an archive may take an eighth of it; all members
-        together the budget, or 100 times the bytes of the archive where that is more.
+        Limit of the memory for a file, in bytes; 2 GiB by default. One JSON value, line, row, or
+        member of an archive may take an eighth of it; all members together may take the budget, or
+        100 times the bytes of the archive if that is more.
     stream : bool, optional
-        Count CSV and Parquet some rows at a time, so that memory grows with the counts and not with
-        the rows. Default: from 256 MB (of Parquet, 8 million rows) on, where no answers are read.
+        Whether to count CSV and Parquet files in blocks of rows, so that memory grows with the
+        number of questions and not of rows. Default: from 256 MB (for Parquet, 8 million rows) on,
+        if no answers are read.
 
     Returns
     -------
@@ -156,7 +159,7 @@ def load(
     -----
     Logs are read in place, one sample at a time: memory grows with the number of trials (about a
     kilobyte for each), not with the size of their transcripts. Nothing in a file is executed or
-    unpickled; pipes and devices are refused, and whatever a file unpacks to is held to `budget`.
+    unpickled; pipes and devices are refused, and what a file unpacks to is limited by `budget`.
 
     Examples
     --------

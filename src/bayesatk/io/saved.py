@@ -28,8 +28,8 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     path : path
-        A result that is there is replaced once everything is written, and what is no result is
-        left alone.
+        An existing result is replaced once everything is written. A file or folder that is not a
+        result is never replaced.
 
     Returns
     -------
@@ -38,11 +38,11 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     Raises
     ------
     ValueError
-        If the path ends in something else, if what is there is no result, or if this result holds
-        what cannot be written.
+        If the path has another ending, if there is something there that is not a result, or if this
+        result has values that cannot be written.
     OSError
-        If the disk is full, or the folder cannot be written. In all cases what was there is as it
-        was.
+        If the disk is full, or the folder cannot be written. After any error, existing files are
+        unchanged.
 
     See Also
     --------
@@ -153,7 +153,7 @@ def _plain(variable: xr.Variable) -> xr.Variable:
 
 
 def load_result(path: str | Path) -> xr.DataTree:
-    """Read a result that `save` wrote, whole, into memory.
+    """Read a result that `save` wrote, all of it into memory.
 
     Parameters
     ----------
@@ -163,6 +163,7 @@ def load_result(path: str | Path) -> xr.DataTree:
     Returns
     -------
     xarray.DataTree
+        Identical to the result that was saved.
 
     See Also
     --------

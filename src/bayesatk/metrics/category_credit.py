@@ -29,6 +29,11 @@ class CategoryCredit:
         (compositions, categories) whose rows sum to ``k``. Default: the best score among the
         ``k`` trials, which has closed forms.
 
+    See Also
+    --------
+    Credit : for right and wrong.
+    Family : a metric made of it.
+
     Examples
     --------
     The range of two scores; on three equally likely categories scored 0, 1, 3:

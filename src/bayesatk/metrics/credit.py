@@ -33,6 +33,17 @@ class Credit:
         Successes needed for any credit (``threshold``), or successes that earn none (``excess``).
     custom : tuple of float
         The ``k + 1`` credits of a ``general`` vector.
+
+    See Also
+    --------
+    CategoryCredit : for scored categories.
+    Family : a metric made of it.
+
+    Examples
+    --------
+    >>> pass_two = Credit.of([0, 1, 1])  # at least one of two trials succeeds
+    >>> pass_two.k, pass_two.vector.tolist()
+    (2, [0.0, 1.0, 1.0])
     """
 
     k: int

@@ -41,6 +41,10 @@ class Family:
     on_answers : bool
         Whether the metric judges the answers themselves (a vote); it then has no credit.
 
+    See Also
+    --------
+    bayesatk.register : makes it known by its symbol.
+
     Examples
     --------
     A new metric needs its credit only. Here: at least two of k trials succeed.
@@ -69,7 +73,17 @@ class Family:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: a family with its ``k`` and ``tau``."""
+    """One metric: a family with its ``k`` and ``tau``.
+
+    See Also
+    --------
+    Family : its family.
+
+    Examples
+    --------
+    >>> FAMILIES["g-pass@"].at(8, 0.5).label
+    'g-pass@8:0.5'
+    """
 
     family: Family
     k: int

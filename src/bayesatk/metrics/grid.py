@@ -197,6 +197,10 @@ def register(family: Family) -> Family:
     ValueError
         If the symbol cannot be one, or symbol or variable are taken.
 
+    See Also
+    --------
+    Family : what is registered.
+
     Examples
     --------
     >>> from bayesatk.metrics.credit import Credit

@@ -12,8 +12,8 @@ from bayesatk.data.judges import read_judges
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.judge_error import Judges
 from bayesatk.models.families import Shape, add_hyperparameters
-from bayesatk.prior_choice import resolve_prior
 from bayesatk.priors import FAMILIES, BetaPrior, HyperPrior, Pooling, Prior
+from bayesatk.priors.choice import resolve_prior
 
 Form = Literal["full", "marginal", "crossed"]
 _STATES = ("state_successes", "state_trials", "state_count", "state_system")
@@ -176,7 +176,8 @@ def _marked(p: pt.TensorVariable, judges: Judges) -> pt.TensorVariable:
     """Return the probability of being marked right, with the rates of every judge unknown."""
     if not all(one.updated for one in judges.by_system):
         raise ValueError(
-            "judge must have updated=True to be sampled: marks tell of the rates in every model."
+            "judge must have updated=True for a PyMC model, in which the marks always inform the "
+            "error rates. Use JudgeError(..., updated=True), or bayesatk.evaluate."
         )
     shapes = np.array([one.shapes for one in judges.groups()])
     rates = pm.Beta("judge_rates", shapes[..., 0], shapes[..., 1])

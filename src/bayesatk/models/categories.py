@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import arviz as az
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -13,8 +12,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import possible
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.builders import Form, distinct_states
-from bayesatk.prior_choice import resolve_category_prior
 from bayesatk.priors import AnswerPrior, CategoryPrior, DirichletHyperPrior, Pooling
+from bayesatk.priors.choice import resolve_category_prior
 
 Array = NDArray[np.float64]
 _STATES = ("state_count", "state_repeats", "state_system")
@@ -126,34 +125,6 @@ def log_marginal(states: Any, repeats: Any, alpha: pt.TensorVariable) -> pt.Tens
     total = alpha.sum(axis=-1)
     ends = pt.gammaln(total + states.sum(axis=-1)) - pt.gammaln(total)
     return (repeats * (rises - ends)).sum()
-
-
-def sample_hyperparameters(
-    counts: Array, repeats: Array, prior: DirichletHyperPrior, rng: np.random.Generator
-) -> tuple[Array, Array, float]:
-    """NUTS draws of (mean vector, icc) of one system from its marginalised likelihood.
-
-    Returns
-    -------
-    mean : ndarray, shape (draws, categories)
-    icc : ndarray, shape (draws,)
-    ess : float
-        Smallest bulk effective sample size.
-    """
-    size = counts.shape[1]
-    with pm.Model(coords={"system": [0], "category": range(size)}) as model:
-        alpha = _concentration(prior, size)
-        pm.Potential("log_likelihood", log_marginal(counts, repeats, alpha[0]))
-    trace = pm.sample(
-        draws=1000, tune=1000, chains=4, cores=2, model=model, nuts_sampler="nutpie",
-        progressbar=False, quiet=True, random_seed=int(rng.integers(2**31)),
-    )  # fmt: skip
-    posterior = trace["posterior"].to_dataset().isel(system=0)
-    ess = az.ess(posterior, method="bulk")
-    smallest = min(float(ess[name].min()) for name in ("mean_p", "icc"))
-    order = ("chain", "draw", "category")
-    mean = posterior["mean_p"].transpose(*order).values.reshape(-1, size)
-    return mean, posterior["icc"].transpose(*order[:2]).values.ravel(), smallest
 
 
 def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:

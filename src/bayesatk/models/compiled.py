@@ -17,13 +17,13 @@ from bayesatk.models.builders import Form, one_latent_family
 from bayesatk.models.evidence import Bridge
 from bayesatk.models.sampling import Settings, default_form, result
 from bayesatk.models.twins import build_models, model_values
-from bayesatk.prior_choice import (
+from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
+from bayesatk.priors.choice import (
+    prior_of,
     resolve_category_prior,
-    resolve_crossed_prior,
     resolve_prior,
     with_families,
 )
-from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,21 @@ class Program:
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """A model compiled by nutpie; made by `bayesatk.models.compile_beta_binomial` and its siblings.
+    """A model compiled by nutpie, made by one of the functions ``bayesatk.models.compile_*``.
 
     Attributes
     ----------
     scale, pooling, prior, form
-        Of the model.
+        Options of the model.
     systems, questions, categories : int
-        Of the data it was compiled with. New data need as many systems and categories and, where p
-        is sampled (``form="full"`` or ``"crossed"``), as many questions.
+        Sizes of the data with which it was compiled. New data must have as many systems and
+        categories and, if p is sampled (``form="full"`` or ``"crossed"``), as many questions.
     programs : dict
-        Of each difficulty family, or the only one.
+        Compiled program of each difficulty family.
+
+    See Also
+    --------
+    bayesatk.sample : samples one data set.
     """
 
     scale: type[Scale]
@@ -99,7 +103,7 @@ class CompiledModel:
         rng: RandomSource = None,
         sample_kwargs: Mapping[str, Any] | None = None,
     ) -> xr.DataTree:
-        """Sample the posterior of new data: what `bayesatk.sample` gives, without compiling.
+        """Sample the posterior of new data, as `bayesatk.sample` does, without compiling again.
 
         Parameters
         ----------
@@ -164,8 +168,8 @@ def compile_beta_binomial(
 ) -> CompiledModel:
     """Compile a Beta-binomial model once, to sample many data sets.
 
-    Compiling takes seconds for each difficulty family, sampling a marginal model less than one:
-    simulation studies and reruns of a benchmark should compile once.
+    Compiling takes seconds for each difficulty family, and sampling a marginal model less than one
+    second. Simulation studies and repeated evaluations should compile once.
 
     Parameters
     ----------
@@ -258,5 +262,5 @@ def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> Compi
     >>> model = compile_crossed(data)  # doctest: +SKIP
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
-    prior = resolve_crossed_prior(prior)
+    prior = prior_of(CrossedPrior, prior, "for form='crossed'")
     return CompiledModel.of(RightWrong, outcomes, "partial", prior, "crossed")

@@ -40,9 +40,10 @@ def metrics_from_draws(
     tree : xarray.DataTree
         Group ``posterior`` with ``p(chain, draw, [system,] question)``. Where present, the group
         ``difficulty`` of a result, or the hyperparameters of a model of this library (``mean_p``
-        and ``icc``, those of another family, or ``mu`` and ``sigma``), define the population;
-        otherwise the questions are bootstrapped. A coordinate ``weight`` of ``p``'s questions, or
-        of those of the group ``constant_data``, weighs them.
+        and ``icc``, those of another family, or ``mu`` and ``sigma``), define the distribution of
+        questions like these; otherwise the Bayesian bootstrap over the questions does. A coordinate
+        ``weight`` of the questions, in ``p`` or in the group ``constant_data``, gives their
+        weights.
     metrics : str, Metric, or iterable of them
         As in `bayesatk.evaluate`.
     rng : Generator, int or None

@@ -12,14 +12,15 @@ import pytensor.tensor as pt
 
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.builders import coordinates, observe
-from bayesatk.prior_choice import resolve_crossed_prior
 from bayesatk.priors import CrossedPrior
+from bayesatk.priors.choice import prior_of
 
 
 def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.5) -> pm.Model:
     """Partial pooling with logit-normal difficulties: ``logit p ~ Normal(mu, sigma)``.
 
-    No closed form exists; against `build_beta_binomial` it shows how much rests on the Beta shape.
+    It has no closed form. A comparison with `build_beta_binomial` shows how sensitive results are
+    to the family of difficulties.
 
     Parameters
     ----------
@@ -66,8 +67,8 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
     """Logit-normal difficulties of all systems together, correlated over questions.
 
     ``logit p[s, q] = mu[s] + sigma[s] z[s, q]``, where the ``z`` of a question are normal with a
-    correlation between systems: what is hard for one is hard for another as far as the data say. A
-    system that lacks a question is informed on it by the others.
+    correlation between systems, which is estimated. A system that lacks a question is informed
+    about it by the others.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
     ['correlation', 'mu', 'p']
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
-    prior = resolve_crossed_prior(prior)
+    prior = prior_of(CrossedPrior, prior, "for form='crossed'")
     size = len(outcomes.systems)
     if size < 2:
         raise ValueError(

@@ -17,8 +17,8 @@ from bayesatk.models.builders import coordinates, model_data
 from bayesatk.models.derived import draw_metrics
 from bayesatk.models.families import beta_parameters
 from bayesatk.models.parts import Part
-from bayesatk.prior_choice import resolve_regression_prior
 from bayesatk.priors import RegressionPrior
+from bayesatk.priors.choice import prior_of
 from bayesatk.results.regression import mean_and_ratio
 
 Array = NDArray[np.float64]
@@ -62,7 +62,9 @@ def build_regression(
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     return regression_model(
-        outcomes, Design.of(outcomes.dataset, covariates), resolve_regression_prior(prior)
+        outcomes,
+        Design.of(outcomes.dataset, covariates),
+        prior_of(RegressionPrior, prior, "with covariates"),
     )
 
 

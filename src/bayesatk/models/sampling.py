@@ -28,15 +28,16 @@ from bayesatk.models.grouped import build_grouped, grouped_part
 from bayesatk.models.parts import Part, answer_part, count_part
 from bayesatk.models.regression import regression_part
 from bayesatk.models.twins import build_models
-from bayesatk.prior_choice import describe_prior, resolve_crossed_prior
 from bayesatk.priors import (
     AnswerPrior,
+    CrossedPrior,
     Families,
     HyperPrior,
     ModelPrior,
     Pooling,
     RegressionPrior,
 )
+from bayesatk.priors.choice import describe_prior, prior_of
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
 from bayesatk.results.groups import group_draws, grouped_checks
@@ -77,13 +78,15 @@ def sample(
 ) -> xr.DataTree:
     """Sample a PyMC model and return the metric variables of `bayesatk.evaluate`.
 
-    Nothing of the closed forms is used: metrics are latent values on draws of p.
+    No closed form is used: metrics are computed from draws of p as expected credits of fresh
+    trials.
 
     Parameters
     ----------
     data, metrics, pooling, prior, difficulty, success, ci_prob, keep, rng
-        As in `bayesatk.evaluate`. Each difficulty family is sampled; several are weighed by their
-        evidence, estimated from the draws by bridge sampling, and their draws mixed.
+        As in `bayesatk.evaluate`. Each difficulty family is sampled. Several are weighted by their
+        posterior probabilities, with marginal likelihoods estimated from the draws by bridge
+        sampling, and their draws are mixed.
     prior_trials, prior_weight, answer_prior, covariates, group, group_weights
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
@@ -91,11 +94,12 @@ def sample(
         As in `bayesatk.evaluate`. Every p and the rates of every judge are then sampled, and
         difficulties are Betas: ``form="full"``, ``difficulty="beta"``.
     form : {"marginal", "full", "crossed"}, optional
-        Partial pooling only: integrate p out while sampling, and draw it afterwards from its
-        conjugate conditional (default: minutes become seconds); or sample every p, of the Beta
-        alone; or logit-normal difficulties correlated between systems
-        (`bayesatk.models.build_crossed`, prior a `bayesatk.CrossedPrior`), whose draws
-        `bayesatk.compare` takes as they are.
+        Partial pooling only. ``"marginal"`` (default): integrate p out while sampling and draw it
+        afterwards from its conjugate conditional distribution, which takes seconds instead of
+        minutes. ``"full"``: sample every p; for the family ``"beta"`` alone. ``"crossed"``:
+        logit-normal difficulties that are correlated between systems
+        (`bayesatk.models.build_crossed`, with a `bayesatk.CrossedPrior`); `bayesatk.compare` uses
+        its joint draws.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
     nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}
@@ -134,7 +138,7 @@ def sample(
         )
     if covariates is not None and form != "marginal":
         raise ValueError(f"form must be left out with covariates; got {form!r}.")
-    crossed = resolve_crossed_prior(prior) if form == "crossed" else None
+    crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
     asked = read_inputs(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,

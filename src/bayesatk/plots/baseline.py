@@ -32,7 +32,7 @@ _TAIL = 1e-4  # probability left out on either side
 def plot_baseline(
     result: xr.DataTree | Result, p: object, system: Any = None, *, backend: str | None = None
 ) -> Any:
-    """Plot how accurate the best of t random guessers is, and how accurate systems were.
+    """Plot the distribution of the best of t random guessers, and the accuracies of systems.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def plot_baseline(
         Probability of guessing each question right, as it was given to
         `bayesatk.guessing.random_baseline`; or the distribution of the best count itself.
     system : label, optional
-        Whose trials the guessers get; the most accurate system if not given. Other systems are
-        marked if they had as many trials of each question.
+        System whose numbers of trials the guessers get; default: the most accurate one. Other
+        systems are shown if they have the same numbers of trials of each question.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -55,7 +55,7 @@ def plot_baseline(
     Raises
     ------
     ValueError
-        If the result has no baseline, or `p` is not the one that it was made with.
+        If the result has no baseline, or was made with another `p`.
 
     See Also
     --------

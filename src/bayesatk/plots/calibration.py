@@ -10,7 +10,7 @@ from bayesatk.verification.calibration import Calibration
 
 
 def plot_calibration(calibration: Calibration, *, backend: str | None = None) -> Any:
-    """Plot where true values fell in their posteriors: uniform if the posterior is right.
+    """Plot the ranks of true values in their posteriors, which are uniform for a correct posterior.
 
     Parameters
     ----------
@@ -26,13 +26,13 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
 
     See Also
     --------
-    bayesatk.calibrate : makes what is shown.
+    bayesatk.calibrate : computes the ranks that are shown.
 
     Notes
     -----
-    Each panel has the distribution function of the ranks minus the uniform one. A hump above zero
-    on the left with a dip on the right is a posterior that is too narrow; a line all above zero,
-    one that is too high.
+    Each panel has the distribution function of the ranks minus that of the uniform distribution. A
+    line that is above zero on the left and below zero on the right means that posteriors are too
+    narrow; a line that is above zero everywhere, that they are too high.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
 
     See Also
     --------
-    bayesatk.change_point : makes what is shown.
+    bayesatk.change_point : computes the results that are shown.
 
     Examples
     --------

@@ -55,12 +55,12 @@ def plot_cost(
     See Also
     --------
     bayesatk.costs.evaluate_cost : makes what is shown.
-    bayesatk.costs.pareto : probabilities that a system is worth having at some price.
+    bayesatk.costs.pareto : probabilities of being in the Pareto set of cost and success.
 
     Notes
     -----
-    A region is the ellipse that holds the interval's probability if log cost and the logit of
-    success are jointly normal with the covariance of the draws.
+    A region is the ellipse with the probability of the result's intervals, if log cost and the
+    logit of success are jointly normal with the covariance of the draws.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def plot_curve(
     *,
     backend: str | None = None,
 ) -> Any:
-    """Plot a metric against k: one line per system, with a band that holds the whole curve.
+    """Plot a metric against k: one line per system, with a simultaneous credible band.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def plot_curve(
         Which curve: ``"pass@"``, ``"pass^"``, ``"maj@"``, ...; ``"g-pass@:0.5"`` names a tau.
         ``"pass@4"`` is the same curve as ``"pass@"``.
     target : {"questions", "population"}, optional
-        One panel instead of two.
+        Show one panel instead of two: the mean over these questions, or over questions like these.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -73,12 +73,12 @@ def plot_curve(
 
     Notes
     -----
-    Lines and filled markers are posterior means; open markers the unbiased finite-law estimates,
-    where every question has k trials. A band holds its system's curve at every k at once with the
-    probability of the result's interval (`bayesatk.plots.bands.simultaneous_band`, of the joint
-    draws). Beyond the trials, thin dotted lines are the family-free range of
-    `bayesatk.extrapolation_range`, at the confidence of the interval. More than four systems are
-    spread, best first, over rows of panels.
+    Lines and filled markers are posterior means. Open markers are the unbiased estimates, where
+    every question has k trials. A band contains the curve of its system at all shown k at the same
+    time with the probability of the result's interval (computed from the joint draws). For k
+    beyond the trials, thin dotted lines are the range of `bayesatk.extrapolation_range`, at the
+    confidence of the interval. More than four systems are drawn in several rows of panels, best
+    first.
 
     Examples
     --------

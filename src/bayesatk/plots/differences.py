@@ -39,9 +39,10 @@ def plot_difference(
     compared : xarray.DataTree
         From `bayesatk.compare`.
     metric : str, Metric, or iterable of them, optional
-        A panel each; all that the result was asked for if not given.
+        A panel for each; default: all metrics of the result.
     target : {"population", "questions", "new_groups"}
-        Questions like these, or these.
+        ``"population"``: questions like these; ``"questions"``: these questions; ``"new_groups"``:
+        questions of new groups.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 

@@ -40,7 +40,7 @@ def plot_difficulty(
         Of right and wrong, with ``pooling="partial"``, from `bayesatk.evaluate` or
         `bayesatk.sample`.
     system : label, or list of labels, optional
-        A panel each; all if not given.
+        A panel for each; default: all systems.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -61,10 +61,9 @@ def plot_difficulty(
 
     Notes
     -----
-    The cumulative distribution is drawn because densities are unbounded at 0 and 1 where questions
-    are nearly always or never solved. The band holds at one success probability at a time. Steps
-    are the observed rates: they are spread wider than the fitted distribution, by the noise of few
-    trials, and the wider the fewer the trials.
+    The cumulative distribution is drawn because densities are unbounded at 0 and 1 if questions are
+    nearly always or never solved. The band is pointwise. Steps are the observed rates, which vary
+    more than the success probabilities because of the noise of trials; with few trials much more.
 
     Examples
     --------

@@ -44,15 +44,15 @@ def plot_systems(
     by: Literal["system", "group"] = "system",
     backend: str | None = None,
 ) -> Any:
-    """Plot every system's metrics for all targets, best system on top; or every group's.
+    """Plot metrics of every system, or of every group, for all targets; best system on top.
 
     Parameters
     ----------
     result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     metric : str, Metric, or iterable of them, optional
-        A panel each; all that the result was asked for if not given. By group: one metric, the
-        first if not given.
+        A panel for each; default: all metrics of the result. With ``by="group"``: one metric;
+        default: the first.
     by : {"system", "group"}
         Rows are systems; or the groups of questions of a result with groups, hardest group on
         top, with a panel for each system and a last row for all groups.

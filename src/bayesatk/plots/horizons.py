@@ -29,7 +29,7 @@ _TICKS = 8  # of a logarithmic scale, at most
 
 
 def plot_horizon(found: Horizon, *, backend: str | None = None) -> Any:
-    """Plot a metric against a covariate, by system, with where it crosses the level.
+    """Plot a metric against a covariate, by system, and where it crosses the level.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def plot_horizon(found: Horizon, *, backend: str | None = None) -> Any:
 
     See Also
     --------
-    bayesatk.horizon : makes what is shown.
+    bayesatk.horizon : computes the horizons that are shown.
     bayesatk.predict : the numbers of the curves.
 
     Examples

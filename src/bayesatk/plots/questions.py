@@ -28,14 +28,14 @@ _MOST = 300  # questions that can be told apart in a panel
 def plot_questions(
     result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
 ) -> Any:
-    """Plot what is known of every question's success probability, the hardest questions first.
+    """Plot the posterior of every question's success probability, the hardest questions first.
 
     Parameters
     ----------
     result : xarray.DataTree
         Of right and wrong, from `bayesatk.evaluate` or `bayesatk.sample`.
     system : label, or list of labels, optional
-        A panel each; all if not given. Questions are in the same order in all.
+        A panel for each; default: all systems. Questions have the same order in all panels.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -52,12 +52,13 @@ def plot_questions(
     See Also
     --------
     bayesatk.question_table : the numbers.
-    bayesatk.plots.plot_shrinkage : how far pooling moves the questions.
+    bayesatk.plots.plot_shrinkage : the shrinkage of questions by pooling.
 
     Notes
     -----
-    Questions are ordered by their mean over the systems. Of more than 300, every so many are drawn,
-    and all that are suspicious: those which the system fails although weaker systems solve them.
+    Questions are ordered by their mean over the systems. If there are more than 300, evenly spaced
+    ones are drawn, and all suspicious ones: those that the system fails although weaker systems
+    solve them.
 
     Examples
     --------

@@ -32,9 +32,10 @@ def plot_ranks(
     compared : xarray.DataTree
         From `bayesatk.compare`.
     metric : str, Metric, or iterable of them, optional
-        A panel each; the first that the result was asked for if not given.
+        A panel for each; default: the first metric of the result.
     target : {"population", "questions", "new_groups"}
-        Questions like these, or these.
+        ``"population"``: questions like these; ``"questions"``: these questions; ``"new_groups"``:
+        questions of new groups.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 

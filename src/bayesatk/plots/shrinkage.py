@@ -40,7 +40,7 @@ def plot_shrinkage(
         Of right and wrong, from `bayesatk.evaluate`, or from `bayesatk.sample` with
         ``keep=["p"]``.
     system : label, or list of labels, optional
-        A panel each; all if not given.
+        A panel for each; default: all systems.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -57,14 +57,14 @@ def plot_shrinkage(
     See Also
     --------
     bayesatk.evaluate : makes the result.
-    bayesatk.plots.plot_difficulty : the distribution towards which questions are drawn.
+    bayesatk.plots.plot_difficulty : the distribution towards which questions are shrunk.
 
     Notes
     -----
-    Means are exact for a closed form, of the draws for a sampled result. Questions with the same
-    successes and trials are one marker, larger the more there are, so that 10^5 questions are as
-    quick as ten. On the diagonal a question keeps its own rate; the dotted line is the mean of all
-    raw rates, which pooling draws the questions to the more, the fewer trials they have.
+    Means are exact for a closed form, and those of the draws for a sampled result. Questions with
+    the same successes and trials are one marker, whose size grows with their number. On the
+    diagonal the posterior mean is the observed rate. The dotted line is the mean of all observed
+    rates; pooling shrinks questions towards it, more so if they have few trials.
 
     Examples
     --------

@@ -41,15 +41,15 @@ def plot_verification(
     *,
     backend: str | None = None,
 ) -> Any:
-    """Plot how far a sampler is from a closed form, in Monte Carlo standard errors.
+    """Plot differences between a sampler and a closed form, in Monte Carlo standard errors.
 
     Parameters
     ----------
     verification : Verification
         From `bayesatk.verify`.
     fit, sampled : xarray.DataTree, optional
-        The two results that were verified: draws the whole distributions instead, as the
-        difference of distribution functions (PIT-ECDF).
+        The two results that were verified. If given, the differences of whole distributions are
+        plotted instead (PIT-ECDF).
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -63,11 +63,11 @@ def plot_verification(
     Raises
     ------
     ValueError
-        If only one of `fit` and `sampled` is given, or they hold no distribution.
+        If only one of `fit` and `sampled` is given, or they have no distributions.
 
     See Also
     --------
-    bayesatk.verify : makes what is shown.
+    bayesatk.verify : computes the differences that are shown.
 
     Notes
     -----

@@ -14,20 +14,21 @@ from bayesatk.core.dirichlet import DirichletHyper, dirichlet_posterior, draw_pr
 from bayesatk.core.dirichlet_multinomial import log_ordered
 from bayesatk.core.distribution import BetaImage, Empirical
 from bayesatk.core.leave_one_out import Predictive
+from bayesatk.core.points import Points
 from bayesatk.core.states import States
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, pass_at
 from bayesatk.posterior.conjugate import Means, Questions, complete, independent
-from bayesatk.posterior.draws import correlated_normals, scaled
+from bayesatk.posterior.draws import correlated_normals, means_of_draws, scaled
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
 from bayesatk.priors import DirichletHyperPrior
 
-MAX_PARETO_K = 0.7
 _EVALUATIONS = 3e7  # floats drawn for one posterior; beyond these, sums are drawn as sums
 _WORK = 3e7  # elements of node-by-state arrays
+_NODES = 4096  # at which moments are worked out, at most
 _CHUNK = 2_000_000
-_POINTS = 4000.0  # that the weights of importance points are worth, about
+_STATED = ("mean_draws", "sd_draws", "interval_draws")  # the last of a quadrature rule too
 _NOISE_STATES, _NOISE_DRAWS = 1000, 400
 
 
@@ -105,9 +106,10 @@ class CategoryModel(CountModel):
 
 def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -> SystemPosterior:
     """Hyperparameters on weighted points; questions independent given them."""
-    hyper, warning, diagnostics = _hyperparameters(states, prior)
+    vector = prior.vector(states.counts.shape[1])
+    hyper = dirichlet_posterior(states.evidence, states.count, vector, prior.icc)
     work = states.evidence.size * max(1, max(one.credit.k for one in judged) // 4)
-    grid = hyper.thinned(int(np.clip(_WORK / work, 128, len(hyper.weight))))
+    grid = hyper.thinned(int(np.clip(_WORK / work, 128, _NODES)))
     alpha, weight, questions = grid.alpha, grid.weight, len(states.which)
     node_mean, node_variance, population, pop_given = _node_moments(states, judged, alpha)
     weighted = states.weight is not None
@@ -147,46 +149,30 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
             "mean_p": [_summary(column, hyper.weight) for column in hyper.mean.T],
             "icc": _summary(hyper.icc, hyper.weight),
         },
-        diagnostics,
-        method="importance sampling" + ", hyperparameters by nuts" * (warning is not None),
-        warning=warning,
+        _diagnostics(states, prior, hyper),
+        method="elliptical slices" if hyper.points.sampled else "importance sampling",
+        warning=_warning(hyper.points),
         drawn=True,
-        worth={"interval_draws": _POINTS},
+        worth=dict.fromkeys(_STATED[2 * hyper.exact :], hyper.points.worth),
     )
 
 
-def _hyperparameters(
-    states: States, prior: DirichletHyperPrior
-) -> tuple[DirichletHyper, str | None, dict[str, float]]:
-    """Return importance points if their weights can be trusted, else draws of a sampler."""
-    vector = prior.vector(states.counts.shape[1])
-    hyper = dirichlet_posterior(states.evidence, states.count, vector, prior.icc)
-    warning, k = None, 0.0
-    if len(hyper.log_weight):
-        k = _pareto_k(hyper.log_weight)
-        if k > MAX_PARETO_K:
-            warning, hyper = _unreliable(k), _sampled(states, prior)
+def _diagnostics(
+    states: States, prior: DirichletHyperPrior, hyper: DirichletHyper
+) -> dict[str, float]:
+    """Evidence of the trials, without that of prior trials, and quality of the points."""
     evidence = hyper.log_evidence
     if states.prior.any():
-        before = dirichlet_posterior(states.prior, states.count, vector, prior.icc)
+        before = dirichlet_posterior(
+            states.prior, states.count, prior.vector(states.counts.shape[1]), prior.icc
+        )
         evidence -= before.log_evidence
-    return (
-        hyper,
-        warning,
-        {
-            "log_evidence": evidence,
-            "pareto_k": k,
-            "hyper_ess": float(1.0 / (hyper.weight @ hyper.weight)),
-            "hyper_error": hyper.error,
-        },
-    )
-
-
-def _pareto_k(log_weight: Array) -> float:
-    from arviz_stats.base import array_stats  # type: ignore[attr-defined]
-
-    smoothed = array_stats.psislw(-log_weight)  # type: ignore[no-untyped-call]
-    return float(smoothed[1])  # it takes log-likelihoods, and negates them
+    return {
+        "log_evidence": evidence,
+        "pareto_k": 0.0 if hyper.exact else hyper.points.k_hat,
+        "hyper_ess": hyper.points.worth,
+        "hyper_error": hyper.error,
+    }
 
 
 def _node_moments(states: States, judged: list[Judged], alpha: Array) -> Array:
@@ -238,26 +224,17 @@ def _draw_means(
     keep_p: bool,
 ) -> tuple[Array, Array, Array | None]:
     """Draws of means over questions, of their Bayesian bootstrap, and of p; alpha by draw."""
-    draws, questions = len(alpha), len(states.which)
-    mean = np.zeros((draws, len(judged)))
-    bootstrap, total = np.zeros_like(mean), np.zeros(draws)
-    kept = []
-    width = max(1, _CHUNK // alpha.size)
-    for start in range(0, questions, width):
-        evidence = states.evidence[states.which[start : start + width]]
-        p = draw_probabilities(alpha[:, None] + evidence, rng)
-        own = 1.0 if states.weight is None else states.weight[start : start + width]
-        weight = rng.standard_exponential(p.shape[:2]) * own if weighted else np.zeros(p.shape[:2])
-        for column, one in enumerate(judged):
-            value = one.latent(p)
-            mean[:, column] += (value * own).sum(axis=1)
-            bootstrap[:, column] += np.einsum("dq,dq->d", value, weight)
-        total += weight.sum(axis=1)
+    kept: list[Array] = []
+
+    def draw(part: slice) -> Array:
+        p = draw_probabilities(alpha[:, None] + states.evidence[states.which[part]], rng)
         if keep_p:
             kept.append(p)
-    if weighted:
-        bootstrap /= total[:, None]
-    return mean / questions, bootstrap, np.concatenate(kept, axis=1) if keep_p else None
+        return p
+
+    most = _CHUNK // alpha.shape[1]
+    found = means_of_draws(judged, states, draw, len(alpha), most, rng, weighted)
+    return *found, np.concatenate(kept, axis=1) if keep_p else None
 
 
 def _noise(
@@ -296,22 +273,13 @@ def _question_p(states: States, grid: DirichletHyper) -> tuple[Array, Array]:
     return first[states.which], sd[states.which]
 
 
-def _sampled(states: States, prior: DirichletHyperPrior) -> DirichletHyper:
-    """Sample the hyperparameters where importance sampling cannot be trusted."""
-    from bayesatk.models.categories import sample_hyperparameters
-
-    # A seed of their own, so that statistics remain a function of the data.
-    rng = np.random.default_rng(len(states.which))
-    mean, icc, ess = sample_hyperparameters(states.evidence, states.count, prior, rng)
-    weight = np.full(len(icc), 1.0 / len(icc))
-    return DirichletHyper(mean, icc, weight, np.zeros(0), np.nan, 1.0 / np.sqrt(ess))
-
-
-def _unreliable(pareto_k: float) -> str:
+def _warning(points: Points) -> str | None:
     """Say why importance sampling was not trusted, and what the posterior rests on then."""
+    if not points.sampled:
+        return None
     return (
         "importance sampling of the hyperparameters was unreliable (Pareto k "
-        f"{pareto_k:.2f} > {MAX_PARETO_K}): they were sampled by NUTS on the "
-        "marginalised model instead, so 'exact' statistics carry its Monte Carlo error, and "
-        "the log evidence here is missing"
+        f"{points.k_hat:.2f}): Markov chains worth {points.worth:.0f} independent draws took its "
+        "place, so 'exact' statistics carry their Monte Carlo error, and the log evidence is "
+        "missing"
     )

@@ -1,6 +1,6 @@
 """Independent draws of metrics from closed-form posteriors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from bayesatk.core.mixture import StateMixture
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
+from bayesatk.data.scales import Worth
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 
@@ -105,24 +106,56 @@ def draw_question_means(
     mean, bootstrap : ndarray, shape (draws, metrics)
         ``bootstrap`` is all zero unless `weighted`.
     """
-    draws, questions = len(nodes), len(states.which)
-    mean = np.zeros((draws, len(metrics)))
-    bootstrap, weight_sum = np.zeros_like(mean), np.zeros(draws)
-    width = max(1, _CHUNK // draws)
+
+    def draw(part: slice) -> Array:
+        return draw_p(states, nodes, part, rng) if p is None else p[:, part]
+
+    return means_of_draws(metrics, states, draw, len(nodes), _CHUNK, rng, weighted)
+
+
+def means_of_draws(
+    metrics: Sequence[Worth],
+    states: States,
+    draw: Callable[[slice], Array],
+    draws: int,
+    most: int,
+    rng: np.random.Generator,
+    weighted: bool,
+) -> tuple[Array, Array]:
+    """Draws of the mean over these questions, and of its Bayesian bootstrap.
+
+    Parameters
+    ----------
+    metrics : sequence of Worth
+    states : States
+    draw : callable
+        ``draw(part)`` is draws of the probabilities of a part of the questions.
+    draws : int
+        How many it makes.
+    most : int
+        Questions times draws at once.
+    rng : numpy.random.Generator
+    weighted : bool
+        As in `draw_question_means`.
+    """
+    questions = len(states.which)
+    mean, bootstrap = np.zeros((2, draws, len(metrics)))
+    total = np.zeros(draws)
+    width = max(1, most // draws)
     for start in range(0, questions, width):
         part = slice(start, start + width)
-        some = draw_p(states, nodes, part, rng) if p is None else p[:, part]
+        p = draw(part)
         own = 1.0 if states.weight is None else states.weight[part]
-        weight = rng.standard_exponential(some.shape) * own if weighted else None
+        weight = rng.standard_exponential(p.shape[:2]) * own if weighted else None
         for column, metric in enumerate(metrics):
-            value = metric.latent(some)
+            value = metric.latent(p)
             mean[:, column] += (value * own).sum(axis=1)
             if weight is not None:
                 bootstrap[:, column] += np.einsum("dq,dq->d", value, weight)
         if weight is not None:
-            weight_sum += weight.sum(axis=1)
+            total += weight.sum(axis=1)
     if weighted:
-        bootstrap /= weight_sum[:, None]
+        bootstrap /= total[:, None]
     return mean / questions, bootstrap
 
 

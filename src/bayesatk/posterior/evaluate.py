@@ -28,7 +28,6 @@ from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.one_system import Evaluated, evaluate_system
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.posterior.request import Request, read_request
-from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import (
     AnswerPrior,
     CategoryPrior,
@@ -37,6 +36,7 @@ from bayesatk.priors import (
     Prior,
     RegressionPrior,
 )
+from bayesatk.priors.choice import describe_prior
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.groups import group_results, grouped_checks, labelled
@@ -80,7 +80,12 @@ def evaluate(
     progress: bool | None = None,
     client: Any = None,
 ) -> xr.DataTree:
-    """Exact posterior of metrics for "these questions" and for "questions like these".
+    """Compute the exact posterior of metrics, for "these questions" and for "questions like these".
+
+    All statistics are of the posterior: given the observed trials, over the unknown success
+    probabilities of the questions and, for questions like these, over which questions are drawn.
+    Metrics of right and wrong are probabilities, in [0, 1]; mean and best scores have the units of
+    the scores.
 
     Parameters
     ----------
@@ -88,76 +93,81 @@ def evaluate(
         Outcomes of repeated trials; trials may differ between questions and systems.
     metrics : str, Metric, or iterable of them
         As in ``["pass@1,4", "pass^4", "maj@5", "g-pass@8:0.5", "bayes"]``. Every variable is
-        computed at the union of all ``k``; `bayesatk.table` shows what was asked for. On scored
-        categories: ``"bayes"`` (mean score) and ``"max@4"`` (best score of k); on answers:
-        ``"plurality@5"``.
+        computed at the union of all ``k``; `bayesatk.table` shows the metrics as they were named.
+        For scored categories: ``"bayes"`` (mean score) and ``"max@4"`` (best score of k); for
+        answers: ``"plurality@5"``.
     pooling : {"partial", "none", "complete"}
-        How questions share information: a difficulty distribution with its mean and intraclass
-        correlation integrated out; an independent prior per question; one success probability.
+        ``"partial"``: success probabilities of questions come from one difficulty distribution per
+        system, whose mean and intraclass correlation are integrated out. ``"none"``: an
+        independent prior for every question. ``"complete"``: all questions of a system have the
+        same success probability.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
-        Default: uniform. On scored categories `DirichletHyperPrior` or `DirichletPrior`; with
-        covariates `RegressionPrior`.
+        Default: uniform. For scored categories `DirichletHyperPrior` or `DirichletPrior`; with
+        groups `GroupedPrior`; with covariates `RegressionPrior`.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
-        Which shapes the difficulty distribution may have, under partial pooling of right and wrong:
-        ``"beta"``, ``"inflated"`` (some questions never or always solved), ``"mixture"`` (two
-        Betas), several of them, or ``"averaged"``, all three, which is the default: each family
-        counts with the probability that its evidence gives it. See `HyperPrior`.
+        Families of the difficulty distribution, under partial pooling of right and wrong:
+        ``"beta"``, ``"inflated"`` (a share of the questions is never or always solved),
+        ``"mixture"`` (two Betas), several of them, or ``"averaged"`` (all three, the default).
+        Several families are weighted by their posterior probabilities. See `HyperPrior`.
     success : str, optional
-        Which scores succeed, as in ``"score >= 0.5"``, for metrics of right and wrong on data
-        with other scores.
+        Rule that says which scores count as a success, such as ``"score >= 0.5"``, for metrics of
+        right and wrong on data with other scores.
     judge : JudgeError, mapping {system: JudgeError}, or table, optional
-        Who marked the trials, where it errs: what it did on trials of known truth. The marks are
-        then corrected, and every posterior is of true success; ``estimate`` stays that of the marks
-        as they are. One `JudgeError` is one judge of all systems, whose rates they share; a mapping
-        gives systems judges of their own. A table has a row for each trial that was marked twice:
-        columns ``mark``, ``truth`` and, where the judge may treat systems differently, ``system``.
-        At most 256 trials of a question, except under complete pooling.
+        Error rates of the judge that marked the trials, from a calibration set of trials with
+        known truth. Every posterior is then of true success, corrected for these errors;
+        ``estimate`` remains that of the marks as they are. One `JudgeError` means that the same
+        judge marked all systems, which then share its error rates; a mapping gives each system its
+        own. A table has a row for each trial of the calibration set: columns ``mark``, ``truth``
+        and, if error rates may differ between systems, ``system``. At most 256 trials of a
+        question, except under complete pooling.
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
-        Earlier trials of the same questions, by one system (for all) or the same systems; they
-        count as data of the posterior, never of the estimate. For ``bayes`` and ``max@k``.
+        Earlier trials of the same questions, either by one system (used for all systems) or by the
+        same systems. They enter the posterior but not ``estimate``. For ``bayes`` and ``max@k``.
     prior_weight : float
-        What a prior trial is worth, in (0, 1]: a power prior.
+        Weight of a prior trial relative to a new trial, in (0, 1]: a power prior.
     answer_prior : AnswerPrior, optional
         Prior of the answers to a question, for ``plurality@k``.
     group : str, sequence or mapping, optional
-        Group of every question, such as its domain, as `bayesatk.tally` takes it; of outcomes that
-        know it, its name: ``"group"``, or that of a covariate. The result then has every group
-        beside the whole, and a third target, ``"new_groups"``: see the notes.
+        Group of every question, such as its domain, in any form that `bayesatk.tally` takes; or
+        the name of a question coordinate of the data, such as ``"group"`` or a covariate. The
+        result then also has every group by itself, and a third target, ``"new_groups"``: see the
+        notes.
     group_weights : {"questions", "equal"} or mapping {group: weight}, optional
-        What groups count for in the whole: their shares of the questions, as they are (the
-        default); the same (a macro average); or as given (an operational profile).
+        Weight of each group in the mean over all questions: its number of questions (the
+        default), the same for all groups (a macro average), or as given.
     covariates : str or sequence of str, optional
-        What the success probability of a question depends on: a formula of columns of the
-        questions, such as ``"~ log2(minutes) + domain"``, or their names. Then `bayesatk.predict`
-        and `bayesatk.horizon` answer for given values of them.
+        Covariates of the success probability of a question: a formula of question columns, such as
+        ``"~ log2(minutes) + domain"``, or names of columns. `bayesatk.predict` and
+        `bayesatk.horizon` then give results for chosen values of the covariates.
     ci_prob : float
         Probability of the credible interval, strictly between 0 and 1.
     ci_kind : {"eti", "hdi"}
-        Equal-tailed or highest-density interval, of the exact posterior.
+        Equal-tailed or highest-density interval.
     draws : int
-        Independent draws per chain; there are 4 chains, so that every ArviZ function works.
+        Independent draws per chain, in 4 chains, because ArviZ expects chains.
     keep : sequence of {"p", "log_likelihood", "predictive"}
-        ``"p"`` stores draws of every question's success probability as well;
-        ``"log_likelihood"`` the pointwise log-likelihood, however large (up to 10^6 values it is
-        there anyway); ``"predictive"`` replicated counts, likewise (2 x 10^5). Memory of each: 32
-        kB per question and system at the default draws.
+        What to store whatever its size. ``"p"``: draws of the success probability of every
+        question. ``"log_likelihood"``: the pointwise log-likelihood, which is stored by default up
+        to 10^6 values. ``"predictive"``: replicated counts, by default up to 2 x 10^5 values. Each
+        needs 32 kB per question and system at the default number of draws.
     rng : int, numpy.random.Generator or None
         Seed of the draws. The exact statistics do not depend on it, except the interval of the
         population target under ``pooling="none"``, or of weighted questions, which comes from the
         Bayesian bootstrap.
     progress : bool, optional
-        Show how many systems are done; default: from two seconds on, where a person watches.
+        Show a progress bar over systems. Default: after two seconds, if the output is a terminal.
     client : dask.distributed.Client, optional
-        Evaluate systems there, each as a task of its own; the result is the same but for the last
-        digits, which depend on the threads of matrix products.
+        Evaluate each system as a task of this cluster. Results agree with those of a local run to
+        rounding, which depends on the number of threads of matrix products.
 
     Returns
     -------
     xarray.DataTree
-        Groups ``posterior`` (draws), ``closed_form`` (dims ``system, [k], [tau], target,
-        statistic``), ``closed_form_quantiles``, ``log_likelihood`` (by question, its p integrated
-        out), ``posterior_predictive``, ``prior_predictive``, ``prior``, ``log_prior`` (for
-        ArviZ's checks), ``observed_data``, ``constant_data``.
+        Groups ``posterior`` (draws, dims ``chain, draw, system, [k], [tau], target``),
+        ``closed_form`` (exact statistics, dims ``system, [k], [tau], target, statistic``),
+        ``closed_form_quantiles``, ``log_likelihood`` (by question, with p integrated out),
+        ``posterior_predictive``, ``prior_predictive``, ``prior`` and ``log_prior`` (for ArviZ's
+        checks), ``observed_data``, ``constant_data``.
 
     Raises
     ------
@@ -173,21 +183,22 @@ def evaluate(
     the posterior law: fresh trials, any k. ``ci_error`` is the absolute error of the interval's
     ends: numerical, or Monte Carlo where draws had to be used. ``prior_sensitivity``, given where k
     exceeds the trials of some question, is the posterior sd under the prior raised to the power 1/2
-    (on the logit scale) over the sd here: far from 1, the answer is mostly prior. Trials of a
-    question are assumed exchangeable.
+    (on the logit scale), divided by the sd under the prior itself: values much larger or smaller
+    than 1 mean that the prior matters more than the data. Trials of a question are assumed
+    exchangeable.
 
-    Under partial pooling a single Beta is integrated to full precision. The other families come
-    from weighted points: ends of intervals are then good to about 1% of their width. ``ci_error``
-    and ``quadrature_error`` (of means and sds, in sds) say how good. ``difficulty="beta"`` is
-    exact.
+    Under partial pooling a single Beta (``difficulty="beta"``) is integrated by quadrature to full
+    precision. The other families are integrated on weighted points, with ends of intervals
+    accurate to about 1% of their width. ``ci_error`` and ``quadrature_error`` (of means and sds, in
+    sds) estimate the error.
 
     Weights of the questions (`bayesatk.tally`) enter every mean over questions: these questions
     have the mean sum w g / sum w, questions like these E[w g] / E[w], by the Bayesian bootstrap of
     pairs of a weight and a question (Rubin 1981); with `covariates` they have the covariates and
-    weights of these. The probability of the data has no weights.
+    weights of these. The likelihood has no weights.
 
-    Of data with ``missing="bounds"`` the group ``missing_bounds`` holds the statistics twice more,
-    with all missing trials wrong and with all right; `bayesatk.table` shows them.
+    For data with ``missing="bounds"`` the group ``missing_bounds`` has the same statistics with all
+    missing trials counted as wrong, and with all counted as right; `bayesatk.table` shows them.
 
     With ``group=`` questions have Beta difficulties around the mean of their group, and the logits
     of these means are normal around a common one; its sd, one intraclass correlation within all
@@ -198,15 +209,15 @@ def evaluate(
     ``group_posterior`` hold the first two targets of each group. Intervals come from draws, means
     and sds are exact.
 
-    On categories the intervals of these questions, and on answers all intervals, come from
-    independent draws at which the metric is exact; ``ci_error`` states their Monte Carlo error.
-    On categories ``reach_probability`` is the probability that a trial reaches each category's
-    score. Answers are independent between questions: votes need ``pooling="none"``.
+    The intervals for these questions of scored categories, and all intervals of votes between
+    answers, are quantiles of independent draws; ``ci_error`` is their Monte Carlo error. For scored
+    categories ``reach_probability`` is the probability that a trial has at least the score of each
+    category. Answers are independent between questions: votes need ``pooling="none"``.
 
     See Also
     --------
     bayesatk.sample : the same variables from PyMC.
-    bayesatk.verify : holds one against the other.
+    bayesatk.verify : compares the two.
     bayesatk.plots.plot_curve : metrics by k with their intervals.
     bayesatk.plots.plot_systems : systems with their intervals.
 

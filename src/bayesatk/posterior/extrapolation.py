@@ -16,11 +16,11 @@ from bayesatk.results.schema import TARGETS
 def extrapolation_range(
     data: object, metrics: MetricSpec, *, success: str | None = None, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Range of a metric over all difficulty distributions that agree with the counts.
+    """Bound a metric over all difficulty distributions that agree with the counts.
 
-    n trials of a question tell the first n moments of the difficulty distribution. Whatever a
-    metric at k > n depends on beyond these is an assumption of the model that extrapolates. This
-    is the smallest and the largest value without any such assumption.
+    n trials of a question identify the first n moments of the difficulty distribution only. A
+    metric at k > n depends on higher moments too, which a parametric family assumes. This is the
+    range of values without such an assumption.
 
     Parameters
     ----------
@@ -31,18 +31,18 @@ def extrapolation_range(
     success : str, optional
         Which scores succeed, as in ``"score >= 0.5"``, on data with other scores.
     confidence : float
-        Strictly between 0 and 1.
+        Coverage probability of all ranges of a system together, strictly between 0 and 1.
 
     Returns
     -------
     pandas.DataFrame
         One row per system, metric and target: ``lower``, ``upper``, ``confidence``, ``trials`` (the
-        most trials of a question that the range rests on), and ``fits``: whether one difficulty
-        distribution agrees with the counts at this confidence. Where none does, trials of a
-        question are hardly independent with one probability of success (`check_trial_order`), and
-        the range is that of the first higher confidence at which one does, or 0 to 1; or else
-        questions of few and of many trials differ in difficulty, and both targets have the range
-        of these questions.
+        largest number of trials of a question that is used), and ``fits``: whether one difficulty
+        distribution agrees with the counts at this confidence. If none does, there are two
+        explanations. Either the trials of a question are not independent with the same probability
+        of success (`check_trial_order`); then the range is that of the first higher confidence at
+        which a distribution agrees, or 0 to 1. Or questions with few and with many trials differ
+        in difficulty; then both targets have the range of these questions.
 
     Raises
     ------
@@ -56,14 +56,14 @@ def extrapolation_range(
     The range is a conservative confidence interval, not a credible one. Whatever the
     difficulties, it holds the value of the metric with at least the stated probability: for
     ``population`` over which questions were sampled and how their trials came out, for
-    ``questions`` over the trials alone. All ranges of a system hold together: the curve of a
-    metric over k lies between its ranges with that probability.
+    ``questions`` over the trials alone. The coverage is simultaneous over all ranges of a system,
+    so a whole curve of a metric over k lies between its ranges with that probability.
 
-    Probabilities of counts are held within simultaneous Clopper-Pearson limits, and a linear
+    Probabilities of counts are constrained to simultaneous Clopper-Pearson limits, and a linear
     programme finds the extremes [1]_. Up to k = n it is a nonparametric interval, one and a half to
-    two times as wide as one that need not hold together with others; `bayesatk.evaluate` is the
-    better choice there. Trials must be independent and equally likely to succeed for a given
-    question. Cost: about 15 ms for a metric and system, whatever the number of questions.
+    two times as wide as a separate interval; prefer `bayesatk.evaluate` there. Trials of a question
+    must be independent, with the same success probability. Cost: about 15 ms for a metric and
+    system, whatever the number of questions.
 
     References
     ----------

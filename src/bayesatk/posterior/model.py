@@ -17,8 +17,8 @@ from bayesatk.core.states import States
 from bayesatk.data.scales import Worth
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.posterior import SystemPosterior
-from bayesatk.prior_choice import power_scaled
 from bayesatk.priors import Pooling
+from bayesatk.priors.choice import power_scaled
 
 _POWER = 0.5  # of the weaker prior that sensitivity is about
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
+from bayesatk.core import leave_one_out
 from bayesatk.core.distribution import Empirical
-from bayesatk.core.importance import TRUSTED, pareto_shape
 from bayesatk.core.leave_one_out import Predictive
-from bayesatk.core.regression import Points, Regression, alike
+from bayesatk.core.points import Points
+from bayesatk.core.regression import Regression, alike
 from bayesatk.core.regression_means import Questions
 from bayesatk.core.states import States
 from bayesatk.data.design import Basis
@@ -28,8 +29,6 @@ _DRAWN = 4e6  # success probabilities that intervals may take
 _MOST = 2e7  # success probabilities that draws may take; of more, the mean over questions is normal
 _SOME = 500  # draws of every question from which the correlation between metrics is worked out
 _SEED = 20_261_122  # of the draws for intervals: intervals are a function of the data
-_WORTH = 100.0  # independent points that a posterior without a question must be worth
-_CELLS = 4_000_000  # points times questions held at once, in floats
 
 
 @dataclass(frozen=True)
@@ -92,39 +91,23 @@ class RegressionModel(CountModel):
         return self.points.log_evidence
 
     def partial_predictive(self) -> Predictive:
-        """Predict questions that are left out.
+        """Predict questions that are left out."""
+        states = self.states
 
-        ``1 / p(c_q | the others)`` is the posterior mean of ``1 / p(c_q | parameters)``; where that
-        rests on too few points, the parameters are integrated again without the question.
-        """
-        points, states = self.points, self.states
-        with np.errstate(divide="ignore"):
-            log_weight = np.log(points.weight)[:, None]
-        left_out, fitted = np.empty((2, len(states)))
-        unsure = np.zeros(len(states), bool)
-        step = max(1, _CELLS // len(points.theta))
-        for start in range(0, len(states), step):
-            part = np.arange(start, min(start + step, len(states)))
-            own = replace(self.regression, states=_some(states, part), basis=self.rows[part])
-            logs = own.by_state(points.theta)
-            fitted[part] = logsumexp(log_weight + logs, axis=0)
-            left_out[part] = -logsumexp(log_weight - logs, axis=0)
-            share = np.exp(log_weight - logs + left_out[part])
-            few = 1.0 / (share**2).sum(axis=0) < _WORTH
-            unsure[part] = few | [pareto_shape(one) > TRUSTED for one in share.T]
-        for state in np.flatnonzero(unsure) if states.questions > 1 else ():
+        def alone(state: int) -> Regression:
+            one = _some(states, np.array([state]))
+            return replace(self.regression, states=one, basis=self.rows[[state]])
+
+        def again(state: int) -> float:
             rest = states.count - (np.arange(len(states)) == state)
             keep = np.flatnonzero(rest > 0.0)
             others = replace(_some(states, keep), count=rest[keep])
             without = Regression(others, self.rows[keep], self.prior).posterior()
-            one = replace(
-                self.regression, states=_some(states, np.array([state])), basis=self.rows[[state]]
-            )
-            with np.errstate(divide="ignore"):
-                logs = np.log(without.weight) + one.by_state(without.theta)[:, 0]
-            left_out[state] = logsumexp(logs)
-        ways = states.log_ways
-        return Predictive(left_out + ways, fitted + ways, points.log_evidence)
+            return float(logsumexp(alone(state).by_state(without.theta)[:, 0], b=without.weight))
+
+        return leave_one_out.of_weighted(
+            self.points, states, lambda state: alone(state).by_state(self.points.theta)[:, 0], again
+        )
 
 
 def _of_sds(values: Array, weight: Array) -> float:
@@ -166,7 +149,7 @@ class _Fitted:
         population = weight @ (like - other) ** 2
         question = np.minimum(weight @ self.questions.variance_of_like_these, population)
         warning = None
-        if points.method != "importance sampling":
+        if points.sampled:
             warning = (
                 "importance weights of the coefficients cannot be trusted (Pareto k "
                 f"{points.k_hat:.2f}); Markov chains worth {points.worth:.0f} independent draws "

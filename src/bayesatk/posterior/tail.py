@@ -23,12 +23,13 @@ _CERTAIN = 0.0005  # probabilities that are 0 in a sentence
 
 
 def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) -> pd.DataFrame:
-    """Power law of ``1 - pass@k`` for large k, on questions like these, or its ceiling.
+    """Estimate the exponent of the power law of ``1 - pass@k`` for large k, or its ceiling.
 
-    Where the density of success probabilities near 0 is like ``p^(a - 1)``, the failures left after
-    k trials fall like ``k^-a`` [1]_. Under a Beta the exponent a is its alpha; under a mixture of
-    Betas the smaller alpha. A share of questions that are never solved leaves no law but a ceiling:
-    pass@k stays below one minus that share.
+    Both are of questions like these. Where the density of success probabilities near 0 is
+    proportional to ``p^(a - 1)``, the probability that all k trials fail is asymptotically
+    proportional to ``k^-a`` [1]_. Under a Beta the exponent a is its alpha; under a mixture of
+    Betas it is the smaller alpha. If a share of the questions is never solved, there is no power
+    law but a ceiling: pass@k stays below one minus that share.
 
     Parameters
     ----------
@@ -41,10 +42,10 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     Returns
     -------
     pandas.DataFrame
-        One row per system: ``prob_ceiling``, the posterior probability of the inflated family,
-        in which some questions are never solved; if so, where the ``ceiling`` is (posterior mean
-        and interval); if not, the ``exponent`` (posterior median and interval). NaN for what no
-        family of the prior has. ``sentence`` says it all.
+        One row per system: ``prob_ceiling``, the posterior probability of the inflated family, in
+        which some questions are never solved; ``ceiling`` given that family (posterior mean and
+        interval); ``exponent`` given the others (posterior median and interval). NaN for what no
+        family of the prior has. ``sentence`` summarises the row.
 
     Raises
     ------
@@ -52,13 +53,17 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
         If the result has no difficulty distribution of these families, or `ci_prob` is not a
         probability.
 
+    See Also
+    --------
+    bayesatk.extrapolation_range : bounds without a family of difficulties.
+
     Notes
     -----
-    The exponent has a median and no mean: a priori an icc near 0 is possible, and there the alpha
-    of a Beta grows without bound. Whether there is a ceiling at all is decided among the families
-    of the prior: under ``difficulty="beta"`` its probability is 0 whatever the data. n trials of a
-    question hardly tell a p of 0 from one far below 1/n, so `ceiling` and `exponent` are two
-    readings of the same counts; `bayesatk.extrapolation_range` needs neither.
+    The posterior of the exponent has a median but no mean, because alpha grows without bound as the
+    icc goes to 0. The probability of a ceiling depends on the families of the prior: under
+    ``difficulty="beta"`` it is 0 whatever the data. n trials of a question do not distinguish p = 0
+    from p much smaller than 1/n, so `ceiling` and `exponent` are two descriptions of the same
+    counts; `bayesatk.extrapolation_range` assumes neither.
 
     References
     ----------
@@ -67,7 +72,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
 
     Examples
     --------
-    Three in four trials of every question fail, much alike; no question is hopeless.
+    Every question has one success in four trials, so questions are alike and none is impossible.
 
     >>> import bayesatk
     >>> solved = [[0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]] * 10

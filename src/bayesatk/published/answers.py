@@ -54,6 +54,10 @@ def plurality_at_k(
         ``k`` beyond the trials of a question under the finite law; counts that are not whole;
         probabilities that do not sum to one; shapes that do not fit.
 
+    See Also
+    --------
+    bayesatk.evaluate : metric ``"plurality@k"``, with intervals.
+
     Notes
     -----
     Exact: answer i contributes ``C(n_i, m)`` (finite), ``p_i^m / m!`` (latent) or ``(a_i)_m / m!``

@@ -90,6 +90,10 @@ def pass_at_k_ci(
     tuple of float
         ``(mu, sigma, lo, hi)`` of the mean over these M questions.
 
+    See Also
+    --------
+    bayesatk.evaluate : exact intervals, both targets, unequal numbers of trials, any k.
+
     Examples
     --------
     >>> [round(x, 4) for x in pass_at_k_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2)]

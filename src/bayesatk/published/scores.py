@@ -36,6 +36,10 @@ def bayes(R: ArrayLike, w: ArrayLike | None = None, R0: ArrayLike | None = None)
     ValueError
         If entries are not whole numbers 0..C, shapes do not fit, or a score is not finite.
 
+    See Also
+    --------
+    bayesatk.evaluate : metric ``"bayes"``, with exact intervals and both targets.
+
     Notes
     -----
     With ``nu`` = 1 + counts and ``T`` = sum of nu, the mean is ``sum_a sum_c (nu_ac / T) w_c / M``

@@ -92,6 +92,11 @@ def report(
     ImportError
         If matplotlib is missing: ``pip install matplotlib``.
 
+    See Also
+    --------
+    bayesatk.export : tables in other formats.
+    bayesatk.claim : the sentences of the report.
+
     Examples
     --------
     >>> import bayesatk, tempfile, pathlib
@@ -105,7 +110,9 @@ def report(
 
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
-        raise ValueError(f"path must end in .html; got {path.name!r}.")
+        raise ValueError(
+            f"path must end in .html; got {path.name!r}. bayesatk.export writes other formats."
+        )
     own = Result.of(result)
     environment = Environment(
         loader=PackageLoader("bayesatk", "reporting/templates"),

@@ -146,17 +146,21 @@ def citations(result: xr.DataTree | Result | None = None) -> list[str]:
 
 
 def cite(result: xr.DataTree | Result | None = None) -> str:
-    """Return BibTeX of the methods that a result used, or of all.
+    """Return BibTeX entries of the methods that a result used, or of all methods.
 
     Parameters
     ----------
     result : xarray.DataTree, optional
-        From any function of this library; default: everything the library builds on.
+        From any function of this library; default: all methods of the library.
 
     Returns
     -------
     str
-        BibTeX entries, blank lines between them.
+        BibTeX entries, separated by blank lines.
+
+    See Also
+    --------
+    bayesatk.provenance : versions, seed and files of a result.
 
     Examples
     --------

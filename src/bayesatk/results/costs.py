@@ -16,8 +16,8 @@ from bayesatk.core.cost_prior import CostPrior, Costs
 from bayesatk.core.cost_quantities import BY_BUDGET, BY_K
 from bayesatk.data.inputs import read_inputs
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.prior_choice import describe_prior
 from bayesatk.priors import HyperPrior
+from bayesatk.priors.choice import describe_prior
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.schema import TARGETS, build, data_groups, root_attributes
 

@@ -31,19 +31,19 @@ def predict(
 ) -> pd.DataFrame:
     """Predict metrics of new questions with given covariates.
 
-    Questions with the same covariates still differ, so there are two answers. The *average*
-    question: the expected metric of a question drawn from those with these covariates. The
-    *typical* question: the metric of the one in the middle, half of them being harder.
+    Questions with the same covariates still differ, so there are two predictions. *average*: the
+    expected metric of a question drawn from those with these covariates. *typical*: the metric of
+    the question with median difficulty among them.
 
     Parameters
     ----------
     fit : xarray.DataTree
         With covariates, from `bayesatk.evaluate` or `bayesatk.sample`.
     at : mapping {covariate: value or values}
-        Every combination is predicted. The columns of covariates that are not named are averaged
-        over the questions, as if a question had some of each.
+        Every combination is predicted. Covariates that are not named have the average of their
+        columns over the questions.
     metrics : str, Metric, or iterable of them, optional
-        Default: those of the result. Any k, whatever the result has.
+        Default: those of the result. Any other metric of right and wrong, at any k, is possible.
     ci_prob : float, optional
         Probability of the equal-tailed intervals; default: that of the result.
 
@@ -56,18 +56,18 @@ def predict(
     Raises
     ------
     ValueError
-        If the result has no covariates, or not these, or a value is none that they can have.
+        If the result has no covariates, or not these, or if a value is not possible for one.
 
     See Also
     --------
-    bayesatk.horizon : at which value of a covariate a metric crosses a level.
+    bayesatk.horizon : the value of a covariate at which a metric crosses a level.
 
     Notes
     -----
     Given coefficients ``b`` and ``icc``, p is Beta with mean ``m = expit(x b)`` and parameters
     ``m (1 - icc)/icc`` and ``(1 - m)(1 - icc)/icc``. The average is ``E g(p)``, the typical value
-    ``g(median of p)``. For pass@1 the average is m. The interval is of these numbers, not of the
-    score that one question will get.
+    ``g(median of p)``. For pass@1 the average is m. The interval is a credible interval of these
+    values, not a predictive interval of the observed score of a question.
 
     Examples
     --------

@@ -160,7 +160,7 @@ class _Hyper:
     def log_density(self, posterior: xr.Dataset) -> xr.Dataset:
         """Log density of the logits of each draw; up to a constant where improper.
 
-        On the logit scale, as in `bayesatk.prior_choice.power_scaled`: there a uniform prior
+        On the logit scale, as in `bayesatk.priors.choice.power_scaled`: there a uniform prior
         is not constant, so that raising it to a power means something.
         """
         mean = posterior["mean_p"].transpose(*_DIMS, *self.scale.axes).values

@@ -25,8 +25,8 @@ from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
-from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, GroupedPrior, HyperPrior
+from bayesatk.priors.choice import prior_from
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS, check_result, metric_values
 
 Array = NDArray[np.float64]
@@ -417,11 +417,27 @@ def _answers(observed: xr.Dataset, constant: xr.Dataset) -> Answers:
 
 
 def notes(result: xr.DataTree | Result) -> list[str]:
-    """Return what a reader of the numbers should know, in sentences.
+    """Return the notes of a result: assumptions, approximations and warnings, as sentences.
 
     Parameters
     ----------
     result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
+
+    Returns
+    -------
+    list of str
+        The same notes that `bayesatk.table` and `bayesatk.report` show.
+
+    See Also
+    --------
+    bayesatk.table : the numbers that the notes are about.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", difficulty="beta", rng=1)
+    >>> notes(fit)
+    []
     """
     return Result.of(result).notes

@@ -184,6 +184,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 
 
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
+_BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
 _MAKERS = {
     "comparison": _COMPARED,
     "ranks": _COMPARED,
@@ -192,7 +193,7 @@ _MAKERS = {
         "differences on groups of questions",
     ),
     "tiers": _COMPARED,
-    "random_baseline": ("bayesatk.random_baseline(fit, p)", "a random baseline"),
+    "random_baseline": _BASELINE,
     "closed_form": ("bayesatk.evaluate(data, metrics)", "exact statistics"),
     "posterior": ("bayesatk.evaluate(data, metrics), or of bayesatk.sample", "posterior draws"),
 }
@@ -201,14 +202,29 @@ _MAKERS = {
 def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:
     """Return a result of one system, without the dimension of systems.
 
-    ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and others) want
+    ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and others) need
     observations along one dimension, the questions.
 
     Parameters
     ----------
     result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`.
     system : label, optional
-        May be left out where there is only one.
+        The system; it may be left out if there is only one.
+
+    Returns
+    -------
+    xarray.DataTree
+        The same groups without the dimension ``system``.
+
+    Raises
+    ------
+    ValueError
+        If there are several systems and none is named, or the name is unknown.
+
+    See Also
+    --------
+    bayesatk.Outcomes.sel : the same for data.
 
     Examples
     --------
@@ -220,7 +236,7 @@ def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:
     check_result(result)
     labels = result["posterior"].to_dataset()["system"].values.tolist()
     if system is None and len(labels) > 1:
-        raise ValueError(f"system must be given where there are several; choose among {labels}.")
+        raise ValueError(f"system must be given if there are several; choose one of {labels}.")
     if system is not None and system not in labels:
         raise ValueError(f"system must be one of {labels}; got {system!r}.")
     index = 0 if system is None else labels.index(system)

@@ -18,29 +18,31 @@ from bayesatk.results.table_view import ResultTable
 def table(
     result: xr.DataTree | Result, *, by: Literal["system", "group"] = "system"
 ) -> pd.DataFrame:
-    """Tabulate a result: one row per system, target and metric that was asked for.
+    """Tabulate a result: one row per system, metric and target.
 
     Parameters
     ----------
     result : xarray.DataTree
         From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
     by : {"system", "group"}
-        The second of a result with groups: a row for each system, group, metric and target, with
-        ``questions``, how many the group has. Its ``estimate`` is of the group's trials alone, the
-        rest learns from the other groups.
+        ``"group"``, for a result with groups: a row for each system, group, metric and target, with
+        ``questions``, the size of the group. ``estimate`` is from the group's trials alone; the
+        posterior is partially pooled with the other groups.
 
     Returns
     -------
     pandas.DataFrame
-        Shown with both targets side by side and what each column means. Columns ``system``,
-        ``metric``, ``target``, ``estimate`` (unbiased finite law; NaN where
-        k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, and
-        for closed forms ``variance_trial`` and ``variance_question``. Where a k exceeds the trials
-        of some question, ``range_lower`` and ``range_upper`` hold the family-free range of
-        `bayesatk.extrapolation_range` at the confidence ``ci_prob``: what can be said without the
-        shape of difficulties that the interval assumes. Of data with ``missing="bounds"``:
-        ``estimate_if_wrong``, ``estimate_if_right``, ``mean_if_wrong``, ``mean_if_right``,
-        ``ci_lower_if_wrong`` and ``ci_upper_if_right``, with all missing trials wrong, or right.
+        Printing it shows both targets side by side and explains the columns. Columns ``system``,
+        ``metric``, ``target`` (``"questions"``: these questions; ``"population"``: questions like
+        these), ``estimate`` (unbiased, from k draws without replacement of the observed trials; NaN
+        where k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower`` and
+        ``ci_upper`` of the posterior, and for closed forms ``variance_trial`` and
+        ``variance_question``. Where a k exceeds the trials of some question, ``range_lower`` and
+        ``range_upper`` are the range of `bayesatk.extrapolation_range` at the confidence
+        ``ci_prob``, which does not assume a family of difficulties. For data with
+        ``missing="bounds"``: ``estimate_if_wrong``, ``estimate_if_right``, ``mean_if_wrong``,
+        ``mean_if_right``, ``ci_lower_if_wrong`` and ``ci_upper_if_right``, with all missing trials
+        wrong, or right.
 
     See Also
     --------
@@ -55,7 +57,7 @@ def table(
     >>> rows.iloc[0, 2:].astype(float).round(4).tolist()
     [0.95, 0.8393]
 
-    A group with few trials is drawn towards the others.
+    The mean of a group with few trials is shrunk towards the other groups.
 
     >>> data = bayesatk.tally([[1, 1]] * 4 + [[0, 1]] * 4 + [[0, 0]], group=list("aaaabbbbc"))
     >>> fit = bayesatk.evaluate(data, "pass@1", group="group", rng=1)
@@ -195,13 +197,17 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     Parameters
     ----------
     result : xarray.DataTree
-        Of scored categories.
+        A result of scored categories, from `bayesatk.evaluate` or `bayesatk.sample`.
 
     Returns
     -------
     pandas.DataFrame
         Columns ``system``, ``category``, ``score``, ``target``, ``mean``, ``sd``, ``ci_lower``,
-        ``ci_upper``; for every system from the best category down. Reaching the lowest is certain.
+        ``ci_upper``; for every system from the best category to the worst, whose probability is 1.
+
+    See Also
+    --------
+    bayesatk.table : the metrics.
 
     Examples
     --------

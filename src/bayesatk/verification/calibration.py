@@ -25,20 +25,21 @@ from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.models.builders import one_latent_family
-from bayesatk.prior_choice import (
-    describe_prior,
-    resolve_crossed_prior,
-    with_families,
-)
 from bayesatk.priors import (
     AnswerPrior,
     AnyPrior,
     BetaPrior,
+    CrossedPrior,
     Families,
     GroupedPrior,
     HyperPrior,
     Pooling,
     RegressionPrior,
+)
+from bayesatk.priors.choice import (
+    describe_prior,
+    prior_of,
+    with_families,
 )
 from bayesatk.results.citations import TALTS
 from bayesatk.verification.replications import (
@@ -54,15 +55,20 @@ from bayesatk.verification.worlds import PyMCForm
 
 @dataclass(frozen=True)
 class Calibration:
-    """What `calibrate` found.
+    """Result of simulation-based calibration, made by `calibrate`.
 
     Parameters
     ----------
     tree : xarray.DataTree
-        Group ``prior_sbc``: for every quantity, the place of the true value among the posterior
-        draws, as a probability, dims ``(chain=1, draw=replication)``, for `arviz.plot_ecdf_pit`.
+        Group ``prior_sbc``: for every quantity, the share of posterior draws below the true value,
+        dims ``(chain=1, draw=replication)``, for `arviz.plot_ecdf_pit`.
     family_error : float
-        Bound on the probability that any quantity of a correct posterior is called wrong.
+        Upper bound on the probability, over replications, that the table reports an error in any
+        quantity of a correct posterior.
+
+    See Also
+    --------
+    bayesatk.plots.plot_calibration : shows the ranks.
     """
 
     tree: xr.DataTree
@@ -70,12 +76,13 @@ class Calibration:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per quantity: tests of location, spread and shape, and what they would catch.
+        """One row per quantity: tests of location, spread and shape, and their power.
 
-        ``bias`` and ``spread`` are the mean and the sd of the normal scores (0 and 1 when right);
-        ``p_value`` the smallest of three tests (location, spread, Kolmogorov-Smirnov), Bonferroni
-        corrected over all; ``detectable_bias`` (in posterior sds) and ``detectable_spread`` would
-        be called wrong with probability 0.9.
+        ``bias`` and ``spread`` are the mean and the sd of the normal scores of the ranks (0 and 1
+        for a correct posterior); ``p_value`` is the smallest of three tests (location, spread,
+        Kolmogorov-Smirnov), Bonferroni corrected over all quantities and tests. A bias of
+        ``detectable_bias`` (in posterior sds) or a spread of ``detectable_spread`` would be
+        reported as an error with probability 0.9.
         """
         group = self.tree["prior_sbc"].to_dataset()
         tests = 3 * len(group.data_vars)
@@ -104,7 +111,7 @@ class Calibration:
 
     @property
     def verdict(self) -> Literal["calibrated", "wrong"]:
-        """Wrong if any quantity is."""
+        """``"wrong"`` if any quantity is, else ``"calibrated"``."""
         return "wrong" if (self.table["verdict"] == "wrong").any() else "calibrated"
 
 
@@ -128,48 +135,52 @@ def calibrate(
     progressbar: bool = True,
     family_error: float = 0.01,
 ) -> Calibration:
-    """Simulate data from the prior and ask where the truth falls in the posterior.
+    """Check posteriors by simulation-based calibration: ranks of true values in the posterior.
+
+    Data sets are simulated from the prior and evaluated. For a correct posterior the share of
+    posterior draws below the true value is uniform over replications (Talts et al. 2018).
 
     Parameters
     ----------
     questions, trials : int
-        Of every simulated data set.
+        Number of questions of every simulated data set, and of trials of each question.
     metrics : str, Metric, or iterable of them
         As in `bayesatk.evaluate`.
     pooling, prior
-        The model, which both makes the data and is fitted. The prior must be proper. Votes between
-        answers need ``pooling="none"`` and an `AnswerPrior` that says how many `choices` there are,
-        of which the first is right. With a `RegressionPrior` success depends on two covariates, a
-        trend and a kind of every third question, and the quantities are their coefficients too.
-        With a `GroupedPrior` questions come in groups of four, and new groups are a target.
+        The model from which data are simulated and which is fitted. The prior must be proper.
+        Votes between answers need ``pooling="none"`` and an `AnswerPrior` with `choices`, of which
+        the first is right. With a `RegressionPrior` success depends on two covariates (a linear
+        trend over the questions, and a category of every third question), whose coefficients are
+        tested too. With a `GroupedPrior` questions are in groups of four, and new groups are a
+        third target.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
-        As in `bayesatk.evaluate`. Of several families one is drawn first for every data set.
+        As in `bayesatk.evaluate`. With several families, one is drawn for every data set.
     engine : {"closed_form", "pymc"}
         Whose posterior is tested: the draws of the closed form, or NUTS on a model compiled once.
     form : {"marginal", "full", "crossed", "logit_normal"}, optional
-        Which model of `bayesatk.sample` NUTS runs on; default as there. Crossed (of two systems)
-        and logit-normal difficulties (`build_logit_normal`, with the levels of a `CrossedPrior`)
-        have no closed form.
+        Model that NUTS samples; default: as in `bayesatk.sample`. Crossed (with two systems) and
+        logit-normal difficulties (`build_logit_normal`, with the levels of a `CrossedPrior`) have
+        no closed form.
     scores : sequence of float, optional
-        Of the categories, from the lowest to the highest: trials are then scored categories, and
-        the metrics those of scores.
+        Scores of categories, from the lowest to the highest: trials are then scored categories,
+        and the metrics are those of scores.
     cost_prior : CostPrior, optional
         Trials then have costs (`bayesatk.costs.evaluate_cost`), whose parameters and quantities
         are tested, at the largest k of the metrics.
     judge : JudgeError, optional
-        Trials are marked by a judge whose rates are drawn from what its calibration set says, and
-        the closed form corrects for it. Quantities are then ``sensitivity`` and
-        ``false_positive_rate``, too.
+        Trials are marked by a judge whose error rates are drawn from their posterior given the
+        calibration set, and the closed form corrects for them. ``sensitivity`` and
+        ``false_positive_rate`` are then tested, too.
     replications : int
-        Simulated data sets.
+        Number of simulated data sets.
     seed : int
-        Replication i depends on (seed, i) and on nothing else: any number of workers, and a run
-        that is resumed, give the same answer.
+        Replication i depends on (seed, i) only, so the result depends neither on the number of
+        workers nor on interruptions.
     path : path, optional
-        JSON Lines file that every finished batch is added to; what is there is not done again. One
-        process writes it at a time.
+        JSON Lines file to which every finished batch is appended; batches that it already has are
+        not computed again. Only one process may write it at a time.
     client : dask.distributed.Client, optional
-        Send batches there.
+        Cluster that computes the batches.
     progressbar : bool
         Show progress.
     family_error : float
@@ -182,21 +193,26 @@ def calibrate(
     Raises
     ------
     ValueError
-        If the prior is improper, or the file at `path` is of another study, holds a line that is no
-        batch of it, or is being written.
+        If the prior is improper, or if the file at `path` is of another study, has a line that is
+        not a batch of this study, or is being written by another process.
 
     See Also
     --------
     bayesatk.plots.plot_calibration : shows the ranks.
-    bayesatk.verify : one data set, exact against sampled.
+    bayesatk.verify : compares exact and sampled posteriors of one data set.
 
     Notes
     -----
-    Quantities: ``p_first`` (the first question's success probability); ``mean_p`` and ``icc``, and
-    ``never_solved`` and ``always_solved``, where the model has them; every metric for these
-    questions, and for questions like these under partial and complete pooling (the Bayesian
-    bootstrap of pooling none is not the posterior of a model).
-    Of votes, every metric for these questions and for the first.
+    Quantities: ``p_first`` (the success probability of the first question); ``mean_p`` and
+    ``icc``, and ``never_solved`` and ``always_solved``, if the model has them; every metric for
+    these questions and, under partial and complete pooling, for questions like these. (Without
+    pooling, questions like these are evaluated by the Bayesian bootstrap, which is not the
+    posterior of a model that could be simulated.) For votes: every metric for these questions, and
+    for the first question alone.
+
+    References
+    ----------
+    Talts, Betancourt, Simpson, Vehtari and Gelman 2018, arXiv:1804.06788.
 
     Examples
     --------
@@ -252,7 +268,9 @@ def _score_values(scores: object) -> tuple[float, ...] | None:
         values = ()
     rising = all(low < high for low, high in pairwise(values))
     if len(values) < 2 or not rising or not np.isfinite(values).all():
-        raise ValueError(f"scores must be two or more finite numbers, rising; got {scores!r:.80}.")
+        raise ValueError(
+            f"scores must be two or more finite numbers in rising order; got {scores!r:.80}."
+        )
     return values
 
 
@@ -267,7 +285,9 @@ def _chosen_prior(
     """Return the prior given, checked against the model it is of, or the default."""
     one_of("engine", engine, ("closed_form", "pymc"))
     if form is not None and engine != "pymc":
-        raise ValueError(f"form must be left out for engine='closed_form'; got {form!r}.")
+        raise ValueError(
+            f"form must be left out for engine='closed_form'; got {form!r}. Use engine='pymc'."
+        )
     chosen = _default_prior(pooling, prior, form, scores)
     if difficulty is not None:
         chosen = with_families(chosen, difficulty)
@@ -288,8 +308,11 @@ def _default_prior(
     """Return the prior given, or the default of the kind that the model needs."""
     if form in ("crossed", "logit_normal"):
         if scores is not None or pooling != "partial":
-            raise ValueError(f"form={form!r} is of right and wrong, with pooling='partial'.")
-        return resolve_crossed_prior(prior)
+            raise ValueError(
+                f"form={form!r} needs pooling='partial' and no scores; got pooling={pooling!r}, "
+                f"scores={scores!r:.80}."
+            )
+        return prior_of(CrossedPrior, prior, "for form='crossed'")
     if isinstance(prior, AnswerPrior):
         return prior
     if isinstance(prior, RegressionPrior | GroupedPrior):

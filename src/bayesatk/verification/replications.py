@@ -9,8 +9,8 @@ from bayesatk._tools.batches import misshapen
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import parse
-from bayesatk.prior_choice import prior_from
 from bayesatk.priors import AnswerPrior, CrossedPrior, GroupedPrior, Pooling, RegressionPrior
+from bayesatk.priors.choice import prior_from
 from bayesatk.verification.answer_world import AnswerWorld
 from bayesatk.verification.cost_world import cost_world
 from bayesatk.verification.count_world import CountWorld

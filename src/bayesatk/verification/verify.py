@@ -26,7 +26,7 @@ _SAME = 1e-12  # quantities that are known exactly must match to this
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found.
+    """Result of `verify`: one row per quantity, and an overall verdict.
 
     Parameters
     ----------
@@ -34,10 +34,14 @@ class Verification:
         One row per quantity: exact and sampled mean and sd, their differences in Monte Carlo
         standard errors (``z_mean``, ``z_sd``), the largest deviation of the whole distribution
         (``z_pit``), R-hat, bulk effective sample size, the smallest adjusted p-value, the bias of
-        the mean in posterior sds that would have been caught with probability 0.9
+        the mean in posterior sds that would have been detected with probability 0.9
         (``detectable``), and the verdict.
     family_error : float
-        Probability of any false "disagree" over all quantities together, at most.
+        Upper bound on the probability of any false "disagree" over all quantities.
+
+    See Also
+    --------
+    bayesatk.plots.plot_verification : shows every quantity.
     """
 
     table: pd.DataFrame
@@ -45,7 +49,7 @@ class Verification:
 
     @property
     def verdict(self) -> Verdict:
-        """Disagree if any quantity does; else inconclusive if any is; else agree."""
+        """``"disagree"`` if any quantity does, else ``"inconclusive"`` if any is, else agree."""
         found = set(self.table["verdict"])
         for verdict in ("disagree", "inconclusive"):
             if verdict in found:
@@ -53,7 +57,7 @@ class Verification:
         return "agree"
 
     def summary(self) -> str:
-        """Return the overall line."""
+        """Return the overall verdict in one line."""
         counts = self.table["verdict"].value_counts()
         parts = ", ".join(
             f"{counts.get(name, 0)} {name}" for name in ("agree", "disagree", "inconclusive")
@@ -72,7 +76,7 @@ class Verification:
 def verify(
     exact: xr.DataTree | Result, sampled: xr.DataTree | Result, *, family_error: float = 0.01
 ) -> Verification:
-    """Hold a closed-form result against draws of the same quantities.
+    """Compare a closed-form result with draws of the same quantities.
 
     For every variable, k, tau, system and target: the difference of means and of sds in Monte
     Carlo standard errors, and the share of draws below seven quantiles of the exact posterior (a
@@ -88,8 +92,8 @@ def verify(
         one from `bayesatk.models.metrics_from_draws`; or from
         `bayesatk.models.sample_random_baseline`.
     family_error : float
-        Bound on the probability that any correct quantity is called "disagree" (Bonferroni over
-        all quantities and tests).
+        Upper bound on the probability, over the sampler's randomness, that any correct quantity is
+        reported as "disagree" (Bonferroni over all quantities and tests).
 
     Returns
     -------
@@ -216,7 +220,7 @@ def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[_Q
 
 
 def reference_draws(closed: xr.Dataset, name: str, where: dict[str, Any]) -> float:
-    """How many draws the exact quantiles of a quantity are worth; infinite where integrated."""
+    """Effective number of draws behind the exact quantiles; infinite where they are integrated."""
     drawn = closed[name].attrs.get("interval_draws", 0)
     if where.get("target") == "population":
         drawn = max(drawn, closed.attrs.get("bootstrap_draws", 0))

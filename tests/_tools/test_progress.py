@@ -9,6 +9,8 @@ import pytest
 from bayesatk._tools import progress
 from bayesatk._tools.progress import track
 
+pytestmark = pytest.mark.full  # bars are drawn by rich
+
 
 class Terminal(io.StringIO):
     """Standard error as a person sees it."""
@@ -102,4 +104,4 @@ def test_a_notebook_has_a_bar_only_where_it_can_be_drawn(monkeypatch, installed)
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(progress, "find_spec", lambda name: sys if installed else None)
-    assert progress._watched() is installed
+    assert progress.watched() is installed

@@ -66,17 +66,20 @@ def power_scaled[Kind: Prior | CategoryPrior | RegressionPrior | GroupedPrior](
     return replace(prior, **changed)
 
 
-def _fitting[Hyper, Fixed](
-    pooling: Pooling, prior: object, hyper: type[Hyper], fixed: type[Fixed], what: str
-) -> Hyper | Fixed:
-    """Return the prior given, checked, or the default of the kind that the pooling needs."""
-    one_of("pooling", pooling, ("none", "partial", "complete"))
-    needed: type[Hyper] | type[Fixed] = hyper if pooling == "partial" else fixed
+def prior_of[Kind](kind: type[Kind], prior: object, where: str) -> Kind:
+    """Return the prior given, checked, or the default of its kind.
+
+    Examples
+    --------
+    >>> prior_of(BetaPrior, None, "without pooling")
+    BetaPrior(alpha=1.0, beta=1.0)
+    """
     if prior is None:
-        return needed()
-    if not isinstance(prior, needed):
+        return kind()
+    if not isinstance(prior, kind):
         raise TypeError(
-            f"prior for {what}pooling={pooling!r} must be a {needed.__name__}; got {prior!r}."
+            f"prior {where} must be a {kind.__name__}; got {prior!r:.200}. "
+            f"Pass bayesatk.{kind.__name__}(...), or leave it out for the default."
         )
     return prior
 
@@ -89,7 +92,8 @@ def resolve_prior(pooling: Pooling, prior: object) -> Prior:
     >>> resolve_prior("none", None)
     BetaPrior(alpha=1.0, beta=1.0)
     """
-    return _fitting(pooling, prior, HyperPrior, BetaPrior, "")
+    kind: type[Prior] = HyperPrior if _partial(pooling) else BetaPrior
+    return prior_of(kind, prior, f"for pooling={pooling!r}")
 
 
 def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior:
@@ -100,7 +104,12 @@ def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior:
     >>> resolve_category_prior("none", None)
     DirichletPrior(concentration=1.0)
     """
-    return _fitting(pooling, prior, DirichletHyperPrior, DirichletPrior, "categories under ")
+    kind: type[CategoryPrior] = DirichletHyperPrior if _partial(pooling) else DirichletPrior
+    return prior_of(kind, prior, f"for categories under pooling={pooling!r}")
+
+
+def _partial(pooling: Pooling) -> bool:
+    return one_of("pooling", pooling, ("none", "partial", "complete")) == "partial"
 
 
 def with_families(prior: AnyPrior, difficulty: object) -> HyperPrior:
@@ -118,45 +127,6 @@ def with_families(prior: AnyPrior, difficulty: object) -> HyperPrior:
             f"{type(prior).__name__}."
         )
     return replace(prior, families=family_probabilities(difficulty))
-
-
-def resolve_grouped_prior(prior: object) -> GroupedPrior:
-    """Return the prior of questions in groups: the one given, checked, or the default.
-
-    Examples
-    --------
-    >>> resolve_grouped_prior(None).sd
-    1.0
-    """
-    if prior is not None and not isinstance(prior, GroupedPrior):
-        raise TypeError(f"prior with group= must be a GroupedPrior; got {prior!r:.200}.")
-    return prior or GroupedPrior()
-
-
-def resolve_crossed_prior(prior: object) -> CrossedPrior:
-    """Return the prior of a crossed model: the one given, checked, or the default.
-
-    Examples
-    --------
-    >>> resolve_crossed_prior(None).eta
-    1.0
-    """
-    if prior is not None and not isinstance(prior, CrossedPrior):
-        raise TypeError(f"prior for form='crossed' must be a CrossedPrior; got {prior!r}.")
-    return prior or CrossedPrior()
-
-
-def resolve_regression_prior(prior: object) -> RegressionPrior:
-    """Return the prior of a regression on covariates: the one given, checked, or the default.
-
-    Examples
-    --------
-    >>> resolve_regression_prior(None).slope_sd
-    2.5
-    """
-    if prior is not None and not isinstance(prior, RegressionPrior):
-        raise TypeError(f"prior with covariates must be a RegressionPrior; got {prior!r:.200}.")
-    return prior or RegressionPrior()
 
 
 def prior_from(described: Mapping[str, Any]) -> Any:

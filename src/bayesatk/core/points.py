@@ -1,0 +1,185 @@
+"""Posteriors of a handful of parameters on weighted points around their mode.
+
+The parameters are logits, or logs of ratios, that say what questions have in common, and last
+``log(icc / (1 - icc))``: how much questions differ. A density with heavy tails around the mode is
+improved by adaptive importance sampling (`bayesatk.core.importance`). Where the weights cannot be
+trusted, Markov chains by elliptical slices start from these points.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, stdtrit
+
+from bayesatk.core.elliptical import independent_draws, move_along_ellipse, systematic
+from bayesatk.core.importance import TRUSTED, importance_posterior
+from bayesatk.metrics.credit import Array
+
+LogDensity = Callable[[Array], Array]
+_FREEDOM = 6.0  # degrees of freedom of the density around the mode
+_CHAINS = 40
+_KEPT, _BURN, _THIN = 100, 100, 2  # draws of each chain; steps before, and for each, at first
+_LONGER = 3  # times that chains run, twice as far each
+_ENOUGH = 400.0  # independent draws that points and chains must be worth
+_WIDER = 1.2  # scale of the normal that chains move around, in that at the mode
+
+
+@dataclass(frozen=True)
+class Points:
+    """Weighted points of the posterior.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (points, parameters)
+    weight : ndarray, shape (points,)
+        Sums to one.
+    log_evidence : float
+        Of all trials in their order; NaN where chains had to be used.
+    k_hat : float
+        Pareto shape of the largest importance weights.
+    worth : float
+        Independent draws that the points are worth.
+    method : str
+        ``"importance sampling"`` or ``"elliptical slices"``.
+    """
+
+    theta: Array
+    weight: Array
+    log_evidence: float
+    k_hat: float
+    worth: float
+    method: str
+
+    @property
+    def logits(self) -> Array:
+        """All parameters but the last."""
+        return self.theta[:, :-1]
+
+    @property
+    def log_ratio(self) -> Array:
+        """Log of icc / (1 - icc)."""
+        return self.theta[:, -1]
+
+    @property
+    def sampled(self) -> bool:
+        """Whether importance weights could not be trusted."""
+        return self.method == "elliptical slices"
+
+    def thinned(self, size: int) -> "Points":
+        """Return at most so many points that stand for all, equally probable.
+
+        At equal steps of probability, in order of the first parameter.
+        """
+        if size >= len(self.theta):
+            return self
+        order = np.argsort(self.theta[:, 0], kind="stable")
+        upto = np.cumsum(self.weight[order])
+        chosen = order[np.searchsorted(upto, (np.arange(size) + 0.5) / size * upto[-1])]
+        weight = np.full(size, 1.0 / size)
+        return Points(
+            self.theta[chosen], weight, self.log_evidence, self.k_hat, self.worth, self.method
+        )
+
+
+def curvature_root(slope: LogDensity, mode: Array, step: float, flattest: float) -> Array:
+    """Root of the inverse curvature at a mode.
+
+    Parameters
+    ----------
+    slope : callable
+        Gradient of the log density at one point.
+    mode : ndarray, shape (parameters,)
+    step : float
+        Of finite differences of the gradient.
+    flattest : float
+        Least curvature: nothing is wider than its inverse root.
+    """
+    steps = step * np.eye(len(mode))
+    slopes = np.array([slope(mode + h) - slope(mode - h) for h in steps])
+    values, vectors = np.linalg.eigh(-(slopes + slopes.T) / (4.0 * step))
+    return np.asarray(vectors / np.sqrt(np.maximum(values, flattest)))
+
+
+def integrate(
+    log_density: LogDensity, mode: Array, root: Array, seed: int, last: int = 4096
+) -> Points:
+    """Integrate parameters.
+
+    Parameters
+    ----------
+    log_density : callable
+        Log of prior times likelihood at points (points, parameters).
+    mode : ndarray, shape (parameters,)
+    root : ndarray, shape (parameters, parameters)
+        Of the inverse curvature there.
+    seed : int
+        Of Markov chains, where they are needed.
+    last : int
+        Points of the posterior, to begin with.
+
+    Examples
+    --------
+    >>> normal = lambda x: -0.5 * ((x - 1.0) ** 2).sum(axis=1)
+    >>> found = integrate(normal, np.ones(2), np.eye(2), 0)
+    >>> round(found.log_evidence, 2)  # log(2 pi)
+    1.84
+    """
+    volume, inverse = float(np.linalg.slogdet(root)[1]), np.linalg.inv(root)
+
+    def from_uniform(u: Array) -> Array:
+        return np.asarray(mode + stdtrit(_FREEDOM, u) @ root.T)
+
+    def log_base(theta: Array) -> Array:
+        return _log_student((theta - mode) @ inverse.T).sum(axis=1) - volume
+
+    def log_ratio(theta: Array) -> Array:
+        return log_density(theta) - log_base(theta)
+
+    found = importance_posterior(from_uniform, log_base, log_ratio, len(mode), last=last)
+    weighted = Points(
+        found.points, found.weight, found.log_evidence, found.k_hat, found.worth,
+        "importance sampling",
+    )  # fmt: skip
+    if found.k_hat < TRUSTED and found.worth > _ENOUGH:
+        return weighted
+    return sliced(log_density, weighted, mode, root, seed)
+
+
+def sliced(
+    log_density: LogDensity, weighted: Points, mode: Array, root: Array, seed: int
+) -> Points:
+    """Draws by Markov chains, all moved together, from where weighted points are."""
+    rng = np.random.default_rng(seed)
+    wide = _WIDER * root
+    start = weighted.theta[systematic(np.sqrt(weighted.weight), _CHAINS, rng)]
+    deviation = (start - mode) @ np.linalg.inv(wide).T
+
+    def ratio_of(_: NDArray[np.intp], at: Array) -> Array:
+        return np.asarray(log_density(mode + at @ wide.T) + 0.5 * (at**2).sum(axis=1))
+
+    log_ratio = ratio_of(np.arange(_CHAINS), deviation)
+    burn, thin = _BURN, _THIN
+    for _ in range(_LONGER):
+        for _ in range(burn):
+            move_along_ellipse(deviation, log_ratio, ratio_of, rng)
+        kept = np.empty((_KEPT, *deviation.shape))
+        for i in range(_KEPT):
+            for _ in range(thin):
+                move_along_ellipse(deviation, log_ratio, ratio_of, rng)
+            kept[i] = deviation
+        worth = independent_draws(kept)
+        if worth >= _ENOUGH:
+            break
+        burn, thin = 0, 2 * thin
+    theta = mode + kept.reshape(-1, len(mode)) @ wide.T
+    weight = np.full(len(theta), 1.0 / len(theta))
+    return Points(theta, weight, np.nan, weighted.k_hat, worth, "elliptical slices")
+
+
+def _log_student(z: Array) -> Array:
+    """Log density of a Student t."""
+    n = _FREEDOM
+    constant = gammaln(0.5 * (n + 1.0)) - gammaln(0.5 * n) - 0.5 * np.log(n * np.pi)
+    return np.asarray(constant - 0.5 * (n + 1.0) * np.log1p(z**2 / n))

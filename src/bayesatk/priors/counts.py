@@ -1,0 +1,268 @@
+"""Priors of counts: of right and wrong, of scored categories, and of answers."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk._tools.arguments import whole_number
+from bayesatk.priors.fields import (
+    beta_parameters,
+    concentration,
+    positive_numbers,
+    spread,
+)
+from bayesatk.priors.shapes import FAMILIES, Families, family_probabilities
+
+INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
+
+
+@dataclass(frozen=True)
+class BetaPrior:
+    """Prior of a success probability, ``p ~ Beta(alpha, beta)``, for pooling none and complete.
+
+    See Also
+    --------
+    HyperPrior : for pooling partial.
+
+    Examples
+    --------
+    >>> BetaPrior()
+    BetaPrior(alpha=1.0, beta=1.0)
+    """
+
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive_numbers(self, "alpha", "beta")
+
+    def vector(self, categories: int = 2) -> NDArray[np.float64]:
+        """Concentration of wrong and of right: a Beta is a Dirichlet of two categories.
+
+        Examples
+        --------
+        >>> BetaPrior(2.0, 1.0).vector().tolist()
+        [1.0, 2.0]
+        """
+        return spread((self.beta, self.alpha), categories, "alpha and beta")
+
+
+@dataclass(frozen=True)
+class HyperPrior:
+    """Prior of the difficulty distribution, for pooling partial.
+
+    A difficulty family is a parametric distribution of the success probabilities p of questions:
+
+    * ``"beta"``: ``p ~ Beta`` with mean ``m`` and intraclass correlation
+      ``icc = 1/(alpha + beta + 1)``; a priori ``m ~ Beta(*mean)`` and ``icc ~ Beta(*icc)``.
+    * ``"inflated"``: the same Beta, with point masses at p = 0 (questions that are never solved)
+      and p = 1 (always solved): the shares ``(never, always, Beta) ~ Dirichlet(*atoms)``.
+    * ``"mixture"``: two such Betas, independent a priori and labelled by their means; the one with
+      the lower mean has the share ``~ Beta(*share)``.
+
+    Several families are combined by Bayesian model averaging: each has its posterior probability.
+
+    Parameters
+    ----------
+    mean, icc : (float, float)
+        Beta parameters of the priors of ``m`` and ``icc``; (1, 1) is uniform. ``icc=(a, -a)`` with
+        a > 0 is the improper density ``icc^(a-1) (1-icc)^(-a-1)``; with a uniform mean this is
+        ``(alpha + beta)^(-2-a)``, of which Bayesian Data Analysis (3rd ed., eq. 5.9) uses a = 1/2.
+    families : sequence of str, or mapping {family: prior probability}, optional
+        Default: all three with equal prior probability; the Beta alone if ``icc`` is improper,
+        because an improper prior has no marginal likelihood. The argument ``difficulty`` of
+        `bayesatk.evaluate` sets the same.
+    atoms : (float, float, float)
+        Dirichlet parameters of the shares of questions never solved, always solved, and neither.
+    share : (float, float)
+        Beta parameters of the share of the mixture component with the lower mean.
+
+    See Also
+    --------
+    BetaPrior : for pooling none and complete.
+    DirichletHyperPrior : of scored categories.
+    bayesatk.models.build_beta_binomial : the model.
+
+    Examples
+    --------
+    >>> HyperPrior().proper, HyperPrior.bda3().proper
+    (True, False)
+    >>> HyperPrior(families={"beta": 3, "inflated": 1}).families
+    (('beta', 0.75), ('inflated', 0.25))
+    """
+
+    mean: tuple[float, float] = (1.0, 1.0)
+    icc: tuple[float, float] = (1.0, 1.0)
+    families: Families = None
+    atoms: tuple[float, float, float] = INFLATION
+    share: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        beta_parameters(self, "mean")
+        beta_parameters(self, "icc", improper=True)
+        concentration(self, "atoms", 3)
+        concentration(self, "share", 2)
+        default = FAMILIES if self.proper else FAMILIES[:1]
+        families = family_probabilities(default if self.families is None else self.families)
+        if not self.proper and families != (("beta", 1.0),):
+            raise ValueError(
+                "difficulty must be 'beta' under an improper prior, which has no evidence to weigh "
+                f"families by; got {', '.join(name for name, _ in families)}."
+            )
+        object.__setattr__(self, "families", families)
+
+    @classmethod
+    def bda3(cls) -> "HyperPrior":
+        """Return the prior ``p(alpha, beta) ~ (alpha + beta)^(-5/2)``."""
+        return cls(icc=(0.5, -0.5))
+
+    def vector(self, categories: int = 2) -> NDArray[np.float64]:
+        """Concentration of the mean: of wrong and of right."""
+        return spread(self.mean[::-1], categories, "mean")
+
+    @property
+    def proper(self) -> bool:
+        """Whether the prior integrates to one."""
+        return self.icc[1] > 0
+
+    @property
+    def family_prior(self) -> dict[str, float]:
+        """Prior probability of each family that has any."""
+        return dict(self.families)
+
+    def of_family(self, name: str) -> "HyperPrior":
+        """Return the prior with one family only.
+
+        Examples
+        --------
+        >>> HyperPrior().of_family("inflated").family_prior
+        {'inflated': 1.0}
+        """
+        return replace(self, families=name)
+
+
+@dataclass(frozen=True)
+class DirichletPrior:
+    """Prior of category probabilities, ``p ~ Dirichlet``, for pooling none and complete.
+
+    Parameters
+    ----------
+    concentration : float or tuple of float
+        Dirichlet parameters, > 0: one number for every category, or one for each, from the lowest
+        score to the highest. 1 is uniform.
+
+    See Also
+    --------
+    DirichletHyperPrior : for pooling partial.
+
+    Examples
+    --------
+    >>> DirichletPrior().vector(3).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    concentration: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        concentration(self, "concentration")
+
+    def vector(self, categories: int) -> NDArray[np.float64]:
+        """Concentration of each category."""
+        return spread(self.concentration, categories, "concentration")
+
+
+@dataclass(frozen=True)
+class DirichletHyperPrior:
+    """Prior of the distribution of category probabilities over questions, for pooling partial.
+
+    The category probabilities of a question are ``p ~ Dirichlet`` with a mean vector and an
+    intraclass correlation; a priori the mean vector is Dirichlet and the correlation
+    ``Beta(*icc)``. For two categories this is the Beta family of `HyperPrior`.
+
+    Parameters
+    ----------
+    mean : float or tuple of float
+        Dirichlet parameters of the mean vector: one number for every category, or one for each.
+    icc : (float, float)
+        Beta parameters of the prior of the intraclass correlation; (1, 1) is uniform.
+
+    See Also
+    --------
+    HyperPrior : of right and wrong, with other difficulty families.
+    DirichletPrior : for pooling none and complete.
+
+    Examples
+    --------
+    >>> DirichletHyperPrior()
+    DirichletHyperPrior(mean=1.0, icc=(1.0, 1.0))
+    """
+
+    mean: float | tuple[float, ...] = 1.0
+    icc: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        concentration(self, "mean")
+        beta_parameters(self, "icc")
+
+    def vector(self, categories: int) -> NDArray[np.float64]:
+        """Concentration of the mean vector."""
+        return spread(self.mean, categories, "mean")
+
+
+@dataclass(frozen=True)
+class AnswerPrior:
+    """Prior of the answers to one question: independent ``p ~ Dirichlet`` over its answers.
+
+    Parameters
+    ----------
+    concentration : float
+        Dirichlet parameter of every answer, and of abstaining (``AnswerRules.unanswered``), > 0.
+    unseen : int
+        Number of wrong answers that were not observed but have positive probability, each with
+        the same concentration. With ``unseen=0`` a question that was always answered in the same
+        way has that answer with posterior probability one.
+    unseen_correct : bool
+        Whether a question without any correct answer has one unobserved correct answer. If not,
+        majority voting fails on such a question with posterior probability one.
+    choices : int, optional
+        Number of possible answers of each question, where it is known, as in multiple choice.
+        All of them have positive probability, and `unseen` is then not used. At most one of them
+        is right, and answers that are merged because they are all right count as one.
+
+    See Also
+    --------
+    bayesatk.evaluate : takes it as ``answer_prior``.
+
+    Examples
+    --------
+    >>> AnswerPrior(choices=4)
+    AnswerPrior(concentration=1.0, unseen=1, unseen_correct=True, choices=4)
+    """
+
+    concentration: float = 1.0
+    unseen: int = 1
+    unseen_correct: bool = True
+    choices: int | None = None
+
+    def __post_init__(self) -> None:
+        positive_numbers(self, "concentration", of="answer_prior")
+        unseen = self.unseen
+        object.__setattr__(self, "unseen", whole_number("answer_prior: unseen", unseen, 0))
+        if not isinstance(self.unseen_correct, bool):
+            raise ValueError(
+                f"answer_prior: unseen_correct must be true or false; got {self.unseen_correct!r}."
+            )
+        self._check_choices()
+
+    def _check_choices(self) -> None:
+        choices = self.choices
+        if choices is None:
+            return
+        whole_number("answer_prior: choices", choices, 2)
+        if self.unseen != 1:
+            raise ValueError(
+                "answer_prior: unseen must be left out where choices says how many answers there "
+                f"are; got unseen={self.unseen}."
+            )
+        object.__setattr__(self, "choices", int(choices))
