@@ -179,7 +179,7 @@ class Empirical:
     """Distribution of weighted draws or points.
 
     Quantiles are interpolated between them. Their stated error is three standard errors, as of as
-    many independent draws as the weights are worth.
+    many independent draws as the weights are worth, plus ``blur``, an error that they do not show.
 
     Examples
     --------
@@ -190,7 +190,8 @@ class Empirical:
 
     settled = False
 
-    def __init__(self, values: Array, weight: Array | None = None) -> None:
+    def __init__(self, values: Array, weight: Array | None = None, blur: float = 0.0) -> None:
+        self._blur = blur
         weight = np.full(len(values), 1.0 / len(values)) if weight is None else weight
         order = np.argsort(values, kind="stable")
         self._values, own = values[order], weight[order]
@@ -220,7 +221,7 @@ class Empirical:
         ends = [self.quantile(expit(place + s * spread)) for s in (-1.0, 1.0)]
         found = self.quantile(levels)
         moved = np.max([np.abs(each - found) for each in ends], axis=0)
-        return np.asarray(moved + np.spacing(np.abs(found)))
+        return np.asarray(moved + self._blur + np.spacing(np.abs(found)))
 
 
 class Averaged:

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
+from bayesatk.core.bands import Index
 from bayesatk.core.distribution import Empirical, Quantity, constant
-from bayesatk.core.mixture import Given, Index, StateMixture
+from bayesatk.core.mixture import Given, StateMixture
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.products import Products
 from bayesatk.core.series import Series, Window, filtered, invert
@@ -39,6 +40,8 @@ _NORMAL = 12.0  # standard deviations times frequency at which a normal has died
 _WORK = 2.5e5  # nodes times states times frequencies that one mean is worth: 0.1 s
 _FREQUENCIES = (64, 600)  # that it may cost, where nodes and states are many, or few
 _UNAIDED = 600  # that it may cost at least, where there are no draws to fall back on
+_SCATTERED = 0.5  # of the scatter of weighted points, which more frequencies do not lessen: enough
+_CELLS = 257  # of a first look at where a mean lies
 _HOPELESS = 1e-2  # error of an interval's ends, in its widths, from which draws may do better
 _FAINT = 100.0  # one over the probability from which narrow nodes count in full
 _ROUNDING = 2e-8  # of a tabulated distribution, in lengths of the scale
@@ -79,13 +82,15 @@ def mean_distributions(
         times = 1 if finer is None else rows_needed(mixtures[1], column)
         if times not in mixtures and finer is not None:
             mixtures[times] = heaviest_of(finer(times))
-        series = OneMean.of(mixtures[times], column).distribution(aided=draw is not None)
-        if draw is None or series.settled or series.doubt_of_ends < _HOPELESS:
+        one = OneMean.of(mixtures[times], column)
+        series = one.distribution(aided=draw is not None)
+        hopeless = series.doubt_of_ends - one.relative_scatter > _HOPELESS
+        if draw is None or series.settled or not hopeless:
             found.append(series)
             continue
         drawn = draw() if drawn is None else drawn
         ends = float(credit.vector.min()), float(credit.vector.max())
-        sample = Empirical(np.clip(drawn[:, column], *ends))
+        sample = Empirical(np.clip(drawn[:, column], *ends), blur=one.scatter)
         better = sample.doubt(_ENDS).max() < series.doubt(_ENDS).max()
         found.append(sample if better else series)
     return found
@@ -148,7 +153,7 @@ class OneMean:
         weight[~off] *= nodes.weight[~alone].sum() / weight[~off].sum()
         some = replace(some, weight=weight)
         return cls(
-            replace(mixture, nodes=some, known=None), column, given.among(chosen, some.weight)
+            replace(mixture.among(chosen), nodes=some), column, given.among(chosen, some.weight)
         )
 
     @cached_property
@@ -204,11 +209,26 @@ class OneMean:
         rows = len(self.parts["few"]) * len(self.products["few"].states.terms.state)
         least = _FREQUENCIES[0] if aided else _UNAIDED
         most = int(np.clip(_WORK / (1.0 + rows), least, _FREQUENCIES[1]))
-        series = invert(self, window, _ENOUGH, most, 2.0 * _LOST + _LEFT_OUT)
-        blur = self.blur + _ROUNDING * float(np.ptp(vector))
-        return replace(series, blur=blur + self.scatter(series.quantile(_ENDS)))
+        enough = max(_ENOUGH, _SCATTERED * self.relative_scatter)
+        series = invert(self, window, enough, most, 2.0 * _LOST + _LEFT_OUT)
+        return replace(series, blur=self.blur + self.scatter + _ROUNDING * float(np.ptp(vector)))
 
-    def scatter(self, ends: Array) -> float:
+    @cached_property
+    def _normal_ends(self) -> Array:
+        """Ends of the central 95%, less the mean, if every node were normal."""
+        given, (low, high) = self.given, self.window
+        x = np.linspace(low, high, _CELLS)
+        spread = np.sqrt(given.variance[:, :1] + (_NARROW * self.sd) ** 2)
+        upto = given.weight @ ndtr((x - given.offset) / spread)
+        return np.asarray(np.interp(_ENDS, upto, x))
+
+    @property
+    def relative_scatter(self) -> float:
+        """The scatter in widths of the central 95%."""
+        return self.scatter / max(float(np.ptp(self._normal_ends)), _TINY)
+
+    @cached_property
+    def scatter(self) -> float:
         """Two standard errors of quantiles, from nodes that are weighted points of a posterior.
 
         The distribution function is a weighted mean over nodes, each taken as normal.
@@ -218,9 +238,8 @@ class OneMean:
         if len(apart) == 1 or not apart.any():
             return 0.0
         given = self.given
-        place, _ = given.overall
         spread = np.sqrt(given.variance[:, :1] + (_NARROW * self.sd) ** 2)
-        z = (ends - place[0] - given.offset[:, :1]) / spread
+        z = (self._normal_ends - given.offset[:, :1]) / spread
         own = ndtr(z) - given.weight @ ndtr(z)
         density = given.weight @ (np.exp(-0.5 * z**2) / spread) / np.sqrt(2.0 * np.pi)
         square = given.weight[apart] ** 2 @ own[apart] ** 2

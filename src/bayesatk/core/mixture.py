@@ -18,9 +18,9 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln
+from numpy.typing import NDArray
 
+from bayesatk.core.bands import BLOCK, Band, Index, MarkedBand, bands_of
 from bayesatk.core.beta_binomial import beta_binomial_means, beta_binomial_moments
 from bayesatk.core.bootstrap import bootstrap_moments
 from bayesatk.core.marks import right_counts, right_given_marked
@@ -30,136 +30,12 @@ from bayesatk.core.quadrature import BetaRule, beta_rule, beta_rule_along, resol
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array, Credit, pass_at
 
-_BANDS = (200.0, 3000.0, 50_000.0)  # degrees of the rules; beyond the last there is none
+_BANDS = (60.0, 200.0, 3000.0, 50_000.0)  # degrees of the rules; beyond the last there is none
+_REACHING = 0.1  # Beta parameter below which a rule needs many more points, far out
 _AT_END = 1e-4  # trials expected to go the other way, of all, where a node is as good as at an end
 _SMALLEST = 1e-8  # Beta parameter: what lies further out than its tail is 2e-10 of the probability
+_GENTLE = 0.3  # of the spacing asked for: phases that the points of a kernel resolve besides
 _LARGEST = 20_000.0  # degree that a state may need by itself
-_BLOCK = 4_000_000  # floats in one array: 32 MB
-_OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
-
-Index = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Band:
-    """Some nodes and states with a rule that resolves them.
-
-    Parameters
-    ----------
-    nodes, states : ndarray of int
-    rule : BetaRule
-    prior, likelihood : ndarray, shape (nodes, points), (states, points)
-        Factors of the weights, each at most one.
-    total : ndarray, shape (nodes, states)
-        Sums of the products.
-    thin : (ndarray, ndarray, ndarray)
-        Nodes and states whose factors hardly overlap, and their weights (pairs, points).
-    """
-
-    nodes: Index
-    states: Index
-    rule: BetaRule
-    prior: Array
-    likelihood: Array
-    total: Array
-    thin: tuple[Index, Index, Array]
-
-    def among(self, keep: Index) -> "Band":
-        """Return the band with some of its states, by position."""
-        if len(keep) == len(self.states):
-            return self
-        node, state, own = self.thin
-        place = np.full(len(self.states), -1, np.intp)
-        place[keep] = np.arange(len(keep))
-        inside = place[state] >= 0
-        return replace(
-            self, states=self.states[keep], likelihood=self.likelihood[keep],
-            total=self.total[:, keep], thin=(node[inside], place[state[inside]], own[inside]),
-        )  # fmt: skip
-
-    def expectation(self, values: Array, states: slice = slice(None)) -> Array:
-        """Posterior expectation of functions on the points, (points, m); (nodes, states, m)."""
-        likelihood = self.likelihood[states]
-        joint = (likelihood.T[:, :, None] * values[:, None, :]).reshape(len(values), -1)
-        found = (self.prior @ joint).reshape(len(self.prior), len(likelihood), -1)
-        found /= self.total[:, states, None]
-        node, state, weights = self.thin
-        if len(node):
-            low, high, _ = states.indices(len(self.states))
-            inside = (state >= low) & (state < high)
-            found[node[inside], state[inside] - low] = weights[inside] @ values
-        return np.asarray(found)
-
-    def weights(self, states: slice) -> Array:
-        """Posterior probabilities of the points, one row for each node and state."""
-        found = self.prior[:, None, :] * self.likelihood[states]
-        found /= self.total[:, states, None]
-        node, state, own = self.thin
-        if len(node):
-            low, high, _ = states.indices(len(self.states))
-            inside = (state >= low) & (state < high)
-            found[node[inside], state[inside] - low] = own[inside]
-        return np.asarray(found.reshape(-1, len(self.rule)))
-
-    def chunks(self, size: int) -> Iterator[slice]:
-        """Cut the states so that expectations of so many functions stay in bounded memory."""
-        width = max(1, _BLOCK // (max(len(self.nodes), len(self.rule)) * size))
-        for start in range(0, len(self.states), width):
-            yield slice(start, start + width)
-
-
-@dataclass(frozen=True)
-class MarkedBand:
-    """The same for states that a judge marked: mixtures of states of right trials.
-
-    Parameters
-    ----------
-    band : Band
-        Of the states of right trials.
-    given : ndarray, shape (nodes, states, right)
-        From `bayesatk.core.marks.right_given_marked`.
-    """
-
-    band: Band
-    given: Array
-
-    @property
-    def nodes(self) -> Index:
-        """Nodes, as in the band."""
-        return self.band.nodes
-
-    @property
-    def states(self) -> Index:
-        """All states."""
-        return np.arange(self.given.shape[1])
-
-    @property
-    def rule(self) -> BetaRule:
-        """The rule of the band."""
-        return self.band.rule
-
-    def among(self, states: Index) -> "MarkedBand":
-        """Return the band with some of its states, by position."""
-        return MarkedBand(self.band, self.given[:, states])
-
-    def expectation(self, values: Array, states: slice = slice(None)) -> Array:
-        """Posterior expectation of functions on the points, (points, m); (nodes, states, m)."""
-        found = np.zeros((*self.given[:, states].shape[:2], values.shape[1]))
-        for part in self.band.chunks(values.shape[1]):
-            found += self.given[:, states, part] @ self.band.expectation(values, part)
-        return found
-
-    def weights(self, states: slice) -> Array:
-        """Posterior probabilities of the points, one row for each node and state."""
-        points = len(self.rule)
-        own = self.band.weights(slice(None)).reshape(len(self.nodes), -1, points)
-        return np.asarray((self.given[:, states] @ own).reshape(-1, points))
-
-    def chunks(self, size: int) -> Iterator[slice]:
-        """Cut the states so that expectations of so many functions stay in bounded memory."""
-        width = max(1, _BLOCK // (len(self.nodes) * size))
-        for start in range(0, self.given.shape[1], width):
-            yield slice(start, start + width)
 
 
 @dataclass(frozen=True)
@@ -227,22 +103,33 @@ class StateMixture:
     credits : tuple of Credit
     known : Given, optional
         Moments of the mean over questions given each node, where they have been worked out.
+    source : (StateMixture, ndarray of int), optional
+        A mixture of all these credits and more nodes, and where these nodes are among them: what
+        it has worked out is not worked out again.
     """
 
     nodes: Nodes
     states: States
     credits: tuple[Credit, ...]
     known: Given | None = None
+    source: "tuple[StateMixture, Index] | None" = None
 
     def among(self, keep: Index, column: int | None = None) -> "StateMixture":
         """Return the mixture on some of the nodes, not renormalised, for all credits or one."""
         credits = self.credits if column is None else (self.credits[column],)
-        return replace(self, nodes=self.nodes.among(keep), credits=credits, known=None)
+        nodes, source = self.nodes.among(keep), self._part(keep)
+        return replace(self, nodes=nodes, credits=credits, known=None, source=source)
 
     def reweighted(self, keep: Index, weight: Array) -> "StateMixture":
         """Return the mixture on some of the nodes with other probabilities."""
-        nodes = replace(self.nodes.among(keep), weight=weight)
-        return replace(self, nodes=nodes, known=self.moments.among(keep, weight))
+        nodes, known = self.nodes.among(keep), self.moments.among(keep, weight)
+        nodes = replace(nodes, weight=weight)
+        return replace(self, nodes=nodes, known=known, source=self._part(keep))
+
+    def _part(self, keep: Index) -> "tuple[StateMixture, Index]":
+        """Return the mixture that some of the nodes come from, and their positions there."""
+        base, place = self.source or (self, np.arange(len(self.nodes)))
+        return base, place[keep]
 
     @cached_property
     def right(self) -> States:
@@ -278,15 +165,24 @@ class StateMixture:
 
     @cached_property
     def bands(self) -> list[Index]:
-        """Node indices by the degree they need; the last holds those beyond any rule."""
+        """Node indices by the degree and reach they need; the last holds those beyond any rule."""
+        return [np.flatnonzero(self._label == i) for i in range(2 * len(_BANDS) + 1)]
+
+    @cached_property
+    def _label(self) -> Index:
+        """Band of each node."""
+        if self.source is not None:
+            base, place = self.source
+            return base._label[place]
         alpha, beta = self.nodes.alpha, self.nodes.beta
         degree = self.degree
         trials = float(self.states.count @ self.states.trials) + 1.0
-        at_end = (np.minimum(alpha, beta) / (alpha + beta) * trials < _AT_END).any(axis=1)
+        smaller = np.minimum(alpha, beta)
+        at_end = (smaller / (alpha + beta) * trials < _AT_END).any(axis=1)
         several = len(self.nodes) > 1
-        label = np.searchsorted(_BANDS, degree)
-        label[at_end & (degree > _BANDS[0]) & several] = len(_BANDS)
-        return [np.flatnonzero(label == i) for i in range(len(_BANDS) + 1)]
+        label = 2 * np.searchsorted(_BANDS, degree) + (smaller.min(axis=1) < _REACHING)
+        beyond = at_end & (degree > _BANDS[1]) & several
+        return np.where(beyond, 2 * len(_BANDS), np.minimum(label, 2 * len(_BANDS)))
 
     def on_rules(
         self, curve: Callable[[BetaRule], Array] | None = None, spacing: float = np.inf
@@ -303,40 +199,57 @@ class StateMixture:
         self, curve: Callable[[BetaRule], Array] | None, spacing: float
     ) -> Iterator[Band]:
         """Yield the same for states of right trials."""
+        for members, kept in zip(self.bands[:-1], self._kept, strict=True):
+            if kept and (curve is None or self._resolves(kept[0].rule, curve, spacing)):
+                yield from kept
+            elif len(members) and not self.large.all():
+                nodes, reach = self.nodes.among(members), self._reach(members)
+                if curve is None:
+                    rule = beta_rule(*reach)
+                else:
+                    rule = beta_rule_along(*reach, curve, spacing)
+                yield from self._bands_of(members, nodes, rule)
+
+    def _bands_of(self, members: Index, nodes: Nodes, rule: BetaRule) -> Iterator[Band]:
+        """Yield some nodes with the states that a rule resolves."""
         states = np.flatnonzero(~self.large)
-        if not len(states):
-            return
-        c, f = self.right.successes[states], self._failures[states]
-        for members in self.bands[:-1]:
-            if not len(members):
-                continue
-            nodes = self.nodes.among(members)
-            degree = float(self.degree[members].max())
-            lowest = [float(nodes.alpha.min() + c.min()), float(nodes.beta.min() + f.min())]
-            if len(self.nodes) > 1:
-                lowest = [max(each, _SMALLEST) for each in lowest]
-            if curve is None:
-                rule = beta_rule(lowest[0], lowest[1], degree)
-            else:
-                rule = beta_rule_along(lowest[0], lowest[1], degree, curve, spacing)
-            within, ends = rule, bool(nodes.atoms.any())
-            if ends:
-                rule = rule.with_ends()
-            log_likelihood = _kernels(c, f, rule)
-            likelihood = _exponential(log_likelihood.copy())
-            marked = 0 if self.nodes.rates is None else len(self.states) * len(states)
-            width = max(1, _BLOCK // max(len(rule), len(states), marked))
-            for start in range(0, len(members), width):
-                part = np.arange(start, min(start + width, len(members)))
-                prior = _prior(nodes.among(part), within, ends)
-                total = prior @ likelihood.T
-                node, state = np.nonzero(total < _OVERLAP)
-                own = _log_prior(nodes.among(part[node]), within, ends) + log_likelihood[state]
-                own = _exponential(own)
-                own /= own.sum(axis=1, keepdims=True)
-                total[node, state] = 1.0
-                thin = (node, state, own)
-                yield Band(members[part], states, rule, prior, likelihood, total, thin)
+        outcomes = self.right.successes[states], self._failures[states]
+        marked = 0 if self.nodes.rates is None else len(self.states) * len(states)
+        return bands_of(members, nodes, states, outcomes, rule, marked)
+
+    def _reach(self, members: Index) -> tuple[float, float, float]:
+        """Lowest Beta parameters, and degree, of a rule for some nodes."""
+        nodes, small = self.nodes.among(members), ~self.large
+        a = float(nodes.alpha.min() + self.right.successes[small].min())
+        b = float(nodes.beta.min() + self._failures[small].min())
+        if len(self.nodes) > 1:
+            a, b = max(a, _SMALLEST), max(b, _SMALLEST)
+        return a, b, float(self.degree[members].max())
+
+    @cached_property
+    def _kept(self) -> list[list[Band]]:
+        """Bands on rules that follow no curve, by label, where they are small enough to keep."""
+        if self.source is not None:
+            base, place = self.source
+            own = np.full(len(base.nodes), -1, np.intp)
+            own[place] = np.arange(len(place))
+            some = [[band.of(own) for band in each] for each in base._kept]
+            return [[band for band in each if len(band.nodes)] for each in some]
+        every = [np.empty(0, np.intp) if self.large.all() else own for own in self.bands[:-1]]
+        rules = [beta_rule(*self._reach(own)) if len(own) else None for own in every]
+        size = sum(len(own) * len(rule) for own, rule in zip(every, rules, strict=True) if rule)
+        return [
+            [] if rule is None or size > BLOCK
+            else list(self._bands_of(own, self.nodes.among(own), rule))
+            for own, rule in zip(every, rules, strict=True)
+        ]  # fmt: skip
+
+    def _resolves(self, rule: BetaRule, curve: Callable[[BetaRule], Array], spacing: float) -> bool:
+        """Whether a rule that follows no curve has points close enough together on one."""
+        steps = np.abs(np.diff(curve(rule)))
+        if self.nodes.atoms.any():
+            steps = steps[:-2]
+        return bool(steps.max(initial=0.0) <= _GENTLE * spacing)
 
     def narrow(self) -> Iterator[tuple[Index, Index, Array, Array, Array]]:
         """Yield nodes, states, means, complements and variances of what no rule resolves."""
@@ -389,23 +302,27 @@ class StateMixture:
     def cumulants(self, order: int) -> Iterator[tuple[Index, Index, list[Array]]]:
         """Yield nodes, states, and the mean, its complement and further cumulants of every credit.
 
-        Moments are taken of the smaller of g and 1 - g, which bounds the cancellation.
+        The variance is that of the smaller of g and 1 - g, which bounds the cancellation; third
+        and fourth cumulants, which matter as sums over states, are of whichever is smaller on
+        average.
         """
         for band in self.on_rules():
-            ways = latent_on_nodes(self.credits, band.rule)
-            powers = [one**j for one in ways for j in range(1, order + 1)]
-            for part in band.chunks(len(powers) * len(self.credits)):
-                found = band.expectation(np.concatenate(powers, axis=1), part)
-                low, high = (
-                    _cumulants(np.split(raw, order, axis=2)) for raw in np.split(found, 2, axis=2)
-                )
-                small, sign = low[0] <= high[0], -1.0
-                moments = [low[0], high[0]]
-                for first, second in zip(low[1:], high[1:], strict=True):
-                    sign = -sign  # odd cumulants of 1 - g are those of g with the other sign
-                    moments.append(np.where(small, first, sign * second))
-                moments[2] = np.maximum(moments[2], 0.0)
-                yield band.nodes, band.states[part], moments
+            low, high = latent_on_nodes(self.credits, band.rule)
+            values = np.concatenate([low, high, low**2, high**2], axis=1)
+            for part in band.chunks(values.shape[1]):
+                ways = np.split(band.expectation(values, part), 4, axis=2)
+                mean, rest = ways[0], ways[1]
+                variance = np.where(mean <= rest, ways[2] - mean**2, ways[3] - rest**2)
+                found = [mean, rest, np.maximum(variance, 0.0)]
+                if order > 2:
+                    less = mean.sum(axis=(0, 1)) <= rest.sum(axis=(0, 1))
+                    own = np.where(less, low, high)
+                    raw = np.split(band.expectation(np.hstack([own**3, own**4]), part), 2, axis=2)
+                    first, second = (np.where(less, *pair) for pair in (ways[:2], ways[2:]))
+                    third, fourth = _higher(first, second, *raw)
+                    # Odd cumulants of 1 - g are those of g with the other sign.
+                    found += [np.where(less, third, -third), fourth]
+                yield band.nodes, band.states[part], found
         for nodes, states, *moments in self.narrow():
             yield nodes, states, moments  # normal, to what a mean over questions can show
 
@@ -420,7 +337,8 @@ class StateMixture:
     def question_p(self) -> tuple[Array, Array]:
         """Posterior mean and sd of every question's success probability; shape (questions,)."""
         mean, square = np.zeros((2, len(self.states)))
-        for nodes, states, found in replace(self, credits=(pass_at(1),), known=None).cumulants(2):
+        one = replace(self, credits=(pass_at(1),), known=None)
+        for nodes, states, found in one.cumulants(2):
             weight = self.nodes.weight[nodes]
             mean[states] += weight @ found[0][..., 0]
             square[states] += weight @ (found[2][..., 0] + found[0][..., 0] ** 2)
@@ -445,7 +363,7 @@ class StateMixture:
     def bootstrap(self) -> Given:
         """Moments, given each node, of the mean over questions drawn anew from these."""
         found = np.zeros((2, len(self.nodes), len(self.credits)))
-        width = max(1, _BLOCK // (len(self.states) * len(self.credits) * 8))
+        width = max(1, BLOCK // (len(self.states) * len(self.credits) * 8))
         for start in range(0, len(self.nodes), width):
             part = np.arange(start, min(start + width, len(self.nodes)))
             moments = np.zeros((2, len(part), len(self.states), len(self.credits)))
@@ -490,64 +408,8 @@ def _at_ends(credits: Sequence[Credit]) -> Array:
     return np.array([[float(credit.vector[end]) for credit in credits] for end in (0, -1)])
 
 
-def _kernels(a: ArrayLike, b: ArrayLike, rule: BetaRule) -> Array:
-    """Return ``a log p + b log(1 - p)`` on the points of a rule; shape (kernels, points)."""
-    powers = np.stack([np.asarray(a, float), np.asarray(b, float)], axis=1)
-    return np.asarray(powers @ np.stack([rule.log_p, rule.log_q]))
-
-
-def _parts(nodes: Nodes, rule: BetaRule) -> Iterator[tuple[Index, Array]]:
-    """Yield nodes that have a component, and its log density on the points of a rule."""
-    alone = nodes.alpha.shape[1] == 1 and not nodes.atoms.any()
-    for share, alpha, beta in nodes.components:
-        some = np.flatnonzero(share)
-        logs = _kernels(alpha[some], beta[some], rule) + rule.log_weight
-        if not alone:
-            logs += (np.log(share[some]) - betaln(alpha[some], beta[some]))[:, None]
-        yield some, logs
-
-
-def _prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
-    """Prior probability of the points of a rule and of the atoms, scaled to at most one."""
-    parts = list(_parts(nodes, rule))
-    if nodes.alpha.shape[1] == 1 and not ends:
-        return _exponential(parts[0][1])
-    top = np.full(len(nodes), -np.inf)
-    with np.errstate(divide="ignore"):
-        atoms = np.log(nodes.atoms)
-    for some, logs in parts:
-        top[some] = np.maximum(top[some], logs.max(axis=1))
-    top = np.maximum(top, atoms.max(axis=1))
-    found = np.zeros((len(nodes), len(rule) + 2))
-    for some, logs in parts:
-        logs -= top[some, None]
-        found[some, :-2] += np.exp(logs, out=logs)
-    found[:, -2:] = np.exp(atoms - top[:, None])
-    return found if ends else found[:, :-2]
-
-
-def _log_prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
-    """Log of the same, where it would be lost below the smallest number."""
-    logs = np.full((len(nodes), len(rule)), -np.inf)
-    for some, own in _parts(nodes, rule):
-        logs[some] = np.logaddexp(logs[some], own)
-    with np.errstate(divide="ignore"):
-        return np.concatenate([logs, np.log(nodes.atoms)], axis=1) if ends else logs
-
-
-def _exponential(logs: Array) -> Array:
-    """Rows of exponentials, scaled to a largest value of one; in place."""
-    logs -= logs.max(axis=1, keepdims=True)
-    return np.exp(logs, out=logs)
-
-
-def _cumulants(raw: Sequence[Array]) -> list[Array]:
-    """Mean and further cumulants, up to the fourth, from as many raw moments."""
-    one, two = raw[0], raw[1]
-    found = [one, two - one**2]
-    if len(raw) > 2:
-        three, four = raw[2], raw[3]
-        found.append(three - one * (3.0 * two - 2.0 * one**2))
-        central = four - one * (4.0 * three - one * (6.0 * two - 3.0 * one**2))
-        found.append(central - 3.0 * found[1] ** 2)
-    return found
+def _higher(one: Array, two: Array, three: Array, four: Array) -> tuple[Array, Array]:
+    """Third and fourth cumulant from raw moments."""
+    third = three - one * (3.0 * two - 2.0 * one**2)
+    central = four - one * (4.0 * three - one * (6.0 * two - 3.0 * one**2))
+    return third, central - 3.0 * (two - one**2) ** 2

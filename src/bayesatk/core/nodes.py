@@ -225,11 +225,14 @@ def log_rise(base: Array, count: NDArray[np.int64]) -> Array:
     >>> log_rise(np.array([[0.5], [1e15]]), np.array([2])).round(9).tolist()
     [[-0.287682072], [69.07755279]]
     """
+    small = np.minimum(base, _STIRLING)
+    found: Array = gammaln(small + count) - gammaln(small)
+    if not (base >= _STIRLING).any():
+        return found
     some = np.maximum(base, _STIRLING)
     large = (some + count - 0.5) * np.log1p(count / some) - count + count * np.log(some)
     large += (1.0 / (some + count) - 1.0 / some) / 12.0
-    small = np.minimum(base, _STIRLING)
-    return np.where(base >= _STIRLING, large, gammaln(small + count) - gammaln(small))
+    return np.where(base >= _STIRLING, large, found)
 
 
 def log_ordered(

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.mixture import Band, Given, Index, MarkedBand, StateMixture
+from bayesatk.core.bands import Band, Index, MarkedBand
+from bayesatk.core.mixture import Given, StateMixture
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.quadrature import BetaRule
 from bayesatk.core.series import harmonics

@@ -174,7 +174,7 @@ class Pooled:
         """Expected credits of a new question; of weighted ones, on the nodes of the mixture."""
         if self.states.weight is not None:
             return self.mixture.bootstrap
-        return replace(self.mixture, nodes=self.every_node, known=None).population
+        return replace(self.mixture, nodes=self.every_node, known=None, source=None).population
 
     def _on(self, nodes: list[Nodes]) -> StateMixture:
         credits = tuple(metric.credit for metric in self.metrics)
@@ -322,7 +322,7 @@ class Pooled:
             )
         elif self.judge is not None:
             p, (nodes, family) = None, self._draw_joint(size, rng)
-            given = replace(mixture, nodes=nodes, known=None).moments
+            given = replace(mixture, nodes=nodes, known=None, source=None).moments
             questions = self._normal_means(given.mean, given.variance, rng)
         else:
             p = None
