@@ -561,7 +561,7 @@ def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, tmp_path) -> No
     ours, theirs = (each["closed_form"].to_dataset() for each in (bk.load_result(path), expected))
     assert ours["pass_at_k"].equals(theirs["pass_at_k"])
     done = run("compare", runs, "-m", "pass@1", *known)
-    assert "corrected for the errors of who marked them" in " ".join(done.output.split())
+    assert "corrected for errors of the judge" in " ".join(done.output.split())
     assert "must be a table with a column 'mark'" in run(
         "evaluate", runs, "-m", "pass@1", "--judge", runs
     ).output.replace("\n", " ")

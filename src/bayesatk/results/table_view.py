@@ -109,7 +109,7 @@ def meanings(frame: pd.DataFrame) -> list[str]:
     if "range_lower" in frame:
         found.append(
             f"{_RANGE}: where k exceeds the trials, the range over all difficulty distributions "
-            "that agree with the counts; the interval assumes a shape."
+            "that agree with the counts; the interval assumes families."
         )
     return [
         *found,
