@@ -218,7 +218,7 @@ class PairSentences:
         )
         on = design_words(own.trials[:, kept], own.weight is not None)
         on += "" if ranked == asked else f" of {asked}, those that all tried"
-        text = f"{len(names)} systems were asked {on}. In {metric.label} on {TARGET_NAMES[target]} "
+        text = f"{len(names)} systems tried {on}. In {metric.label} on {TARGET_NAMES[target]} "
         if not np.isnan(seen).any():
             ends = f"{number_words(seen.min())} to {number_words(seen.max())}"
             judged = own.judges is not None

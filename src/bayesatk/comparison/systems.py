@@ -150,7 +150,7 @@ def compare(
     trials = own.trials
     if len(trials) < 2:
         raise ArgumentError(
-            Argument("fit"), " must hold at least two systems to compare; got one. Name them: ",
+            Argument("fit"), " must have at least two systems to compare; got one. Name them: ",
             Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
         )  # fmt: skip
     tried = trials > 0

@@ -259,7 +259,7 @@ def _pit_curves(table: pd.DataFrame, fit: xr.DataTree, sampled: xr.DataTree) -> 
         wrong.append(row["verdict"] == "disagree")
     if not found:
         raise ValueError(
-            "fit must hold exact quantiles of the quantities of sampled; it has none. Pass the "
+            "fit must have exact quantiles of the quantities of sampled; it has none. Pass the "
             "results that were verified, or neither for the z scores."
         )
     coords = {"plot_axis": ["x", "y"], "quantity": index}
