@@ -127,6 +127,12 @@ def run_batch(start: int) -> dict[str, Any]:
     return {"size": BATCH - len(failed), "failed": failed, "least_worth": least, **sums}
 
 
+def _fault(batch: dict[str, Any]) -> str:
+    """Say what is wrong with a batch that the file holds."""
+    missing = {"size", "failed", "least_worth"} - set(batch)
+    return f"it lacks {sorted(missing)}" if missing else ""
+
+
 def main() -> None:
     """Run what the output file lacks."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -136,7 +142,8 @@ def main() -> None:
     starts = range(-(-options.replications // BATCH) * len(CELLS))
     all_batches(
         run_batch, starts, _STUDY,
-        path=options.output, client=None, description="coverage of families", progressbar=True,
+        fault=_fault, path=options.output, client=None, description="coverage of families",
+        progressbar=True,
     )  # fmt: skip
 
 

@@ -12,21 +12,19 @@ Where a series would take too many frequencies, for saturated data, the mean is 
 answers says how well it does.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
 from bayesatk.core.distribution import Empirical, Quantity, constant
-from bayesatk.core.mixture import Band, Given, Index, MarkedBand, StateMixture
-from bayesatk.core.moments import latent_on_nodes
+from bayesatk.core.mixture import Given, Index, StateMixture
 from bayesatk.core.nodes import Nodes, heaviest
-from bayesatk.core.quadrature import BetaRule
-from bayesatk.core.series import Series, Window, filtered, harmonics, invert
+from bayesatk.core.products import Products
+from bayesatk.core.series import Series, Window, filtered, invert
 from bayesatk.metrics.credit import Array
 
 _LEFT_OUT = 2e-5  # probability of nodes that a distribution does without
@@ -38,15 +36,12 @@ _RIPPLE = 1e-3  # ripple by which every second node may be left out
 _SKEW, _EXCESS = 0.1, 0.04  # of a mean given a node, up to which four cumulants are enough
 _NARROW = 0.03  # of the whole standard deviation, below which a node is as good as normal
 _NORMAL = 12.0  # standard deviations times frequency at which a normal has died: exp(-72)
-_PHASE = 2.0  # largest phase between neighbouring quadrature points that they still resolve
-_DAMPED = 16.0  # logarithm of a damping that need not be resolved
 _WORK = 2.5e5  # nodes times states times frequencies that one mean is worth: 0.1 s
 _FREQUENCIES = (64, 600)  # that it may cost, where nodes and states are many, or few
 _UNAIDED = 600  # that it may cost at least, where there are no draws to fall back on
 _HOPELESS = 1e-2  # error of an interval's ends, in its widths, from which draws may do better
 _FAINT = 100.0  # one over the probability from which narrow nodes count in full
 _ROUNDING = 2e-8  # of a tabulated distribution, in lengths of the scale
-_WEIGHTS = 64  # distinct weights of questions in one product, beyond which they are rounded
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TINY = 1e-120  # smallest variance that may be divided by
 _TILTS = np.array([0.01, 0.05, 0.2, 0.7, 1.5, 2.5, 3.5, 4.5, 5.5, 7.0, 10.0, 16.0, 30.0, 50.0])
@@ -190,35 +185,15 @@ class OneMean:
         return {name: np.flatnonzero(group) for name, group in groups.items()}
 
     @cached_property
-    def products(self) -> StateMixture:
-        """The mixture at the few nodes, for this credit; weights are rounded if they are many."""
-        own = self.whole.among(self.parts["few"], self.column)
-        many = len(np.unique(own.states.terms.weight)) > _WEIGHTS
-        return replace(own, states=own.states.rounded()) if many else own
-
-    def _rounding(self, s: NDArray[Any], origin: int) -> NDArray[Any]:
-        """Factors that give the few nodes the mean and variance that rounded weights lack."""
-        few, own = self.parts["few"], self.products
-        if own.states is self.whole.states:
-            return np.ones((len(few), 1))
-        vector = self.whole.credits[self.column].vector
-        exact = self.given.among(few, own.nodes.weight)
-        level = float([self.given.overall[0][0], vector.max(), vector.min()][origin])
-        lost = 1.0 - own.states.sums[1].sum() / own.states.questions
-        shift = exact.mean - own.moments.mean - level * lost
-        spread = exact.variance - own.moments.variance
-        return np.asarray(np.exp(shift * s + 0.5 * spread * s**2))
-
-    def _levels(self, band: Band | MarkedBand) -> Iterator[tuple[float, Band | MarkedBand, Array]]:
-        """Yield weights, the states of a band that have one, and how many questions do."""
-        state, weight, count = self.products.states.terms
-        place = np.full(len(self.products.states), -1, np.intp)
-        place[band.states] = np.arange(len(band.states))
-        kept = place[state] >= 0
-        state, weight, count = place[state[kept]], weight[kept], count[kept]
-        starts = np.flatnonzero(np.diff(weight, prepend=-1.0))
-        for part in np.split(np.arange(len(weight)), starts[1:]):
-            yield float(weight[part[0]]), band.among(state[part]), count[part]
+    def products(self) -> dict[str, Products]:
+        """Products over states at the few nodes, at those that are filtered, and at the others."""
+        few = self.parts["few"]
+        apart = np.maximum(*self.steps)[few] > 0.0
+        groups = {"few": few, "stepped": few[apart], "free": few[~apart]}
+        return {
+            name: Products(self.whole, self.column, self.given, nodes)
+            for name, nodes in groups.items()
+        }
 
     def distribution(self, aided: bool) -> Series:
         """Tabulate the distribution, with as many frequencies as it takes or is worth."""
@@ -226,7 +201,7 @@ class OneMean:
         low, high = (float(each[0]) for each in self.given.overall)
         mean = low if low <= 0.5 else 1.0 - high
         window = Window(*self.window, mean, float(vector.min()), float(vector.max()))
-        rows = len(self.parts["few"]) * len(self.products.states.terms.state)
+        rows = len(self.parts["few"]) * len(self.products["few"].states.terms.state)
         least = _FREQUENCIES[0] if aided else _UNAIDED
         most = int(np.clip(_WORK / (1.0 + rows), least, _FREQUENCIES[1]))
         series = invert(self, window, _ENOUGH, most, 2.0 * _LOST + _LEFT_OUT)
@@ -267,7 +242,7 @@ class OneMean:
         logs = given.offset * signed + given.variance * size**2 / 2.0
         logs += np.abs(given.third) * size**3 / 6.0 + np.abs(given.fourth) * size**4 / 24.0
         if len(self.parts["few"]):
-            logs[self.parts["few"]] = self._log_generating(signed)
+            logs[self.parts["few"]] = self.products["few"].log_generating(signed)
         bound = logsumexp(logs, b=given.weight[:, None], axis=0) - np.log(_LOST)
         upper, lower = np.split(bound / signed, 2)
         vector = self.whole.credits[self.column].vector
@@ -275,59 +250,37 @@ class OneMean:
         high = min(float(np.min(upper)), rest - (1.0 - float(vector.max())))
         return max(float(np.max(lower)), float(vector.min()) - mean), high
 
-    def _log_generating(self, tilt: Array) -> Array:
-        """Logarithm of the moment generating function at the few nodes; (nodes, tilts)."""
-        total = np.log(self._rounding(tilt, 0)) + np.zeros(len(tilt))
-        for band in self.products.on_rules():
-            gap = self._worth(band.rule, 0)
-            for weight, own, count in self._levels(band):
-                exponent = np.outer(weight * gap, tilt)
-                top = exponent.max(axis=0)
-                terms = np.exp(exponent - top)
-                for part in own.chunks(len(tilt)):
-                    with np.errstate(divide="ignore"):
-                        logs = np.log(own.expectation(terms, part)) + top
-                    logs[np.isneginf(logs)] = np.inf  # underflow: this tilt proves nothing
-                    total[band.nodes] += np.einsum("gst,s->gt", logs, count[part])
-        for nodes, gap, variance in self._unresolved(0):
-            total[nodes] += gap * tilt + 0.5 * variance * tilt**2
-        return total
-
     def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
         """``E exp((tilt + i omega)(X - origin))``, of all but the narrow nodes.
 
         With a tilt, without the smooth part: cumulants know nothing of the ends of the scale, and
         a filter of nodes is none for a tilted density.
         """
-        few = self.parts["few"]
         if tilt == 0.0:
-            total = self._cumulants(omega)
-            chosen = np.ones(len(few), bool)
-        else:
-            total, chosen = np.zeros((2, len(omega)), complex), ~self._stepped
-        if chosen.any():
-            phi = self._by_products(omega, origin, tilt)[chosen]
-            total = total + self._filtered(few[chosen], phi, omega)
-        return total
+            return self._by_cumulants(omega) + self._by_products("few", omega)
+        return self._by_products("free", omega, origin, tilt)
 
     def smooth(self, omega: Array) -> NDArray[np.complex128]:
         """Characteristic function less the mean of what a tilt leaves out."""
-        total, stepped = self._cumulants(omega), self._stepped
-        if stepped.any():
-            phi = self._by_products(omega, 0, 0.0)[stepped]
-            total = total + self._filtered(self.parts["few"][stepped], phi, omega)
-        return total
+        return self._by_cumulants(omega) + self._by_products("stepped", omega)
 
-    @property
-    def _stepped(self) -> NDArray[np.bool_]:
-        """Few nodes that are filtered."""
-        return np.asarray(np.maximum(*self.steps)[self.parts["few"]] > 0.0)
+    def _by_products(
+        self, group: str, omega: Array, origin: int = 0, tilt: float = 0.0
+    ) -> NDArray[np.complex128]:
+        own = self.products[group]
+        return self._filtered(own.nodes, own.transform(omega, origin, tilt), omega)
 
-    def _cumulants(self, omega: Array) -> NDArray[np.complex128]:
-        many = self.parts["many"]
-        if not len(many):
-            return np.zeros((2, len(omega)), complex)
-        return self._filtered(many, self._by_cumulants(omega), omega)
+    def _by_cumulants(self, omega: Array) -> NDArray[np.complex128]:
+        many, given = self.parts["many"], self.given
+        offset, variance, third, fourth = (
+            each[many] for each in (given.offset, given.variance, given.third, given.fourth)
+        )
+        s = 1j * omega
+        dead = variance * omega**2 > _NORMAL**2
+        with np.errstate(over="ignore", invalid="ignore"):
+            logs = s * (offset + s * (variance / 2.0 + s * (third / 6.0 + s * fourth / 24.0)))
+            phi = np.exp(np.where(dead | (logs.real > 1.0), -np.inf, logs))
+        return self._filtered(many, phi, omega)
 
     def _filtered(
         self, nodes: Index, phi: NDArray[np.complex128], omega: Array
@@ -350,62 +303,6 @@ class OneMean:
         centre = np.bincount(which, weight * place) / share
         spread = np.bincount(which, weight * (variance + (place - centre[which]) ** 2)) / share
         return np.asarray(ndtr((x[:, None] - centre) / np.sqrt(spread)) @ share)
-
-    def _offset(self, low: Array, high: Array, origin: int) -> Array:
-        """Values less the origin, from them and their complements, whichever does not cancel."""
-        vector = self.whole.credits[self.column].vector
-        if origin < 0:
-            return low - float(vector.min())
-        if origin > 0:
-            return (1.0 - float(vector.max())) - high
-        mean, rest = (float(each[0]) for each in self.given.overall)
-        return low - mean if mean <= 0.5 else rest - high
-
-    def _worth(self, rule: BetaRule, origin: int) -> Array:
-        """``(g - origin) / questions`` at the points of a rule."""
-        value, rest = latent_on_nodes(self.products.credits, rule)
-        return self._offset(value[:, 0], rest[:, 0], origin) / self.whole.states.questions
-
-    def _unresolved(self, origin: int) -> Iterator[tuple[Index, Array, Array]]:
-        """Yield mean less the origin, and variance, of the part that no rule resolves; columns."""
-        own = self.products.states
-        for nodes, states, low, high, variance in self.products.narrow():
-            gap = self._offset(low[..., 0], high[..., 0], origin) @ own.sums[1, states]
-            spread = variance[..., 0] @ own.sums[2, states]
-            yield nodes, gap[:, None] / own.questions, spread[:, None] / own.questions**2
-
-    def _by_cumulants(self, omega: Array) -> NDArray[np.complex128]:
-        given, many = self.given, self.parts["many"]
-        offset, variance, third, fourth = (
-            each[many] for each in (given.offset, given.variance, given.third, given.fourth)
-        )
-        s = 1j * omega
-        dead = variance * omega**2 > _NORMAL**2
-        with np.errstate(over="ignore", invalid="ignore"):
-            logs = s * (offset + s * (variance / 2.0 + s * (third / 6.0 + s * fourth / 24.0)))
-            return np.asarray(np.exp(np.where(dead | (logs.real > 1.0), -np.inf, logs)))
-
-    def _by_products(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
-        s = tilt + 1j * omega
-        found = self._rounding(s, origin) * np.ones(len(omega), complex)
-        widest = float(self.products.states.terms.weight[-1])
-
-        def curve(rule: BetaRule) -> Array:
-            gap = widest * self._worth(rule, origin)
-            # What is damped away need not be resolved.
-            return gap if tilt == 0.0 else _DAMPED * np.expm1(tilt * gap / _DAMPED) / tilt
-
-        for band in self.products.on_rules(curve, _PHASE / float(omega[-1])):
-            gap = self._worth(band.rule, origin)
-            for weight, own, count in self._levels(band):
-                waves = harmonics(weight * gap * omega[1], len(omega))
-                waves *= np.exp(tilt * weight * gap)[:, None]
-                for part in own.chunks(2 * len(omega)):
-                    each = own.expectation(waves.view(float), part).view(complex)
-                    found[band.nodes] *= power_product(each, count[part])
-        for nodes, gap, variance in self._unresolved(origin):
-            found[nodes] *= np.exp(gap * s + 0.5 * variance * s**2)
-        return found
 
 
 def ripples(given: Given, nodes: Nodes, apart: float = 1.0) -> tuple[Array, Array]:
@@ -440,23 +337,3 @@ def _ripple(step: Array, variance: Array) -> Array:
         variance, step**2, out=np.full_like(step, 10.0), where=variance < 10.0 * step**2
     )
     return np.asarray(np.exp(-2.0 * np.pi**2 * ratio))
-
-
-def power_product(transform: NDArray[np.complex128], count: Array) -> NDArray[np.complex128]:
-    """Product over states (axis 1), each to its whole-number multiplicity, by squaring.
-
-    Examples
-    --------
-    >>> power_product(np.array([[[2.0 + 0j], [1j]]]), np.array([3.0, 2.0])).tolist()
-    [[(-8+0j)]]
-    """
-    product = np.ones(transform.shape[::2], complex)
-    left = count.astype(np.int64)
-    while left.any():
-        odd = left % 2 == 1
-        if odd.any():
-            product *= transform[:, odd].prod(axis=1)
-        left = left // 2
-        keep = left > 0
-        transform, left = transform[:, keep] ** 2, left[keep]
-    return product

@@ -156,9 +156,7 @@ class _Points:
 
     def transform(self, omega: Array, origin: int, tilt: float) -> NDArray[np.complex128]:
         """Characteristic function of the points."""
-        return filtered(
-            harmonics(self.offset * omega[1], len(omega)), self.weight, self.steps, omega
-        )
+        return filtered(harmonics(self.offset, omega), self.weight, self.steps, omega)
 
     def smooth(self, omega: Array) -> NDArray[np.complex128]:
         """Nothing is left out by a tilt."""

@@ -1,7 +1,7 @@
 """Arguments of `evaluate` and `sample`: data, metrics and priors, checked together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,9 @@ from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
 from bayesatk.priors import (
     AnswerPrior,
-    CategoryPrior,
     GroupedPrior,
+    ModelPrior,
     Pooling,
-    Prior,
     RegressionPrior,
 )
 from bayesatk.priors.choice import (
@@ -42,15 +41,14 @@ class Inputs:
     outcomes : Outcomes
     requested : tuple of Metric
     pooling : Pooling
-    prior : Prior, CategoryPrior, RegressionPrior or GroupedPrior
-        The second where metrics judge scored categories, the third with covariates, the last with
-        groups.
-    answer_prior : AnswerPrior
+    prior : ModelPrior
+        Of the scale; with covariates a `RegressionPrior`, with groups a `GroupedPrior`.
     scale : Scale
         How the metrics judge trials.
+    answer_prior : AnswerPrior
     prior_counts : ndarray, shape (system, question, category), optional
         Prior trials, discounted.
-    notes : list of str
+    notes : tuple of str
         What a reader should know of the prior trials, or of groups.
     design : Design, optional
         Covariates that success depends on.
@@ -63,12 +61,12 @@ class Inputs:
     outcomes: Outcomes
     requested: tuple[Metric, ...]
     pooling: Pooling
-    prior: Prior | CategoryPrior | RegressionPrior | GroupedPrior
-    answer_prior: AnswerPrior
+    prior: ModelPrior
     scale: Scale
-    prior_counts: NDArray[np.float64] | None
-    notes: list[str]
-    design: Design | None
+    answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
+    prior_counts: NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
+    design: Design | None = None
     grouping: Grouping | None = None
     judges: Judges | None = None
 
@@ -128,7 +126,7 @@ def read_inputs(
     if design is not None or grouping is not None:
         name = "covariates" if grouping is None else GROUP
         _check_structure(name, requested, scored, pooling, difficulty, prior_trials is not None)
-    resolved: Prior | CategoryPrior | RegressionPrior | GroupedPrior
+    resolved: ModelPrior
     if design is not None:
         resolved = prior_of(RegressionPrior, prior, "with covariates")
     elif grouping is not None:
@@ -143,8 +141,8 @@ def read_inputs(
     if judges is not None:
         check_judge_fits(outcomes, scale, requested, pooling, prior_trials, covariates, group)
     return Inputs(
-        outcomes, requested, pooling, resolved, answer_prior or AnswerPrior(), scale, before, notes,
-        design, grouping, judges,
+        outcomes, requested, pooling, resolved, scale, answer_prior or AnswerPrior(), before,
+        tuple(notes), design, grouping, judges,
     )  # fmt: skip
 
 

@@ -10,12 +10,13 @@ import pymc as pm
 import xarray as xr
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.data.inputs import Inputs
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.data.scales import RightWrong, Scale, Scored
 from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.builders import Form, one_latent_family
 from bayesatk.models.evidence import Bridge
-from bayesatk.models.sampling import Settings, default_form, result
+from bayesatk.models.sampling import Run, default_form, result
 from bayesatk.models.twins import build_models, model_values
 from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
 from bayesatk.priors.choice import (
@@ -133,11 +134,10 @@ class CompiledModel:
             if len(self.programs) > 1:  # whose evidence is of these data
                 pm.set_data(values, model=program.model)
         options = {"draws": draws, "tune": tune, "sampler": "nutpie"}
-        settings = Settings(
-            self.pooling, self.prior, scale, self.form, ci_prob, keep, seed, options
-        )
+        inputs = Inputs(outcomes, requested, self.pooling, self.prior, scale)
+        run = Run(self.form, ci_prob, keep, seed, options)
         bridges = {name: program.bridge for name, program in self.programs.items()}
-        return result(outcomes, requested, traces, settings, generator, bridges=bridges)
+        return result(inputs, run, traces, generator, bridges=bridges)
 
     def _check(self, outcomes: Outcomes) -> None:
         sizes = outcomes.dataset.sizes

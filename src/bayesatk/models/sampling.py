@@ -2,24 +2,18 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pymc as pm
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.data.design import Design
-from bayesatk.data.grouping import Grouping
 from bayesatk.data.inputs import Inputs, read_inputs
-from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.scales import Scale
-from bayesatk.judge_error import Judges
 from bayesatk.metrics.category_credit import reachable
-from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
+from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
 from bayesatk.models.builders import Form, one_latent_family
 from bayesatk.models.categories import build_answers
@@ -35,16 +29,13 @@ from bayesatk.priors import (
     HyperPrior,
     ModelPrior,
     Pooling,
-    RegressionPrior,
 )
-from bayesatk.priors.choice import describe_prior, prior_of
+from bayesatk.priors.choice import prior_of
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
-from bayesatk.results.groups import group_draws, grouped_checks
-from bayesatk.results.likelihood import log_likelihood_groups
-from bayesatk.results.predictive import predictive_groups
-from bayesatk.results.regression import regression_groups
-from bayesatk.results.schema import build, data_groups, posterior_group, root_attributes
+from bayesatk.results.groups import group_draws
+from bayesatk.results.of_inputs import checking_groups, groups_of_data, provenance
+from bayesatk.results.schema import build, posterior_group
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
@@ -151,9 +142,9 @@ def sample(
         )
     if crossed:
         _check_crossed(asked, keep)
-    resolved: ModelPrior = crossed or one_latent_family(
-        asked.prior, form, prior is None and difficulty is None
-    )
+    by_default = prior is None and difficulty is None
+    resolved = crossed or one_latent_family(asked.prior, form, by_default)
+    asked = replace(asked, prior=resolved)
     generator, seed = resolve_rng(rng)
     options = {"cores": min(chains, 2), **(sample_kwargs or {})}
 
@@ -165,11 +156,6 @@ def sample(
         )  # fmt: skip
         return trace
 
-    settings = Settings(
-        pooling, resolved, asked.scale, form, ci_prob, keep, seed,
-        {"draws": draws, "tune": tune, "sampler": nuts_sampler},
-        asked.answer_prior, asked.prior_counts, asked.design, asked.grouping, asked.judges,
-    )  # fmt: skip
     judged = {}
     if asked.grouping is not None:
         judged = {"": build_grouped(asked.outcomes, prior=resolved)}  # type: ignore[arg-type]
@@ -182,10 +168,10 @@ def sample(
     voted = None
     if asked.votes:
         voted = trace_of(build_answers(asked.outcomes, asked.answer_prior))
-    return result(
-        asked.outcomes, asked.requested, traces, settings, generator, voted,
-        {name: Bridge(model) for name, model in judged.items()},
-    )  # fmt: skip
+    known = {"draws": draws, "tune": tune, "sampler": nuts_sampler}
+    bridges = {name: Bridge(model) for name, model in judged.items()}
+    run = Run(form, ci_prob, keep, seed, known)
+    return result(asked, run, traces, generator, voted, bridges)
 
 
 def _check_crossed(asked: Inputs, keep: Sequence[str]) -> None:
@@ -209,153 +195,111 @@ def default_form(pooling: Pooling) -> Form:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What a sampled result records about how it was made."""
+class Run:
+    """How a result was sampled, beside its inputs.
 
-    pooling: Pooling
-    prior: ModelPrior
-    scale: Scale
+    Parameters
+    ----------
+    form : Form
+    ci_prob : float
+    keep : sequence of str
+        As of `sample`.
+    seed : str
+    options : mapping
+        Draws, tuning steps and sampler.
+    """
+
     form: Form
     ci_prob: float
     keep: Sequence[str]
     seed: str
     options: Mapping[str, Any]
-    answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
-    prior_counts: NDArray[np.float64] | None = None
-    design: Design | None = None
-    grouping: Grouping | None = None
-    judges: Judges | None = None
 
 
 def result(
-    outcomes: Outcomes,
-    metrics: Sequence[Metric],
+    inputs: Inputs,
+    run: Run,
     traces: Mapping[str, xr.DataTree],
-    settings: Settings,
     rng: np.random.Generator,
     answers: xr.DataTree | None = None,
     bridges: Mapping[str, Bridge] | None = None,
 ) -> xr.DataTree:
     """Metrics and hyperparameters of traces, as the library's result tree.
 
-    Coordinates are those of `outcomes`: a compiled model keeps those it was compiled with.
+    Coordinates are those of the outcomes: a compiled model keeps those it was compiled with.
 
     Parameters
     ----------
-    outcomes : Outcomes
-    metrics : sequence of Metric
+    inputs : Inputs
+        With the prior of the model.
+    run : Run
     traces : mapping {family: xarray.DataTree}
         Of the model of marks or scores, or of its difficulty families.
-    settings : Settings
     rng : numpy.random.Generator
     answers : xarray.DataTree, optional
         Of the model of votes.
     bridges : mapping {family: Bridge}, optional
         Of several families.
     """
-    grid = MetricGrid.of(metrics)
-    if settings.grouping is not None:
-        return _grouped(outcomes, metrics, traces[""], settings, settings.grouping, rng)
-    averaged = _averaged(outcomes, traces, settings, bridges or {}, rng)
-    difficulties = averaged.difficulties if averaged else None
-    parts = []
+    outcomes, grid = inputs.outcomes, MetricGrid.of(inputs.requested)
     main = next(iter(traces.values()), answers)
     assert main is not None
-    source = main["posterior"].to_dataset()
-    if settings.design is not None:
-        own = settings.design, "p" in settings.keep, rng
-        parts.append(regression_part(outcomes, grid, source, *own))
+    source, keep_p = main["posterior"].to_dataset(), "p" in run.keep
+    averaged = None
+    if traces and isinstance(inputs.prior, HyperPrior):
+        systems = outcomes.dataset["system"].values
+        averaged = average(traces, bridges or {}, inputs.prior, systems, rng)
+    difficulties = averaged.difficulties if averaged else None
+    parts, of_groups = [], None
+    if inputs.grouping is not None:
+        part, of_groups = grouped_part(outcomes, grid, source, inputs.grouping, keep_p, rng)
+        parts.append(part)
+    elif inputs.design is not None:
+        parts.append(regression_part(outcomes, grid, source, inputs.design, keep_p, rng))
     elif traces:
-        counted = (settings.scale, "p" in settings.keep, rng, settings.prior_counts, difficulties)
+        counted = inputs.scale, keep_p, rng, inputs.prior_counts, difficulties
         parts.append(count_part(outcomes, grid, source, *counted))
     if answers is not None:
         voted = answers["posterior"].to_dataset()
-        parts.append(answer_part(outcomes, grid, voted, settings.answer_prior, rng))
-    group = _posterior(outcomes, grid, parts, source, settings, averaged)
-    known = settings.prior, settings.scale, settings.keep
-    if settings.design is not None and isinstance(settings.prior, RegressionPrior):
-        checks = regression_groups(
-            outcomes, group, settings.prior, settings.design, settings.keep, rng
-        )
-    else:
-        judged = settings.judges is not None
-        checks = log_likelihood_groups(
-            outcomes, group, *known, settings.prior_counts, difficulties, judged
-        ) | predictive_groups(outcomes, group, *known, rng, difficulties, judged)
-    groups = {
-        "posterior": group,
-        **_difficulty_groups(group, settings.prior, averaged),
-        **_statistics(traces, answers),
-        **checks,
-        **data_groups(outcomes, settings.scale, answers is not None, settings.prior_counts),
-    }
-    return build(groups, _attributes(outcomes, metrics, settings, answers is not None))
-
-
-def _grouped(
-    outcomes: Outcomes,
-    metrics: Sequence[Metric],
-    trace: xr.DataTree,
-    settings: Settings,
-    grouping: Grouping,
-    rng: np.random.Generator,
-) -> xr.DataTree:
-    """Return the result of questions in groups."""
-    grid, source = MetricGrid.of(metrics), trace["posterior"].to_dataset()
-    part, of_groups = grouped_part(outcomes, grid, source, grouping, "p" in settings.keep, rng)
-    group = _posterior(outcomes, grid, [part], source, settings, None)
-    groups = {
-        "posterior": group,
-        "group_posterior": group_draws(grid, grouping.labels, of_groups, group),
-        **_statistics({"": trace}, None),
-        **grouped_checks(outcomes, group, grouping, settings.keep, rng),
-        **data_groups(outcomes, settings.scale),
-    }
-    return build(groups, _attributes(outcomes, metrics, settings, False))
-
-
-def _averaged(
-    outcomes: Outcomes,
-    traces: Mapping[str, xr.DataTree],
-    settings: Settings,
-    bridges: Mapping[str, Bridge],
-    rng: np.random.Generator,
-) -> Averaged | None:
-    """Return the difficulty distributions of right and wrong under partial pooling."""
-    if not traces or not isinstance(settings.prior, HyperPrior):
-        return None
-    systems = outcomes.dataset["system"].values
-    return average(traces, bridges, settings.prior, systems, rng)
+        parts.append(answer_part(outcomes, grid, voted, inputs.answer_prior, rng))
+    group = _posterior(inputs, run, grid, parts, source, averaged)
+    groups = {"posterior": group, **_difficulty_groups(group, inputs.prior, averaged)}
+    if inputs.grouping is not None and of_groups is not None:
+        groups["group_posterior"] = group_draws(grid, inputs.grouping.labels, of_groups, group)
+    groups |= _statistics(traces, answers)
+    groups |= checking_groups(inputs, group, difficulties, run.keep, rng)
+    return build(groups | groups_of_data(inputs), _attributes(inputs, run))
 
 
 def _posterior(
-    outcomes: Outcomes,
+    inputs: Inputs,
+    run: Run,
     grid: MetricGrid,
     parts: Sequence[Part],
     source: xr.Dataset,
-    settings: Settings,
     averaged: Averaged | None,
 ) -> xr.Dataset:
     """Return the ``posterior`` group."""
+    outcomes = inputs.outcomes
     values = np.concatenate([part.values for part in parts], axis=3)
     order = np.argsort(np.concatenate([part.index for part in parts]))
     extra = {name: pair for part in parts for name, pair in part.extra.items()}
-    if averaged and isinstance(settings.prior, HyperPrior):
+    if averaged and isinstance(inputs.prior, HyperPrior):
         shape = values.shape[:3]
-        for name, own in summary_variables(averaged.difficulties, settings.prior).items():
+        for name, own in summary_variables(averaged.difficulties, inputs.prior).items():
             extra[name] = (("chain", "draw", "system"), own.reshape(shape))
     attrs = {name: source.attrs[name] for name in _RECORDED if name in source.attrs}
     group = posterior_group(
         grid, values[:, :, :, order], outcomes.dataset["system"].values, extra,
-        {"sampling": "nuts", "tuning_steps": settings.options["tune"], **attrs},
+        {"sampling": "nuts", "tuning_steps": run.options["tune"], **attrs},
     )  # fmt: skip
     used = {dim for dims, _ in extra.values() for dim in dims}
     labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
-    if settings.grouping is not None:
-        labels["group"] = np.array(settings.grouping.labels)
+    if inputs.grouping is not None:
+        labels["group"] = np.array(inputs.grouping.labels)
     labels["other"] = outcomes.dataset["system"].values
-    if settings.design is not None:
-        labels["coefficient"] = np.array(settings.design.coefficients, object)
+    if inputs.design is not None:
+        labels["coefficient"] = np.array(inputs.design.coefficients, object)
     labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
     return group.assign_coords({name: labels[name] for name in labels if name in used})
 
@@ -386,28 +330,9 @@ def _statistics(
     }
 
 
-def _attributes(
-    outcomes: Outcomes, metrics: Sequence[Metric], settings: Settings, voted: bool
-) -> dict[str, Any]:
+def _attributes(inputs: Inputs, run: Run) -> dict[str, Any]:
     """Return the provenance of a sampled result."""
-    more = {"answer_prior": json.dumps(describe_prior(settings.answer_prior))} if voted else {}
-    if settings.judges is not None:
-        more["judges"] = json.dumps(settings.judges.described())
-    if settings.grouping is not None:
-        more["group_weights"] = json.dumps(settings.grouping.described())
-    if settings.design is not None:
-        more["covariates"] = json.dumps(settings.design.described)
-    return root_attributes(
-        method="nuts",
-        pooling=settings.pooling,
-        prior=describe_prior(settings.prior),
-        seed=settings.seed,
-        metrics=" ".join(metric.label for metric in metrics),
-        data=outcomes,
-        citations=(HOFFMAN,),
-        ci_prob=float(settings.ci_prob),
-        ci_kind="eti",
-        model_form=settings.form,
-        sample_options=json.dumps(dict(settings.options)),
-        **more,
-    )
+    return provenance(
+        inputs, "nuts", run.seed, (HOFFMAN,), ci_prob=float(run.ci_prob), ci_kind="eti",
+        model_form=run.form, sample_options=json.dumps(dict(run.options)),
+    )  # fmt: skip

@@ -1,7 +1,7 @@
 """`evaluate`: exact posterior of every metric, for both targets, as InferenceData."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -11,7 +11,6 @@ import xarray as xr
 
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.posterior.assembly import (
@@ -36,20 +35,15 @@ from bayesatk.priors import (
     Prior,
     RegressionPrior,
 )
-from bayesatk.priors.choice import describe_prior
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
-from bayesatk.results.groups import group_results, grouped_checks, labelled
-from bayesatk.results.likelihood import log_likelihood_groups
-from bayesatk.results.predictive import predictive_groups
-from bayesatk.results.regression import regression_groups
+from bayesatk.results.groups import group_results, labelled
+from bayesatk.results.of_inputs import checking_groups, groups_of_data, provenance
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
     QUANTILE_LEVELS,
     STATISTICS,
     build,
-    data_groups,
-    root_attributes,
 )
 
 Keep = Literal["p", "log_likelihood", "predictive"]
@@ -277,21 +271,23 @@ def evaluate(
         posterior_data, closed, levels = (
             one.assign_coords(names) for one in (posterior_data, closed, levels)
         )
-    weighted = outcomes.weight is not None and request.design is None
-    drawn_anew = pooling == "none" or (pooling == "partial" and weighted)
+    bootstrapped = request.draws if request.bootstrapped else 0
     groups = {
         "posterior": posterior_data,
-        "closed_form": closed.assign_attrs(bootstrap_draws=request.draws if drawn_anew else 0),
+        "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, posterior_data),
         **_of_groups(request, each, posterior_data),
         **judge_groups(request.judges, posteriors, grid, coords),
-        **data_groups(outcomes, request.scale, bool(request.votes), request.prior_counts),
+        **groups_of_data(request),
     }
-    return build(
-        groups | _arviz_groups(outcomes, request, groups, keep, replicating),
-        _attributes(outcomes, request, seed, remarks, posteriors),
-    )
+    groups |= checking_groups(request, posterior_data, all_difficulties(groups), keep, replicating)
+    attributes = provenance(
+        request, max((one.method for one in posteriors), key=len),  # the approximate one, if any
+        seed, _citations(request), ci_prob=float(ci_prob), ci_kind=ci_kind,
+        notes=json.dumps(remarks),
+    )  # fmt: skip
+    return build(groups, attributes)
 
 
 def _difficulty_groups(samples: Sequence[Draws], posterior: xr.Dataset) -> dict[str, xr.Dataset]:
@@ -318,25 +314,6 @@ def _of_groups(
     )  # fmt: skip
 
 
-def _arviz_groups(
-    outcomes: Outcomes,
-    request: Request,
-    groups: Mapping[str, xr.Dataset],
-    keep: Sequence[str],
-    rng: np.random.Generator,
-) -> dict[str, xr.Dataset]:
-    """Return the groups that ArviZ checks models with."""
-    posterior, difficulties = groups["posterior"], all_difficulties(groups)
-    if request.grouping is not None:
-        return grouped_checks(outcomes, posterior, request.grouping, keep, rng)
-    if request.design is not None and isinstance(request.prior, RegressionPrior):
-        return regression_groups(outcomes, posterior, request.prior, request.design, keep, rng)
-    known, judged = (request.prior, request.scale, keep), request.judges is not None
-    return log_likelihood_groups(
-        outcomes, posterior, *known, request.prior_counts, difficulties, judged
-    ) | predictive_groups(outcomes, posterior, *known, rng, difficulties, judged)
-
-
 def _monte_carlo(
     request: Request, posteriors: Sequence[SystemPosterior]
 ) -> dict[str, dict[str, float]]:
@@ -358,38 +335,6 @@ def _monte_carlo(
     return found | {name: worth for name in weighted if worth}
 
 
-def _attributes(
-    outcomes: Outcomes,
-    request: Request,
-    seed: str,
-    remarks: Sequence[str],
-    posteriors: Sequence[SystemPosterior],
-) -> dict[str, Any]:
-    """Return the provenance of a closed form."""
-    more: dict[str, str | float] = {}
-    if request.judges is not None:
-        more["judges"] = json.dumps(request.judges.described())
-    if request.votes:
-        more["answer_prior"] = json.dumps(describe_prior(request.answer_prior))
-    if request.grouping is not None:
-        more["group_weights"] = json.dumps(request.grouping.described())
-    if request.design is not None:
-        more["covariates"] = json.dumps(request.design.described)
-    return root_attributes(
-        method=max((one.method for one in posteriors), key=len),  # by NUTS if one system is
-        pooling=request.pooling,
-        prior=describe_prior(request.prior),
-        seed=seed,
-        metrics=" ".join(metric.label for metric in request.requested),
-        data=outcomes,
-        citations=_citations(request, outcomes),
-        ci_prob=float(request.ci_prob),
-        ci_kind=request.ci_kind,
-        notes=json.dumps(list(remarks)),
-        **more,
-    )
-
-
 _SOURCES = {
     "pass_at_k": "arXiv:2107.03374",
     "pass_hat_k": "arXiv:2406.12045",
@@ -401,10 +346,9 @@ _SOURCES = {
 }
 
 
-def _citations(request: Request, outcomes: Outcomes) -> tuple[str, ...]:
+def _citations(request: Request) -> tuple[str, ...]:
     sources = [_SOURCES.get(family.variable, "") for family in request.grid.families]
-    bootstrapped = outcomes.weight is not None and request.design is None
-    if request.pooling == "none" or (request.pooling == "partial" and bootstrapped):
+    if request.bootstrapped:
         sources.append(RUBIN)
     if request.judges is not None:
         sources.append(GELMAN_CARPENTER)

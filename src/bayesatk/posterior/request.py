@@ -31,6 +31,12 @@ class Request(Inputs):
     draws: int
     judge_seed: int = 0
 
+    @property
+    def bootstrapped(self) -> bool:
+        """Whether the population is that of the Bayesian bootstrap over the questions."""
+        weighted = self.outcomes.weight is not None and self.design is None
+        return self.pooling == "none" or (self.pooling == "partial" and weighted)
+
 
 def read_request(
     data: object, metrics: MetricSpec, *, ci_prob: float, ci_kind: str, draws: int, **options: Any

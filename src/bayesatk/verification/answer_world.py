@@ -13,7 +13,7 @@ from bayesatk.models.categories import answer_entries, build_answers
 from bayesatk.models.votes import answer_draws as sampled_votes
 from bayesatk.posterior.answers import VoteModel, answer_draws
 from bayesatk.priors import AnswerPrior
-from bayesatk.verification.worlds import DRAWS, THIN, Array, Metrics, Quantities, model_draws
+from bayesatk.verification.worlds import DRAWS, Array, Metrics, Quantities, thinned_draws
 
 _RIGHT = 0  # the answer that is right
 
@@ -58,8 +58,8 @@ class AnswerWorld:
         program = _answer_program(self.prior, self.questions)
         outcomes = _outcomes(data)
         entries = answer_entries(outcomes, self.prior)
-        drawn = model_draws(program, {"answer_count": entries["count"].astype(float)}, rng)
-        posterior = drawn["posterior"].to_dataset().isel(draw=slice(None, None, THIN))
+        counts = {"answer_count": entries["count"].astype(float)}
+        posterior = thinned_draws(program, counts, rng)
         together = sampled_votes(outcomes, entries, self._ks, posterior, rng)[0][:, 0, :, 0]
         mine = entries["cell"] == 0
         p = posterior["answer_p"].transpose("chain", "draw", "entry").values[:, :, mine]

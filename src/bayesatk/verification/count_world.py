@@ -86,7 +86,7 @@ class CountWorld:
         found = _named(drawn.hyper)
         if drawn.p is not None:
             found[f"{self.scale.rated}_first"] = self.scale.rate(drawn.p[:, 0])
-        return found | by_target(self.metrics, drawn)
+        return found | by_target(self.metrics, drawn.metrics)
 
     def sampled(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Draw with NUTS from the model of the form."""

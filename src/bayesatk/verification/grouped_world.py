@@ -17,7 +17,14 @@ from bayesatk.models.grouped import build_grouped, grouped_data, grouped_part, n
 from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.priors import GroupedPrior
 from bayesatk.results.schema import GROUPED_TARGETS
-from bayesatk.verification.worlds import DRAWS, THIN, Array, Metrics, Quantities, model_draws
+from bayesatk.verification.worlds import (
+    DRAWS,
+    Metrics,
+    Quantities,
+    by_target,
+    of_part,
+    thinned_draws,
+)
 
 _GROUP = 4  # questions
 _HYPER = ("typical_p", "group_sd", "icc")
@@ -69,32 +76,18 @@ class GroupedWorld:
         assert drawn.groups is not None
         hyper = {name: drawn.hyper[name] for name in _HYPER}
         hyper |= {"group_mean_first": drawn.groups.mean[:, 0], "p_first": drawn.p[:, 0]}
-        return hyper | self._by_target(drawn.metrics)
+        return hyper | by_target(self.metrics, drawn.metrics)
 
     def sampled(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Draw with NUTS."""
         outcomes = self._outcomes(data)
         values = grouped_data(outcomes, self.grouping)
-        posterior = model_draws(_program(self), values, rng)["posterior"].to_dataset()
-        posterior = posterior.isel(draw=slice(None, None, THIN))
-        grid = MetricGrid.of(self.metrics)
+        posterior, grid = thinned_draws(_program(self), values, rng), MetricGrid.of(self.metrics)
         part, _ = grouped_part(outcomes, grid, posterior, self.grouping, True, rng)
-        flat = {
-            name: own.reshape(-1, *own.shape[2:])[:, 0] for name, (_, own) in part.extra.items()
-        }
+        flat, metrics = of_part(part, self.metrics)
         found = {name: flat[name] for name in _HYPER}
         found |= {"group_mean_first": flat["group_mean"][:, 0], "p_first": flat["p"][:, 0]}
-        metrics = part.values.reshape(-1, *part.values.shape[2:])[:, 0]
-        places = {metric.label: i for i, metric in enumerate(grid)}
-        return found | self._by_target(metrics[:, [places[one.label] for one in self.metrics]])
-
-    def _by_target(self, metrics: Array) -> Quantities:
-        """Name draws (draws, metrics, target)."""
-        return {
-            f"{metric.label} {target}": metrics[:, i, j]
-            for i, metric in enumerate(self.metrics)
-            for j, target in enumerate(GROUPED_TARGETS)
-        }
+        return found | metrics
 
     def _outcomes(self, counts: Any) -> Outcomes:
         groups = self.grouping.code.tolist()

@@ -13,17 +13,16 @@ from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.builders import model_data
 from bayesatk.models.regression import regression_model, regression_part
-from bayesatk.posterior.posterior import Draws
 from bayesatk.posterior.regression import RegressionModel
 from bayesatk.priors import RegressionPrior
 from bayesatk.results.regression import draw_logits
 from bayesatk.verification.worlds import (
     DRAWS,
-    THIN,
     Metrics,
     Quantities,
     by_target,
-    model_draws,
+    of_part,
+    thinned_draws,
 )
 
 _COVARIATES = ("trend", "third")
@@ -72,24 +71,16 @@ class RegressionWorld:
         drawn = posterior.draw(DRAWS, rng, True)
         assert drawn.p is not None
         hyper = self._named(drawn.hyper["coefficients"], drawn.hyper["icc"], drawn.p)
-        return hyper | by_target(self.metrics, drawn)
+        return hyper | by_target(self.metrics, drawn.metrics)
 
     def sampled(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Draw with NUTS."""
         outcomes = self._outcomes(data)
-        program = _program(self)
-        drawn = model_draws(program, model_data(outcomes, "full"), rng)
-        posterior = drawn["posterior"].to_dataset().isel(draw=slice(None, None, THIN))
+        posterior = thinned_draws(_program(self), model_data(outcomes, "full"), rng)
         grid = MetricGrid.of(self.metrics)
         part = regression_part(outcomes, grid, posterior, self.design, True, rng)
-        extra = {
-            name: own.reshape(-1, *own.shape[2:])[:, 0] for name, (_, own) in part.extra.items()
-        }
-        found = self._named(extra["coefficients"], extra["icc"], extra["p"])
-        values = part.values.reshape(-1, *part.values.shape[2:])[:, 0]
-        places = {metric.label: i for i, metric in enumerate(grid)}
-        drawn_metrics = values[:, [places[metric.label] for metric in self.metrics]]
-        return found | by_target(self.metrics, Draws(drawn_metrics, {}))
+        extra, metrics = of_part(part, self.metrics)
+        return self._named(extra["coefficients"], extra["icc"], extra["p"]) | metrics
 
     def _outcomes(self, counts: Any) -> Outcomes:
         return tally(

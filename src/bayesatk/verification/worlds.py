@@ -7,10 +7,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.metrics.grid import Metric
+from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.models.builders import Form
-from bayesatk.posterior.posterior import Draws
-from bayesatk.results.schema import metric_values
+from bayesatk.models.parts import Part
+from bayesatk.results.schema import GROUPED_TARGETS, TARGETS, metric_values
 
 Array = NDArray[np.float64]
 Metrics = Sequence[Metric]
@@ -38,12 +38,12 @@ class World(Protocol):
         ...
 
 
-def by_target(metrics: Metrics, drawn: Draws) -> Quantities:
-    """Draws of a closed form, by metric and target."""
+def by_target(metrics: Metrics, drawn: Array) -> Quantities:
+    """Name draws (draws, metrics, target) by metric and target."""
     return {
-        f"{metric.label} {target}": drawn.metrics[:, i, j]
+        f"{metric.label} {target}": drawn[:, i, j]
         for i, metric in enumerate(metrics)
-        for j, target in enumerate(("questions", "population"))
+        for j, target in enumerate(GROUPED_TARGETS[: drawn.shape[2]])
     }
 
 
@@ -52,7 +52,7 @@ def of_metrics(metrics: Metrics, flat: xr.Dataset) -> Quantities:
     return {
         f"{metric.label} {target}": metric_values(flat, metric).sel(target=target).values
         for metric in metrics
-        for target in ("questions", "population")
+        for target in TARGETS
     }
 
 
@@ -64,6 +64,25 @@ def compiled_draws(
         data, list(metrics), rng=rng, keep=["p"], sample_kwargs={"cores": 1}, **_SIZE
     )
     return thinned(tree["posterior"].to_dataset())
+
+
+def thinned_draws(program: Any, data: Mapping[str, Any], rng: np.random.Generator) -> xr.Dataset:
+    """Thinned draws of the variables of a model that nutpie compiled, of new data."""
+    posterior = model_draws(program, data, rng)["posterior"].to_dataset()
+    return posterior.isel(draw=slice(None, None, THIN))
+
+
+def of_part(part: Part, metrics: Metrics) -> tuple[Quantities, Quantities]:
+    """Draws of one system in a part: of its variables by name, and by metric and target."""
+    extra = {name: _flat(own) for name, (_, own) in part.extra.items()}
+    places = {metric.label: i for i, metric in enumerate(MetricGrid.of(metrics))}
+    values = _flat(part.values)[:, [places[metric.label] for metric in metrics]]
+    return extra, by_target(metrics, values)
+
+
+def _flat(values: Array) -> Array:
+    """Draws of the first system, chains one after the other."""
+    return values.reshape(-1, *values.shape[2:])[:, 0]
 
 
 def model_draws(program: Any, data: Mapping[str, Any], rng: np.random.Generator) -> xr.DataTree:
