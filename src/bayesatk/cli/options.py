@@ -1,4 +1,4 @@
-"""What the commands have in common: reading data, writing results, refusing in one line."""
+"""Options that commands share; reading data, writing results, errors in one line."""
 
 import inspect
 import json
@@ -25,23 +25,23 @@ Metrics = Annotated[
     list[str],
     typer.Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4'."),
 ]
-PoolingOption = Annotated[Pooling, typer.Option(help="How questions share information.")]
+PoolingOption = Annotated[Pooling, typer.Option(help="Pooling of information between questions.")]
 Difficulty = Annotated[
     list[str] | None,
     typer.Option(
-        help="Shape of the difficulties under partial pooling: averaged, beta, inflated (some "
+        help="Difficulty family under partial pooling: averaged, beta, inflated (some "
         "questions never or always solved), mixture (of two Betas); repeat it for several."
     ),
 ]
 Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
 Kind = Annotated[Literal["eti", "hdi"], typer.Option(help="Kind of interval.")]
-Success = Annotated[str | None, typer.Option(help="Scores that succeed: --success 'score >= 0.5'.")]
+Success = Annotated[str | None, typer.Option(help="Rule for success: --success 'score >= 0.5'.")]
 JudgeTable = Annotated[
     Path | None,
     typer.Option(
         "--judge",
-        help="Table (.csv) of trials marked twice, for a judge that errs: columns mark and truth, "
-        "and system where it may treat systems differently.",
+        help="Table (.csv) of trials of known truth, to correct for errors of the judge: columns "
+        "mark and truth, and system if error rates may differ between systems.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed of the draws; recorded in the result.")]
@@ -53,13 +53,13 @@ Output = Annotated[
         "--output", "-o", help="Save as .nc or .zarr (whole), .json, .csv, .tex (tables)."
     ),
 ]
-Rope = Annotated[float, typer.Option(help="Half-width of no difference.")]
+Rope = Annotated[float, typer.Option(help="Half-width of the region of practical equivalence.")]
 GroupWeight = Annotated[
     list[str] | None,
     typer.Option(
         "--group-weight",
-        help="What groups count for in the whole, with --group: equal, or GROUP=WEIGHT for each; "
-        "default: their questions.",
+        help="Weights of groups in means, with --group: equal, or GROUP=WEIGHT for each; "
+        "default: their numbers of questions.",
     ),
 ]
 DEFAULT_T = 10.0
@@ -107,7 +107,7 @@ def read_options(
     ],
     missing: Annotated[
         Literal["error", "ignore", "wrong", "bounds"],
-        typer.Option(help="What a missing outcome means; bounds: all wrong, and all right."),
+        typer.Option(help="Treatment of missing outcomes; bounds: all wrong, and all right."),
     ] = "error",
     score: Annotated[
         list[str] | None,
@@ -119,14 +119,16 @@ def read_options(
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option("--group", help="Column with the group of every question, its domain say."),
+        typer.Option(
+            "--group", help="Column with the group of every question, such as its domain."
+        ),
     ] = None,
     covariate: Annotated[
         list[str] | None,
         typer.Option(
             "--covariate",
-            help="Column that says something else of every question; or what success depends on, "
-            "as a formula of such columns: '~ log2(minutes)'.",
+            help="Column with a property of every question; or the covariates of success, as a "
+            "formula of such columns: '~ log2(minutes)'.",
         ),
     ] = None,
     weight: Annotated[
@@ -134,27 +136,29 @@ def read_options(
     ] = None,
     cost: Annotated[
         str | None,
-        typer.Option("--cost", help="Column with what a trial cost; of logs: cost, tokens."),
+        typer.Option("--cost", help="Column with the cost of a trial; for logs: cost, tokens."),
     ] = None,
     cost_unit: Annotated[
         str | None, typer.Option("--cost-unit", help="Unit of costs: USD, tokens, s.")
     ] = None,
     missing_cost: Annotated[
-        Literal["error", "ignore"], typer.Option(help="What a trial without a cost means.")
+        Literal["error", "ignore"], typer.Option(help="Treatment of trials without a cost.")
     ] = "error",
     records: Annotated[
-        str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
+        str | None, typer.Option(help="Path of the records in a JSON document: output.runs.")
     ] = None,
     wide: Annotated[
         bool, typer.Option("--wide", help="Tables have a column for each system.")
     ] = False,
     format: Annotated[
-        str | None, typer.Option("--format", help="What the files are, if names do not say.")
+        str | None, typer.Option("--format", help="Format of the files, if names do not show it.")
     ] = None,
     scorer: Annotated[
-        str | None, typer.Option(help="Which mark of a log: scorer, metric, or base|plus.")
+        str | None, typer.Option(help="Mark of a log to read: scorer, metric, or base|plus.")
     ] = None,
-    filter: Annotated[str | None, typer.Option("--filter", help="Which filter of lm-eval.")] = None,
+    filter: Annotated[
+        str | None, typer.Option("--filter", help="Filter of lm-eval to read.")
+    ] = None,
     answers: Annotated[
         bool, typer.Option("--answers", help="Keep the answers in logs, for votes.")
     ] = False,
@@ -163,22 +167,22 @@ def read_options(
         typer.Option(help="What identifies a question in logs."),
     ] = "id",
     same_system: Annotated[
-        Literal["error", "trials"], typer.Option(help="What a second log of a system means.")
+        Literal["error", "trials"], typer.Option(help="Treatment of a second log of a system.")
     ] = "error",
     empty_output: Annotated[
         Literal["marked", "missing"],
-        typer.Option(help="What a wrong trial means that had no output or a failed call."),
+        typer.Option(help="Treatment of wrong trials without output, or with a failed call."),
     ] = "marked",
-    task: Annotated[str | None, typer.Option(help="Which task of logs, if several.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task of logs to read, if several.")] = None,
     shared: Annotated[
         bool, typer.Option("--shared", help="Only questions that every system tried.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse folders with files that are no logs.")
+        bool, typer.Option("--strict", help="Fail if a folder has files that are not logs.")
     ] = False,
     budget: Annotated[
         int | None,
-        typer.Option(help="Bytes of memory that a file may ask for; default: 2 GiB."),
+        typer.Option(help="Limit of memory for a file, in bytes; default: 2 GiB."),
     ] = None,
     quiet: Quiet = False,
 ) -> tuple[Any, dict[str, Any]]:
@@ -383,7 +387,7 @@ def label(text: str) -> str | float:
 
 
 def write(result: Any, output: Path | None, console: Console | None = None) -> None:
-    """Save a result where it was asked for, by the ending of the name."""
+    """Save a result in the format that the ending of the name shows."""
     from bayesatk.io.exports import export
     from bayesatk.io.saved import save
 
@@ -403,14 +407,14 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def working(what: str, quiet: bool) -> Any:
-    """Show on a terminal that something takes its time."""
+    """Show a status on the terminal while something is computed."""
     if quiet or not sys.stderr.isatty():
         return nullcontext()
     return Console(stderr=True).status(what)
 
 
 def structure(data: Any, formula: Any, weights: list[str] | None) -> dict[str, Any]:
-    """Return what tells questions apart in a model: covariates of a formula, or their groups."""
+    """Return the covariates or the groups of questions, as options of `bayesatk.evaluate`."""
     known = "group" in data.dataset.coords
     if weights and (formula is not None or not known):
         raise ValueError("--group-weight must be left out without --group, or with a formula.")
