@@ -1,10 +1,12 @@
 """`bayesatk.leaderboard` on boards with known truth: what it states, and how often that is right.
 
-    python -m benchmarks.boards --systems 10 --spread 0.3 --boards 100 [--trials 4]
+    python -m benchmarks.boards --systems 10 --spread 0.3 --boards 100 [--trials 4] [--labels 100]
 
 Difficulties are logit-normal with a correlation of 0.8 between systems, so the model's Beta
 residual is not what made the data. Spread is the sd of systems' means in logits: 1 spread, 0.3
-close, 0 tied (the true scores of tied systems still differ on these questions, by chance).
+close, 0 tied (the true scores of tied systems still differ on these questions, by chance). With
+labels a judge marks all trials, right ones right with probability 0.9 and wrong ones with 0.1, and
+is calibrated on so many trials of each kind.
 """
 
 import argparse
@@ -16,10 +18,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bayesatk.comparison.board import Board, BoardInput, drawn_board, rank_draws, separated
+from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 
 CORRELATION, SIGMA, CI = 0.8, 1.5, (0.025, 0.975)
+RATES = 0.9, 0.1  # sensitivity and false positive rate of the judge, where there is one
 ERROR = 0.025  # of the default of bayesatk.leaderboard, half to either side
 Array = NDArray[np.float64]
 
@@ -37,13 +41,21 @@ def simulate(
     return rng.binomial(trials, p), np.stack([p.mean(axis=1), population])
 
 
-def board(counts: NDArray[np.int64], trials: int, seed: int) -> Board:
+def marked(
+    rng: np.random.Generator, counts: NDArray[np.int64], trials: int, labels: int
+) -> tuple[NDArray[np.int64], Judges]:
+    """Replace successes by marks, and calibrate who marked them."""
+    s, f = RATES
+    judge = JudgeError(int(rng.binomial(labels, s)), labels, int(rng.binomial(labels, f)), labels)
+    marks = rng.binomial(counts, s) + rng.binomial(trials - counts, f)
+    return marks, Judges((judge,) * len(counts))
+
+
+def board(counts: NDArray[np.int64], trials: int, seed: int, judges: Judges | None = None) -> Board:
     """Work out a board without a result around it."""
     n = np.full(counts.shape, trials)
-    asked = BoardInput(
-        counts.tobytes(), ("bayes",), LeaderboardPrior(), seed, counts, n, parse("bayes")
-    )
-    return drawn_board(asked)
+    known = LeaderboardPrior(), seed, judges
+    return drawn_board(BoardInput(counts.tobytes(), ("bayes",), *known, counts, n, parse("bayes")))
 
 
 def judged(values: Array, truth: Array) -> dict[str, Any]:
@@ -68,7 +80,13 @@ def judged(values: Array, truth: Array) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("systems", 10), ("boards", 100), ("trials", 4), ("questions", 100)):
+    for name, default in (
+        ("systems", 10),
+        ("boards", 100),
+        ("trials", 4),
+        ("questions", 100),
+        ("labels", 0),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--spread", type=float, default=0.3)
     parser.add_argument("--output", default="")
@@ -77,7 +95,10 @@ def main() -> None:
     for seed in range(given.boards):
         rng = np.random.default_rng([2027, seed])
         counts, truth = simulate(rng, given.systems, given.questions, given.trials, given.spread)
-        own = board(counts, given.trials, seed)
+        judges = None
+        if given.labels:
+            counts, judges = marked(rng, counts, given.trials, given.labels)
+        own = board(counts, given.trials, seed, judges)
         for target in (0, 1):
             one = judged(own.values[target, :, :, 0], truth[target])
             found.append({"target": target, "method": own.draws.method, **one})

@@ -565,6 +565,13 @@ def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, tmp_path) -> No
     assert ours["pass_at_k"].equals(theirs["pass_at_k"])
     done = run("compare", runs, "-m", "pass@1", *known)
     assert "corrected for errors of the judge" in " ".join(done.output.split())
+    three = tmp_path / "three.csv"
+    more = [f"new,{task},{trial},{int(task != 1)}" for task in range(6) for trial in range(3)]
+    three.write_text(RUNS + "\n".join(more) + "\n")
+    done = run("compare", three, "-m", "pass@1", "--judge", twice, "--seed", 1)
+    assert "observed: by the marks; the rest is corrected for the judge." in " ".join(
+        done.output.split()
+    )
     assert "must be a table with a column 'mark'" in run(
         "evaluate", runs, "-m", "pass@1", "--judge", runs
     ).output.replace("\n", " ")

@@ -11,7 +11,7 @@ from scipy.stats import betabinom, norm
 
 from bayesatk.core.one_factor import Counts, Likelihood, Windows
 from bayesatk.core.one_factor_means import QuestionMeans, population_means
-from bayesatk.core.one_factor_normal import Laplace, Normal
+from bayesatk.core.one_factor_normal import Laplace, Normal, Spread
 from bayesatk.core.one_factor_posterior import Chains, Fit
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
@@ -114,7 +114,7 @@ def test_normal_posterior_given_a_normal_likelihood_is_exact() -> None:
     curvature = np.zeros((6, 6))
     curvature[0, 0] = curvature[1, 1] = 4.0
     laplace = Laplace(np.array([1.0, 2.0, 0, 0, 0, 0]), 0.0, np.zeros(6), curvature)
-    normal = Normal.integrated(prior, 2, laplace)
+    normal = Normal.integrated(Spread.rough(prior, 2), laplace)
     share = np.exp(normal.log_weight)
     rng = np.random.default_rng(1)
     sd = np.abs(rng.standard_normal(2_000_000))
@@ -142,7 +142,7 @@ def test_weights_and_chains_agree(systems, questions, trials) -> None:
     started = fit.normal.place(np.full(40, 12), rng.standard_normal((40, 3 * systems)))
     theta, worth = Chains(fit, rng, started).run()
     assert worth > 200
-    error = np.sqrt(1 / worth + 1 / weighted.worth)
+    error = np.sqrt(1 / worth + 1 / weighted.effective_draws)
     gap = (weighted.theta.mean(axis=0) - theta.mean(axis=0)) / theta.std(axis=0)
     assert abs(gap).max() < 4.5 * error
     assert abs(np.log(weighted.theta.std(axis=0) / theta.std(axis=0))).max() < 4.5 * error

@@ -30,3 +30,36 @@ def test_nuts_finds_the_same_parameters() -> None:
         error = np.sqrt(1.0 / board.draws.effective_draws + 1.0 / 600)
         assert (abs(flat.mean(axis=0) - own.mean(axis=0)) < 4.5 * error * flat.std(axis=0)).all()
         assert (abs(np.log(flat.std(axis=0) / own.std(axis=0))) < 4.5 * error).all()
+
+
+@pytest.mark.statistical
+def test_nuts_finds_the_same_parameters_of_marks_of_two_judges() -> None:
+    """What might have been right added up, by other formulas, and the rates sampled."""
+    rng = np.random.default_rng(4)
+    right, n, _ = simulate(rng, 3, 20, 3, icc=0.2)
+    n[0, :4] = right[0, :4] = 0
+    right[1, 5], n[1, 5] = min(right[1, 5], 1), 1
+    s, f = np.array([[0.9, 0.8, 0.9], [0.1, 0.2, 0.1]])[:, :, None]
+    marks = rng.binomial(right, s) + rng.binomial(n - right, f)
+    data = bk.tally((marks, n), missing="ignore")
+    one, other = bk.JudgeError(45, 50, 5, 50), bk.JudgeError(50, 60, 10, 60)
+    judge = {0: one, 1: other, 2: one}
+    fit = bk.evaluate(data, "pass@1", judge=judge, difficulty="beta", rng=1, draws=50)
+    board = board_of(Result.of(fit), bk.LeaderboardPrior(), 5)
+    with bk.models.build_one_factor(data, judge=judge):
+        trace = pm.sample(
+            800, tune=800, chains=2, cores=1, random_seed=3, nuts_sampler="nutpie",
+            progressbar=False, target_accept=0.9,
+        )  # fmt: skip
+    draws = board.draws
+    rates = np.stack([draws.likelihood.counts.marking.rates(one) for one in draws.theta])
+    known = {name: draws.of_systems[:, i] for i, name in enumerate(("mu", "log_a", "logit_rho"))}
+    known |= {"sensitivity": rates[:, 0], "false_positive_rate": rates[:, 1]}
+    for name, ours in known.items():
+        drawn = trace["posterior"][name].transpose("chain", "draw", "system").values
+        flat, own = drawn.reshape(-1, 3), ours[:, board.order]
+        error = np.sqrt(1.0 / draws.effective_draws + 1.0 / 500)
+        gap = abs(flat.mean(axis=0) - own.mean(axis=0)) / flat.std(axis=0)
+        assert (gap < 4.5 * error).all(), name
+        inner = [np.diff(np.quantile(each, [1 / 6, 5 / 6], axis=0), axis=0) for each in (flat, own)]
+        assert (abs(np.log(inner[0] / inner[1])) < 4.5 * error).all(), name

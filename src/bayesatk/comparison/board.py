@@ -11,9 +11,11 @@ from bayesatk.comparison.question_values import Subset, data_keys
 from bayesatk.core.contrasts import round_to_resolution
 from bayesatk.core.laws import finite
 from bayesatk.core.one_factor import Counts
+from bayesatk.core.one_factor_chances import Marking
 from bayesatk.core.one_factor_means import QuestionMeans, population_means
 from bayesatk.core.one_factor_posterior import Draws, Fit
 from bayesatk.data.question_columns import refuse_weights
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
@@ -32,7 +34,8 @@ class Board:
     ----------
     values : ndarray, shape (targets, draws, systems, metrics)
     observed : ndarray, shape (systems, metrics)
-        Unbiased estimates from the trials that were run; NaN where k exceeds those of a question.
+        Unbiased estimates from the trials that were run, as they are marked; NaN where k exceeds
+        those of a question.
     draws : Draws
         Of the parameters.
     order : ndarray of int
@@ -53,6 +56,7 @@ class BoardInput:
     labels: tuple[str, ...]
     prior: LeaderboardPrior
     seed: int
+    judges: Judges | None
     right: Ints = field(compare=False)
     trials: Ints = field(compare=False)
     metrics: tuple[Metric, ...] = field(compare=False)
@@ -69,7 +73,8 @@ def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
     right, trials = right[order], trials[order]
     content = np.ascontiguousarray(np.stack([right, trials])).tobytes()
     labels = tuple(metric.label for metric in fit.metrics)
-    asked = BoardInput(content, labels, prior, seed, right, trials, fit.metrics)
+    judges = None if fit.judges is None else fit.judges.among(order)
+    asked = BoardInput(content, labels, prior, seed, judges, right, trials, fit.metrics)
     found, back = drawn_board(asked), np.argsort(order)
     return Board(found.values[:, :, back], found.observed[back], found.draws, back)
 
@@ -79,18 +84,28 @@ def drawn_board(asked: BoardInput) -> Board:
     """Draw a board; the last few are kept."""
     rng = np.random.default_rng(asked.seed)
     metrics, right, trials = asked.metrics, asked.right, asked.trials
-    draws = Fit.of(Counts.of(right, trials), asked.prior).draw(rng)
+    draws = Fit.of(Counts.of(right, trials, marking_of(asked.judges)), asked.prior).draw(rng)
     draws = draws.among(max(_FEWEST, int(_CELLS / right.size)))
     credits = [metric.credit for metric in metrics]
     means = QuestionMeans(draws.likelihood, right, trials, credits)
     questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
-    values = np.stack([questions, population_means(credits, draws.theta)])
+    values = np.stack([questions, population_means(credits, draws.of_systems)])
     observed = np.full((len(trials), len(metrics)), np.nan)
     for i, (c, n) in enumerate(zip(right, trials, strict=True)):
         for j, credit in enumerate(credits):
             if n.any():
                 observed[i, j] = finite(credit, c[n > 0], n[n > 0]).mean()
     return Board(values, observed, draws, np.arange(len(trials)))
+
+
+def marking_of(judges: Judges | None) -> Marking | None:
+    """Return who marked the trials of every system, where judges err."""
+    if judges is None:
+        return None
+    which = np.empty(len(judges.by_system), np.intp)
+    for number, systems in enumerate(judges.groups().values()):
+        which[systems] = number
+    return Marking(which, np.array([one.shapes for one in judges.groups()]))
 
 
 def _counts(fit: Result) -> tuple[Ints, Ints]:
@@ -102,7 +117,12 @@ def _counts(fit: Result) -> tuple[Ints, Ints]:
             f"got {', '.join(voted)}. Evaluate the other metrics alone, maj@k among them."
         )
     refuse_weights(fit.weight, "a leaderboard")
-    right, trials = fit.right_of_all()
+    if fit.judges is not None and not all(one.updated for one in fit.judges.by_system):
+        raise ArgumentError(
+            Argument("judge"), " must have updated=True for a leaderboard, in which the marks of "
+            "all systems tell of the judge's rates. Evaluate with it.",
+        )  # fmt: skip
+    right, trials = fit.right_of_all(marks=True)
     if len(trials) < 2:
         raise ArgumentError(
             Argument("fit"), " must have at least two systems to rank; got one. Name them: ",

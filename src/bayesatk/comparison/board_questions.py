@@ -1,7 +1,7 @@
 """The questions of a leaderboard: which to ask again, and which do not fit the others."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from bayesatk.comparison.board import Board
 from bayesatk.comparison.leaderboard import Leaderboard, Target, leaderboard
 from bayesatk.core.one_factor import Counts, Likelihood
 from bayesatk.core.one_factor_means import population_means
-from bayesatk.core.one_factor_questions import Cells, misfit, simulate_counts
+from bayesatk.core.one_factor_questions import Cells, mark_rates, misfit, simulate_counts
 from bayesatk.metrics.credit import pass_at
 from bayesatk.results.result import Result
 
@@ -64,10 +64,10 @@ def next_questions(
     Notes
     -----
     One more trial y is right or wrong, so the expected reduction of the variance of any quantity T
-    is exactly ``cov(T, p)^2 / (E p (1 - E p))``. T is the mean score of the system that would run
-    the trial; the information about other systems is not counted. For questions like these, more
-    trials of the same questions reduce the variance little, and the differences between questions
-    are estimated from draws.
+    is exactly ``cov(T, y)^2 / (E y (1 - E y))``; with judges that err y is the trial's mark. T is
+    the mean score of the system that would run the trial; the information about other systems is
+    not counted. For questions like these, more trials of the same questions reduce the variance
+    little, and the differences between questions are estimated from draws.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class _Known:
     Parameters
     ----------
     mean, covariance : ndarray, shape (systems, questions)
-        Of p; of p with the mean of the same system.
+        Of the mark of one more trial; of it with the mean score of the same system.
     variance : ndarray, shape (systems,)
         Of the mean.
     difficulty, difficulty_sd : ndarray, shape (questions,)
@@ -129,24 +129,28 @@ class _Known:
     @classmethod
     def of(cls, board: Board, target: Target) -> "_Known":
         """Given parameters questions are independent; draws of parameters connect them."""
-        theta = board.draws.theta
-        theta = theta[np.linspace(0, len(theta) - 1, _SOME).astype(int)]
-        cells = [Cells.given(board.draws.likelihood, one) for one in theta]
-        mean = np.stack([one.mean for one in cells])
-        within = np.mean([one.variance for one in cells], axis=0) / mean.shape[2]
+        some = np.linspace(0, len(board.draws.theta) - 1, _SOME).astype(int)
+        draws = replace(board.draws, theta=board.draws.theta[some])
+        counts = draws.likelihood.counts
+        cells = [Cells.given(draws.likelihood, one) for one in draws.theta]
+        low, width = np.stack([mark_rates(counts, one) for one in draws.theta], axis=1)[..., None]
+        p = np.stack([one.mean for one in cells])
+        spread = np.stack([one.variance for one in cells])
+        mark, mean_variance = low + width * p, spread.mean(axis=(0, 2)) / p.shape[2]
+        within = (width * spread).mean(axis=0) / p.shape[2]
+        value = p.mean(axis=2)
         if target == "population":
-            value, within = population_means([pass_at(1)], theta)[:, :, 0], 0.0 * within
-        else:
-            value = mean.mean(axis=2)
+            value = population_means([pass_at(1)], draws.of_systems)[:, :, 0]
+            within, mean_variance = 0.0 * within, 0.0 * mean_variance
         gap = value - value.mean(axis=0)
-        across = np.einsum("ds,dsq->sq", gap, mean - mean.mean(axis=0)) / len(theta)
-        variance = gap.var(axis=0) + within.mean(axis=1)
+        across = np.einsum("ds,dsq->sq", gap, mark - mark.mean(axis=0)) / len(value)
+        variance = gap.var(axis=0) + mean_variance
         place = np.stack([one.difficulty for one in cells])
-        spread = np.mean([one.difficulty_variance for one in cells], axis=0) + place.var(axis=0)
+        known = np.mean([one.difficulty_variance for one in cells], axis=0) + place.var(axis=0)
         own = board.order
         return cls(
-            mean.mean(axis=0)[own], (within + across)[own], variance[own], place.mean(axis=0),
-            np.sqrt(spread),
+            mark.mean(axis=0)[own], (within + across)[own], variance[own], place.mean(axis=0),
+            np.sqrt(known),
         )  # fmt: skip
 
 
@@ -199,14 +203,17 @@ def suspicious_questions(
     own = board if isinstance(board, Leaderboard) else leaderboard(board, rng=generator)
     draws = own.board.draws
     theta = draws.theta.mean(axis=0)
-    direction = theta[0] - theta[0].mean()
+    counts = draws.likelihood.counts
+    mu = theta[0, : counts.systems]
+    direction = mu - mu.mean()
     found = misfit(draws.likelihood, theta, direction)
     trials = own.result.trials[np.argsort(own.board.order)]
     size = max(_SIMULATED, _AGAIN * trials.shape[1])
     columns = trials[:, generator.permutation(np.arange(size) % trials.shape[1])]
-    counts = Counts.of(simulate_counts(theta, columns, generator), columns)
+    drawn = simulate_counts(theta, columns, generator, counts)
+    again = Counts.of(drawn, columns, counts.marking)
     z = draws.likelihood.z
-    simulated = np.sort(misfit(Likelihood.on(counts, float(z[1] - z[0])), theta, direction))
+    simulated = np.sort(misfit(Likelihood.on(again, float(z[1] - z[0])), theta, direction))
     p = (np.searchsorted(simulated, found, side="right") + 1.0) / (size + 1.0)
     order = np.argsort(p, kind="stable")
     passed = p[order] <= rate * np.arange(1, len(p) + 1) / len(p)

@@ -93,7 +93,8 @@ class Leaderboard:
     def table(self) -> pd.DataFrame:
         """A row per metric, target and system, best first.
 
-        Columns: ``observed`` (unbiased estimate from the trials that were run), ``mean``, ``sd``,
+        Columns: ``observed`` (unbiased estimate from the trials that were run; with ``judge=``, of
+        their marks as they are), ``mean``, ``sd``,
         ``ci_lower``, ``ci_upper``, ``prob_best``, ``prob_top3`` (ties share a rank), ``rank``,
         ``rank_lower``, ``rank_upper`` (of an interval of ranks with the result's probability),
         ``tier``, ``questions`` (that the system tried), ``trials``.
@@ -251,6 +252,8 @@ class Leaderboard:
             "mean: shrunken towards the other systems. Systems of one tier are not separated; all "
             f"pairs that are, are in the right order with probability {sure:g} or more. "
             f"From {self.effective_draws:.0f} independent draws ({self.method})."
+            + " observed: by the marks; the rest is corrected for the judge."
+            * (self.result.judges is not None)
         )
 
 
@@ -336,7 +339,7 @@ def leaderboard(
     ----------
     fit : xarray.DataTree
         Of right and wrong, with two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`.
-        Its data, metrics and interval are used; systems may lack questions, or share none.
+        Its data, metrics, judges and interval are used; systems may lack questions, or share none.
     metric : str, Metric, or iterable of them, optional
         Metrics of the result to show; default: all.
     target : {"questions", "population"}, optional
@@ -381,6 +384,10 @@ def leaderboard(
     *These questions*: given parameters and difficulties, success probabilities are Beta and
     independent, and their means are drawn. *Questions like these*: the expectation over
     difficulties.
+
+    With ``judge=`` the trials that count as successes are marks. A question's trials are a mixture
+    over how many of them were right, and the rates of judges, which systems of one judge share, are
+    drawn together with the parameters of systems.
 
     Probabilities of ranks are joint, so they need no further correction for the number of systems.
     The order of the systems in the data does not change any number.

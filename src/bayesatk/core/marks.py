@@ -81,15 +81,21 @@ def mark_chances(rates: Array, trials: int, marked: ArrayLike) -> Array:
 @lru_cache(maxsize=16)  # an analysis of one system asks again and again for the same
 def _mark_chances(rates: bytes, trials: int, marked: bytes) -> Array:
     pairs, columns = np.frombuffer(rates).reshape(-1, 2), np.frombuffer(marked, np.intp)
+    found = mark_chances_once(pairs, trials, columns)
+    found.setflags(write=False)
+    return found
+
+
+def mark_chances_once(rates: Array, trials: int, marked: NDArray[np.intp]) -> Array:
+    """Return `mark_chances` of rates that will not be asked for again."""
     roots = np.exp(2j * np.pi * np.arange(trials + 1) / (trials + 1))
-    found = np.empty((trials + 1, len(pairs), len(columns)))
+    found = np.empty((trials + 1, len(rates), len(marked)))
     powers = np.ones((2, trials + 1, trials + 1), complex)
-    for point, pair in enumerate(pairs[:, :, None]):
+    for point, pair in enumerate(rates[:, :, None]):
         powers[:, 1:] = (1.0 - pair + pair * roots)[:, None]
         of_right, of_wrong = np.cumprod(powers, axis=1)
         chances = np.fft.fft(of_right * of_wrong[::-1], axis=1).real / (trials + 1)
-        found[:, point] = np.maximum(chances, 0.0)[:, columns]
-    found.setflags(write=False)
+        found[:, point] = np.maximum(chances, 0.0)[:, marked]
     return found
 
 

@@ -4,33 +4,30 @@ Given the difficulty ``z`` of a question, standard normal over questions, its su
 under system ``s`` is Beta with mean ``m = expit(mu_s + a_s z)`` and ``alpha + beta = 1 / r_s``:
 the mean is the two-parameter logistic model of item response theory, and ``r_s`` lets a system find
 a question harder or easier than the others do. With single trials r has no influence, and this is
-the model of Bock and Aitkin (1981). So c successes of n trials have probability, in their order,
+the model of Bock and Aitkin (1981). The difficulty of every question is integrated by the trapezoid
+rule, on nodes that all questions share: a table of the probabilities of the distinct counts of
+every system at every node (`bayesatk.core.one_factor_chances`), times a sparse matrix that says
+which question has which counts.
 
-    prod_{i<c} (m + i r)  prod_{j<n-c} (1 - m + j r)  /  prod_{l<n} (1 + l r),
-
-which is regular at r = 0. The difficulty of every question is integrated by the trapezoid rule, on
-nodes that all questions share: a table of these probabilities, for the distinct counts of every
-system at every node, times a sparse matrix that says which question has which counts.
-
-Parameters of systems are arrays (..., 3, systems): mu, log a, log r.
+Parameters are arrays (..., 3, systems): mu, log a, log r. Where judges that err marked the trials,
+a column for each judge follows those of systems: the scores of its two rates, and one that has no
+influence on anything.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import log_expit
 
-from bayesatk.core.nodes import log_rise
+from bayesatk.core.one_factor_chances import Marking, log_chances
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
 _REACH = 6.0  # sds of z that nodes cover: 2e-9 of the questions are beyond
-_FARTHEST = 600.0  # logits, within double precision
-_SUMMED = 128  # trials up to which logs are summed one by one
 _BLOCK = 1_000_000  # floats of an array over rows, nodes and points: 8 MB
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
 _LEFT_OUT = 1e-10  # posterior probability of a node, at most, that a window leaves out
@@ -54,6 +51,8 @@ class Counts:
     system, successes, trials : ndarray of int, shape (columns,)
         Of the distinct counts.
     systems : int
+    marking : Marking, optional
+        Who marked the trials, where judges err: successes are then marks.
     """
 
     column: Ints
@@ -63,9 +62,10 @@ class Counts:
     successes: Ints
     trials: Ints
     systems: int
+    marking: Marking | None = None
 
     @classmethod
-    def of(cls, successes: Ints, trials: Ints) -> "Counts":
+    def of(cls, successes: Ints, trials: Ints, marking: Marking | None = None) -> "Counts":
         """Take counts (systems, questions); cells without trials say nothing.
 
         Examples
@@ -84,7 +84,21 @@ class Counts:
             column.T, axis=0, return_inverse=True, return_counts=True
         )  # fmt: skip
         system, right, tried = distinct.T
-        return cls(rows, repeats.astype(float), which.ravel(), system, right, tried, size)
+        return cls(rows, repeats.astype(float), which.ravel(), system, right, tried, size, marking)
+
+    @property
+    def judges(self) -> int:
+        """How many judges that err marked the trials."""
+        return 0 if self.marking is None else self.marking.judges
+
+    @property
+    def width(self) -> int:
+        """Rows of the tables that are worked out at a point and node."""
+        counts = len(self.system)
+        if self.marking is not None:  # all numbers of right trials
+            pairs = np.unique(np.stack([self.system, self.trials]), axis=1)
+            counts = max(counts, int((pairs[1] + 1).sum()))
+        return max(counts, len(self.repeats))
 
     @cached_property
     def incidence(self) -> csr_array:
@@ -159,16 +173,11 @@ class Likelihood:
 
     def table(self, theta: Array) -> Array:
         """Log probability of distinct counts, (columns, points, nodes)."""
-        counts = self.counts
-        r = np.exp(theta[:, 2, :, None])
-        x = theta[:, 0, :, None] + np.exp(theta[:, 1, :, None]) * self.z
-        x = np.clip(x, -_FARTHEST, _FARTHEST)
-        failures = counts.trials - counts.successes
-        own = counts.system
-        found = _rises(log_expit(x), r, counts.successes, own)
-        found += _rises(log_expit(-x), r, failures, own)
-        found -= _rises(np.zeros((*r.shape[:2], 1)), r, counts.trials, own)
-        return found
+        own = self.counts
+        known = own.system, own.successes, own.trials
+        if own.marking is None:
+            return log_chances(theta, self.z, *known)
+        return own.marking.log_marks(theta, self.z, *known)
 
     def log_rows(self, table: Array) -> Iterator[tuple[NDArray[np.intp], slice, Array]]:
         """Log probability of rows and nodes, (rows, points, nodes), window by window."""
@@ -182,8 +191,7 @@ class Likelihood:
     def log_likelihood(self, theta: Array) -> Array:
         """Log probability of all trials in their order, (points,); theta (points, 3, systems)."""
         found = np.empty(len(theta))
-        size = max(len(self.counts.repeats), len(self.counts.system)) * len(self.z)
-        step = max(1, _BLOCK // size)
+        step = max(1, _BLOCK // (self.counts.width * len(self.z)))
         for start in range(0, len(theta), step):
             part = slice(start, start + step)
             total = np.zeros(len(theta[part]))
@@ -223,40 +231,59 @@ class Likelihood:
         return [(own, place[which[own]]) for own in found]
 
     def gradient(self, theta: Array) -> tuple[float, Array]:
-        """Log likelihood, and its gradient (3, systems)."""
-        h = _STEP
-        shift = np.zeros((5, 3, 1))
-        shift[1:3, 0, 0] = shift[3:, 2, 0] = [h, -h]
-        tables = self.table(theta + shift)
-        by_mu = (tables[:, 1] - tables[:, 2]) / (2.0 * h)
-        by_r = (tables[:, 3] - tables[:, 4]) / (2.0 * h)
-        total, expected = 0.0, np.zeros_like(by_mu)
+        """Log likelihood, and its gradient in the shape of the parameters."""
+        ways = np.eye(self._ways)
+        steps = _STEP * np.concatenate([np.zeros((1, len(ways))), ways, -ways])
+        tables = self.table(theta + self._moves(steps))
+        ahead, behind = np.split(tables[:, 1:], 2, axis=1)
+        slopes = (ahead - behind) / (2.0 * _STEP)
+        total, expected = 0.0, np.zeros_like(tables[:, 0])
         for rows, nodes, logs in self.log_rows(tables[:, :1]):
             repeats = self.counts.repeats[rows]
             total += float(repeats @ _normalise(logs)[:, 0])
             logs[:, 0] *= repeats[:, None]
             expected[:, nodes] += self.counts.incidence[rows].T @ logs[:, 0]
+        by_mu, *others = (expected * slopes[:, i] for i in range(len(ways)))
         slope = np.exp(theta[1, self.counts.system])
         own = np.stack([
-            (expected * by_mu).sum(axis=1),
-            (expected * by_mu) @ self.z * slope,
-            (expected * by_r).sum(axis=1),
+            by_mu.sum(axis=1), by_mu @ self.z * slope, *(one.sum(axis=1) for one in others)
         ])  # fmt: skip
-        return total, self._by_system(own)
+        return total, self._gathered(self._by_system(own).ravel()).reshape(theta.shape)
+
+    @property
+    def _ways(self) -> int:
+        """Of parameters that tables are differentiated by: mu and log r, and scores of judges."""
+        return 2 if self.counts.marking is None else 4
+
+    def _moves(self, steps: Array) -> Array:
+        """Return moves of parameters (points, 3, columns) by steps (points, ways)."""
+        systems = self.counts.systems
+        found = np.zeros((len(steps), 3, systems + self.counts.judges))
+        found[:, [0, 2], :systems] = steps[:, :2, None]
+        if self.counts.marking is not None:
+            found[:, :2, systems:] = steps[:, 2:, None]
+        return found
+
+    def _gathered(self, by_system: Array) -> Array:
+        """Turn derivatives by each system's own parameters into those by shared ones."""
+        marking = self.counts.marking
+        return by_system if marking is None else by_system @ marking.gather
 
     def _by_system(self, columns: Array) -> Array:
         own, size = self.counts.system, self.counts.systems
         return np.stack([np.bincount(own, one, size) for one in columns])
 
     def curvature(self, theta: Array) -> Array:
-        """Minus the second derivatives of the log likelihood, (3 systems, 3 systems).
+        """Minus the second derivatives of the log likelihood, (parameters, parameters).
 
         By the formula of Louis (1982): the expected curvature given difficulties, less the
         variance of the gradient over them.
         """
         size, z = self.counts.systems, self.z
         first, second = self._derivatives(theta)
-        found, complete = np.zeros((3 * size, 3 * size)), np.zeros((3, 3, len(self.counts.system)))
+        kinds = len(first)
+        found = np.zeros((kinds * size, kinds * size))
+        complete = np.zeros((kinds, kinds, len(self.counts.system)))
         for rows, nodes, logs in self.log_rows(self.table(theta[None])):
             _normalise(logs)
             weight, own = logs[:, 0], self.counts.column[rows]
@@ -265,40 +292,48 @@ class Likelihood:
                 self.counts.incidence[rows].T @ (weight * self.counts.repeats[rows, None]),
                 second[:, :, :, nodes],
             )
-            mean = np.zeros((len(rows), 3 * size))
+            mean = np.zeros((len(rows), kinds * size))
             some = own >= 0
             for k, by_row in zip(range(len(z))[nodes], weight.T, strict=True):
                 there = by_row > _LEFT_OUT
                 score = np.where(some[there], first[:, own[there], k], 0.0).transpose(1, 0, 2)
-                score = score.reshape(len(score), 3 * size)
+                score = score.reshape(len(score), kinds * size)
                 share = (by_row * self.counts.repeats[rows])[there]
                 found -= score.T @ (score * share[:, None])
                 mean[there] += by_row[there, None] * score
             found += mean.T @ (mean * self.counts.repeats[rows, None])
-        blocks = found.reshape(3, size, 3, size)
-        for i in range(3):
+        blocks = found.reshape(kinds, size, kinds, size)
+        for i in range(kinds):
             own_blocks = self._by_system(complete[i])
-            for j in range(3):
+            for j in range(kinds):
                 blocks[i, range(size), j, range(size)] -= own_blocks[j]
-        return found
+        return self._gathered(self._gathered(found).T)
 
     def _derivatives(self, theta: Array) -> tuple[Array, Array]:
-        """First (3, columns, nodes) and second (3, 3, columns, nodes) derivatives of the table."""
-        h = _STEP
-        ways = np.array([(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1)])
-        shift = np.zeros((7, 3, 1))
-        shift[:, 0, 0], shift[:, 2, 0] = h * ways[:, 0], h * ways[:, 1]
-        t = np.moveaxis(self.table(theta + shift), 1, 0)
-        x, r = (t[1] - t[2]) / (2.0 * h), (t[3] - t[4]) / (2.0 * h)
-        xx, rr = (t[1] + t[2] - 2.0 * t[0]) / h**2, (t[3] + t[4] - 2.0 * t[0]) / h**2
-        xr = (t[5] + t[6] - t[1] - t[2] - t[3] - t[4] + 2.0 * t[0]) / (2.0 * h**2)
+        """First (kinds, columns, nodes) and second (kinds, kinds, columns, nodes) derivatives.
+
+        Kinds are the parameters of a column's system: mu, log a, log r, and its judge's scores.
+        """
+        h, unit = _STEP, np.eye(self._ways)
+        pairs = np.array(list(combinations(range(self._ways), 2)))
+        both = unit[pairs].sum(axis=1)
+        steps = h * np.concatenate([0.0 * unit[:1], unit, -unit, both, -both])
+        t = np.moveaxis(self.table(theta + self._moves(steps)), 1, 0)
+        ahead, behind = t[1 : 1 + len(unit)], t[1 + len(unit) : 1 + 2 * len(unit)]
+        slope, bent = (ahead - behind) / (2.0 * h), ahead + behind - 2.0 * t[0]
+        second = np.empty((len(unit), *slope.shape))
+        second[range(len(unit)), range(len(unit))] = bent / h**2
+        for (i, j), plus, minus in zip(pairs, *np.split(t[1 + 2 * len(unit) :], 2), strict=True):
+            mixed = plus + minus - 2.0 * t[0] - bent[i] - bent[j]
+            second[i, j] = second[j, i] = mixed / (2.0 * h**2)
+        # log a moves the logit as mu does, by a z times as much.
         by_a = np.exp(theta[1, self.counts.system])[:, None] * self.z
-        first = np.stack([x, x * by_a, r])
-        second = np.stack([
-            np.stack([xx, xx * by_a, xr]),
-            np.stack([xx * by_a, xx * by_a**2 + x * by_a, xr * by_a]),
-            np.stack([xr, xr * by_a, rr]),
-        ])  # fmt: skip
+        way = np.insert(np.arange(len(unit)), 1, 0)
+        scale = np.ones((len(way), *by_a.shape))
+        scale[1] = by_a
+        first = slope[way] * scale
+        second = second[np.ix_(way, way)] * scale * scale[:, None]
+        second[1, 1] += first[1]
         return first, second
 
 
@@ -310,21 +345,3 @@ def _normalise(logs: Array) -> Array:
     total = logs.sum(axis=2)
     logs /= total[:, :, None]
     return np.asarray(top + np.log(total))
-
-
-def _rises(log_base: Array, r: Array, count: Ints, system: Ints) -> Array:
-    """Log of ``base (base + r) ... (base + (count - 1) r)``, (columns, points, nodes)."""
-    distinct, which = np.unique(count, return_inverse=True)
-    most = int(distinct[-1])
-    shaped = distinct[:, None, None, None]
-    if most <= _SUMMED:
-        steps = np.arange(max(most, 1), dtype=float)[:, None, None, None]
-        logs = np.log(np.exp(log_base) + steps * r)
-        logs[0] = log_base
-        values = np.concatenate([np.zeros_like(logs[:1]), np.cumsum(logs, axis=0)])[distinct]
-    else:
-        log_r = np.log(r)
-        with np.errstate(under="ignore"):
-            values = log_rise(np.maximum(np.exp(log_base - log_r), 5e-324), shaped)
-        values = values + shaped * log_r
-    return np.asarray(values[which, :, system])

@@ -52,6 +52,7 @@ class QuestionMeans:
     ----------
     likelihood : Likelihood
     successes, trials : ndarray of int, shape (systems, questions)
+        Successes are marks where judges err.
     credits : sequence of Credit
     """
 
@@ -61,7 +62,7 @@ class QuestionMeans:
     credits: Sequence[Credit]
 
     def draw(self, theta: Array, latents: Sequence[object], rng: np.random.Generator) -> Array:
-        """Means of every metric given parameters (draws, 3, systems); (draws, systems, metrics).
+        """Means of every metric given parameters; (draws, systems, metrics).
 
         Parameters
         ----------
@@ -73,11 +74,12 @@ class QuestionMeans:
         systems, questions = self.trials.shape
         one_by_one = len(theta) * self.trials.size <= _DRAWN or questions < _FEWEST
         found = np.empty((len(theta), systems, len(self.credits)))
-        made = [] if one_by_one else self._expected(theta)
+        made = [] if one_by_one else self._expected(theta[:, :, :systems])
         noise = np.zeros((systems, len(self.credits)))
         for i, own in enumerate(theta):
             z = self.likelihood.draw_difficulties(own, rng)
-            logits, log_r = self._posterior(own, z)
+            right = self._right(own, z, rng)
+            logits, log_r = self._posterior(own[:, :systems], z, right)
             if one_by_one:
                 p = _draw_beta(logits, log_r, rng)
                 for j, latent in enumerate(latents):
@@ -99,11 +101,20 @@ class QuestionMeans:
         log_r = low, float(theta[:, 2].max())
         return [ExpectedCredit.of(one, (-FARTHEST, FARTHEST), log_r) for one in self.credits]
 
-    def _posterior(self, theta: Array, z: Array) -> tuple[Array, Array]:
+    def _right(self, theta: Array, z: Array, rng: np.random.Generator) -> Ints:
+        """Successes: drawn, where judges that err marked the trials."""
+        marking = self.likelihood.counts.marking
+        if marking is None:
+            return self.successes
+        nodes = self.likelihood.z
+        place = np.searchsorted(nodes, z)
+        return marking.draw_right(theta, nodes, place, self.successes, self.trials, rng)
+
+    def _posterior(self, theta: Array, z: Array, successes: Ints) -> tuple[Array, Array]:
         """Logit of the mean, and log r, of success probabilities given their trials."""
         x = theta[0][:, None] + np.exp(theta[1])[:, None] * z
         r = np.exp(theta[2])[:, None]
-        right, wrong = expit(x) + self.successes * r, expit(-x) + (self.trials - self.successes) * r
+        right, wrong = expit(x) + successes * r, expit(-x) + (self.trials - successes) * r
         with np.errstate(divide="ignore"):
             logits = np.clip(np.log(right) - np.log(wrong), -600.0, 600.0)
         return logits, theta[2][:, None] - np.log1p(self.trials * r)

@@ -1,6 +1,6 @@
 """Normal posterior of parameters of systems, given the sd of mu between them on a grid."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,17 +22,21 @@ _FLATTEST = 0.2  # curvature along a parameter, at least, in that at the mode
 
 @dataclass(frozen=True)
 class Spread:
-    """The normal prior of parameters given the sd of mu between systems, at nodes of this sd."""
+    """The normal prior of parameters given the sd of mu between systems, at nodes of this sd.
+
+    The columns of judges that err are standard normal.
+    """
 
     prior: LeaderboardPrior
     systems: int
     sd: Array
+    judges: int = 0
 
     @classmethod
-    def rough(cls, prior: LeaderboardPrior, systems: int) -> "Spread":
+    def rough(cls, prior: LeaderboardPrior, systems: int, judges: int = 0) -> "Spread":
         """Nodes over all that the prior allows."""
         scale = prior.spread_sd
-        return cls(prior, systems, np.geomspace(_LEAST * scale, _MOST * scale, _ROUGH))
+        return cls(prior, systems, np.geomspace(_LEAST * scale, _MOST * scale, _ROUGH), judges)
 
     @cached_property
     def log_weight(self) -> Array:
@@ -42,24 +46,28 @@ class Spread:
 
     @cached_property
     def centre(self) -> Array:
-        """Prior mean, (3 systems,)."""
+        """Prior mean, flat."""
         own = self.prior
+        found = np.zeros((3, self.systems + self.judges))
         means = own.mean[0], own.discrimination[0], own.interaction[0]
-        return np.repeat(np.array(means), self.systems)
+        found[:, : self.systems] = np.array(means)[:, None]
+        return found.ravel()
 
     def covariance(self, sd: float) -> Array:
-        """Prior covariance, (3 systems, 3 systems)."""
+        """Prior covariance, (parameters, parameters)."""
         size, own = self.systems, self.prior
-        found = np.zeros((3 * size, 3 * size))
+        width = size + self.judges
+        found = np.eye(3 * width)
         pairs = (own.mean[1], sd), own.discrimination[1:], own.interaction[1:]
         for i, (common, between) in enumerate(pairs):
-            part = slice(i * size, (i + 1) * size)
+            part = slice(i * width, i * width + size)
             found[part, part] = common**2 + between**2 * np.eye(size)
         return found
 
     def log_density(self, theta: Array) -> Array:
         """Log prior density of mu at the nodes, up to what they share; (points, nodes)."""
-        mu, size = theta[:, 0] - self.prior.mean[0], self.systems
+        size = self.systems
+        mu = theta[:, 0, :size] - self.prior.mean[0]
         level = mu.mean(axis=1)
         within = ((mu - level[:, None]) ** 2).sum(axis=1)[:, None]
         common = self.sd**2 + size * self.prior.mean[1] ** 2
@@ -147,16 +155,16 @@ class Normal:
         return cls(spread, mean, roots[0], roots[1], log_weight)
 
     @classmethod
-    def integrated(cls, prior: LeaderboardPrior, systems: int, laplace: Laplace) -> "Normal":
+    def integrated(cls, rough_spread: Spread, laplace: Laplace) -> "Normal":
         """Put the nodes where the sd of systems has posterior probability."""
-        rough = cls.of(Spread.rough(prior, systems), laplace)
+        rough = cls.of(rough_spread, laplace)
         some = np.flatnonzero(rough.log_weight > rough.log_weight.max() + np.log(_NEGLIGIBLE))
         low, high = rough.spread.sd[[max(0, some[0] - 1), min(_ROUGH - 1, some[-1] + 1)]]
         nodes = np.geomspace(float(low), float(high), _SPREADS)
-        return cls.of(Spread(prior, systems, nodes), laplace)
+        return cls.of(replace(rough_spread, sd=nodes), laplace)
 
     def place(self, node: NDArray[np.intp], deviation: Array) -> Array:
-        """Parameters (points, 3, systems) of standard normal deviations."""
+        """Parameters (points, 3, columns) of standard normal deviations."""
         found = np.empty_like(deviation)
         for one in np.unique(node):
             own = node == one

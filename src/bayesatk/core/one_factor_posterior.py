@@ -12,6 +12,7 @@ chains give their effective number of independent draws.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ _NARROW = 0.05  # share of questions whose difficulties may be known better than
 _FINEST = 0.012  # step of nodes: a thousand of them
 _GRADIENT = 1e-3  # of the log posterior, in prior sds, at the mode
 _PILOT = 500  # draws that say where the posterior lies from the normal one
+_WIDER = 1.5  # sds of scores of judges that draws with weights have
 _DRAWS, _FIRST = 500, 2000  # with weights at a time, at least and at most
 _WORK = 4e8  # cells x nodes of these draws: a few seconds
 _MOST = 10_000  # draws with weights, in all
@@ -50,7 +52,7 @@ class Draws:
 
     Parameters
     ----------
-    theta : ndarray, shape (draws, 3, systems)
+    theta : ndarray, shape (draws, 3, systems + judges)
     effective_draws : float
         Effective number of independent draws.
     k_hat : float
@@ -68,6 +70,11 @@ class Draws:
     method: str
     likelihood: Likelihood
     log_evidence: float
+
+    @property
+    def of_systems(self) -> Array:
+        """Parameters of systems alone, (draws, 3, systems)."""
+        return self.theta[:, :, : self.likelihood.counts.systems]
 
     def among(self, size: int) -> "Draws":
         """Return about so many of them, at equal steps."""
@@ -89,14 +96,15 @@ class Fit:
     @classmethod
     def of(cls, counts: Counts, prior: LeaderboardPrior) -> "Fit":
         """Find the mode, choose nodes by what the data say about difficulties, find it again."""
-        spread = Spread.rough(prior, counts.systems)
+        spread = Spread.rough(prior, counts.systems, counts.judges)
         likelihood, theta = Likelihood.on(counts, _FIRST_STEP), _start(counts, spread)
         theta = _mode(likelihood, spread, float(prior.spread_sd), theta)
         likelihood = Likelihood.on(counts, _step(likelihood, theta)).windowed(theta)
-        sd = float(np.clip(theta[0].std(), 0.05, prior.spread_sd))  # where the normal touches
+        between = theta[0, : counts.systems].std()
+        sd = float(np.clip(between, 0.05, prior.spread_sd))  # where the normal touches
         theta = _mode(likelihood, spread, sd, theta)
         laplace = Laplace.at(likelihood, theta)
-        return cls(likelihood, laplace, Normal.integrated(prior, counts.systems, laplace))
+        return cls(likelihood, laplace, Normal.integrated(spread, laplace))
 
     def log_ratio(self, theta: Array) -> Array:
         """Log of the likelihood over the normal one."""
@@ -122,6 +130,7 @@ class Fit:
         if k_hat < _TRUSTED and effective_draws >= _ENOUGH:
             evidence = float(np.log(np.exp(log_weight - log_weight.max()).mean()))
             evidence += float(log_weight.max()) + self._log_constant
+            evidence += self._of_scores.shape[1] * float(np.log(_WIDER))
             chosen = theta[rng.permutation(systematic(weight, _FIRST, rng))]
             return Draws(chosen, effective_draws, k_hat, "importance", self.likelihood, evidence)
         started = theta[systematic(weight, _CHAINS, rng)]
@@ -134,10 +143,25 @@ class Fit:
         """Draw parameters by shifted deviations; return them, these, and the logs of weights."""
         node = systematic(np.exp(self.normal.log_weight), size, rng)
         standard = rng.standard_normal((size, self.normal.mean.shape[1]))
-        deviation = standard + shift
+        own = self._of_scores
+        deviation = standard + shift + (_WIDER - 1.0) * (standard @ own) @ own.T
         theta = self.normal.place(node, deviation)
         logs = 0.5 * ((standard**2).sum(axis=1) - (deviation**2).sum(axis=1))
         return theta, deviation, logs + self.log_ratio(theta)
+
+    @cached_property
+    def _of_scores(self) -> Array:
+        """Orthonormal directions of deviations (parameters, directions) that move judges' scores.
+
+        Draws are wider along them: posteriors of scores are skewed, and the other parameters, which
+        follow them, would seldom be drawn in the longer tail.
+        """
+        counts, normal = self.likelihood.counts, self.normal
+        width = counts.systems + counts.judges
+        place = np.arange(counts.systems, width)
+        node = int(normal.log_weight.argmax())
+        moved = normal.root[node][np.concatenate([place, place + width])]
+        return np.linalg.qr(moved.T)[0]
 
     @property
     def _log_constant(self) -> float:
@@ -241,7 +265,7 @@ def _start(counts: Counts, spread: Spread) -> Array:
         for part in (counts.successes, counts.trials)
     )
     theta = spread.centre.reshape(3, -1).copy()
-    theta[0] = 1.3 * logit((right + 1.0) / (trials + 2.0))
+    theta[0, : counts.systems] = 1.3 * logit((right + 1.0) / (trials + 2.0))
     return theta
 
 
@@ -250,7 +274,7 @@ def _step(likelihood: Likelihood, theta: Array) -> float:
     weight, z = likelihood.difficulties(theta), likelihood.z
     variance = np.maximum(weight @ z**2 - (weight @ z) ** 2, 0.0)
     narrow = np.sqrt(np.quantile(variance, _NARROW))
-    steepest = float(np.exp(theta[1].max()))
+    steepest = float(np.exp(theta[1, : likelihood.counts.systems].max()))
     return float(np.clip(min(_NODES_A_SD * narrow, 1.0 / steepest), _FINEST, _FIRST_STEP))
 
 

@@ -31,7 +31,7 @@ class Cells:
 
     @classmethod
     def given(cls, likelihood: Likelihood, theta: Array) -> "Cells":
-        """Return them at parameters (3, systems)."""
+        """Return them at parameters (3, systems and judges)."""
         counts, z = likelihood.counts, likelihood.z
         mean, square = _by_column(counts, theta, z)
         rows, systems = counts.column.shape
@@ -54,12 +54,28 @@ class Cells:
 
 def _by_column(counts: Counts, theta: Array, z: Array) -> tuple[Array, Array]:
     """First and second moment of p at every node: of distinct counts, then of no trials."""
-    system = np.append(counts.system, np.arange(counts.systems))
-    none = np.zeros(counts.systems, int)
-    right, trials = np.append(counts.successes, none), np.append(counts.trials, none)
+    known = counts.system, counts.successes, counts.trials
+    if counts.marking is None:
+        mean, square = _moments(theta, z, *known)
+    else:
+        mean, square = np.empty((2, len(counts.system), len(z)))
+        for own, share in counts.marking.right_given_marked(theta, z, *known):
+            right = np.arange(len(share))
+            system, trials = np.full((2, len(share)), [[counts.system[own[0]]], [right[-1]]])
+            each = _moments(theta, z, system, right, trials)
+            mean[own], square[own] = (np.einsum("tck,tk->ck", share, one) for one in each)
+    every = np.arange(counts.systems)
+    alone = _moments(theta, z, every, 0 * every, 0 * every)
+    return np.concatenate([mean, alone[0]]), np.concatenate([square, alone[1]])
+
+
+def _moments(
+    theta: Array, z: Array, system: Ints, successes: Ints, trials: Ints
+) -> tuple[Array, Array]:
+    """First and second moment of p given successes, (counts, nodes)."""
     x = theta[0, system, None] + np.exp(theta[1, system, None]) * z
     r = np.exp(theta[2, system])[:, None]
-    right, trials = right[:, None], trials[:, None]
+    right, trials = successes[:, None], trials[:, None]
     mean = (expit(x) + right * r) / (1.0 + trials * r)
     rest = (expit(-x) + (trials - right) * r) / (1.0 + trials * r)
     own = r / (1.0 + trials * r)
@@ -70,8 +86,8 @@ def misfit(likelihood: Likelihood, theta: Array, direction: Array) -> Array:
     """Standardised lack of fit of every question along a direction over systems, (questions,).
 
     ``sum_s direction_s (c_s - n_s E[m_s])`` over its sd, with the difficulty expected from all
-    systems. Negative where systems with a large weight do worse than its difficulty says, and
-    those with a small one better.
+    systems; c_s are marks, and m_s the rate of marks, where judges err. Negative where systems with
+    a large weight do worse than its difficulty says, and those with a small one better.
     """
     counts, z = likelihood.counts, likelihood.z
     weight = likelihood.difficulties(theta)
@@ -79,22 +95,50 @@ def misfit(likelihood: Likelihood, theta: Array, direction: Array) -> Array:
     column = np.where(some, counts.column, 0)
     right = np.where(some, counts.successes[column], 0)
     trials = np.where(some, counts.trials[column], 0)
+    low, width = mark_rates(counts, theta)
+    theta = theta[:, : counts.systems]
     rho = expit(theta[2])
     total, variance = np.zeros((2, len(column)))
     for node, share in zip(z, weight.T, strict=True):
         m = expit(theta[0] + np.exp(theta[1]) * node)
-        total += share * ((right - trials * m) @ direction)
-        spread = trials * m * (1.0 - m) * (1.0 + np.maximum(trials - 1, 0) * rho)
+        mark = low + width * m
+        total += share * ((right - trials * mark) @ direction)
+        # Two trials of a question depend on each other through p, by rho m (1 - m).
+        together = np.maximum(trials - 1, 0) * rho * width**2 * m * (1.0 - m)
+        spread = trials * (mark * (1.0 - mark) + together)
         variance += share * (spread @ direction**2)
     found = total / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     return np.asarray(found[counts.which])
 
 
-def simulate_counts(theta: Array, trials: Ints, rng: np.random.Generator) -> Ints:
-    """Successes of new questions with these trials (systems, questions)."""
+def mark_rates(counts: Counts, theta: Array) -> tuple[Array, Array]:
+    """Return false positive rates, and by how much sensitivities exceed them, by system."""
+    if counts.marking is None:
+        return np.zeros(counts.systems), np.ones(counts.systems)
+    s, f = counts.marking.rates(theta)
+    return f, s - f
+
+
+def simulate_counts(
+    theta: Array, trials: Ints, rng: np.random.Generator, counts: Counts | None = None
+) -> Ints:
+    """Successes of new questions with these trials (systems, questions), or marks.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (3, systems and judges)
+    trials : ndarray of int, shape (systems, questions)
+    rng : numpy.random.Generator
+    counts : Counts, optional
+        Of who marks the trials.
+    """
+    own = theta[:, : len(trials)]
     z = rng.standard_normal(trials.shape[1])
-    x = theta[0][:, None] + np.exp(theta[1])[:, None] * z
-    total = np.exp(-theta[2])[:, None]
+    x = own[0][:, None] + np.exp(own[1])[:, None] * z
+    total = np.exp(-own[2])[:, None]
     least = 5e-324
     p = rng.beta(np.maximum(expit(x) * total, least), np.maximum(expit(-x) * total, least))
+    if counts is not None:
+        low, width = mark_rates(counts, theta)
+        p = low[:, None] + width[:, None] * p
     return np.asarray(rng.binomial(trials, p))

@@ -1,5 +1,4 @@
 from .builders import build_beta_binomial as build_beta_binomial
-from .categories import build_answers as build_answers
 from .categories import build_dirichlet_multinomial as build_dirichlet_multinomial
 from .changes import build_change_point as build_change_point
 from .compiled import CompiledModel as CompiledModel
@@ -16,3 +15,4 @@ from .logit_normal import build_crossed as build_crossed
 from .logit_normal import build_logit_normal as build_logit_normal
 from .one_factor import build_one_factor as build_one_factor
 from .regression import build_regression as build_regression
+from .votes import build_answers as build_answers

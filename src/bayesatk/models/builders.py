@@ -12,6 +12,7 @@ from bayesatk.data.judges import read_judges
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.judge_error import Judges
 from bayesatk.models.families import Shape, add_hyperparameters
+from bayesatk.models.marks import mark_rates
 from bayesatk.priors import FAMILIES, BetaPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.choice import resolve_prior
 
@@ -164,31 +165,13 @@ def coordinates(outcomes: Outcomes) -> dict[str, list[object]]:
 def observe(outcomes: Outcomes, p: pt.TensorVariable, judges: Judges | None = None) -> None:
     """Add Binomial successes, or marks, given p, with data in containers that can be exchanged."""
     if judges is not None:
-        p = _marked(p, judges)
+        s, f = mark_rates(judges)
+        p = f[:, None] + (s - f)[:, None] * p
     dims = ("system", "question")
     data = model_data(outcomes, "full")
     trials = pm.Data("trials", data["trials"], dims=dims)
     observed = pm.Data("successes_data", data["successes_data"], dims=dims)
     pm.Binomial("successes", n=trials, p=p, observed=observed, dims=dims)
-
-
-def _marked(p: pt.TensorVariable, judges: Judges) -> pt.TensorVariable:
-    """Return the probability of being marked right, with the rates of every judge unknown."""
-    if not all(one.updated for one in judges.by_system):
-        raise ValueError(
-            "judge must have updated=True for a PyMC model, in which the marks always inform the "
-            "error rates. Use JudgeError(..., updated=True), or bayesatk.evaluate."
-        )
-    shapes = np.array([one.shapes for one in judges.groups()])
-    rates = pm.Beta("judge_rates", shapes[..., 0], shapes[..., 1])
-    which = np.empty(len(judges.by_system), int)
-    for number, systems in enumerate(judges.groups().values()):
-        which[systems] = number
-    s, f = (
-        pm.Deterministic(name, rates[which, column], dims="system")
-        for column, name in enumerate(("sensitivity", "false_positive_rate"))
-    )
-    return f[:, None] + (s - f)[:, None] * p
 
 
 def model_data(outcomes: Outcomes, form: Form) -> dict[str, NDArray[np.generic]]:

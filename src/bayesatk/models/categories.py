@@ -1,6 +1,5 @@
-"""PyMC models of scored categories and of answers, for the user to take, change and sample."""
+"""PyMC models of scored categories, for the user to take, change and sample."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,11 +7,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.answers import possible
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.models.builders import Form, distinct_states
-from bayesatk.priors import AnswerPrior, CategoryPrior, DirichletHyperPrior, Pooling
+from bayesatk.priors import CategoryPrior, DirichletHyperPrior, Pooling
 from bayesatk.priors.choice import resolve_category_prior
 
 Array = NDArray[np.float64]
@@ -125,78 +122,3 @@ def log_marginal(states: Any, repeats: Any, alpha: pt.TensorVariable) -> pt.Tens
     total = alpha.sum(axis=-1)
     ends = pt.gammaln(total + states.sum(axis=-1)) - pt.gammaln(total)
     return (repeats * (rises - ends)).sum()
-
-
-def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
-    """Independent Dirichlet probabilities for the answers to every question.
-
-    Questions have different numbers of answers, so the probabilities are written as independent
-    Gamma variates over their sum by question, which is the same distribution.
-
-    Parameters
-    ----------
-    data : Outcomes
-        With answers.
-    prior : AnswerPrior, optional
-
-    Returns
-    -------
-    pymc.Model
-        ``rate(entry)``, and ``answer_p(entry)``, the probability of every answer; entries are the
-        rows of `answer_entries`.
-
-    See Also
-    --------
-    bayesatk.evaluate : the exact posterior of this model.
-
-    Examples
-    --------
-    >>> data = tally([[1, 0, 0]], answers=[["a", "b", "b"]])
-    >>> model = build_answers(data)
-    >>> model.named_vars_to_dims["answer_p"]
-    ('entry',)
-    """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
-    prior = AnswerPrior() if prior is None else prior
-    entries = answer_entries(outcomes, prior)
-    cell, count = entries["cell"], entries["count"]
-    with pm.Model(coords={"entry": entries["label"]}) as model:
-        rate = pm.Gamma("rate", prior.concentration, 1.0, dims="entry")
-        total = pt.zeros(int(cell.max()) + 1)[cell].inc(rate)
-        p = pm.Deterministic("answer_p", rate / total[cell], dims="entry")
-        observed = pm.Data("answer_count", count.astype(float), dims="entry")
-        pm.Potential("log_likelihood", (observed * pt.log(p)).sum())
-    return model
-
-
-def answer_entries(outcomes: Outcomes, prior: AnswerPrior) -> Mapping[str, Any]:
-    """Every answer that may come, as flat arrays.
-
-    Returns
-    -------
-    mapping
-        ``cell`` (system times questions plus question), ``count``, ``correct``, ``nobody`` and
-        ``label`` of every entry.
-    """
-    if outcomes.answers is None:
-        raise ArgumentError(
-            "data must have answers; got outcomes without. Use ",
-            Argument("answers", ..., "tally"), ", or name the column of a table: ",
-            Argument("columns", {"answer": ...}, "tally"), ".",
-        )  # fmt: skip
-    cells, counts, correct, nobody, labels = [], [], [], [], []
-    questions = outcomes.trials.shape[1]
-    for system in range(len(outcomes.systems)):
-        for question, given in enumerate(outcomes.answers.of(system)):
-            one = possible(given, prior)
-            silent = [] if one.nobody is None else [one.nobody]
-            size = len(one.count) + len(silent)
-            cells += [system * questions + question] * size
-            counts += [*one.count.tolist(), *silent]
-            correct += [*one.correct.tolist(), *([False] * len(silent))]
-            nobody += [False] * (size - len(silent)) + [True] * len(silent)
-            labels += [f"{system}/{question}/{i}" for i in range(size)]
-    return {
-        "cell": np.array(cells), "count": np.array(counts), "correct": np.array(correct, bool),
-        "nobody": np.array(nobody, bool), "label": labels,
-    }  # fmt: skip

@@ -13,9 +13,8 @@ from bayesatk.core.difficulty import Difficulty
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.models.categories import answer_entries
 from bayesatk.models.derived import QuestionDraws, draw_metrics, flat_draws, population_mean
-from bayesatk.models.votes import answer_draws
+from bayesatk.models.votes import answer_draws, answer_entries
 from bayesatk.priors import AnswerPrior
 
 Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]

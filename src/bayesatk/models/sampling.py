@@ -16,12 +16,12 @@ from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
 from bayesatk.models.builders import Form, one_latent_family
-from bayesatk.models.categories import build_answers
 from bayesatk.models.evidence import Bridge
 from bayesatk.models.grouped import build_grouped, grouped_part
 from bayesatk.models.parts import Part, answer_part, count_part
 from bayesatk.models.regression import regression_part
 from bayesatk.models.twins import build_models
+from bayesatk.models.votes import build_answers
 from bayesatk.priors import (
     AnswerPrior,
     CrossedPrior,

@@ -1,21 +1,101 @@
-"""Votes between answers from draws of their probabilities, whoever made them.
+"""Answers: the PyMC model of their probabilities, and votes between them from draws of these.
 
-Only definitions are used: the latent value of a vote at the drawn probabilities. Votes are also
-simulated one by one, so that their latent formula has a witness.
+For votes only definitions are used: the latent value of a vote at the drawn probabilities. Votes
+are also simulated one by one, so that their latent formula has a witness.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.ballot import plurality_latent, vote_credit
-from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.answers import possible
+from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.priors import AnswerPrior
 
 Array = NDArray[np.float64]
 _CHUNK = 4_000_000
+
+
+def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
+    """Independent Dirichlet probabilities for the answers to every question.
+
+    Questions have different numbers of answers, so the probabilities are written as independent
+    Gamma variates over their sum by question, which is the same distribution.
+
+    Parameters
+    ----------
+    data : Outcomes
+        With answers.
+    prior : AnswerPrior, optional
+
+    Returns
+    -------
+    pymc.Model
+        ``rate(entry)``, and ``answer_p(entry)``, the probability of every answer; entries are the
+        rows of `answer_entries`.
+
+    See Also
+    --------
+    bayesatk.evaluate : the exact posterior of this model.
+
+    Examples
+    --------
+    >>> data = tally([[1, 0, 0]], answers=[["a", "b", "b"]])
+    >>> model = build_answers(data)
+    >>> model.named_vars_to_dims["answer_p"]
+    ('entry',)
+    """
+    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    prior = AnswerPrior() if prior is None else prior
+    entries = answer_entries(outcomes, prior)
+    cell, count = entries["cell"], entries["count"]
+    with pm.Model(coords={"entry": entries["label"]}) as model:
+        rate = pm.Gamma("rate", prior.concentration, 1.0, dims="entry")
+        total = pt.zeros(int(cell.max()) + 1)[cell].inc(rate)
+        p = pm.Deterministic("answer_p", rate / total[cell], dims="entry")
+        observed = pm.Data("answer_count", count.astype(float), dims="entry")
+        pm.Potential("log_likelihood", (observed * pt.log(p)).sum())
+    return model
+
+
+def answer_entries(outcomes: Outcomes, prior: AnswerPrior) -> Mapping[str, Any]:
+    """Every answer that may come, as flat arrays.
+
+    Returns
+    -------
+    mapping
+        ``cell`` (system times questions plus question), ``count``, ``correct``, ``nobody`` and
+        ``label`` of every entry.
+    """
+    if outcomes.answers is None:
+        raise ArgumentError(
+            "data must have answers; got outcomes without. Use ",
+            Argument("answers", ..., "tally"), ", or name the column of a table: ",
+            Argument("columns", {"answer": ...}, "tally"), ".",
+        )  # fmt: skip
+    cells, counts, correct, nobody, labels = [], [], [], [], []
+    questions = outcomes.trials.shape[1]
+    for system in range(len(outcomes.systems)):
+        for question, given in enumerate(outcomes.answers.of(system)):
+            one = possible(given, prior)
+            silent = [] if one.nobody is None else [one.nobody]
+            size = len(one.count) + len(silent)
+            cells += [system * questions + question] * size
+            counts += [*one.count.tolist(), *silent]
+            correct += [*one.correct.tolist(), *([False] * len(silent))]
+            nobody += [False] * (size - len(silent)) + [True] * len(silent)
+            labels += [f"{system}/{question}/{i}" for i in range(size)]
+    return {
+        "cell": np.array(cells), "count": np.array(counts), "correct": np.array(correct, bool),
+        "nobody": np.array(nobody, bool), "label": labels,
+    }  # fmt: skip
 
 
 def answer_draws(

@@ -19,7 +19,8 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
 from bayesatk.results.citations import RUBIN
-from bayesatk.results.schema import TARGETS, build, data_groups, root_attributes
+from bayesatk.results.schema import TARGETS, build, root_attributes
+from bayesatk.results.stored_data import data_groups
 
 Array = NDArray[np.float64]
 EROL = "arXiv:2504.13359"  # Erol et al., who defined the cost of pass

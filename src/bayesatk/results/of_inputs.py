@@ -15,7 +15,8 @@ from bayesatk.results.groups import grouped_checks
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.regression import regression_groups
-from bayesatk.results.schema import data_groups, root_attributes
+from bayesatk.results.schema import root_attributes
+from bayesatk.results.stored_data import data_groups
 
 
 def groups_of_data(inputs: Inputs) -> dict[str, xr.Dataset]:

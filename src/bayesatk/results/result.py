@@ -16,7 +16,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
@@ -28,6 +27,7 @@ from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.priors import AnswerPrior, GroupedPrior, HyperPrior
 from bayesatk.priors.choice import prior_from
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS, check_result, metric_values
+from bayesatk.results.stored_data import of_questions, outcomes_of
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -187,42 +187,12 @@ class Result:
     def data(self) -> Outcomes:
         """The data that were evaluated; right and wrong are the categories "1" and "0"."""
         observed = self._by_system(self.group("observed_data"))
-        constant = self.group("constant_data")
-        scores: Any = [0.0, 1.0]
-        if "count" in observed:
-            count, scores = observed["count"].values, constant["category_score"].values
-            categories = observed["category"].values.tolist()
-        else:
-            right = observed["successes"].values
-            count = np.stack([constant["trials"].values - right, right], axis=-1)
-            categories = ["0", "1"]
-        dims = ("system", "question")
-        dataset = xr.Dataset(
-            {"count": ((*dims, "category"), count), "missing": (dims, constant["missing"].values)},
-            {
-                "system": observed["system"].values, "question": observed["question"].values,
-                "category": categories, "score": ("category", scores),
-                **{name: ("question", own) for name, own in self.of_questions.items()},
-            },
-            {"missing_policy": self._text("missing_policy", "error")},
-        )  # fmt: skip
-        if "cost_sums" in constant:
-            dataset = dataset.assign(cost_sums=constant["cost_sums"].variable)
-            dataset = dataset.assign_coords(cost_sum=constant["cost_sum"].values)
-            dataset.attrs["cost_unit"] = self._text("cost_unit")
-        answers = _answers(observed, constant) if "answer_count" in observed else None
-        sources = tuple((str(name), str(digest)) for name, digest in self.described("input_files"))
-        return Outcomes(dataset, tuple(self.described("assumptions")), answers, sources)
+        return outcomes_of(observed, self.group("constant_data"), self.tree.attrs)
 
     @property
     def of_questions(self) -> dict[str, NDArray[Any]]:
         """What the data said of the questions: their group, weight and covariates, by name."""
-        coords = self.group("constant_data").coords
-        return {
-            str(name): own.values
-            for name, own in coords.items()
-            if own.dims == ("question",) and name != "question"
-        }
+        return of_questions(self.group("constant_data"))
 
     @property
     def weight(self) -> Array | None:
@@ -405,15 +375,6 @@ class Result:
 
     def _text(self, name: str, absent: str = "") -> str:
         return str(self.tree.attrs.get(name, absent))
-
-
-def _answers(observed: xr.Dataset, constant: xr.Dataset) -> Answers:
-    columns = [observed[f"answer_{name}"].values for name in ("system", "question", "count")]
-    return Answers(
-        columns[0], columns[1], observed["answer"].values.tolist(), columns[2],
-        observed["answer_correct"].values.astype(bool), constant["unanswered"].values,
-        AnswerRules(unanswered=constant["unanswered"].attrs["rule"]),
-    )  # fmt: skip
 
 
 def notes(result: xr.DataTree | Result) -> list[str]:

@@ -19,7 +19,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.scales import RIGHT_WRONG, Scale
 from bayesatk.metrics.grid import Metric, MetricGrid
 
 SCHEMA_VERSION = 1
@@ -121,37 +120,6 @@ def posterior_group(
     }
     dataset = metric_dataset(grid, draws, ("chain", "draw", "system"), ("target",), coords)
     return dataset.assign(extra).assign_attrs(sample_dims=["chain", "draw"], **attrs)
-
-
-def data_groups(
-    data: Outcomes,
-    scale: Scale = RIGHT_WRONG,
-    with_answers: bool = False,
-    prior_counts: NDArray[np.float64] | None = None,
-) -> dict[str, xr.Dataset]:
-    """Return ``observed_data`` and ``constant_data``.
-
-    Successes with trials and missing; or counts by category, with the scores and prior trials;
-    and answers, one entry for each distinct (system, question, answer).
-    """
-    constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
-    constant = constant.assign(scale.constants(data))
-    if prior_counts is not None:
-        constant = constant.assign(prior_count=(("system", "question", "category"), prior_counts))
-    observed = scale.observed(data).to_dataset()
-    if with_answers and data.answers is not None:
-        entries = data.answers
-        columns = {
-            "answer_count": entries.count,
-            "answer_system": entries.system,
-            "answer_question": entries.question,
-            "answer_correct": entries.correct.astype(np.int64),
-        }
-        observed = observed.assign({name: ("answer", v) for name, v in columns.items()})
-        observed = observed.assign_coords(answer=entries.label)
-        rule = {"rule": entries.rules.unanswered}
-        constant = constant.assign(unanswered=(("system", "question"), entries.unanswered, rule))
-    return {"observed_data": observed, "constant_data": constant}
 
 
 def build(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.DataTree:

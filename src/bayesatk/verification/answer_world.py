@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from bayesatk.core.ballot import plurality_latent
 from bayesatk.data.outcomes import Outcomes, tally
-from bayesatk.models.categories import answer_entries, build_answers
 from bayesatk.models.votes import answer_draws as sampled_votes
+from bayesatk.models.votes import answer_entries, build_answers
 from bayesatk.posterior.answers import VoteModel, answer_draws
 from bayesatk.priors import AnswerPrior
 from bayesatk.verification.worlds import DRAWS, Array, Metrics, Quantities, thinned_draws

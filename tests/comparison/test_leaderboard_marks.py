@@ -1,0 +1,123 @@
+"""Leaderboards of marks of judges that err."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import bayesatk as bk
+
+
+def _marks(rng, p, trials, s=0.9, f=0.1):
+    right = rng.binomial(trials, p)
+    return rng.binomial(right, s) + rng.binomial(trials - right, f)
+
+
+def _fit(marks, trials, judge, metrics="pass@1", **more):
+    data = bk.tally((marks, np.full(marks.shape, trials)), missing="ignore", **more)
+    return bk.evaluate(data, metrics, judge=judge, difficulty="beta", rng=1, draws=50)
+
+
+JUDGE = bk.JudgeError(tp=91, p=100, fp=9, n=100)
+
+
+@pytest.fixture(scope="module")
+def truth():
+    rng = np.random.default_rng(3)
+    return expit(np.array([-0.8, 0.3, 0.5, 1.4])[:, None] + 1.3 * rng.standard_normal(60))
+
+
+@pytest.fixture(scope="module")
+def marks(truth):
+    return _marks(np.random.default_rng(4), truth, 4)
+
+
+@pytest.fixture(scope="module")
+def fit(marks):
+    return _fit(marks, 4, JUDGE, "pass@1,3")
+
+
+@pytest.fixture(scope="module")
+def board(fit):
+    return bk.leaderboard(fit, rng=1)
+
+
+def test_the_judge_is_corrected_for(board, marks, truth) -> None:
+    """Intervals hold the truth where those of the marks do not; what was observed are marks."""
+    rows = board.table.query("metric == 'pass@1' and target == 'questions'").set_index("system")
+    rows = rows.sort_index()
+    own = truth.mean(axis=1)
+    assert rows["observed"].tolist() == pytest.approx(marks.mean(axis=1) / 4)
+    assert (rows["ci_lower"] < own).all()
+    assert (own < rows["ci_upper"]).all()
+    plain = bk.leaderboard(_fit(marks, 4, None), target="questions", rng=1).table
+    plain = plain.set_index("system").sort_index()
+    assert abs(rows["mean"] - own).mean() < abs(plain["mean"] - own).mean()
+    assert (rows["sd"] > plain["sd"]).all()
+    assert "corrected for the judge" in str(board)
+    assert "are 3 tiers" in bk.claim(board) or "are 2 tiers" in bk.claim(board)
+
+
+def test_one_system_at_a_time_says_about_the_same(board, fit) -> None:
+    """The board's means are moved towards each other, by little on this many trials."""
+    alone = bk.table(fit).query("target == 'questions'").set_index(["metric", "system"])
+    rows = board.table.query("target == 'questions'").set_index(["metric", "system"])
+    gap = (rows["mean"] - alone["mean"].loc[rows.index]) / alone["sd"].loc[rows.index]
+    assert abs(gap).max() < 0.7
+    ratio = rows["sd"] / alone["sd"].loc[rows.index]
+    assert ratio.between(0.6, 1.2).all()
+
+
+def test_a_judge_that_never_errs_gives_the_board_of_the_trials(marks) -> None:
+    sure = bk.JudgeError(tp=10**9, p=10**9, fp=0, n=10**9)
+    own, plain = (bk.leaderboard(_fit(marks, 4, one), rng=1) for one in (sure, None))
+    for target in ("questions", "population"):
+        ours, theirs = (one.draws("pass@1", target) for one in (own, plain))
+        error = np.sqrt(1.0 / own.effective_draws + 1.0 / plain.effective_draws)
+        gap = abs(ours.mean(axis=0) - theirs.mean(axis=0)) / theirs.std(axis=0)
+        assert (gap < 4.5 * error).all()
+        assert (abs(np.log(ours.std(axis=0) / theirs.std(axis=0))) < 4.5 * error).all()
+
+
+def test_a_judge_biased_towards_one_system(truth) -> None:
+    """By the marks the second leads the first; each judge is calibrated on its system."""
+    rng = np.random.default_rng(6)
+    p = np.stack([truth[3], truth[1], truth[0]])
+    s, f = np.array([[0.9, 0.98, 0.9], [0.05, 0.6, 0.05]])[:, :, None]
+    marks = _marks(rng, p, 4, s, f)
+    assert marks[1].mean() > marks[0].mean()
+    fair = bk.JudgeError(tp=180, p=200, fp=10, n=200, name="fair")
+    lenient = bk.JudgeError(tp=196, p=200, fp=120, n=200, name="lenient")
+    fit = _fit(marks, 4, {"x": fair, "y": lenient, "z": fair}, systems=["x", "y", "z"])
+    board = bk.leaderboard(fit, target="questions", rng=1)
+    best = board.table.iloc[0]
+    assert best["system"] == "x"
+    assert best["prob_best"] > 0.9
+    turned = _fit(marks[::-1], 4, {"z": fair, "y": lenient, "x": fair}, systems=["z", "y", "x"])
+    again = bk.leaderboard(turned, target="questions", rng=1)
+    np.testing.assert_array_equal(again.draws(), board.draws()[:, ::-1])
+
+
+def test_questions_of_a_marked_board(board, marks) -> None:
+    found = bk.next_questions(board, None)
+    assert found["reduction"].between(0.0, 0.2).all()
+    assert found["reduction"].is_monotonic_decreasing
+    # A mark tells less than a trial does.
+    plain = bk.next_questions(bk.leaderboard(_fit(marks, 4, None), rng=1), None)
+    assert found["reduction"].sum() < plain["reduction"].sum()
+    assert bk.suspicious_questions(board, rng=1)["suspicious"].sum() <= 3
+
+
+def test_a_wrong_key_is_found_under_a_judge() -> None:
+    rng = np.random.default_rng(8)
+    p = expit(np.linspace(-1.5, 1.5, 6)[:, None] + rng.standard_normal(40))
+    p[:, 7] = [0.95, 0.95, 0.95, 0.02, 0.02, 0.02]
+    found = bk.suspicious_questions(bk.leaderboard(_fit(_marks(rng, p, 5), 5, JUDGE), rng=1), rng=1)
+    assert found["question"].iloc[0] == 7
+    assert found["suspicious"].iloc[0]
+
+
+def test_calibration_that_is_not_updated_is_refused(marks) -> None:
+    cut = bk.JudgeError(tp=91, p=100, fp=9, n=100, updated=False)
+    fit = _fit(marks, 4, cut)
+    with pytest.raises(ValueError, match="judge must have updated=True for a leaderboard"):
+        bk.leaderboard(fit)
