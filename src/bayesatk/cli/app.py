@@ -44,11 +44,11 @@ from bayesatk.cli.options import (
     families,
     one_line_errors,
     pairs,
-    reads_data,
     structure,
     twice_marked,
     working,
 )
+from bayesatk.cli.reading import reads_data
 from bayesatk.cli.terminal import (
     print_baseline,
     print_costs,

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesatk.cli.options import AsJson, Quiet, check_file, print_json, reads_data
+from bayesatk.cli.options import AsJson, Quiet, check_file, print_json
+from bayesatk.cli.reading import reads_data
 
 EXAMPLES = (
     "Examples: bayesatk gate new/ --baseline main/ --policy gate.toml; bayesatk gate --policy "
