@@ -1,4 +1,4 @@
-"""What the commands have in common: options, writing results, refusing in one line."""
+"""Options that commands share; writing results, errors in one line."""
 
 import json
 import os
@@ -21,23 +21,23 @@ Metrics = Annotated[
     list[str],
     typer.Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4'."),
 ]
-PoolingOption = Annotated[Pooling, typer.Option(help="How questions share information.")]
+PoolingOption = Annotated[Pooling, typer.Option(help="Pooling of information between questions.")]
 Difficulty = Annotated[
     list[str] | None,
     typer.Option(
-        help="Shape of the difficulties under partial pooling: averaged, beta, inflated (some "
+        help="Difficulty family under partial pooling: averaged, beta, inflated (some "
         "questions never or always solved), mixture (of two Betas); repeat it for several."
     ),
 ]
 Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
 Kind = Annotated[Literal["eti", "hdi"], typer.Option(help="Kind of interval.")]
-Success = Annotated[str | None, typer.Option(help="Scores that succeed: --success 'score >= 0.5'.")]
+Success = Annotated[str | None, typer.Option(help="Rule for success: --success 'score >= 0.5'.")]
 JudgeTable = Annotated[
     Path | None,
     typer.Option(
         "--judge",
-        help="Table (.csv) of trials marked twice, for a judge that errs: columns mark and truth, "
-        "and system where it may treat systems differently.",
+        help="Table (.csv) of trials of known truth, to correct for errors of the judge: columns "
+        "mark and truth, and system if error rates may differ between systems.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed of the draws; recorded in the result.")]
@@ -49,13 +49,13 @@ Output = Annotated[
         "--output", "-o", help="Save as .nc or .zarr (whole), .json, .csv, .tex (tables)."
     ),
 ]
-Rope = Annotated[float, typer.Option(help="Half-width of no difference.")]
+Rope = Annotated[float, typer.Option(help="Half-width of the region of practical equivalence.")]
 GroupWeight = Annotated[
     list[str] | None,
     typer.Option(
         "--group-weight",
-        help="What groups count for in the whole, with --group: equal, or GROUP=WEIGHT for each; "
-        "default: their questions.",
+        help="Weights of groups in means, with --group: equal, or GROUP=WEIGHT for each; "
+        "default: their numbers of questions.",
     ),
 ]
 DEFAULT_T = 10.0
@@ -112,7 +112,7 @@ def pairs(items: list[str] | None, option: str) -> dict[str, str]:
 
 
 def write(result: Any, output: Path | None, console: Console | None = None) -> None:
-    """Save a result where it was asked for, by the ending of the name."""
+    """Save a result in the format that the ending of the name shows."""
     from bayesatk.io.exports import export
     from bayesatk.io.saved import save
 
@@ -132,14 +132,14 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def working(what: str, quiet: bool) -> Any:
-    """Show on a terminal that something takes its time."""
+    """Show a status on the terminal while something is computed."""
     if quiet or not sys.stderr.isatty():
         return nullcontext()
     return Console(stderr=True).status(what)
 
 
 def structure(data: Any, formula: Any, weights: list[str] | None) -> dict[str, Any]:
-    """Return what tells questions apart in a model: covariates of a formula, or their groups."""
+    """Return the covariates or the groups of questions, as options of `bayesatk.evaluate`."""
     known = "group" in data.dataset.coords
     if weights and (formula is not None or not known):
         raise ValueError("--group-weight must be left out without --group, or with a formula.")

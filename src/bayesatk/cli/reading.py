@@ -29,7 +29,7 @@ def read_options(
     ],
     missing: Annotated[
         Literal["error", "ignore", "wrong", "bounds"],
-        typer.Option(help="What a missing outcome means; bounds: all wrong, and all right."),
+        typer.Option(help="Treatment of missing outcomes; bounds: all wrong, and all right."),
     ] = "error",
     score: Annotated[
         list[str] | None,
@@ -41,14 +41,16 @@ def read_options(
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option("--group", help="Column with the group of every question, its domain say."),
+        typer.Option(
+            "--group", help="Column with the group of every question, such as its domain."
+        ),
     ] = None,
     covariate: Annotated[
         list[str] | None,
         typer.Option(
             "--covariate",
-            help="Column that says something else of every question; or what success depends on, "
-            "as a formula of such columns: '~ log2(minutes)'.",
+            help="Column with a property of every question; or the covariates of success, as a "
+            "formula of such columns: '~ log2(minutes)'.",
         ),
     ] = None,
     weight: Annotated[
@@ -56,27 +58,29 @@ def read_options(
     ] = None,
     cost: Annotated[
         str | None,
-        typer.Option("--cost", help="Column with what a trial cost; of logs: cost, tokens."),
+        typer.Option("--cost", help="Column with the cost of a trial; for logs: cost, tokens."),
     ] = None,
     cost_unit: Annotated[
         str | None, typer.Option("--cost-unit", help="Unit of costs: USD, tokens, s.")
     ] = None,
     missing_cost: Annotated[
-        Literal["error", "ignore"], typer.Option(help="What a trial without a cost means.")
+        Literal["error", "ignore"], typer.Option(help="Treatment of trials without a cost.")
     ] = "error",
     records: Annotated[
-        str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
+        str | None, typer.Option(help="Path of the records in a JSON document: output.runs.")
     ] = None,
     wide: Annotated[
         bool, typer.Option("--wide", help="Tables have a column for each system.")
     ] = False,
     format: Annotated[
-        str | None, typer.Option("--format", help="What the files are, if names do not say.")
+        str | None, typer.Option("--format", help="Format of the files, if names do not show it.")
     ] = None,
     scorer: Annotated[
-        str | None, typer.Option(help="Which mark of a log: scorer, metric, or base|plus.")
+        str | None, typer.Option(help="Mark of a log to read: scorer, metric, or base|plus.")
     ] = None,
-    filter: Annotated[str | None, typer.Option("--filter", help="Which filter of lm-eval.")] = None,
+    filter: Annotated[
+        str | None, typer.Option("--filter", help="Filter of lm-eval to read.")
+    ] = None,
     answers: Annotated[
         bool, typer.Option("--answers", help="Keep the answers in logs, for votes.")
     ] = False,
@@ -85,22 +89,22 @@ def read_options(
         typer.Option(help="What identifies a question in logs."),
     ] = "id",
     same_system: Annotated[
-        Literal["error", "trials"], typer.Option(help="What a second log of a system means.")
+        Literal["error", "trials"], typer.Option(help="Treatment of a second log of a system.")
     ] = "error",
     empty_output: Annotated[
         Literal["marked", "missing"],
-        typer.Option(help="What a wrong trial means that had no output or a failed call."),
+        typer.Option(help="Treatment of wrong trials without output, or with a failed call."),
     ] = "marked",
-    task: Annotated[str | None, typer.Option(help="Which task of logs, if several.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task of logs to read, if several.")] = None,
     shared: Annotated[
         bool, typer.Option("--shared", help="Only questions that every system tried.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse folders with files that are no logs.")
+        bool, typer.Option("--strict", help="Fail if a folder has files that are not logs.")
     ] = False,
     budget: Annotated[
         int | None,
-        typer.Option(help="Bytes of memory that a file may ask for; default: 2 GiB."),
+        typer.Option(help="Limit of memory for a file, in bytes; default: 2 GiB."),
     ] = None,
     quiet: Quiet = False,
 ) -> tuple[Any, dict[str, Any]]:

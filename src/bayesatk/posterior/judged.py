@@ -82,8 +82,8 @@ class JudgedModel(CountModel):
         """
         if self.judge.cut:
             raise ValueError(
-                "judge must have updated=True for predictions of questions left out, and evidence: "
-                "rates that marks tell nothing of belong to no model of marks. Evaluate with it."
+                "judge must have updated=True for leave-one-out and evidence, because with "
+                "updated=False there is no likelihood of the marks. Evaluate with updated=True."
             )
         if self.pooling == "partial":
             found = self.partial_predictive()
