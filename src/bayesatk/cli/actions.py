@@ -213,7 +213,7 @@ def compare_with_sampler(
 
     show = terminal()
     if (known or {}).get("judge") is not None and pooling == "partial":
-        difficulty = difficulty or "beta"  # of which alone the sampled model is
+        difficulty = difficulty or "beta"  # PyMC samples one family at a time
     fit = run(
         data, metric, pooling=pooling, difficulty=difficulty, success=success, rng=seed,
         **(known or {}),
