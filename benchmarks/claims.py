@@ -1,9 +1,10 @@
 """How often the verdicts of `bayesatk.claim` are right, on simulated systems whose truth is known.
 
-    python -m benchmarks.claims [--replications 300] [--questions 200] [--trials 8]
+    python -m benchmarks.claims [--replications 300] [--boards 75] [--questions 200] [--trials 8]
 
 Difficulties are logit-normal. Pairs have difficulties correlated at 0.8 and a normal difference of
-skill; identical systems have the same success probability on every question.
+skill; identical systems have the same success probability on every question. Boards are of eight
+identical systems.
 """
 
 import argparse
@@ -75,7 +76,8 @@ def identical(replications: int, count: int, questions: int, trials: int) -> dic
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=300)
+    parser.add_argument("--replications", type=int, default=300, help="pairs of either kind")
+    parser.add_argument("--boards", type=int, default=75, help="of eight identical systems")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--trials", type=int, default=8)
     options = parser.parse_args()
@@ -87,9 +89,10 @@ def main() -> None:
             share = f"{right / (right + wrong):.3f}" if right + wrong else ""
             table.add_row(verdict, str(right + wrong), share)
         console.print(table)
-    for count in (2, 8):
-        found = identical(options.replications // (count // 2), count, *design)
-        console.print(f"{count} identical systems, some pair called ahead: {found}")
+    for count, boards in ((2, options.replications), (8, options.boards)):
+        if boards:
+            found = identical(boards, count, *design)
+            console.print(f"{count} identical systems, some pair called ahead: {found}")
 
 
 if __name__ == "__main__":

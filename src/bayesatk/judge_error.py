@@ -74,8 +74,8 @@ class JudgeError:
                 )  # fmt: skip
         if self.wrong_way > _WRONG_WAY:
             raise ArgumentError(
-                Argument("judge"), " must surely mark right trials right more often than wrong "
-                f"ones; the probability that it does not is {self.wrong_way:.2g}, above "
+                Argument("judge"), " must mark right trials right more often than wrong ones, with "
+                f"near certainty; the probability that it does not is {self.wrong_way:.2g}, above "
                 f"{_WRONG_WAY:g}, after tp={self.tp} of p={self.p} and fp={self.fp} of n={self.n}. "
                 "Mark more trials twice, or use another judge.",
             )  # fmt: skip

@@ -384,9 +384,12 @@ def test_remedies_are_options_of_the_command_line() -> None:
             ("plan", "{one}", "-m", "pass@1", "--prob-correct", "0.9"),
             "--prob-correct needs two systems, --difficulty a=0.6,0.3 --difficulty b=0.65,0.3 or",
         ),
-        (("baseline", "{one}", "--guess", "3"), "--guess must hold probabilities between 0 and 1"),
+        (
+            ("baseline", "{one}", "--guess", "3"),
+            "--guess must have probabilities between 0 and 1",
+        ),
         (("baseline", "{one}", "--guess", "0.5", "-t", "0"), "--t must be a number of at least 1"),
-        (("compare", "{one}", "-m", "pass@1"), "FILE must hold at least two systems"),
+        (("compare", "{one}", "-m", "pass@1"), "FILE must have at least two systems"),
         (("compare", "{one}", "-m", "pass@1"), "a=first.csv b=second.csv"),
         (("evaluate", "{one}", "-m", "plurality@2"), "pass --pooling none, and"),
         (("evaluate", "{one}", "-m", "plurality@2", "--pooling", "none"), "Use --answers, or"),
@@ -410,7 +413,7 @@ def test_the_same_errors_speak_of_arguments_in_python() -> None:
     goals = r"one goal, width=0.1, prob_correct=0.9 or spend=100; got none"
     with pytest.raises(ValueError, match=goals):
         bk.plan(fit, "pass@1")
-    with pytest.raises(ValueError, match=r"fit must hold .* bayesatk.load\(\{'a': 'first.csv'"):
+    with pytest.raises(ValueError, match=r"fit must have .* bayesatk.load\(\{'a': 'first.csv'"):
         bk.compare(fit)
 
 
@@ -561,7 +564,7 @@ def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, tmp_path) -> No
     ours, theirs = (each["closed_form"].to_dataset() for each in (bk.load_result(path), expected))
     assert ours["pass_at_k"].equals(theirs["pass_at_k"])
     done = run("compare", runs, "-m", "pass@1", *known)
-    assert "corrected for the errors of who marked them" in " ".join(done.output.split())
+    assert "corrected for errors of the judge" in " ".join(done.output.split())
     three = tmp_path / "three.csv"
     more = [f"new,{task},{trial},{int(task != 1)}" for task in range(6) for trial in range(3)]
     three.write_text(RUNS + "\n".join(more) + "\n")

@@ -117,7 +117,7 @@ def test_a_level_gives_what_was_observed_then_the_posterior(ragged) -> None:
         assert f"On {where} its pass@1 is {row['mean']:.3f} (95% interval " in text
         beyond = rows.loc[("a", "pass@8", target)]
         text = claim(fit, "pass@8", target=target, system="a")
-        assert text.startswith("a: pass@8 judges more trials than were run, 1 of some questions.")
+        assert text.startswith("a: pass@8 judges more trials than some questions have (1).")
         assert f"is {beyond['range_lower']:.3f} to {beyond['range_upper']:.3f} (95%" in text
 
 

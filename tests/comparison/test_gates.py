@@ -122,7 +122,7 @@ def test_floors_of_questions_and_groups() -> None:
     assert found.floors[1].probability == pytest.approx(beta(8, 2).sf(0.3), abs=0.01)
     assert found.floors[2].value == pytest.approx(0.8, abs=0.01)
     assert str(found).count("floor") == 3
-    with pytest.raises(ValueError, match="'q9' was not asked"):
+    with pytest.raises(ValueError, match="'q9' is neither"):
         bk.gate(new, old, bk.GatePolicy("pass@1", floors={"q9": 0.5}, **rules))
 
 

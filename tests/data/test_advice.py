@@ -77,6 +77,17 @@ DOORS = {
 }
 
 
+def test_questions_never_run_are_not_advised_to_count_as_wrong() -> None:
+    """How many trials would count is not known, so ``missing='wrong'`` is refused for them."""
+    runs = pd.DataFrame({"system": list("aab"), "question": [1, 2, 1], "outcome": [1, 0, 1]})
+    with pytest.raises(bk.OutcomeError, match="missing='ignore'") as caught:
+        bk.tally(runs)
+    assert "missing='wrong'" not in str(caught.value)
+    assert bk.tally(runs, missing="ignore").trials.values.tolist() == [[1, 1], [1, 0]]
+    with pytest.raises(bk.OutcomeError, match="number of trials to count as wrong is not known"):
+        bk.tally(runs, missing="wrong")
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(("data", "advice", "filled"), ADVISED.values(), ids=ADVISED.keys())
 def test_advice_works_as_written(data, advice, filled) -> None:

@@ -33,7 +33,7 @@ def test_weights_come_from_columns_lists_and_mappings(kind, tmp_path) -> None:
     else:
         data = bk.tally(TABLE, weight=given)
     assert data.weight.tolist() == [2.0, 0.5, 1.0]
-    assert "weighted from 0.5 to 2; a mean over them varies like one over 2.3 equal" in data.card()
+    assert "weights from 0.5 to 2, an effective number of 2.3 equally" in data.card()
     assert bk.tally(data.dataset).weight.tolist() == [2.0, 0.5, 1.0]
     assert data.unweighted().weight is None
     assert data.unweighted().sha256() == bk.tally(TABLE).sha256() != data.sha256()
@@ -44,8 +44,8 @@ def test_weights_come_from_columns_lists_and_mappings(kind, tmp_path) -> None:
     ("weight", "said"),
     [
         ("spent", r"column 'spent' must be the same .* row 0 has 3.0 and row 1 has 4.0"),
-        ("name", r"column 'name' must hold weights, positive .* row 0 has 'x'"),
-        ("none", r"column 'none' must hold weights, positive .* row 2 has 0"),
+        ("name", r"column 'name' must have weights, positive .* row 0 has 'x'"),
+        ("none", r"column 'none' must have weights, positive .* row 2 has 0"),
         ("nowhere", "nowhere"),
         ([1, 2], "each of the 3 questions"),
         ([1, -2, 1], "that of 'b' is -2"),

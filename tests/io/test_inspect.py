@@ -214,7 +214,7 @@ def test_samples_that_a_finished_log_lacks_are_told(tmp_path, build):
 def test_a_log_without_samples_is_not_passed_over(tmp_path):
     """Inspect writes such logs with log_samples=False: a system whose trials are not there."""
     path = edited(tmp_path / "beta.eval", lambda _: False, source="arithmetic_b.eval")
-    refused(lambda: bk.load(path), "must hold trials")
+    refused(lambda: bk.load(path), "must have trials")
     said_or_refused(lambda: bk.load([INSPECT / "arithmetic_a.eval", path]), r"CHECK.*beta\.eval")
 
 

@@ -69,7 +69,7 @@ def test_an_archive_that_is_no_log(tmp_path):
     path = zipped(path, [("header.json", '{"eval": {"task": "t"}}')])
     refused(lambda: bk.load(path), "model", "Name the system")
     path = zipped(path, [("header.json", '{"eval": {"model": "m"}}')])
-    refused(lambda: bk.load(path), "must hold trials")
+    refused(lambda: bk.load(path), "must have trials")
     start = [("header.json", '{"eval": {"model": "m"}}')]
     for text in ("", "{", "[]", "null", "\xff", '{"id": 1}', "{'id': 1}"):
         zipped(path, [*start, ("samples/1_epoch_1.json", text)])

@@ -92,7 +92,7 @@ def test_what_cannot_stop_is_refused() -> None:
     plain = bk.StoppingRule(kind="anytime", trials=1)
     with pytest.raises(ValueError, match="baseline must be given for a rule without a threshold"):
         bk.InspectStopping(plain)
-    with pytest.raises(ValueError, match="baseline must hold one system"):
+    with pytest.raises(ValueError, match="baseline must have one system"):
         bk.InspectStopping(plain, {"a": [[1]], "b": [[1]]})
     stopping = bk.InspectStopping(plain, [[1], [0]])
     with pytest.raises(ValueError, match="as many trials as the task has epochs; got 1 and 2"):

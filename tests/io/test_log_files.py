@@ -201,7 +201,7 @@ def as_match(record):
 
 
 def test_folders_without_logs(tmp_path):
-    refused(lambda: bk.load(tmp_path), tmp_path.name, "must hold logs", "0 other files")
+    refused(lambda: bk.load(tmp_path), tmp_path.name, "must have logs", "0 other files")
     (tmp_path / "notes.txt").write_text("no table")
     (tmp_path / "broken.jsonl").write_text('{"half": ')
     refused(lambda: bk.load(tmp_path), "2 other files", "one by one")

@@ -134,4 +134,4 @@ def test_the_folder_form_of_tau2_is_refused(tmp_path):
     del content["simulations"]
     path = written_json(tmp_path / "results.json", content)
     refused(lambda: bk.load(path), r"^results\.json")
-    refused(lambda: bk.load(path, format="tau2-bench"), "must hold trials")
+    refused(lambda: bk.load(path, format="tau2-bench"), "must have trials")

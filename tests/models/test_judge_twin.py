@@ -1,9 +1,11 @@
-"""The PyMC model of marks of a judge that errs, with every p and the rates sampled."""
+"""The PyMC models of marks of a judge that errs, and the draws of p from their hyperparameters."""
 
 import numpy as np
 import pytest
 
 import bayesatk as bk
+from bayesatk.core.difficulty import Difficulty
+from bayesatk.models.parts import marked_p
 
 pytestmark = pytest.mark.full
 
@@ -36,10 +38,69 @@ def test_the_sampled_model_of_two_systems_agrees_with_the_closed_form() -> None:
         assert theirs == pytest.approx(ours, abs=tolerance)
 
 
-def test_marks_that_may_be_wrong_need_every_p() -> None:
+@pytest.mark.statistical
+@pytest.mark.parametrize("family", ["inflated", "mixture"])
+def test_other_families_agree_with_the_closed_form(family) -> None:
+    """One system, some questions never solved: the right trials are added up by PyMC."""
+    rng, questions, trials = np.random.default_rng(5), 60, 5
+    p = rng.beta(2, 2, questions) * (np.arange(questions) > 12)
+    right = rng.binomial(trials, p)
+    marks = rng.binomial(right, 0.9) + rng.binomial(trials - right, 0.06)
+    data = bk.tally((marks, np.full(questions, trials)))
+    known = {"judge": bk.JudgeError(tp=90, p=100, fp=6, n=100), "difficulty": family, "rng": 1}
+    fit = bk.evaluate(data, "pass@1,3", **known)
+    sampled = bk.sample(
+        data, "pass@1,3", progressbar=False, sample_kwargs={"cores": 1, "target_accept": 0.95},
+        chains=2, draws=800, **known,
+    )  # fmt: skip
+    table = bk.verify(fit, sampled).table
+    assert "disagree" not in set(table["verdict"])
+    agree = table[table["verdict"] == "agree"]["variable"]
+    assert {"pass_at_k", "sensitivity", "false_positive_rate"} <= set(agree)
+
+
+@pytest.mark.parametrize("difficulty", ["beta", "inflated", "mixture"])
+def test_marginal_models_have_the_probability_of_marks(difficulty) -> None:
+    """All marks of one question add up to one, at the model's initial point."""
     judge = bk.JudgeError(tp=55, p=60, fp=5, n=60)
-    with pytest.raises(ValueError, match="judge must be left out for form='marginal'"):
-        bk.models.build_beta_binomial([[1, 0]], form="marginal", judge=judge)
+    total = 0.0
+    for marks in range(4):
+        model = bk.models.build_beta_binomial(
+            (np.array([marks]), np.array([3])), difficulty=difficulty, form="marginal", judge=judge
+        )
+        (potential,) = [one for one in model.potentials if one.name == "log_likelihood"]
+        (value,) = model.replace_rvs_by_values([potential])
+        ways = np.log([1, 3, 3, 1])[marks]
+        logs = model.compile_fn(value, inputs=model.value_vars, on_unused_input="ignore")
+        total += np.exp(logs(model.initial_point()).sum() + ways)
+    assert total == pytest.approx(1.0, abs=1e-9)
+
+
+def test_p_given_marks_is_what_bayes_says() -> None:
+    """Against draws of new questions that have the same marks."""
+    rng = np.random.default_rng(2)
+    size = 400_000
+    ones = np.ones(size)
+    law = Difficulty(
+        0.8 * ones[:, None], 0.4 * ones[:, None], 0.3 * ones[:, None], 0.2 * ones, 0.0 * ones
+    )
+    p = law.draw_p(1, rng)[:, 0]
+    rates = np.array([[0.9, 0.1]])
+    marks = rng.binomial(4, 0.1 + 0.8 * p)
+    found = marked_p(
+        law.among(slice(4000)), rates.repeat(4000, 0), np.array([1, 3]), np.array([4, 4]), rng
+    )
+    for column, seen in enumerate((1, 3)):
+        known = p[marks == seen]
+        assert found[:, column].mean() == pytest.approx(known.mean(), abs=5 * 0.3 / np.sqrt(4000))
+        never = (found[:, column] == 0.0).mean()
+        assert never == pytest.approx((known == 0.0).mean(), abs=5 * 0.5 / np.sqrt(4000))
+
+
+def test_refusals() -> None:
+    judge = bk.JudgeError(tp=55, p=60, fp=5, n=60)
+    with pytest.raises(ValueError, match="difficulty must be one family with judge= in PyMC"):
+        bk.sample([[1, 0]], "pass@1", difficulty=["beta", "inflated"], judge=judge)
     with pytest.raises(ValueError, match="judge must be left out for form='crossed'"):
         bk.sample([[1, 0]], "pass@1", form="crossed", judge=judge)
     model = bk.models.build_beta_binomial([[1, 0]], pooling="complete", judge=judge)

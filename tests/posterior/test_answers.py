@@ -141,7 +141,7 @@ def test_missing_outcomes_are_missing_answers() -> None:
         (lambda: bk.tally(MARKS, answers=ANSWERS, reference=["4", "x"]), "both"),
         (
             lambda: bk.tally(None, answers=ANSWERS, reference=["4"]),
-            "reference must hold one entry for each of the 2",
+            "reference must have one entry for each of the 2",
         ),
         (lambda: bk.tally(None, answers=ANSWERS, reference={0: "4"}), "it lacks 1"),
         (lambda: bk.tally(None, answers=ANSWERS, reference=["4", None]), "must have a reference"),

@@ -186,6 +186,23 @@ def test_see_also_names_what_exists() -> None:
             assert inspect.getdoc(_public(found)), f"{name}: See Also {found}"
 
 
+def test_functions_that_messages_and_docstrings_name_exist() -> None:
+    """A message once advised `bayesatk.random_baseline`, which is in `bayesatk.guessing`."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for name in re.findall(r"\bbayesatk\.([a-z_]+(?:\.[a-z_]+)*)\(", path.read_text()):
+            assert callable(_public(name)), f"{path.name}: bayesatk.{name}"
+
+
+def test_docstrings_of_what_a_user_calls_have_examples_and_counterparts() -> None:
+    """Datasets, the short array functions and errors have a source in place of counterparts."""
+    for place, name in NAMES:
+        owner = _public(name) if place is bk else getattr(place, name)
+        alone = place in (bk.published, bk.datasets) or name.startswith("Outcome")
+        if name in ROOMS or alone or name in ("SelectedSkill", "PValueRange"):
+            continue
+        assert "\nSee Also\n---" in (inspect.getdoc(owner) or ""), name
+
+
 def test_the_reference_lists_every_public_name_once() -> None:
     text = (ROOT / "docs/api.md").read_text()
     listed: list[str] = []

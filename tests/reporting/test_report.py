@@ -162,7 +162,7 @@ def test_pictures_are_there_and_follow_the_page(page) -> None:
     assert (
         text.count('<svg role="img"') == 8
     )  # curve, forest, difference, ranks, questions, shrinkage, shape, guessers
-    assert "by luck alone" in text
+    assert "by chance alone" in text
     assert "currentColor" in text
     assert not re.search(r"<metadata", text)
 

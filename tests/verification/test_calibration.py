@@ -160,7 +160,7 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.calibrate(3, 2, engine="stan")
     with pytest.raises(ValueError, match="form must be left out"):
         bk.calibrate(3, 2, form="full")
-    with pytest.raises(ValueError, match="right and wrong, with pooling='partial'"):
+    with pytest.raises(ValueError, match="needs pooling='partial' and no scores"):
         bk.calibrate(3, 2, form="crossed", engine="pymc", scores=SCORES)
     with pytest.raises(TypeError, match="must be a CrossedPrior"):
         bk.calibrate(3, 2, form="crossed", engine="pymc", prior=bk.HyperPrior())

@@ -169,7 +169,7 @@ def _read(
             wrong = f"it differs from an earlier one with the start {start}"
         if wrong:
             raise ValueError(
-                f"path must hold whole batches; line {number} of {file.name} holds none: {wrong}. "
+                f"path must have whole batches; line {number} of {file.name} holds none: {wrong}. "
                 "Remove the line, and the batch is done again."
             )
     file.seek(0, os.SEEK_END)

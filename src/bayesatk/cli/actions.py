@@ -10,7 +10,8 @@ import typer
 
 from bayesatk._tools.packages import REPORT, SAMPLING, require
 from bayesatk.cli.messages import as_options, options_of
-from bayesatk.cli.options import BAD_INPUT, Pooling, pairs, print_json, read_options, write
+from bayesatk.cli.options import BAD_INPUT, Pooling, pairs, print_json, write
+from bayesatk.cli.reading import read_options
 from bayesatk.cli.terminal import (
     print_comparison,
     print_leaderboard,
@@ -212,7 +213,7 @@ def compare_with_sampler(
 
     show = terminal()
     if (known or {}).get("judge") is not None and pooling == "partial":
-        difficulty = difficulty or "beta"  # of which alone the sampled model is
+        difficulty = difficulty or "beta"  # PyMC samples one family at a time
     fit = run(
         data, metric, pooling=pooling, difficulty=difficulty, success=success, rng=seed,
         **(known or {}),

@@ -44,11 +44,11 @@ from bayesatk.cli.options import (
     families,
     one_line_errors,
     pairs,
-    reads_data,
     structure,
     twice_marked,
     working,
 )
+from bayesatk.cli.reading import reads_data
 from bayesatk.cli.terminal import (
     print_baseline,
     print_costs,
@@ -103,7 +103,7 @@ def evaluate(
     quiet: Quiet = False,
     formula: Any = None,
 ) -> None:
-    """Exact posterior of metrics."""
+    """Compute the exact posterior of metrics."""
     from bayesatk.posterior.evaluate import evaluate as run
 
     fit = run(
@@ -119,10 +119,12 @@ def evaluate(
 @reads_data()
 def cost_of_success(
     data: Any,
-    k: Annotated[str, typer.Option("--k", "-k", help="Tries at most: -k 1,4.")] = "1",
+    k: Annotated[
+        str, typer.Option("--k", "-k", help="Largest number of tries of a question: -k 1,4.")
+    ] = "1",
     spend: Annotated[
         list[float] | None,
-        typer.Option("--spend", help="Money for a question, on average, in the unit of costs."),
+        typer.Option("--spend", help="Budget per question, on average, in the unit of costs."),
     ] = None,
     difficulty: Difficulty = None,
     ci_prob: Probability = 0.95,
@@ -133,7 +135,7 @@ def cost_of_success(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Say what a success costs and what a budget buys; name the column with --cost."""
+    """Compute cost per success, and success at a budget; name the column with --cost."""
     from bayesatk.costs.evaluation import evaluate_cost
 
     fit = evaluate_cost(
@@ -160,7 +162,7 @@ def verify(
     quiet: Quiet = False,
     formula: Any = None,
 ) -> None:
-    """Hold the closed form against PyMC; exit code 1 if they disagree."""
+    """Compare the closed form with PyMC; exit code 1 if they disagree."""
     shapes = families(difficulty)
     compare_with_sampler(
         data, metric, pooling, shapes, success, seed, as_json, output, quiet,
@@ -175,7 +177,7 @@ def compare(
     metric: Metrics,
     rope: Rope = 0.0,
     pairs_too: Annotated[
-        bool, typer.Option("--pairs", help="Every pair, also of more than four systems.")
+        bool, typer.Option("--pairs", help="Compare every pair of more than four systems, too.")
     ] = False,
     pooling: PoolingOption = "partial",
     difficulty: Difficulty = None,
@@ -190,7 +192,7 @@ def compare(
     quiet: Quiet = False,
     formula: Any = None,
 ) -> None:
-    """Rank systems; hold pairs against each other where they are few, or asked for."""
+    """Rank systems, and compare pairs of up to four systems (of more with --pairs)."""
     from bayesatk.posterior.evaluate import evaluate as run
 
     progress = False if quiet or as_json else None
@@ -220,22 +222,25 @@ def plan(
             "averaged, beta, inflated or mixture, the shape of its difficulties."
         ),
     ] = None,
-    width: Annotated[float | None, typer.Option(help="Width of the interval to reach.")] = None,
+    width: Annotated[float | None, typer.Option(help="Desired width of the interval.")] = None,
     prob_correct: Annotated[
-        float | None, typer.Option(help="Probability that the better of two comes out ahead.")
+        float | None,
+        typer.Option(help="Desired probability that the better of two systems is ahead."),
     ] = None,
     target: Annotated[
         Literal["population", "questions", "new_groups"],
-        typer.Option(help="Questions like these, these, or new groups of them (with --group)."),
+        typer.Option(help="Questions like these, these questions, or new groups (--group)."),
     ] = "population",
-    price: Annotated[float | None, typer.Option(help="Cost of a trial, all systems.")] = None,
-    spend: Annotated[float | None, typer.Option(help="What the evaluation may cost.")] = None,
+    price: Annotated[
+        float | None, typer.Option(help="Cost of a trial, summed over systems.")
+    ] = None,
+    spend: Annotated[float | None, typer.Option(help="Budget of the evaluation.")] = None,
     trials: Annotated[str, typer.Option(help="Trials per question to consider.")] = "1,2,4,8,16",
     questions: Annotated[
         str | None, typer.Option(help="With --group: questions per group to consider, as 5,10.")
     ] = None,
     correlation: Annotated[
-        float, typer.Option(help="Between the difficulties of two systems on the same questions.")
+        float, typer.Option(help="Correlation of the difficulties of two systems.")
     ] = 0.0,
     group_weight: GroupWeight = None,
     success: Success = None,
@@ -243,7 +248,7 @@ def plan(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Questions and trials that an evaluation needs, from a pilot or a stated difficulty."""
+    """Find numbers of questions and trials, from a pilot or a stated difficulty."""
     from bayesatk.comparison.planning import plan as draw_up
     from bayesatk.metrics.grid import parse
     from bayesatk.posterior.evaluate import evaluate as run
@@ -280,15 +285,20 @@ def baseline(
         float | None, typer.Option("--guess", "-p", help="Probability of guessing right.")
     ] = None,
     labels: Annotated[
-        list[str] | None, typer.Option("--labels", help="Questions by labels: --labels 4=80.")
+        list[str] | None,
+        typer.Option("--labels", help="Number of questions by number of labels: --labels 4=80."),
     ] = None,
     configurations: Configurations = DEFAULT_T,
-    questions: Annotated[int | None, typer.Option("--n", "-n", help="Questions.")] = None,
-    accuracy: Annotated[float | None, typer.Option(help="Accuracy of the best.")] = None,
+    questions: Annotated[int | None, typer.Option("--n", "-n", help="Number of questions.")] = None,
+    accuracy: Annotated[
+        float | None, typer.Option(help="Accuracy of the best configuration.")
+    ] = None,
     decimals: Annotated[
         int | None, typer.Option(help="Decimals that --accuracy was rounded to.")
     ] = None,
-    correlation: Annotated[float, typer.Option(help="Between configurations, 0 to 1.")] = 0.0,
+    correlation: Annotated[
+        float, typer.Option(help="Correlation of configurations, 0 to 1.")
+    ] = 0.0,
     alpha: Annotated[float, typer.Option(help="Level of significance.")] = 0.05,
     pooling: PoolingOption = "partial",
     difficulty: Difficulty = None,
@@ -298,7 +308,7 @@ def baseline(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hold systems, or a published accuracy, against the best of t random guessers."""
+    """Compare systems, or a published accuracy, with the best of t random guessers."""
     p = chances(guess, labels)
     if data is None:
         options = {"decimals": decimals, "correlation": correlation}
@@ -338,7 +348,7 @@ def report(
     success: Success = None,
     rope: Rope = 0.0,
     guess: Annotated[
-        float | None, typer.Option("--guess", "-p", help="Hold against random guessing, too.")
+        float | None, typer.Option("--guess", "-p", help="Compare with random guessing, too.")
     ] = None,
     configurations: ConfigurationsOfReport = None,
     with_pymc: Annotated[
@@ -392,7 +402,7 @@ def report(
 @app.command(epilog="Example: bayesatk doctor logs/")
 @reads_data(read=inspect_files, without=("missing", "shared"))
 def doctor(data: Any, quiet: Quiet = False) -> None:
-    """Say what files are, what they hold, what is doubtful, and what to run next."""
+    """Report the format and contents of files, what is doubtful, and the next command."""
     say_what_was_found(data(), quiet)
 
 
@@ -409,7 +419,7 @@ def convert(
     ],
     quiet: Quiet = False,
 ) -> None:
-    """Turn logs into one long table, a row per trial."""
+    """Write logs as one long table with a row per trial."""
     path = data(output)
     if not quiet:
         terminal().print(f"Saved {path}", highlight=False, markup=False)
@@ -419,7 +429,7 @@ def convert(
 @one_line_errors
 def cite(
     result: Annotated[
-        Path | None, typer.Argument(help="A saved result; default: all that there is.")
+        Path | None, typer.Argument(help="A saved result; default: all methods of the library.")
     ] = None,
 ) -> None:
     """Print BibTeX of the methods that a result used."""

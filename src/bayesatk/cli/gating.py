@@ -1,4 +1,4 @@
-"""``bayesatk gate``: the verdict of a policy, or what the policy does before any data."""
+"""``bayesatk gate``: the verdict of a policy, or its error rates before any data."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesatk.cli.options import AsJson, Quiet, check_file, print_json, reads_data
+from bayesatk.cli.options import AsJson, Quiet, check_file, print_json
+from bayesatk.cli.reading import reads_data
 
 EXAMPLES = (
     "Examples: bayesatk gate new/ --baseline main/ --policy gate.toml; bayesatk gate --policy "
@@ -72,23 +73,28 @@ def gate(
     policy: Annotated[Path, typer.Option(help="The rules, a TOML file.")],
     baseline: Annotated[Path | None, typer.Option(help="File or folder of the baseline.")] = None,
     design: Annotated[
-        bool, typer.Option("--design", help="Before any data: how often verdicts flip, and power.")
+        bool,
+        typer.Option("--design", help="Before any data: how often verdicts change, and power."),
     ] = False,
     difficulty: Annotated[
         str | None, typer.Option(help="For --design: MEAN,ICC of the baseline.")
     ] = None,
-    questions: Annotated[int | None, typer.Option(help="For --design: of a run.")] = None,
-    trials: Annotated[int | None, typer.Option(help="For --design: of each question.")] = None,
+    questions: Annotated[
+        int | None, typer.Option(help="For --design: number of questions of a run.")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="For --design: trials of each question.")
+    ] = None,
     only_shared: Annotated[
         bool, typer.Option("--shared", help="Use the questions that both systems tried.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown, for a pull request.")
     ] = False,
     as_json: AsJson = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Save as .json, or .md for people.")
+        Path | None, typer.Option("--output", "-o", help="Save as .json, or as .md to read.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:

@@ -1,13 +1,10 @@
-"""What the commands have in common: reading data, writing results, refusing in one line."""
+"""Options that commands share; writing results, errors in one line."""
 
-import inspect
 import json
 import os
 import sys
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,29 +16,28 @@ from bayesatk.cli.messages import as_options, options_of
 
 Pooling = Literal["partial", "none", "complete"]
 BAD_INPUT = 2
-_MOST_INPUT = 1 << 34  # bytes of standard input, which are copied to the disk: 16 GiB
 
 Metrics = Annotated[
     list[str],
     typer.Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4'."),
 ]
-PoolingOption = Annotated[Pooling, typer.Option(help="How questions share information.")]
+PoolingOption = Annotated[Pooling, typer.Option(help="Pooling of information between questions.")]
 Difficulty = Annotated[
     list[str] | None,
     typer.Option(
-        help="Shape of the difficulties under partial pooling: averaged, beta, inflated (some "
+        help="Difficulty family under partial pooling: averaged, beta, inflated (some "
         "questions never or always solved), mixture (of two Betas); repeat it for several."
     ),
 ]
 Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
 Kind = Annotated[Literal["eti", "hdi"], typer.Option(help="Kind of interval.")]
-Success = Annotated[str | None, typer.Option(help="Scores that succeed: --success 'score >= 0.5'.")]
+Success = Annotated[str | None, typer.Option(help="Rule for success: --success 'score >= 0.5'.")]
 JudgeTable = Annotated[
     Path | None,
     typer.Option(
         "--judge",
-        help="Table (.csv) of trials marked twice, for a judge that errs: columns mark and truth, "
-        "and system where it may treat systems differently.",
+        help="Table (.csv) of trials of known truth, to correct for errors of the judge: columns "
+        "mark and truth, and system if error rates may differ between systems.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed of the draws; recorded in the result.")]
@@ -53,13 +49,13 @@ Output = Annotated[
         "--output", "-o", help="Save as .nc or .zarr (whole), .json, .csv, .tex (tables)."
     ),
 ]
-Rope = Annotated[float, typer.Option(help="Half-width of no difference.")]
+Rope = Annotated[float, typer.Option(help="Half-width of the region of practical equivalence.")]
 GroupWeight = Annotated[
     list[str] | None,
     typer.Option(
         "--group-weight",
-        help="What groups count for in the whole, with --group: equal, or GROUP=WEIGHT for each; "
-        "default: their questions.",
+        help="Weights of groups in means, with --group: equal, or GROUP=WEIGHT for each; "
+        "default: their numbers of questions.",
     ),
 ]
 DEFAULT_T = 10.0
@@ -96,269 +92,10 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def read_options(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            help="Tables (.csv, .jsonl, .json, .parquet) or logs (Inspect, lm-eval, Harbor, "
-            "HELM, ...): files, folders, NAME=FILE to name a system, - for standard input.",
-            show_default=False,
-        ),
-    ],
-    missing: Annotated[
-        Literal["error", "ignore", "wrong", "bounds"],
-        typer.Option(help="What a missing outcome means; bounds: all wrong, and all right."),
-    ] = "error",
-    score: Annotated[
-        list[str] | None,
-        typer.Option("--score", help="Score of an outcome: --score C=1 --score I=0."),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option("--column", help="Column of a role: --column answer=text."),
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option("--group", help="Column with the group of every question, its domain say."),
-    ] = None,
-    covariate: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--covariate",
-            help="Column that says something else of every question; or what success depends on, "
-            "as a formula of such columns: '~ log2(minutes)'.",
-        ),
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option("--weight", help="Column with the weight of every question.")
-    ] = None,
-    cost: Annotated[
-        str | None,
-        typer.Option("--cost", help="Column with what a trial cost; of logs: cost, tokens."),
-    ] = None,
-    cost_unit: Annotated[
-        str | None, typer.Option("--cost-unit", help="Unit of costs: USD, tokens, s.")
-    ] = None,
-    missing_cost: Annotated[
-        Literal["error", "ignore"], typer.Option(help="What a trial without a cost means.")
-    ] = "error",
-    records: Annotated[
-        str | None, typer.Option(help="Where a JSON document has its records: output.runs.")
-    ] = None,
-    wide: Annotated[
-        bool, typer.Option("--wide", help="Tables have a column for each system.")
-    ] = False,
-    format: Annotated[
-        str | None, typer.Option("--format", help="What the files are, if names do not say.")
-    ] = None,
-    scorer: Annotated[
-        str | None, typer.Option(help="Which mark of a log: scorer, metric, or base|plus.")
-    ] = None,
-    filter: Annotated[str | None, typer.Option("--filter", help="Which filter of lm-eval.")] = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Keep the answers in logs, for votes.")
-    ] = False,
-    question_key: Annotated[
-        Literal["id", "content", "unchecked"],
-        typer.Option(help="What identifies a question in logs."),
-    ] = "id",
-    same_system: Annotated[
-        Literal["error", "trials"], typer.Option(help="What a second log of a system means.")
-    ] = "error",
-    empty_output: Annotated[
-        Literal["marked", "missing"],
-        typer.Option(help="What a wrong trial means that had no output or a failed call."),
-    ] = "marked",
-    task: Annotated[str | None, typer.Option(help="Which task of logs, if several.")] = None,
-    shared: Annotated[
-        bool, typer.Option("--shared", help="Only questions that every system tried.")
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse folders with files that are no logs.")
-    ] = False,
-    budget: Annotated[
-        int | None,
-        typer.Option(help="Bytes of memory that a file may ask for; default: 2 GiB."),
-    ] = None,
-    quiet: Quiet = False,
-) -> tuple[Any, dict[str, Any]]:
-    """Return what to read and the options of `bayesatk.load`."""
-    scores = pairs(score, "--score")
-    for formula in _formulas(covariate):
-        from bayesatk.data.formulas import covariates_of
-
-        others = [one for one in covariate or () if one != formula]
-        covariate = list(dict.fromkeys([*others, *sorted(covariates_of(formula))]))
-    options = {
-        "missing": missing, "format": format, "scorer": scorer, "filter": filter,
-        "answers": answers, "question_key": question_key, "same_system": same_system,
-        "empty_output": empty_output, "task": task, "shared": shared, "strict": strict,
-        "records": records, "wide": wide,
-        "columns": pairs(column, "--column"), "group": group, "weight": weight,
-        "covariates": covariate, "cost": cost, "cost_unit": cost_unit,
-        "scores": {label(name): float(value) for name, value in scores.items()} or None,
-        "progress": not quiet and sys.stderr.isatty(),
-    }  # fmt: skip
-    options |= {} if budget is None else {"budget": budget}
-    options |= {} if missing_cost == "error" else {"missing_cost": missing_cost}
-    return _source(files), options
-
-
-def _formulas(covariate: list[str] | None) -> list[str]:
-    """Return what is a formula among the covariates: one at most."""
-    found = [one for one in covariate or () if one.lstrip().startswith("~")]
-    if len(found) > 1:
-        raise ValueError(f"--covariate must be one formula at most; got {' and '.join(found)}.")
-    return found
-
-
-def reads_data(
-    optional: bool = False,
-    check: Callable[..., None] | None = None,
-    read: Callable[..., Any] | None = None,
-    without: tuple[str, ...] = (),
-    endings: tuple[str, ...] = (".nc", ".zarr", ".json", ".csv", ".tex"),
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options by which data are read; it gets `data` (and `quiet`).
-
-    `check` takes files and the command's options, and refuses what does not go together before
-    anything heavy is imported. `read` takes source and options; default `bayesatk.load`. Options in
-    `without` are not offered.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command).parameters
-        every = inspect.signature(read_options).parameters
-        shared = {name: each for name, each in every.items() if name not in without}
-        if optional:
-            shared["files"] = shared["files"].replace(
-                annotation=Annotated[list[str] | None, *shared["files"].annotation.__metadata__],
-                default=None,
-            )
-
-        @wraps(command)
-        def wrapped(**options: Any) -> None:
-            given = {name: options[name] for name in shared}
-            kept = {name: value for name, value in options.items() if name in own}
-            _check_output(options.get("output"), given["files"] or [], endings)
-            if check is not None:
-                check(given["files"], **kept)
-            for formula in _formulas(given.get("covariate")):
-                if "formula" not in own:
-                    raise ValueError(f"--covariate is a column here, no formula; got {formula}.")
-                kept["formula"] = formula
-            command(data=_read(read, without, **given), **kept)
-
-        given_here = ("data", "formula")
-        parameters = shared | {name: each for name, each in own.items() if name not in given_here}
-        ordered = sorted(parameters.values(), key=lambda each: each.default is not each.empty)
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        signature = inspect.Signature([each.replace(kind=keyword) for each in ordered])
-        wrapped.__signature__ = signature  # type: ignore[attr-defined]
-        wrapped.__annotations__ = {name: each.annotation for name, each in parameters.items()}
-        return one_line_errors(wrapped)
-
-    return decorate
-
-
-def _check_output(output: Path | None, files: list[str], endings: tuple[str, ...]) -> None:
-    """Refuse an output that could not be written, or is an input, before anything is computed."""
-    if output is None:
-        return
-    if output.suffix not in endings:
-        raise ValueError(f"--output must end in {', '.join(endings)}; got {output.name!r}.")
-    if not output.resolve().parent.is_dir():
-        raise ValueError(f"--output must be in a folder that exists; got {str(output)!r}.")
-    inputs = [Path(name.partition("=")[2] or name) for name in files] + list(map(Path, files))
-    if output.resolve() in {path.resolve() for path in inputs}:
-        raise ValueError(f"--output must not be an input; got {str(output)!r}. Name another file.")
-
-
-def _read(
-    read: Callable[..., Any] | None,
-    without: tuple[str, ...],
-    files: list[str] | None,
-    quiet: bool,
-    **options: Any,
-) -> Any:
-    """Load the data, or return how to; warnings become lines on standard error."""
-    if not files:
-        return None
-    source, told = read_options(files, quiet=quiet, **options)
-    _check_files(source)
-    from bayesatk.io.load import load  # takes a second to import, errors before it do not
-
-    for name in without:
-        told.pop(f"{name}s" if name in ("score", "column") else name, None)
-    only_shared, offered = told.pop("shared", False), options_of(read_options)
-
-    def call(*more: Any) -> Any:
-        with warnings.catch_warnings(record=True) as caught, _standard_input(source) as path:
-            warnings.simplefilter("always", UserWarning)
-            try:
-                data = (read or load)(path, *more, **told)
-            finally:  # a doubt may say why the data are refused
-                for each in caught:
-                    text = as_options(each.message, offered)
-                    print(f"bayesatk: warning: {text}", file=sys.stderr)
-        return data.shared() if only_shared else data
-
-    return call() if read is None else call
-
-
-def _source(files: list[str]) -> Any:
-    """Return paths, or paths by system where names are given."""
-    if not all(files):
-        raise ValueError("files must be named; got an empty name. Is a variable unset?")
-    named = [name.partition("=") for name in files]
-    told = [bool(equals) and not Path(f"{a}{equals}{b}").exists() for a, equals, b in named]
-    if not any(told):
-        return files[0] if len(files) == 1 else files
-    if not all(told):
-        raise ValueError(
-            f"files must be all NAME=FILE, or all without a name; got {' '.join(files)}."
-        )
-    found: dict[str, list[str]] = {}
-    for name, _, path in named:
-        found.setdefault(name, []).append(path)
-    return found
-
-
-def _check_files(source: Any) -> None:
-    """Refuse a file that is not there, in the words of `bayesatk.load`."""
-    named = list(source.values()) if isinstance(source, dict) else [source]
-    for files in named:
-        for name in [files] if isinstance(files, str) else files:
-            check_file(name)
-
-
 def check_file(name: str | Path) -> None:
     """Refuse a file that is not there; - stands for standard input."""
     if str(name) != "-" and not os.path.exists(name):
         raise FileNotFoundError(f"{name}: there is no such file.")
-
-
-@contextmanager
-def _standard_input(source: Any) -> Iterator[Any]:
-    """Put standard input into a file of the right kind, if it is what to read."""
-    from bayesatk.io.formats import sniff
-
-    if source != "-":
-        yield source
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        content = sys.stdin.buffer.read(1 << 16)
-        path = Path(folder) / f"stdin{sniff(content)}"
-        with path.open("wb") as file:
-            while content:
-                file.write(content)
-                if file.tell() > _MOST_INPUT:
-                    raise ValueError(
-                        f"standard input must have at most {_MOST_INPUT} bytes; it has more. Save "
-                        "it to a file, and name the file."
-                    )
-                content = sys.stdin.buffer.read(1 << 20)
-        yield path
 
 
 def pairs(items: list[str] | None, option: str) -> dict[str, str]:
@@ -374,16 +111,8 @@ def pairs(items: list[str] | None, option: str) -> dict[str, str]:
     return found
 
 
-def label(text: str) -> str | float:
-    """Return an outcome as the readers see it: numbers are numbers."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 def write(result: Any, output: Path | None, console: Console | None = None) -> None:
-    """Save a result where it was asked for, by the ending of the name."""
+    """Save a result in the format that the ending of the name shows."""
     from bayesatk.io.exports import export
     from bayesatk.io.saved import save
 
@@ -403,14 +132,14 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def working(what: str, quiet: bool) -> Any:
-    """Show on a terminal that something takes its time."""
+    """Show a status on the terminal while something is computed."""
     if quiet or not sys.stderr.isatty():
         return nullcontext()
     return Console(stderr=True).status(what)
 
 
 def structure(data: Any, formula: Any, weights: list[str] | None) -> dict[str, Any]:
-    """Return what tells questions apart in a model: covariates of a formula, or their groups."""
+    """Return the covariates or the groups of questions, as options of `bayesatk.evaluate`."""
     known = "group" in data.dataset.coords
     if weights and (formula is not None or not known):
         raise ValueError("--group-weight must be left out without --group, or with a formula.")

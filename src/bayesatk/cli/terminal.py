@@ -77,8 +77,8 @@ def _legends(frame: Any, percent: str) -> dict[str, str]:
     found = {}
     if frame["prior_sensitivity"].notna().any():
         found["prior x"] = (
-            "sd under a weaker prior over the sd; far from 1, an answer for k > trials is mostly "
-            "prior."
+            "sd under a weaker prior, divided by the sd; far from 1, a value for k > trials "
+            "depends mostly on the prior."
         )
     if "mean_if_wrong" in frame:
         found["if missing"] = (
@@ -88,7 +88,7 @@ def _legends(frame: Any, percent: str) -> dict[str, str]:
     if "range_lower" in frame:
         found["any shape"] = (
             "range over all difficulty distributions that agree with the counts, "
-            f"{percent.split()[0]} confidence; the interval assumes a shape."
+            f"{percent.split()[0]} confidence; the interval assumes families."
         )
     return found
 
@@ -239,8 +239,8 @@ def print_baseline(console: Console, result: Any) -> None:
     console.print(
         "best guess: expected best accuracy of the guessers. P(these), P(like): that the true "
         "accuracy on these questions, and on questions like these, exceeds it. P(run): that a new "
-        "run beats a new best of the guessers. if selected: accuracy that remains if the system is "
-        f"itself the best of {attrs['t']:g} tries of equal skill.",
+        "run beats a new best of the guessers. if selected: selection-adjusted accuracy, if the "
+        f"system is itself the best of {attrs['t']:g} configurations of equal skill.",
         highlight=False,
         markup=False,
     )
@@ -284,7 +284,7 @@ def print_comparison(console: Console, result: Any, tiers: bool = True) -> None:
     own = Result.of(result, "comparison")
     frame = comparison_table(own)
     if frame.empty:
-        console.print("Nothing to compare: no two systems tried the same question.")
+        console.print("No comparison is possible: no two systems tried the same question.")
         return
     percent = _percent(own)
     grid = _grid("Differences between systems (the first minus the second)")
@@ -391,7 +391,7 @@ def print_plan(console: Console, table: Any, metric: str) -> None:
     console.print(grid, markup=False)
     if (table["questions"] == float("inf")).any():
         console.print(
-            "-: no number of questions will do with so few trials of each.",
+            "-: no number of questions is enough with so few trials of each.",
             highlight=False,
             markup=False,
         )

@@ -132,7 +132,7 @@ def e_value(
     groups = list(combinations(range(len(looks.systems)), members))
     if not groups:
         raise ArgumentError(
-            Argument("fit"), " must hold at least two systems to compare; got one. Pass ",
+            Argument("fit"), " must have at least two systems to compare; got one. Pass ",
             Argument("threshold"), " to compare its mean with a number.",
         )  # fmt: skip
     rows = [settings.row(looks, list(group)) for group in groups]
@@ -254,7 +254,7 @@ class _Looks:
                          if x not in at), None)  # fmt: skip
             if lost is not None:
                 raise ValueError(
-                    f"earlier must hold looks at what the data hold; {lost!r} is in an earlier "
+                    f"earlier must have looks at what the data hold; {lost!r} is in an earlier "
                     "look and not in the data. Pass all that was evaluated."
                 )
             rows, columns = ([at[x] for x in each] for each, at in zip(own, places, strict=True))
@@ -294,7 +294,7 @@ def _check_grown(before: Ints, after: Ints, labels: list[list[Any]]) -> None:
         if fewer.any():
             system, question = np.argwhere(fewer)[0]
             raise ValueError(
-                "earlier must hold looks at data that only grew, in their order; question "
+                "earlier must have looks at data that only grew, in their order; question "
                 f"{labels[1][question]!r} of {labels[0][system]!r} has fewer {what} than an "
                 "earlier look. Pass the earlier looks first, each with all trials so far."
             )

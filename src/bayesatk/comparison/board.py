@@ -125,7 +125,7 @@ def _counts(fit: Result) -> tuple[Ints, Ints]:
     right, trials = fit.right_of_all(marks=True)
     if len(trials) < 2:
         raise ArgumentError(
-            Argument("fit"), " must hold at least two systems to rank; got one. Name them: ",
+            Argument("fit"), " must have at least two systems to rank; got one. Name them: ",
             Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
         )  # fmt: skip
     return right, trials

@@ -159,14 +159,14 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
         )
     fewest = int(trials[trials > 0].min())
     text = (
-        f"{name}: {label} judges more trials than were run, {fewest} of some questions. On "
+        f"{name}: {label} judges more trials than some questions have ({fewest}). On "
         f"{TARGET_NAMES[target]} it is {mean} {interval}"
     )
     low, high = ranges_beyond(result, [metric])[system, 0, result.targets.index(target)].tolist()
     if np.isnan(low):
-        return f"{text}, which rests on the model beyond the trials."
+        return f"{text}, which depends on the model."
     return (
-        f"{text} if difficulties have the shape that the model assumes; over all difficulty "
+        f"{text} under the difficulty families of the model; over all difficulty "
         f"distributions that agree with the counts it is {number_words(low)} to "
         f"{number_words(high)} ({100 * result.ci_prob:g}% confidence)."
     )

@@ -271,8 +271,8 @@ def _floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck
         unknown = [one for one in wanted if one not in labels]
         if unknown:
             raise ArgumentError(
-                Argument("floors"), f" must be of questions that were asked, or of groups of them; "
-                f"{unknown[0]!r} was not asked. The first questions are {list(labels)[:3]}.",
+                Argument("floors"), f" must name questions of the data, or groups of them; "
+                f"{unknown[0]!r} is neither. The first questions are {list(labels)[:3]}.",
             )  # fmt: skip
         places = [labels[one] for one in wanted]
         weight = None if result.weight is None else result.weight[places]

@@ -108,5 +108,6 @@ def _sentence(row: dict[str, object], prob: float) -> str:
     points = 100.0 * float(row["floor"])  # type: ignore[arg-type]
     return (
         f"Two runs of {named(row['system'])} with {trials} of each of these questions differ in "
-        f"{row['metric']} by up to {points:.1f} points in {100 * prob:g}% of cases, by luck alone."
+        f"{row['metric']} by up to {points:.1f} points in {100 * prob:g}% of cases, by chance "
+        "alone."
     )

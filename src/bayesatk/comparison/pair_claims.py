@@ -98,7 +98,9 @@ class PairSentences:
             rows = self.rows(metric, i, j)
         names = named(self._result.systems[i]), named(self._result.systems[j])
         if not self.shared[i, j]:
-            nothing = f"{names[0]} and {names[1]} tried no question both: nothing can be compared."
+            nothing = (
+                f"{names[0]} and {names[1]} have no question in common: nothing can be compared."
+            )
             return PairClaim(i, j, rows, [OPEN] * len(rows), [nothing] * len(rows))
         leads, verdicts, sentences = rows[0]["prob_greater"] > 0.5, [], []
         for place, (target, row) in enumerate(zip(self._result.targets, rows, strict=True)):
@@ -157,14 +159,14 @@ class PairSentences:
         if np.isnan(a + b):
             fewest = int(trials[:, both].min())
             return (
-                f"{one} and {other} were asked the same {asked}{partly}. {metric.label} judges "
-                f"more trials than the {fewest} of some of them, by the model's difficulties. "
+                f"{one} and {other} tried the same {asked}{partly}. {metric.label} judges more "
+                f"trials than some questions have ({fewest}), so it depends on the model. "
             )
         judged = self._result.judges is not None
         return (
             f"{one} {'was marked' if judged else 'scored'} {number_words(a)} and {other} "
             f"{number_words(b)} in {metric.label} on the same {asked}{partly}. "
-            + "What follows is corrected for the errors of who marked them. "
+            + "The following numbers are corrected for errors of the judge. "
             * judged
         )
 
@@ -216,14 +218,14 @@ class PairSentences:
         )
         on = design_words(own.trials[:, kept], own.weight is not None)
         on += "" if ranked == asked else f" of {asked}, those that all tried"
-        text = f"{len(names)} systems were asked {on}. In {metric.label} on {TARGET_NAMES[target]} "
+        text = f"{len(names)} systems tried {on}. In {metric.label} on {TARGET_NAMES[target]} "
         if not np.isnan(seen).any():
             ends = f"{number_words(seen.min())} to {number_words(seen.max())}"
             judged = own.judges is not None
             text = (
                 f"{len(names)} systems {'were marked' if judged else 'scored'} {ends} in "
                 f"{metric.label} on {on}. On {TARGET_NAMES[target]} "
-                + "and corrected for the errors of who marked them "
+                + "and corrected for errors of the judge "
                 * judged
             )
         tier = self._tiers(metric, self._result.targets.index(target))

@@ -83,7 +83,7 @@ def compare(
         probability of a tie), of a tie (``prob_tie``), of a difference below, inside and above the
         ROPE, expected loss of choosing ``system``, quantiles of the ratio, the Monte Carlo
         standard error of probabilities (0: exact), the sd had the questions not been paired, and
-        the ends of a band that holds the whole curve of differences over k with the interval's
+        the ends of a band that contains the curve of differences over k with the interval's
         probability (from joint draws); and ``shared_questions(system, other)``.
         ``ranks`` holds the probability of every rank (1 is best), dims ``(system, rank, ...,
         target)``; ``tiers`` the tier of every system (1 is best): between tiers every system above
@@ -150,7 +150,7 @@ def compare(
     trials = own.trials
     if len(trials) < 2:
         raise ArgumentError(
-            Argument("fit"), " must hold at least two systems to compare; got one. Name them: ",
+            Argument("fit"), " must have at least two systems to compare; got one. Name them: ",
             Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
         )  # fmt: skip
     tried = trials > 0

@@ -104,7 +104,7 @@ def check_trial_order(
     proper_probability("alpha", alpha)
     if isinstance(data, Outcomes):
         raise OutcomeError(
-            "data must hold the order of the trials; got Outcomes, which are counts. Give the "
+            "data must have the order of the trials; got Outcomes, which are counts. Give the "
             "array or the table that they were tallied from."
         )
     scale = check_scores(_BINARY if scores is None else scores)
@@ -124,7 +124,7 @@ def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
     data = data.compute() if isinstance(data, xr.DataArray) else data
     long = read_trials(data, scale, AnswerRules(), columns)
     if long.counted is not None:
-        raise OutcomeError("the table must hold one outcome per row; it holds counts.")
+        raise OutcomeError("the table must have one outcome per row; it holds counts.")
     cell, trial, code = long.rows()
     if long.trial_labels is not None:
         place = _places(pd.Series(list(long.trial_labels)))
@@ -142,7 +142,7 @@ def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
     }
     if all(np.bincount(own.question).max(initial=0) < 2 for own in found.values()):
         raise OutcomeError(
-            "data must hold the trials of some question in their order; got none with two. Counts "
+            "data must have the trials of some question in their order; got none with two. Counts "
             "say nothing about order."
         )
     return found

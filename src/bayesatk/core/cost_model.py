@@ -13,12 +13,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import gammaln, ndtr, stdtrit, wrightomega
+from scipy.special import gammaln, ndtr, wrightomega
 
 from bayesatk.core.cost_prior import CostPrior, Costs, shapes
-from bayesatk.core.importance import Importance, importance_posterior
+from bayesatk.core.importance import Importance
 from bayesatk.core.legendre import question_rule
 from bayesatk.core.nodes import Nodes
+from bayesatk.core.points import weighted_around, with_slope
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
 
@@ -151,14 +152,12 @@ class CostModel:
         def theta(u: Array) -> Array:  # of coordinates in which the guess is standard
             return np.asarray(centre + u @ root.T)
 
-        def log_ratio(u: Array) -> Array:  # posterior over guess
+        def log_density(u: Array) -> Array:
             at = theta(u)
-            return own.log_prior(at) + own.log_likelihood(at) + volume - _log_guess(u)
+            return own.log_prior(at) + own.log_likelihood(at) + volume
 
-        found = importance_posterior(
-            lambda u: np.asarray(stdtrit(_FREEDOM, u)), _log_guess, log_ratio, 7,
-            last=_POINTS[len(self.costs.trials) >= _MANY],
-        )  # fmt: skip
+        last = _POINTS[len(self.costs.trials) >= _MANY]
+        found = weighted_around(log_density, np.zeros(7), np.eye(7), _FREEDOM, last)
         return own, replace(found, points=theta(found.points))
 
     def _first_guess(self) -> tuple[Array, Array]:
@@ -168,18 +167,15 @@ class CostModel:
             theta = np.column_stack([np.zeros(len(points)), points])
             return np.minimum(-self.log_prior(theta) - self.log_likelihood(theta), 1e300)
 
-        def with_slope(x: Array) -> tuple[float, Array]:
-            values = minus_log(np.concatenate([x[None], x + moves, x - moves]))
-            ahead, behind = np.split(values[1:], 2)
-            return float(values[0]), (ahead - behind) / (2.0 * _STEP)
+        def sloped(x: Array) -> tuple[float, Array]:
+            return with_slope(minus_log, x, _STEP)
 
-        moves = _STEP * np.eye(6)
         median = np.log(self.prior.shape[0])
         start = np.array([self._mean_level(), 0.0, 0.0, np.log(self.prior.spread), median, median])
-        mode = minimize(with_slope, start, jac=True, method="BFGS", options={"maxiter": 60}).x
+        mode = minimize(sloped, start, jac=True, method="BFGS", options={"maxiter": 60}).x
         curvature = np.array(
-            [(with_slope(mode + one)[1] - with_slope(mode - one)[1]) / (2.0 * _STEP)
-             for one in moves]
+            [(sloped(mode + one)[1] - sloped(mode - one)[1]) / (2.0 * _STEP)
+             for one in _STEP * np.eye(6)]
         )  # fmt: skip
         values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
         inverse = (vectors / np.clip(values, _SOFTEST, _STIFFEST)) @ vectors.T
@@ -190,13 +186,6 @@ class CostModel:
     def _mean_level(self) -> float:
         number = self.costs.trials.sum()
         return float(np.log(self.costs.total.sum() / number)) if number else 0.0
-
-
-def _log_guess(u: Array) -> Array:
-    """Log density of independent Student t variates."""
-    tail = 0.5 * (_FREEDOM + 1.0)
-    scale = gammaln(tail) - gammaln(0.5 * _FREEDOM) - 0.5 * np.log(_FREEDOM * np.pi)
-    return np.asarray((scale - tail * np.log1p(u * u / _FREEDOM)).sum(axis=1))
 
 
 def gamma_sums(costs: Costs, theta: Array) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from scipy.special import betaln, expit, gammaln, log_softmax, softmax
 
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.points import Points, curvature_root, integrate
+from bayesatk.core.points import Points, curvature_root, integrate, with_slope
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import HyperPrior
 
@@ -140,16 +140,13 @@ def weighted_posterior(
         likelihood = data.of_means(np.exp(log_mean).T, y)
         return np.asarray(likelihood + log_mean @ prior + beta + constant)
 
-    def slope(theta: Array) -> Array:
-        moves = _STEP * np.eye(len(theta))
-        up, down = np.split(log_density(np.concatenate([theta + moves, theta - moves])), 2)
-        return (up - down) / (2.0 * _STEP)
-
     mode = _mode(
-        lambda theta: (-float(log_density(theta[None])[0]), -slope(theta)),
+        lambda theta: with_slope(lambda z: -log_density(z), theta, _STEP),
         [one.total + own for one, own in zip(data.categories, prior, strict=True)],
     )
-    root = curvature_root(slope, mode, _WIDE_STEP, _FLATTEST)
+    root = curvature_root(
+        lambda theta: with_slope(log_density, theta, _STEP)[1], mode, _WIDE_STEP, _FLATTEST
+    )
     points = integrate(log_density, mode, root, seed=int(data.trials.total), last=_POINTS)
     return DirichletHyper(points, False, float(1.0 / np.sqrt(points.worth)))
 

@@ -176,7 +176,7 @@ def log_marked(nodes: Nodes, states: States) -> Array:
 
 @dataclass(frozen=True)
 class MarkedCounts:
-    """Marks of a system's questions, and the rates of who marked them.
+    """Marks of the questions of a system, and the error rates of the judge.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
 from bayesatk.core.elliptical import independent_draws, move_along_ellipse, systematic
-from bayesatk.core.importance import TRUSTED, importance_posterior
+from bayesatk.core.importance import TRUSTED, Importance, importance_posterior
 from bayesatk.metrics.credit import Array
 
 LogDensity = Callable[[Array], Array]
@@ -83,6 +83,20 @@ class Points:
         )
 
 
+def with_slope(log_density: LogDensity, theta: Array, step: float) -> tuple[float, Array]:
+    """Return a log density at one point, and its gradient by central differences.
+
+    Examples
+    --------
+    >>> with_slope(lambda x: -(x**2).sum(axis=1), np.array([1.0, 2.0]), 0.5)
+    (-5.0, array([-2., -4.]))
+    """
+    moves = step * np.eye(len(theta))
+    values = log_density(np.concatenate([theta[None], theta + moves, theta - moves]))
+    up, down = np.split(values[1:], 2)
+    return float(values[0]), (up - down) / (2.0 * step)
+
+
 def curvature_root(slope: LogDensity, mode: Array, step: float, flattest: float) -> Array:
     """Root of the inverse curvature at a mode.
 
@@ -126,18 +140,7 @@ def integrate(
     >>> round(found.log_evidence, 2)  # log(2 pi)
     1.84
     """
-    volume, inverse = float(np.linalg.slogdet(root)[1]), np.linalg.inv(root)
-
-    def from_uniform(u: Array) -> Array:
-        return np.asarray(mode + stdtrit(_FREEDOM, u) @ root.T)
-
-    def log_base(theta: Array) -> Array:
-        return _log_student((theta - mode) @ inverse.T).sum(axis=1) - volume
-
-    def log_ratio(theta: Array) -> Array:
-        return log_density(theta) - log_base(theta)
-
-    found = importance_posterior(from_uniform, log_base, log_ratio, len(mode), last=last)
+    found = weighted_around(log_density, mode, root, _FREEDOM, last)
     weighted = Points(
         found.points, found.weight, found.log_evidence, found.k_hat, found.worth,
         "importance sampling",
@@ -145,6 +148,32 @@ def integrate(
     if found.k_hat < TRUSTED and found.worth > _ENOUGH:
         return weighted
     return sliced(log_density, weighted, mode, root, seed)
+
+
+def weighted_around(
+    log_density: LogDensity, mode: Array, root: Array, freedom: float, last: int
+) -> Importance:
+    """Weighted points, to begin with of independent Student t variates around a mode.
+
+    Parameters
+    ----------
+    log_density, mode, root, last
+        As of `integrate`.
+    freedom : float
+        Degrees of freedom of the variates.
+    """
+    volume, inverse = float(np.linalg.slogdet(root)[1]), np.linalg.inv(root)
+
+    def from_uniform(u: Array) -> Array:
+        return np.asarray(mode + stdtrit(freedom, u) @ root.T)
+
+    def log_base(theta: Array) -> Array:
+        return _log_student((theta - mode) @ inverse.T, freedom).sum(axis=1) - volume
+
+    def log_ratio(theta: Array) -> Array:
+        return log_density(theta) - log_base(theta)
+
+    return importance_posterior(from_uniform, log_base, log_ratio, len(mode), last=last)
 
 
 def sliced(
@@ -178,8 +207,7 @@ def sliced(
     return Points(theta, weight, np.nan, weighted.k_hat, worth, "elliptical slices")
 
 
-def _log_student(z: Array) -> Array:
-    """Log density of a Student t."""
-    n = _FREEDOM
+def _log_student(z: Array, n: float) -> Array:
+    """Log density of a Student t with n degrees of freedom."""
     constant = gammaln(0.5 * (n + 1.0)) - gammaln(0.5 * n) - 0.5 * np.log(n * np.pi)
     return np.asarray(constant - 0.5 * (n + 1.0) * np.log1p(z**2 / n))

@@ -68,7 +68,7 @@ def _comparable(costs: xr.DataTree | Result) -> Result:
     own = read_result(costs)
     if len(own.systems) < 2:
         raise ArgumentError(
-            Argument("costs"), " must hold at least two systems to compare; got one. Tally them "
+            Argument("costs"), " must have at least two systems to compare; got one. Tally them "
             "together: ", Argument("data", {"a": ..., "b": ...}), ".",
         )  # fmt: skip
     tried = own.trials > 0

@@ -133,7 +133,7 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
     """Return the cells with the sizes of their rows, system by system."""
     if isinstance(data, Mapping) and not within:
         if not data:
-            raise OutcomeError(f"{name} must hold at least one system; got an empty mapping.")
+            raise OutcomeError(f"{name} must have at least one system; got an empty mapping.")
         systems = {own: (rows, f"system {shown(own)}, ") for own, rows in data.items()}
         return _join(systems, name)
     if isinstance(data, np.ndarray):
@@ -148,7 +148,7 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
             "read a file use bayesatk.load(path)."
         )
     if not data:
-        raise OutcomeError(f"{name} must hold at least one question; got an empty list.")
+        raise OutcomeError(f"{name} must have at least one question; got an empty list.")
     depths = {_depth(row) for row in data}
     if depths == {2} and not within:
         return _join({i: (rows, f"system {i}, ") for i, rows in enumerate(data)}, name)
@@ -246,7 +246,7 @@ def _references(reference: object, rules: AnswerRules, labels: Sequence[Any]) ->
         listed = isinstance(rows, Sequence) and not isinstance(rows, str | bytes)
         if not listed or len(rows) != len(labels):
             raise OutcomeError(
-                f"reference must hold one entry for each of the {len(labels)} questions, in their "
+                f"reference must have one entry for each of the {len(labels)} questions, in their "
                 f"order; got {shown(reference)}."
             )
         values = list(rows)

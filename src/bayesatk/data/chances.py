@@ -47,7 +47,7 @@ def success_probabilities(n: int | None, p: object) -> Array:
         where = int(np.argmax(bad))
         raise ArgumentError(
             Argument("p"),
-            f" must hold probabilities between 0 and 1; got {values[where]} at position {where}.",
+            f" must have probabilities between 0 and 1; got {values[where]} at position {where}.",
         )
     if n is not None and len(values) != n:
         rule = f" must have n={n} probabilities, one per example; got {len(values)}."

@@ -255,7 +255,7 @@ def _check_ids(table: Columns, role: str) -> None:
         fault = label_fault(value)
         if fault:
             raise OutcomeError(
-                f"column {table.roles[role]!r} must hold text or numbers as {role} labels; "
+                f"column {table.roles[role]!r} must have text or numbers as {role} labels; "
                 f"{shown(value)} at {table.place(row)} {fault}. Replace it by text."
             )
 

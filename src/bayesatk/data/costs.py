@@ -77,7 +77,7 @@ class CostRequest:
         """Keep the costs that were given beside the outcomes."""
         if self.column is not None and long.cost is None:
             raise OutcomeError(
-                Argument("cost"), " must hold the cost of every trial, arranged like data, where "
+                Argument("cost"), " must have the cost of every trial, arranged like data, where "
                 f"data are no table; got {shown(self.column)}.",
             )  # fmt: skip
         if self.given is None:

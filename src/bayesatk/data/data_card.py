@@ -99,12 +99,12 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
 
 
 def _weights(weight: NDArray[np.float64]) -> str:
-    """Return the range of the weights, and how many equal ones would leave as much to chance."""
+    """Return the range of the weights, and the effective number of questions (Kish 1965)."""
     own = weight / weight.max()
-    worth = own.sum() ** 2 / (own**2).sum()
+    effective = own.sum() ** 2 / (own**2).sum()
     return (
-        f"questions are weighted from {weight.min():.4g} to {weight.max():.4g}; a mean over them "
-        f"varies like one over {worth:.1f} equal ones (mean scores above are of all trials alike)"
+        f"questions have weights from {weight.min():.4g} to {weight.max():.4g}, an effective "
+        f"number of {effective:.1f} equally weighted questions (mean scores above are not weighted)"
     )
 
 

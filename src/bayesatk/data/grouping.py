@@ -81,13 +81,13 @@ class Grouping:
         if self.weight is not None:
             even = np.ptp(self.weight) == 0.0
             found.append(
-                "Estimates and answers for all questions are weighted means over groups, "
+                "Estimates and posteriors for all questions are weighted means over groups, "
                 + ("all groups with the same weight (macro averages)." if even else "as given.")
             )
         if size < _FEW:
             found.append(
-                f"{size} group{'s' * (size > 1)}: how much groups differ is hardly known, so "
-                "answers for new groups rest on the prior of group_sd (GroupedPrior)."
+                f"{size} group{'s' * (size > 1)}: the data hardly identify how much groups differ, "
+                "so results for new groups depend on the prior of group_sd (GroupedPrior)."
             )
         return found
 

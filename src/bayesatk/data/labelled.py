@@ -193,7 +193,7 @@ def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:
     """Read a counts Dataset and the scores of its categories."""
     if "count" not in data or "score" not in data.variables:
         raise OutcomeError(
-            "a counts Dataset must hold count(system, question, category) and score(category); "
+            "a counts Dataset must have count(system, question, category) and score(category); "
             f"got variables {list(data.variables)}."
         )
     count = data["count"]
@@ -213,7 +213,7 @@ def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:
     check_trials(checked.sum(axis=-1) + gaps, "count")
     if checked.size == 0:
         raise OutcomeError(
-            f"count must hold at least one system and question; got shape {checked.shape}."
+            f"count must have at least one system and question; got shape {checked.shape}."
         )
     labels = _labels(data)
     long = _with_columns(LongForm.of_counts(checked, gaps), data)

@@ -467,7 +467,7 @@ def finish(
     if WEIGHT in columns:
         columns[WEIGHT] = weights(columns[WEIGHT].tolist(), counts.questions)
     if not counts.count.any():
-        raise OutcomeError("data must hold at least one outcome; got no trials at all.")
+        raise OutcomeError("data must have at least one outcome; got no trials at all.")
     dataset = xr.Dataset(
         {
             "count": (("system", "question", "category"), counts.count),

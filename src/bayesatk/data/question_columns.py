@@ -92,7 +92,7 @@ class QuestionColumns:
                 what = role if role in _ROLES else "covariates"
                 example = Argument("covariates", {name: ...}) if role not in _ROLES else ""
                 raise OutcomeError(
-                    Argument(what), " must hold values by question where the data are no table "
+                    Argument(what), " must have values by question where the data are no table "
                     "and have no coordinate of that name; got "
                     f"{shown(name)}. Give a list in the order of the questions, or a mapping from "
                     "question to value", f": {example}" * bool(example), ".",
@@ -209,7 +209,7 @@ def _weights_of_rows(table: Columns, values: list[Any]) -> list[float | None]:
     if 0.0 in found:
         row = found.index(0.0)
         raise OutcomeError(
-            f"column {table.roles[WEIGHT]!r} must hold weights, positive finite numbers; "
+            f"column {table.roles[WEIGHT]!r} must have weights, positive finite numbers; "
             f"{table.place(row)} has {shown(values[row])}. Leave out questions that shall not "
             "count, or name another column."
         )
@@ -240,7 +240,7 @@ def weights(values: Sequence[Any], questions: Sequence[Any]) -> NDArray[np.float
     if 0.0 in found:
         place = found.index(0.0)
         raise OutcomeError(
-            Argument(WEIGHT), " must hold positive finite numbers, one for each question; that of "
+            Argument(WEIGHT), " must have positive finite numbers, one for each question; that of "
             f"{shown(questions[place])} is {shown(values[place])}. Leave out questions that shall "
             "not count: data.sel(question=[...]); or rename a column or coordinate that is no "
             "weight.",
@@ -270,7 +270,7 @@ def _codes(table: Columns, role: str, values: list[Any]) -> NDArray[np.int64]:
     except TypeError:
         row = next(i for i, each in enumerate(values) if isinstance(each, list | dict | set))
         raise OutcomeError(
-            f"column {table.roles[role]!r} must hold one text or number for every question; "
+            f"column {table.roles[role]!r} must have one text or number for every question; "
             f"{table.place(row)} has {shown(values[row])}. Name another column."
         ) from None
 

@@ -276,7 +276,7 @@ def _whole(table: Columns, role: str) -> Ints:
             text = isinstance(value, str) and _WHOLE.fullmatch(value)
             if isinstance(value, bool) or not (text or bool in kinds):
                 raise OutcomeError(
-                    f"column {table.roles[role]!r} must hold whole numbers >= 0; "
+                    f"column {table.roles[role]!r} must have whole numbers >= 0; "
                     f"{table.place(row)} has {shown(value)}. Correct it, or name another column: ",
                     Argument("columns", {role: ...}, "tally"), ".",
                 )  # fmt: skip

@@ -62,7 +62,7 @@ class System:
         name = next((name for name in ("bayes", "pass_at_k") if name in held), None)
         if name is None:
             raise ValueError(
-                "a sampled result must hold the metric 'bayes' for the random baseline; it has "
+                "a sampled result must have the metric 'bayes' for the random baseline; it has "
                 f"{sorted(map(str, held))}. Sample it again with 'bayes' among them."
             )
         draws = self.fit.posterior[name].isel(system=self.index)

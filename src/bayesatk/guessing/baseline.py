@@ -43,7 +43,7 @@ def random_baseline(
     Parameters
     ----------
     fit : xarray.DataTree
-        From `bayesatk.evaluate` or `bayesatk.sample`, of binary outcomes. A sampled one must hold
+        From `bayesatk.evaluate` or `bayesatk.sample`, of binary outcomes. A sampled one must have
         the metric ``bayes`` (or pass@1).
     p : float, mapping, array_like or xarray.DataArray
         Probability of guessing a question right: one for all, {labels: questions}, one per

@@ -230,7 +230,7 @@ def _checked_components(components: Sequence[PoissonBinomial]) -> tuple[PoissonB
             "alike use PoissonBinomial(...).largest_of(t)."
         )
     if not components:
-        raise ValueError("components must hold at least one PoissonBinomial; got none.")
+        raise ValueError("components must have at least one PoissonBinomial; got none.")
     return tuple(components)
 
 

@@ -300,7 +300,7 @@ def max_random_pmf(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) 
 
     See Also
     --------
-    bayesatk.guessing.MaxOrderStatisticPoissonBinomial : does the work once for any t.
+    bayesatk.guessing.MaxOrderStatisticPoissonBinomial : reuses the computation for any t.
 
     Examples
     --------
@@ -317,7 +317,7 @@ def max_random_F(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) ->
 
     See Also
     --------
-    bayesatk.guessing.MaxOrderStatisticPoissonBinomial : does the work once for any t.
+    bayesatk.guessing.MaxOrderStatisticPoissonBinomial : reuses the computation for any t.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class Archive:
             name = info.filename
             if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
                 raise OutcomeError(
-                    f"the archive must hold plain names; {name[:80]!r} leads out of it. Was it "
+                    f"the archive must have plain names; {name[:80]!r} leads out of it. Was it "
                     "written by the evaluation itself?"
                 )
             if info.file_size > largest():

@@ -187,7 +187,7 @@ def _marks_of(data: Outcomes, rng: np.random.Generator) -> dict[str, NDArray[np.
     """Return the marks of one system by question, in random order."""
     if len(data.systems) != 1:
         raise ValueError(
-            f"baseline must hold one system; got {shown(data.systems)}. Pass the outcomes of one."
+            f"baseline must have one system; got {shown(data.systems)}. Pass the outcomes of one."
         )
     successes, trials = data.successes.values[0], data.trials.values[0]
     labels = data.dataset["question"].values.tolist()

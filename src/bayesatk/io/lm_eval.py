@@ -172,7 +172,7 @@ def _model(path: Path, time: str | None, rows: Rows) -> str:
     names = {name for file in beside if (name := _named_in(file))}
     if len(names) > 1:
         raise OutcomeError(
-            f"the folder must hold runs of one model, or results_{time or 'TIME'}.json of this "
+            f"the folder must have runs of one model, or results_{time or 'TIME'}.json of this "
             f"one; it has results of {', '.join(sorted(names))}. Name the systems: ",
             Argument("source", {"name": "samples_....jsonl"}, "load"), ".",
         )  # fmt: skip

@@ -92,7 +92,7 @@ class RecordLog:
     def __call__(self, file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
         """Read a file of the format."""
         if self.summary:
-            raise OutcomeError(f"the file must hold trials; this is {self.summary}")
+            raise OutcomeError(f"the file must have trials; this is {self.summary}")
         run = self.run(path)
         rows.open(path.name if run == path else f"{run.parent.name}/{run.name}", str(run))
         if self.note:

@@ -116,7 +116,7 @@ class _Records:
         """Return the columns."""
         if not self.numbers:
             raise OutcomeError(
-                f"the file must hold an array of records{f' at {within}' * bool(within)}, or one a "
+                f"the file must have an array of records{f' at {within}' * bool(within)}, or one a "
                 'line; got none. One record is {"question": ..., "trial": ..., "outcome": ...}. If '
                 "they are within an object, say where: ", Argument("records", "results"), ".",
             )  # fmt: skip

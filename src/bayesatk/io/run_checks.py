@@ -61,7 +61,7 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
             f"{shown(rows.options.task)}."
         )
     if not rows.trials:
-        raise OutcomeError("the logs must hold trials; got none. Did the evaluation finish?")
+        raise OutcomeError("the logs must have trials; got none. Did the evaluation finish?")
     questions = _question_labels(rows)
     trials = _trial_labels(rows, questions)
     _check_empty(rows, scale)

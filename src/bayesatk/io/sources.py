@@ -125,7 +125,7 @@ def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path]
     tables = [file for file, kind in kinds.items() if kind == TABLE and not _hidden(file, path)]
     if not logs and (not tables or SUMMARY in kinds.values()):
         raise OutcomeError(
-            f"{path.name}: the folder must hold logs, or tables alone; it holds {len(inside)} "
+            f"{path.name}: the folder must have logs, or tables alone; it holds {len(inside)} "
             "other files"
             + f", {len(pointers)} of them Git LFS pointers (git lfs pull)" * bool(pointers)
             + ". Name the tables in it one by one."

@@ -63,7 +63,7 @@ class Credit:
         custom = tuple(float(value) for value in values)
         if len(custom) < 2:
             raise ValueError(
-                "values must hold k + 1 >= 2 credits, for j = 0..k successes; "
+                "values must have k + 1 >= 2 credits, for j = 0..k successes; "
                 f"got {len(custom)}. A metric judges at least one trial."
             )
         if not all(0.0 <= value <= 1.0 for value in custom):

@@ -12,7 +12,7 @@ from bayesatk.data.judges import read_judges
 from bayesatk.data.outcomes import Outcomes, tally
 from bayesatk.judge_error import Judges
 from bayesatk.models.families import Shape, add_hyperparameters
-from bayesatk.models.marks import mark_rates
+from bayesatk.models.marks import RightTrials, mark_rates
 from bayesatk.priors import FAMILIES, BetaPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.choice import resolve_prior
 
@@ -47,7 +47,8 @@ def build_beta_binomial(
         distinct counts: its cost does not depend on the number of questions. Default: full for the
         Beta, which alone has it.
     judge : JudgeError, mapping {system: JudgeError}, or table, optional
-        Who marked the trials, where it errs, as in `bayesatk.evaluate`; for the full form.
+        Who marked the trials, where it errs, as in `bayesatk.evaluate`. The marginal form adds up
+        the numbers of right trials that marks may come from, for each of them.
 
     Returns
     -------
@@ -75,16 +76,11 @@ def build_beta_binomial(
     prior = resolve_prior(pooling, prior)
     form = _checked_form(pooling, difficulty, form)
     judges = read_judges(judge, outcomes)
-    if judges is not None and form != "full":
-        raise ValueError(
-            f"judge must be left out for form={form!r}: marks that may be wrong need every success "
-            "probability. Use form='full'."
-        )
     with pm.Model(coords=coordinates(outcomes)) as model:
         if isinstance(prior, HyperPrior):
             shape = add_hyperparameters(prior.of_family(difficulty), difficulty)
             if form == "marginal":
-                _marginal_likelihood(outcomes, shape)
+                _marginal_likelihood(outcomes, shape, judges)
             else:
                 ((alpha, beta, _),) = shape.betas
                 p = pm.Beta("p", alpha[:, None], beta[:, None], dims=("system", "question"))
@@ -133,8 +129,11 @@ def build_families(
     }
 
 
-def one_latent_family[Kind](prior: Kind, form: str, by_default: bool) -> Kind:
-    """Return the prior of a model that samples every p: of the Beta alone, where that is asked for.
+def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bool = False) -> Kind:
+    """Return the prior with one family, where a model takes no more than that.
+
+    A model that samples every p is of the Beta. The evidences of systems that a judge marked do
+    not add up, so their families cannot be averaged by them.
 
     Parameters
     ----------
@@ -143,11 +142,21 @@ def one_latent_family[Kind](prior: Kind, form: str, by_default: bool) -> Kind:
     form : str
     by_default : bool
         Whether neither prior nor families were asked for.
+    judged : bool
+        Whether judges that err marked the trials.
     """
-    if form != "full" or not isinstance(prior, HyperPrior):
+    if not isinstance(prior, HyperPrior) or not (form == "full" or judged):
         return prior
     if by_default:
         return replace(prior, families="beta")
+    if form != "full" and len(prior.family_prior) > 1:
+        families = list(prior.family_prior)
+        raise ValueError(
+            "difficulty must be one family with judge= in PyMC, where several are not averaged; "
+            f"got {', '.join(families)}. Pass difficulty={families[0]!r}."
+        )
+    if form != "full":
+        return prior
     if set(prior.family_prior) != {"beta"}:
         raise ValueError(
             "form='full' samples every success probability, which the Beta alone allows; got "
@@ -192,11 +201,20 @@ def distinct_states(
     return states, count, np.repeat(np.arange(len(found)), [len(own) for own, _ in found])
 
 
-def _marginal_likelihood(outcomes: Outcomes, shape: Shape) -> None:
-    """Add the log-likelihood of each system's distinct counts."""
+def _marginal_likelihood(outcomes: Outcomes, shape: Shape, judges: Judges | None) -> None:
+    """Add the log-likelihood of each system's distinct counts, or marks."""
     data = model_data(outcomes, "marginal")
     c, n, count, system = (pm.Data(name, data[name]) for name in _STATES)
-    pm.Potential("log_likelihood", count * shape.log_states(c, n, system))
+    if judges is None:
+        pm.Potential("log_likelihood", count * shape.log_states(c, n, system))
+        return
+    marks, trials, _, of = (data[name].astype(int) for name in _STATES)
+    known = RightTrials(marks, trials)
+    right = known.right
+    each = (np.repeat(one, right.shape[1]) for one in (trials, of))
+    log_right = shape.log_states(right.ravel(), *each).reshape(right.shape)
+    rates = (one[of] for one in mark_rates(judges))
+    pm.Potential("log_likelihood", count * known.log_marks(log_right, *rates))
 
 
 __all__ = ["BetaPrior", "HyperPrior", "build_beta_binomial"]

@@ -81,7 +81,7 @@ class Bridge:
         return pytensor.function(inputs, found, mode="FAST_COMPILE", on_unused_input="ignore")
 
     def log_evidence(self, posterior: xr.Dataset, rng: np.random.Generator) -> LogEvidence:
-        """Estimate from the draws of one data set, which the model must hold.
+        """Estimate from the draws of one data set, which the model must have.
 
         Parameters
         ----------

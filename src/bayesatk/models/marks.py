@@ -54,7 +54,9 @@ class RightTrials:
         return np.minimum(every, self.trials[:, None])
 
     def log_chances(self, s: Tensor, f: Tensor) -> Tensor:
-        """Log probability of marks given right trials, in any order of these; (counts, right).
+        """Log probability of marks in their order, times the orders of right trials.
+
+        Of shape (counts, right).
 
         Parameters
         ----------
@@ -71,7 +73,7 @@ class RightTrials:
             for one in (marked_right, t - marked_right, marked_wrong, n - t - marked_wrong)
         ]
         ways = _log_ways(powers[0], powers[1]) + _log_ways(powers[2], powers[3])
-        ways += _log_ways(t * possible, (n - t) * possible)
+        ways += _log_ways(t * possible, (n - t) * possible) - _log_ways(c, n - c)
         logs = np.where(possible, ways, _IMPOSSIBLE)
         rates = pt.log(s), pt.log1p(-s), pt.log(f), pt.log1p(-f)
         for power, rate in zip(powers, rates, strict=True):
@@ -79,7 +81,7 @@ class RightTrials:
         return pt.logsumexp(logs, axis=2)
 
     def log_marks(self, log_right: Tensor, s: Tensor, f: Tensor) -> Tensor:
-        """Log probability of marks, the numbers of right trials added up; (counts,).
+        """Log probability of marks in their order, right trials added up; (counts,).
 
         Parameters
         ----------

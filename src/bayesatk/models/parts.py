@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.data.outcomes import Outcomes
@@ -16,6 +17,7 @@ from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.derived import QuestionDraws, draw_metrics, flat_draws, population_mean
 from bayesatk.models.votes import answer_draws, answer_entries
 from bayesatk.priors import AnswerPrior
+from bayesatk.results.likelihood import RATES
 
 Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
 
@@ -122,6 +124,9 @@ def question_p(
         return partial(_stored, p.reshape(-1, *p.shape[2:]))
     if difficulty is not None:
         trials = counts.sum(axis=1)
+        if "sensitivity" in own:
+            rates = np.stack([flat_draws(own[name]) for name in RATES], axis=1)
+            return lambda part: marked_p(difficulty, rates, counts[part, 1], trials[part], rng)
         return lambda part: success_p(difficulty, counts[part, 1], trials[part], rng)
     return lambda part: _category_p(own, counts[part], rng)
 
@@ -188,3 +193,46 @@ def success_p(
         p = rng.beta(a[rows, of_beta], b[rows, of_beta])
         found[:, own] = np.where(chosen < parts, p, (chosen > parts).astype(float))
     return found
+
+
+def marked_p(
+    difficulty: Difficulty,
+    rates: NDArray[np.float64],
+    marks: NDArray[np.int64],
+    trials: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Draws of p (draws, questions) given marks of a judge: the right trials first, then p.
+
+    Parameters
+    ----------
+    difficulty : Difficulty
+    rates : ndarray, shape (draws, 2)
+        Sensitivity and false positive rate.
+    marks, trials : ndarray of int, shape (questions,)
+    rng : numpy.random.Generator
+    """
+    found = np.empty((len(rates), len(marks)))
+    states, which = np.unique(np.stack([marks, trials], axis=1), axis=0, return_inverse=True)
+    for state, (c, n) in enumerate(states):
+        own, every = np.flatnonzero(which.ravel() == state), np.arange(n + 1)
+        prior = np.exp(difficulty.log_counts(every, np.full(n + 1, n)))
+        upto = np.cumsum(prior * _chances(rates, c, n), axis=1)
+        u = rng.random((len(rates), len(own))) * upto[:, -1:]
+        right = (u[..., None] >= upto[:, None, :-1]).sum(axis=-1)
+        for t in np.unique(right):
+            draw, place = np.nonzero(right == t)
+            one = success_p(difficulty.among(draw), np.array([t]), np.array([n]), rng)
+            found[draw, own[place]] = one[:, 0]
+    return found
+
+
+def _chances(rates: NDArray[np.float64], marks: int, trials: int) -> NDArray[np.float64]:
+    """Probability of marks given each number of right trials, (draws, trials + 1)."""
+    s, f = rates[:, :1], rates[:, 1:]
+    of_right = np.arange(marks + 1)
+    found = [
+        np.sum(binom.pmf(of_right, t, s) * binom.pmf(marks - of_right, trials - t, f), axis=1)
+        for t in range(trials + 1)
+    ]
+    return np.stack(found, axis=1)

@@ -82,8 +82,8 @@ def sample(
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
     judge : JudgeError, mapping {system: JudgeError}, or table, optional
-        As in `bayesatk.evaluate`. Every p and the rates of every judge are then sampled, and
-        difficulties are Betas: ``form="full"``, ``difficulty="beta"``.
+        As in `bayesatk.evaluate`. The rates of every judge are then sampled too. One difficulty
+        family at a time; default: ``"beta"``.
     form : {"marginal", "full", "crossed"}, optional
         Partial pooling only. ``"marginal"`` (default): integrate p out while sampling and draw it
         afterwards from its conjugate conditional distribution, which takes seconds instead of
@@ -116,7 +116,7 @@ def sample(
     bayesatk.evaluate : the exact counterpart, in less than a second.
     bayesatk.verify : compares the two.
     """
-    form = form or ("full" if judge is not None else default_form(pooling))
+    form = form or default_form(pooling)
     one_of("form", form, ("marginal", "full", "crossed"))
     if form == "crossed" and judge is not None:
         raise ValueError(
@@ -143,7 +143,8 @@ def sample(
     if crossed:
         _check_crossed(asked, keep)
     by_default = prior is None and difficulty is None
-    resolved = crossed or one_latent_family(asked.prior, form, by_default)
+    known = form, by_default, asked.judges is not None
+    resolved = crossed or one_latent_family(asked.prior, *known)
     asked = replace(asked, prior=resolved)
     generator, seed = resolve_rng(rng)
     options = {"cores": min(chains, 2), **(sample_kwargs or {})}
@@ -168,9 +169,9 @@ def sample(
     voted = None
     if asked.votes:
         voted = trace_of(build_answers(asked.outcomes, asked.answer_prior))
-    known = {"draws": draws, "tune": tune, "sampler": nuts_sampler}
+    options = {"draws": draws, "tune": tune, "sampler": nuts_sampler}
     bridges = {name: Bridge(model) for name, model in judged.items()}
-    run = Run(form, ci_prob, keep, seed, known)
+    run = Run(form, ci_prob, keep, seed, options)
     return result(asked, run, traces, generator, voted, bridges)
 
 

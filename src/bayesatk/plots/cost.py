@@ -97,7 +97,7 @@ def plot_cost(
     tries = "one try" if k == 1 else f"tries until solved, at most {k}"
     return finish(
         plot, f"What is solved, and what it costs: {tries}",
-        f"Points: posterior means. Regions hold {100.0 * own.ci_prob:g}% jointly.",
+        f"Points: posterior means. Regions contain {100.0 * own.ci_prob:g}% jointly.",
     )  # fmt: skip
 
 

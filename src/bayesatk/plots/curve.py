@@ -230,7 +230,7 @@ def _details(result: Result, curves: xr.Dataset) -> list[str]:
     """Caption: what lines, bands and markers are."""
     probability = f"{100 * result.ci_prob:g}%"
     found = [
-        f"Line: posterior mean. Band: holds the whole curve with probability {probability} "
+        f"Line: posterior mean. Band: contains the whole curve with probability {probability} "
         "(simultaneous over k, equal tails)."
     ]
     if "range_lower" in curves:

@@ -95,7 +95,7 @@ def plot_questions(
     label_axes(plot, "question (hardest first)", "success probability p")
     some = f" Drawn: {len(shown)} of {len(order)} questions." if len(shown) < len(order) else ""
     return finish(
-        plot, "What is known of every question",
+        plot, "Posterior of every question",
         f"Posterior mean and {100 * own.ci_prob:g}% interval. Diamonds: failed, though weaker "
         f"systems solve it.{some}",
     )  # fmt: skip

@@ -228,7 +228,7 @@ def _plot_distributions(
     label_axes(plot, "exact probability u (PIT)", "(share of draws below − u) × √ESS")  # noqa: RUF001
     return finish(
         plot, "Closed form against sampler: whole distributions",
-        f"Line: one of {number} quantities; thick where verify disagrees. Shaded: holds all lines "
+        f"Line: one of {number} quantities; thick where verify disagrees. Shaded: has all lines "
         f"with probability {1.0 - verification.family_error:g} or more.",
     )  # fmt: skip
 
@@ -259,7 +259,7 @@ def _pit_curves(table: pd.DataFrame, fit: xr.DataTree, sampled: xr.DataTree) -> 
         wrong.append(row["verdict"] == "disagree")
     if not found:
         raise ValueError(
-            "fit must hold exact quantiles of the quantities of sampled; it has none. Pass the "
+            "fit must have exact quantiles of the quantities of sampled; it has none. Pass the "
             "results that were verified, or neither for the z scores."
         )
     coords = {"plot_axis": ["x", "y"], "quantity": index}

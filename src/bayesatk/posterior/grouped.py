@@ -124,8 +124,8 @@ class GroupedModel(CountModel):
         if error < _ROUGH:
             return None
         return (
-            "how much groups differ, and questions within them, can hardly be told apart; "
-            f"hyperparameters are good to {error:.1g} of their sds only"
+            "differences between groups and within them are hardly identified separately; the "
+            f"numerical error of hyperparameters is {error:.1g} of their sds"
         )
 
     def _nodes(self) -> Nodes:

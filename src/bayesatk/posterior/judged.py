@@ -24,7 +24,7 @@ from bayesatk.posterior.judged_simple import OneForAll, unpooled
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.partial_pooling import partial_pooling
 from bayesatk.posterior.posterior import SystemPosterior
-from bayesatk.posterior.right_wrong import count_estimates, one_of_each
+from bayesatk.posterior.right_wrong import one_of_each
 from bayesatk.priors import BetaPrior, HyperPrior, Pooling, Prior
 
 
@@ -39,10 +39,6 @@ class JudgedModel(CountModel):
     """
 
     judge: JudgeRates
-
-    def estimate(self, metrics: Sequence[Metric]) -> Array:
-        """Unbiased finite-law values of the marks as they are."""
-        return count_estimates(self.states, metrics)
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of metrics; those that coincide are done once."""
@@ -82,8 +78,8 @@ class JudgedModel(CountModel):
         """
         if self.judge.cut:
             raise ValueError(
-                "judge must have updated=True for predictions of questions left out, and evidence: "
-                "rates that marks tell nothing of belong to no model of marks. Evaluate with it."
+                "judge must have updated=True for leave-one-out and evidence, because with "
+                "updated=False there is no likelihood of the marks. Evaluate with updated=True."
             )
         if self.pooling == "partial":
             found = self.partial_predictive()

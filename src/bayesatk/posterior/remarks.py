@@ -1,4 +1,4 @@
-"""Sentences on what an answer rests on: the shape of difficulties, the pooling, a proxy."""
+"""Notes on assumptions that matter for a result: difficulty families, pooling, weights, a proxy."""
 
 from collections.abc import Mapping, Sequence
 
@@ -41,7 +41,7 @@ def weight_note(
     scores: Sequence[float],
     weight: NDArray[np.float64] | None,
 ) -> list[str]:
-    """Say that weights go with success where pooling takes them as unrelated.
+    """Say that weights are correlated with success where pooling assumes that they are not.
 
     The p-value is that of a permutation of the weights over the questions, by the t distribution of
     the correlation (Pitman 1937).
@@ -66,26 +66,26 @@ def weight_note(
     p_value = float(betainc(0.5 * (len(x) - 2), 0.5, 1.0 - correlation**2))
     if p_value >= _RELATED:
         return []
-    how = "better" if correlation > 0.0 else "worse"
+    how = "higher" if correlation > 0.0 else "lower"
     return [
-        f"{system}: questions with larger weights go {how} (mean score {rate @ own / own.sum():.3f}"
-        f" with weights, {rate.mean():.3f} without; p = {p_value:.2g}). {_ALIKE[pooling]}"
+        f"{system}: questions with larger weights have {how} scores (mean score "
+        f"{rate @ own / own.sum():.3f} with weights, {rate.mean():.3f} without; "
+        f"p = {p_value:.2g}). {_ALIKE[pooling]}"
     ]
 
 
 _ALIKE = {
-    "partial": "Partial pooling takes weights as unrelated to difficulty and draws all questions "
-    "towards one distribution, so weighted means towards plain ones: the less the more trials "
-    "there are of every question. Right and wrong may depend on them: covariates=['weight'].",
+    "partial": "Partial pooling assumes that weights and difficulty are independent. It shrinks "
+    "weighted means towards unweighted ones, more so with few trials of every question. For right "
+    "and wrong, evaluate with covariates=['weight'].",
     "complete": "Complete pooling gives all questions one success probability, whatever their "
     "weights. Use pooling='partial'.",
 }
 _WHY = {
-    "none": "an independent prior per question pulls every question the same way, so with few "
-    "trials and many questions its bias outgrows the sd. Trust the estimate, or use partial "
-    "pooling",
-    "partial": "their difficulties do not have the assumed form; see bayesatk.criticise",
-    "complete": "one success probability for all questions does not fit them. Pool partially",
+    "none": "an independent prior shifts every question in the same direction, so with few trials "
+    "and many questions its bias is larger than the sd. Use the estimate, or pooling='partial'",
+    "partial": "their difficulties do not have the assumed distribution; see bayesatk.criticise",
+    "complete": "the questions differ in success probability. Use pooling='partial'",
 }
 
 
@@ -148,9 +148,9 @@ def family_note(
     requested: Sequence[Metric],
     fewest: int,
 ) -> list[str]:
-    """Say which difficulty families an answer averages, where that matters.
+    """Name the difficulty families that are averaged, where that matters.
 
-    It does where more than one is probable, and where a metric judges more trials than were run.
+    It does if more than one is probable, or if a metric judges more trials than were run.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ def family_note(
         text.append(f"{system}: difficulty: {family_shares(shown)}.")
         if beyond:
             text.append(
-                f"{beyond[-1]} judges more trials than were run of every question, and its "
-                f"interval rests on {'these shapes' if len(shown) > 1 else 'this shape'}."
+                f"{beyond[-1]} judges more trials than some questions have, and its interval "
+                f"depends on {'these families' if len(shown) > 1 else 'this family'}."
             )
     notes = [" ".join(text)] if text else []
     rough = [name for name in shown if families[name].pareto_k >= TRUSTED]
@@ -181,7 +181,7 @@ def family_note(
         worst = max(rough, key=lambda name: families[name].pareto_k)
         notes.append(
             f"{system}: importance weights of the {FAMILY_WORDS[worst]} family have Pareto k "
-            f"{families[worst].pareto_k:.2f}, above {TRUSTED}: its answers may be rougher than "
-            "ci_error says. bayesatk.sample draws from the same model by NUTS."
+            f"{families[worst].pareto_k:.2f}, above {TRUSTED}: errors may be larger than ci_error "
+            "states. bayesatk.sample draws from the same model by NUTS."
         )
     return notes

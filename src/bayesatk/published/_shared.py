@@ -48,12 +48,12 @@ def whole_numbers(R: ArrayLike, name: str = "R") -> NDArray[np.integer]:
         if bad.any():
             row, column = (int(i) for i in np.argwhere(bad)[0])
             raise ValueError(
-                f"{name} must hold whole numbers; got {matrix[row, column]} at row {row}, column "
+                f"{name} must have whole numbers; got {matrix[row, column]} at row {row}, column "
                 f"{column}. bayesatk.evaluate takes missing trials."
             )
         return matrix.astype(np.int64)
     if matrix.dtype.kind not in "biu":
-        raise ValueError(f"{name} must hold whole numbers; got type {matrix.dtype}.")
+        raise ValueError(f"{name} must have whole numbers; got type {matrix.dtype}.")
     return matrix.view(np.uint8) if matrix.dtype == bool else matrix
 
 

@@ -85,7 +85,7 @@ def plurality_at_k(
     marks = _marks(correct, rows, single)
     ks = [check_k(one) for one in np.atleast_1d(np.asarray(k)).tolist()]
     if not ks:
-        raise ValueError("k must hold at least one number of votes; got none.")
+        raise ValueError("k must have at least one number of votes; got none.")
     nobody = _nobody(unanswered, len(rows), law)
     found: Array = np.empty((len(rows), len(ks)))
     known: dict[tuple[object, ...], Array] = {}
@@ -128,7 +128,7 @@ def _check(law: Law, values: Array, nobody: float | None, k: int, row: int) -> N
     if law == "posterior":
         if not len(values) and nobody is None:
             raise ValueError(
-                f"answer_counts must hold at least one answer for the posterior law; question "
+                f"answer_counts must have at least one answer for the posterior law; question "
                 f"{row} has none. Add the answers that may come, with count 0."
             )
         return

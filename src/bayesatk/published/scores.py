@@ -126,7 +126,7 @@ def _scores(w: ArrayLike | None) -> NDArray[np.float64]:
         raise ValueError(f"w must be a vector of numbers, one for every category; got {w!r:.80}.")
     scores = scores.astype(float)
     if not np.isfinite(scores).all():
-        raise ValueError(f"w must hold finite scores; got {scores.tolist()!s:.80}.")
+        raise ValueError(f"w must have finite scores; got {scores.tolist()!s:.80}.")
     return scores
 
 

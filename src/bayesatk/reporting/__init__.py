@@ -38,7 +38,7 @@ _HEADINGS = {
     "groups": "Groups of questions",
     "group_comparison": "Differences between systems on groups of questions",
     "ranks": "Ranks",
-    "tiers": "Tiers: systems that can be told apart",
+    "tiers": "Tiers: groups of systems that are not separated",
     "baseline": "Against random guessing",
     "questions": "What each question says",
     "verification": "Closed form against PyMC",

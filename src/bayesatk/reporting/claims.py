@@ -1,4 +1,4 @@
-"""The sentences of a report: which of `bayesatk.claim`'s, and what else was asked for."""
+"""The sentences of a report: those of `bayesatk.claim`, and on questions, guessing and checks."""
 
 from itertools import pairwise
 
@@ -20,11 +20,11 @@ _SURE = 0.95  # and from which they are taken for granted
 _PAIRED = 4  # systems whose neighbours have sentences; the table has all pairs
 _NAMED = 5  # suspicious questions of a system
 MANY = 6  # systems whose questions have sentences and panels of their own
-_ADVISED = 2  # systems that are told what more trials would give, a second each
+_ADVISED = 2  # systems whose claim has the expected effect of more trials, a second each
 
 
 def claims(result: Result, verification: Verification | None) -> list[str]:
-    """Return what can be claimed of systems against each other, of guessing, of the method."""
+    """Return the sentences on differences of systems, on guessing and on the verification."""
     found = _differences(result) if result.has("comparison") else []
     if result.has("random_baseline"):
         found += _baselines(result)
@@ -34,7 +34,7 @@ def claims(result: Result, verification: Verification | None) -> list[str]:
 
 
 def levels(result: Result) -> list[str]:
-    """Return what can be claimed of every system by itself."""
+    """Return the sentences on every system by itself."""
     return _levels(result) + _beyond(result) + _ceilings(result)
 
 
@@ -45,7 +45,7 @@ def has_question_laws(result: Result) -> bool:
 
 
 def of_questions(result: Result) -> list[str]:
-    """Say how far two runs differ by luck, and which questions say little, or something odd."""
+    """Return sentences on chance differences of two runs, and on saturated and odd questions."""
     if not has_question_laws(result):
         return []
     found = []
@@ -56,28 +56,28 @@ def of_questions(result: Result) -> list[str]:
         known = int((own["prob_saturated"] > _SURE).sum())
         if known:
             found.append(
-                f"{known} of {len(own)} questions can hardly tell {named(system)} from a better or "
-                "worse system: it solves them always or never, to within 0.05."
+                f"{known} of {len(own)} questions hardly distinguish {named(system)} from better "
+                "or worse systems: their success probability is within 0.05 of 0 or 1."
             )
         odd = own["question"][own["suspicious"]]
         listed = ", ".join(f"{one!s:.40}" for one in odd[:_NAMED])
         more = f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
         if len(odd):
             found.append(
-                f"{named(system)} fails what weaker systems solve: look at the references and "
-                f"transcripts of question {listed}{more}."
+                f"{named(system)} fails questions that weaker systems solve: check the references "
+                f"and transcripts of question {listed}{more}."
             )
     return found
 
 
 def _levels(result: Result) -> list[str]:
-    """Say how good every system is in the first metric, and how sure that is."""
+    """Return the claim about every system in the first metric."""
     advice = len(result.systems) <= _ADVISED
     return [claim(result, system=name, advice=advice) for name in result.systems]
 
 
 def _beyond(result: Result) -> list[str]:
-    """Say what is known of the largest k beyond the trials, where the first metric is within."""
+    """Return the claim about the largest k beyond the trials, if the first metric is not it."""
     ranges = ranges_beyond(result, result.metrics)[:, :, 1, 0]
     beyond = [one for one, low in zip(result.metrics, ranges.T, strict=True) if (low == low).any()]
     if not beyond:

@@ -45,14 +45,14 @@ POOLINGS = {
     "partial": (
         "Partial pooling: the success probabilities p of the questions come from one distribution, "
         "of a family that the prior below names (beta; inflated, with questions never or always "
-        "solved; mixture, of two Betas; scored categories: Dirichlet). It is inferred with them, "
-        "so that questions with few trials borrow from the others. Several families are weighed "
-        "by their evidence."
+        "solved; mixture, of two Betas; scored categories: Dirichlet). It is estimated together "
+        "with them, which shrinks questions with few trials towards the others. Several families "
+        "are weighted by their posterior probabilities."
     ),
     "groups": (
         "Groups of questions: within a group p is Beta around the group's mean with one intraclass "
         "correlation; the logits of the means of groups are normal around a common one. Its sd, "
-        "the correlation and the common mean are integrated, so every group learns from the others."
+        "the correlation and the common mean are integrated; groups are partially pooled."
     ),
     "covariates": (
         "Regression on covariates: the success probabilities p of the questions are Beta around a "
@@ -61,34 +61,33 @@ POOLINGS = {
         "with the covariates of these."
     ),
     "none": (
-        "No pooling: every question's p has its own prior, and nothing is learnt about it from "
-        "other questions. With few trials and many questions the prior's bias does not average "
-        "out."
+        "No pooling: every question's p has its own prior, independent of other questions. With "
+        "few trials and many questions the bias of the prior does not average out."
     ),
     "complete": "Complete pooling: all questions share one p; they differ by chance alone.",
 }
 
 TARGETS = {
     "these": (
-        "“These questions”: the mean over exactly the questions asked; what is uncertain is how "
-        "their new trials would come out."
+        "“These questions”: the mean over exactly these questions; their success probabilities are "
+        "uncertain, because trials are few."
     ),
     "like these": (
         "“Questions like these”: the mean over the population that the questions were drawn from; "
-        "which questions happened to be asked is uncertain too. Claims about a capability are "
-        "about this one."
+        "the choice of the questions is a second source of uncertainty. Claims about a capability "
+        "need this target."
     ),
 }
 GROUPED_TARGETS = {
     "these": TARGETS["these"],
     "like these": (
         "“Questions like these”: the mean over new questions of these groups, the groups with "
-        "their weights; which questions of them happened to be asked is uncertain too."
+        "their weights; the choice of the questions is a second source of uncertainty."
     ),
     "new groups": (
-        "“New groups of questions”: the mean over new groups like these, with questions of their "
-        "own; which groups happened to be asked is uncertain too. It is the target of clustered "
-        "standard errors. Claims beyond these groups are about this one."
+        "“New groups of questions”: the mean over new groups like these, with new questions; the "
+        "choice of the groups is a third source of uncertainty. It is the target of clustered "
+        "standard errors. Claims beyond these groups need this target."
     ),
 }
 

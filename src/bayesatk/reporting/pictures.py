@@ -52,7 +52,7 @@ def _plots(result: Result, verification: Verification | None, guess: object) -> 
     for symbol in _curves(result):
         yield (
             f"{symbol}k against k",
-            f"Bands hold the whole curve at once. {_BOTH}",
+            f"A band contains the whole curve of its system. {_BOTH}",
             partial(plots.plot_curve, result, symbol),
         )
     yield "Systems", "Posterior mean and intervals.", lambda: plots.plot_systems(result)
@@ -71,7 +71,7 @@ def _plots(result: Result, verification: Verification | None, guess: object) -> 
             yield title, "Probability of every rank.", lambda: plots.plot_ranks(result, first)
     yield from _of_questions(result)
     if result.has("random_baseline") and guess is not None:
-        caption = "How accurate the best of the guessers is, and how accurate the systems were."
+        caption = "Distribution of the accuracy of the best guesser, and accuracies of systems."
         yield "Random baseline", caption, lambda: plots.plot_baseline(result, guess)
     if verification is not None:
         caption = "Differences in Monte Carlo standard errors; those beyond the lines disagree."
@@ -87,15 +87,15 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
     systems = result.systems[:MANY]
     if has_question_laws(result):
         yield (
-            "What is known of every question",
+            "Posterior of every question",
             "Posterior mean and interval of every question's success probability, the hardest "
-            "questions first; diamonds: failed, though weaker systems solve it.",
+            "questions first; diamonds: questions that weaker systems solve.",
             lambda: plots.plot_questions(result, systems),
         )
     if not result.sampled or "p" in result.posterior:
         yield (
-            "What pooling does to single questions",
-            "Posterior mean of every question's success probability against its raw rate.",
+            "Shrinkage of single questions by pooling",
+            "Posterior mean of every question's success probability against its observed rate.",
             lambda: plots.plot_shrinkage(result, systems),
         )
     alike = result.covariates is None and result.grouping is None
@@ -103,7 +103,7 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
         yield (
             "How difficult the questions are",
             "Distribution of success probabilities over questions, with its uncertainty; steps: "
-            "the raw rates, which trials spread out.",
+            "the observed rates, which vary more by the noise of trials.",
             lambda: plots.plot_difficulty(result, systems),
         )
 

@@ -42,7 +42,7 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
         many = next((day for day, own in read if len(own.systems) != 1), None)
         if many is not None:
             raise ValueError(
-                f"outcomes_by_day must hold data of one system for each day; day {many!r} has "
+                f"outcomes_by_day must have data of one system for each day; day {many!r} has "
                 "several. Pass those of one system."
             )
     else:
@@ -52,7 +52,7 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
         refuse_weights(own.weight, "a change point")
     if len(read) < 2:
         raise ValueError(
-            f"outcomes_by_day must hold at least two days; got {len(read)}. Pass "
+            f"outcomes_by_day must have at least two days; got {len(read)}. Pass "
             "{day: outcomes, ...}, or data whose systems are the days."
         )
     labels: dict[Any, int] = {}

@@ -109,15 +109,14 @@ def meanings(frame: pd.DataFrame) -> list[str]:
     if "range_lower" in frame:
         found.append(
             f"{_RANGE}: where k exceeds the trials, the range over all difficulty distributions "
-            "that agree with the counts; the interval assumes a shape."
+            "that agree with the counts; the interval assumes families."
         )
     return [
         *found,
         "mean, sd, interval: posterior mean, standard deviation and credible interval.",
-        f"{TARGET_NAMES['questions']} (target 'questions'): new trials of exactly the questions "
-        "asked.",
+        f"{TARGET_NAMES['questions']} (target 'questions'): new trials of exactly these questions.",
         f"{TARGET_NAMES['population']} (target 'population'): other questions from the same "
-        "source; this is also uncertain because other questions could have been asked.",
+        "source; less certain, because the choice of the questions is random too.",
         *_GROUPED * ("new_groups" in set(frame["target"])),
         f"All columns, a row per target: pandas.DataFrame(table), {len(frame.columns)} columns.",
     ]
