@@ -138,7 +138,9 @@ def test_scored_categories_are_bracketed_in_a_difference(metric, target):
          for name, mark in zip("ab", marks, strict=True)}
         for marks in ("IC", "CI")
     ]  # fmt: skip
-    error = 0.02  # 5 Monte Carlo errors: sd .2 of 4000 draws
+    # Four Monte Carlo errors (sd .17, 4000 draws); on other questions the shift that the systems
+    # share is estimated from two questions, for each filling in anew.
+    error = 0.012 if target == "questions" else 0.03
     (known, worst, best), (low,), (high,) = (
         difference(bk.tally(each, scores=scores, missing="bounds"), metric, target, draws=4000)
         for each in (rows, *filled)
