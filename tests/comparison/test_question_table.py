@@ -154,7 +154,7 @@ def test_the_only_question_has_no_influence_that_could_be_known():
         ({"metric": "pass@1,2"}, "one metric"),
         ({"system": "z"}, "system must be one of"),
         ({"other": "a"}, "system must be one of"),
-        ({"system": "a", "other": "a"}, "another system"),
+        ({"system": "a", "other": "a"}, "a system other than"),
         ({"target": "both"}, "target"),
         ({"margin": 0.5}, "margin"),
     ],

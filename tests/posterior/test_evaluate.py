@@ -368,10 +368,10 @@ def test_notes_name_the_shapes_and_say_when_weights_cannot_be_trusted() -> None:
     assert family_note("a", sure, parse("pass@4"), 4) == []
     (note,) = family_note("a", sure, parse("pass@4,8"), 4)
     assert note.startswith("a: difficulty: Beta 99%. pass@8 judges more trials")
-    assert note.endswith("rests on this shape.")
+    assert note.endswith("depends on this family.")
     unsure = sure | {"mixture": FamilyShare(0.4, 0.0, -1.4, 0.9)}
     shapes, weights = family_note("a", unsure, parse("pass@8"), 4)
-    assert shapes.endswith("rests on these shapes.")
+    assert shapes.endswith("depends on these families.")
     assert "Pareto k 0.90, above 0.7" in weights
     assert family_note("a", {"beta": FamilyShare(1.0, 0.0, -1.0, np.nan)}, parse("pass@8"), 4) == []
 

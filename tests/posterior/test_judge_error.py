@@ -290,7 +290,7 @@ def test_what_a_judge_has_no_model_for_is_refused() -> None:
         bk.evaluate(scored, "max@2", judge=JUDGE)
     fit = bk.evaluate({"a": [[1, 0]] * 4, "b": [[1, 1]] * 4}, "pass@1", judge=JUDGE, rng=1)
     for refused in (
-        bk.question_table, bk.noise_floor, bk.leaderboard, bk.log_bayes_factor_equal, bk.e_value,
+        bk.question_table, bk.noise_floor, bk.log_bayes_factor_equal, bk.e_value,
         lambda own: bk.log_bayes_factor_chance(own, 0.5),
         lambda own: bk.guessing.random_baseline(own, 0.5, rng=1),
     ):  # fmt: skip

@@ -36,11 +36,9 @@ _NOISE_STATES, _NOISE_DRAWS = 1000, 400
 class CategoryModel(CountModel):
     """Trials in categories with scores; prior trials count as data of the posterior."""
 
-    def estimate(self, metrics: Sequence[Judged]) -> Array:
-        """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
-        states = self.states
-        each = [category_finite(one.credit, states.counts, one.scores) for one in metrics]
-        return np.array([states.share @ one for one in each])
+    def finite(self, metric: Judged) -> Array:
+        """Unbiased finite-law value of every state."""
+        return category_finite(metric.credit, self.states.counts, metric.scores)
 
     def fit(self, metrics: Sequence[Judged]) -> SystemPosterior:
         """Return the posterior of credits on categories."""
@@ -146,8 +144,8 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
         draw,
         lambda: _question_p(states, grid),
         {
-            "mean_p": [_summary(column, hyper.weight) for column in hyper.mean.T],
-            "icc": _summary(hyper.icc, hyper.weight),
+            "mean_p": [Summary.on_points(hyper.weight, column) for column in hyper.mean.T],
+            "icc": Summary.on_points(hyper.weight, hyper.icc),
         },
         _diagnostics(states, prior, hyper),
         method="elliptical slices" if hyper.points.sampled else "importance sampling",
@@ -254,10 +252,6 @@ def _noise(
     covariance = centred.T @ centred
     scale = np.sqrt(variance / np.maximum(np.diag(covariance), 1e-300))
     return np.asarray(covariance * np.outer(scale, scale))
-
-
-def _summary(values: Array, weight: Array) -> Summary:
-    return Summary.on_nodes(weight, values, partial(Empirical, values, weight))
 
 
 def _question_p(states: States, grid: DirichletHyper) -> tuple[Array, Array]:

@@ -122,21 +122,9 @@ def means_of_draws(
     rng: np.random.Generator,
     weighted: bool,
 ) -> tuple[Array, Array]:
-    """Draws of the mean over these questions, and of its Bayesian bootstrap.
+    """Return the same, where ``draw(part)`` makes `draws` draws for a part of the questions.
 
-    Parameters
-    ----------
-    metrics : sequence of Worth
-    states : States
-    draw : callable
-        ``draw(part)`` is draws of the probabilities of a part of the questions.
-    draws : int
-        How many it makes.
-    most : int
-        Questions times draws at once.
-    rng : numpy.random.Generator
-    weighted : bool
-        As in `draw_question_means`.
+    Parts have at most so many questions that `most` draws of questions are held at once.
     """
     questions = len(states.which)
     mean, bootstrap = np.zeros((2, draws, len(metrics)))

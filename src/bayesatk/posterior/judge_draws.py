@@ -1,11 +1,8 @@
 """Draws given the rates of a judge, what is known of the rates, and what they cost."""
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.distribution import Empirical
 from bayesatk.core.judge_rates import JudgeRates
 from bayesatk.core.nodes import Nodes
 from bayesatk.metrics.credit import Array
@@ -43,9 +40,7 @@ def rate_summaries(judge: JudgeRates) -> dict[str, Summary | list[Summary]]:
     """Exact posteriors of the rates of a judge."""
     found: dict[str, Summary | list[Summary]] = {}
     for name, values in zip(RATES, judge.rates.values.T, strict=True):
-        found[name] = Summary.on_nodes(
-            judge.probability, values, partial(Empirical, values, judge.probability)
-        )
+        found[name] = Summary.on_points(judge.probability, values)
     return found
 
 

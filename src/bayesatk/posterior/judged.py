@@ -24,7 +24,7 @@ from bayesatk.posterior.judged_simple import OneForAll, unpooled
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.partial_pooling import partial_pooling
 from bayesatk.posterior.posterior import SystemPosterior
-from bayesatk.posterior.right_wrong import count_estimates, one_of_each
+from bayesatk.posterior.right_wrong import one_of_each
 from bayesatk.priors import BetaPrior, HyperPrior, Pooling, Prior
 
 
@@ -39,10 +39,6 @@ class JudgedModel(CountModel):
     """
 
     judge: JudgeRates
-
-    def estimate(self, metrics: Sequence[Metric]) -> Array:
-        """Unbiased finite-law values of the marks as they are."""
-        return count_estimates(self.states, metrics)
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of metrics; those that coincide are done once."""

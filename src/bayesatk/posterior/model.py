@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bayesatk.core import leave_one_out
+from bayesatk.core.laws import finite
 from bayesatk.core.leave_one_out import Predictive
 from bayesatk.core.states import States
 from bayesatk.data.scales import Worth
@@ -49,9 +50,14 @@ class CountModel(ABC):
     states: States
     prior: Any
 
-    @abstractmethod
     def estimate(self, metrics: Sequence[Any]) -> Array:
         """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
+        return np.array([self.states.share @ self.finite(one) for one in metrics])
+
+    def finite(self, metric: Any) -> Array:
+        """Unbiased finite-law value of every state: here of right and wrong."""
+        found: Array = finite(metric.credit, self.states.successes, self.states.trials)
+        return found
 
     @abstractmethod
     def fit(self, metrics: Sequence[Any]) -> SystemPosterior:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.difficulty import Difficulty
-from bayesatk.core.distribution import Quantity
+from bayesatk.core.distribution import Empirical, Quantity
 from bayesatk.metrics.credit import Array
 
 Distributions = Sequence[Sequence[Quantity | None]]  # by target
@@ -80,6 +80,11 @@ class Summary:
         """Return the summary of a function of the hyperparameters."""
         mean = float(weight @ values)
         return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), work_out)
+
+    @classmethod
+    def on_points(cls, weight: Array, values: Array) -> "Summary":
+        """Return the summary of a number that is known on weighted points."""
+        return cls.on_nodes(weight, values, partial(Empirical, values, weight))
 
 
 def _as_it_is(found: Quantity) -> Quantity:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
-from bayesatk.posterior.right_wrong import count_estimates
 from bayesatk.priors import RegressionPrior
 
 _DRAWS = (2000, 20_000)  # of means over questions, for their intervals, at least and at most
@@ -67,10 +66,6 @@ class RegressionModel(CountModel):
         """
         states, rows = alike(basis.rows, counts[:, 1], counts.sum(axis=1), weight)
         return cls("partial", states, prior, basis, rows)
-
-    def estimate(self, metrics: Sequence[Metric]) -> Array:
-        """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
-        return count_estimates(self.states, metrics)
 
     @cached_property
     def regression(self) -> Regression:
@@ -223,10 +218,8 @@ class _Fitted:
         weight, icc = points.weight, expit(points.log_ratio)
         columns = self.model.basis.coefficients(points.logits).T
         return {
-            "coefficients": [
-                Summary.on_nodes(weight, own, partial(Empirical, own, weight)) for own in columns
-            ],
-            "icc": Summary.on_nodes(weight, icc, partial(Empirical, icc, weight)),
+            "coefficients": [Summary.on_points(weight, own) for own in columns],
+            "icc": Summary.on_points(weight, icc),
         }
 
     def sd_under(self, prior: RegressionPrior) -> Array:

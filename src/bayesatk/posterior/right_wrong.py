@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from bayesatk.core import leave_one_out
 from bayesatk.core.beta_binomial import beta_binomial_moments
 from bayesatk.core.distribution import BetaImage, Quantity, constant
-from bayesatk.core.laws import finite
 from bayesatk.core.leave_one_out import Predictive
 from bayesatk.core.means import mean_distributions
 from bayesatk.core.mixture import StateMixture
@@ -34,10 +33,6 @@ from bayesatk.posterior.posterior import Distributions, Draws, Summary, SystemPo
 @dataclass(frozen=True)
 class RightWrongModel(CountModel):
     """Successes out of trials; exact distributions by quadrature of Betas."""
-
-    def estimate(self, metrics: Sequence[Metric]) -> Array:
-        """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
-        return count_estimates(self.states, metrics)
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of metrics; those that coincide are done once."""
@@ -120,12 +115,6 @@ def one_of_each(
     index = np.array([first[Credit.of(metric.credit.values)] for metric in metrics])
     distinct = [metrics[int(np.argmax(index == i))] for i in range(len(first))]
     return _repeat(fit(distinct), index)
-
-
-def count_estimates(states: States, metrics: Sequence[Metric]) -> Array:
-    """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
-    each = [finite(metric.credit, states.successes, states.trials) for metric in metrics]
-    return np.array([states.share @ one for one in each])
 
 
 def _repeat(posterior: SystemPosterior, index: NDArray[np.intp]) -> SystemPosterior:

@@ -2,45 +2,22 @@
 
 from typing import Literal
 
-from bayesatk.priors.counts import (
-    INFLATION,
-    AnswerPrior,
-    BetaPrior,
-    DirichletHyperPrior,
-    DirichletPrior,
-    HyperPrior,
-)
-from bayesatk.priors.shapes import FAMILIES, Families, family_probabilities
-from bayesatk.priors.systems import (
-    CrossedPrior,
-    GroupedPrior,
-    LeaderboardPrior,
-    RegressionPrior,
-)
+from bayesatk.priors.counts import INFLATION as INFLATION
+from bayesatk.priors.counts import AnswerPrior as AnswerPrior
+from bayesatk.priors.counts import BetaPrior as BetaPrior
+from bayesatk.priors.counts import DirichletHyperPrior as DirichletHyperPrior
+from bayesatk.priors.counts import DirichletPrior as DirichletPrior
+from bayesatk.priors.counts import HyperPrior as HyperPrior
+from bayesatk.priors.shapes import FAMILIES as FAMILIES
+from bayesatk.priors.shapes import Families as Families
+from bayesatk.priors.shapes import family_probabilities as family_probabilities
+from bayesatk.priors.systems import CrossedPrior as CrossedPrior
+from bayesatk.priors.systems import GroupedPrior as GroupedPrior
+from bayesatk.priors.systems import LeaderboardPrior as LeaderboardPrior
+from bayesatk.priors.systems import RegressionPrior as RegressionPrior
 
 Pooling = Literal["none", "partial", "complete"]
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
 ModelPrior = Prior | CategoryPrior | CrossedPrior | RegressionPrior | GroupedPrior
 AnyPrior = ModelPrior | AnswerPrior
-
-__all__ = [
-    "FAMILIES",
-    "INFLATION",
-    "AnswerPrior",
-    "AnyPrior",
-    "BetaPrior",
-    "CategoryPrior",
-    "CrossedPrior",
-    "DirichletHyperPrior",
-    "DirichletPrior",
-    "Families",
-    "GroupedPrior",
-    "HyperPrior",
-    "LeaderboardPrior",
-    "ModelPrior",
-    "Pooling",
-    "Prior",
-    "RegressionPrior",
-    "family_probabilities",
-]
