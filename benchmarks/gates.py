@@ -63,10 +63,12 @@ def main() -> None:
         )  # fmt: skip
         table.add_row(str(design), *(f"{value:.2f}" for value in row))
         console.print(table)
-    console.print(repeated(2 * replications).to_string())
+    for pooling in ("none", "partial"):
+        console.print(f"replication probability, pooling {pooling}")
+        console.print(repeated(2 * replications, pooling).to_string())
 
 
-def repeated(pairs: int) -> pd.DataFrame:
+def repeated(pairs: int, pooling: str) -> pd.DataFrame:
     """Return how often the same gate, run again, gives the verdict it gave, by what was stated.
 
     The systems of a pair of gates differ by a random amount, and have questions of their own.
@@ -74,7 +76,7 @@ def repeated(pairs: int) -> pd.DataFrame:
     rng, rows = np.random.default_rng(3), []
     for seed in range(pairs):
         worse = float(np.exp(0.3 * rng.standard_normal()))
-        one, other = gates(REPEATED, worse, 2, 100 + seed, "none")
+        one, other = gates(REPEATED, worse, 2, 100 + seed, pooling)
         rows.append((one.verdict, one.replication, one.verdict == other.verdict))
     found = pd.DataFrame(rows, columns=["verdict", "stated", "repeated"])
     found["from"] = pd.cut(found["stated"], BINS, include_lowest=True).map(lambda own: own.left)

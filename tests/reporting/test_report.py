@@ -159,9 +159,10 @@ def test_nothing_points_outside(page) -> None:
 
 def test_pictures_are_there_and_follow_the_page(page) -> None:
     text = page.read_text(encoding="utf-8")
-    assert (
-        text.count('<svg role="img"') == 8
-    )  # curve, forest, difference, ranks, questions, shrinkage, shape, guessers
+    # Curve, forest, questions, shrinkage, shape, guessers; of 4 metrics differences and ranks.
+    assert text.count('<svg role="img"') == 6 + 4 * 2
+    clips = re.findall(r'<clipPath id="(\w+)"', text)
+    assert len(clips) == len(set(clips))
     assert "by chance alone" in text
     assert "currentColor" in text
     assert not re.search(r"<metadata", text)
@@ -242,7 +243,8 @@ def test_a_browser_renders_it_without_errors_or_requests(opened) -> None:
     assert opened.title == "A <b>bold</b> claim"
     assert opened.execute_script("return performance.getEntriesByType('resource').length") == 0
     sizes = opened.execute_script(
-        "return [...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect())"
+        "return [...document.querySelectorAll('figure:not([hidden]) svg')]"
+        ".map(s => s.getBoundingClientRect())"
         ".map(r => [r.width, r.height])"
     )
     assert len(sizes) == 8
@@ -263,6 +265,13 @@ def test_metrics_switch_in_place_and_nothing_is_wider_than_a_telephone(opened) -
         "s.dispatchEvent(new Event('change'))"
     )
     assert opened.execute_script(shown) == ["pass^2"]
+    drawn = (
+        "return [...document.querySelectorAll('figure[data-metric]')]"
+        ".filter(f => f.offsetHeight > 0).map(f => f.querySelector('h3').textContent)"
+    )
+    assert opened.execute_script(drawn) == [
+        "Differences in pass^2 on questions like these", "Ranks in pass^2 on questions like these",
+    ]  # fmt: skip
     size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     wide = (

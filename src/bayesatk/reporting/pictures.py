@@ -20,62 +20,85 @@ _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 _PANELS = 6  # systems whose groups fit a picture
 _RANKED = 20  # systems whose ranks fit a picture; of 45 it takes 1.5 MB
+_SWITCHED = 4, 10  # metrics and systems, at most, of which every metric has pictures of its own
 
 _BOTH = "Left: these questions; right: questions like these."
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot with its caption; a heat map keeps its paper, on which its colours were chosen."""
+    """A plot with its caption; a heat map keeps its paper, on which its colours were chosen.
+
+    A picture with a metric is shown while the page shows that metric.
+    """
 
     title: str
     caption: str
     svg: str
     paper: bool
+    metric: str = ""
 
 
 def pictures(result: Result, verification: Verification | None, guess: object) -> list[Picture]:
     """Draw every plot that the result has the numbers for."""
     return [
-        Picture(title, caption, _svg(plot, f"{title}. {caption}"), title.startswith("Ranks"))
-        for title, caption, plot in _plots(result, verification, guess)
+        Picture(
+            title, caption, _svg(plot, f"{title}. {caption}"), title.startswith("Ranks"), metric
+        )
+        for title, caption, plot, metric in _plots(result, verification, guess)
     ]
 
 
-_Plot = tuple[str, str, Callable[[], Any]]
+_Plot = tuple[str, str, Callable[[], Any], str]
 
 
 def _plots(result: Result, verification: Verification | None, guess: object) -> Iterator[_Plot]:
     from bayesatk import plots
 
-    first = result.metrics[0].label
     for symbol in _curves(result):
         yield (
             f"{symbol}k against k",
             f"A band contains the whole curve of its system. {_BOTH}",
             partial(plots.plot_curve, result, symbol),
+            "",
         )
-    yield "Systems", "Posterior mean and intervals.", lambda: plots.plot_systems(result)
-    if result.grouping is not None and len(result.systems) <= _PANELS:
-        yield (
-            f"Groups of questions in {first}",
-            "Posterior mean and intervals of every group, hardest on top.",
-            lambda: plots.plot_systems(result, first, by="group"),
-        )
-    if result.has("comparison") and _shared(result):
-        systems = len(result.systems)
-        title = f"Differences in {first} on questions like these"
-        yield title, "The first minus the second.", lambda: plots.plot_difference(result, first)
-        if 2 < systems <= _RANKED and result.group("ranks").attrs["ranked_on"]:
-            title = f"Ranks in {first} on questions like these"
-            yield title, "Probability of every rank.", lambda: plots.plot_ranks(result, first)
+    yield "Systems", "Posterior mean and intervals.", lambda: plots.plot_systems(result), ""
+    yield from _of_metrics(result)
     yield from _of_questions(result)
     if result.has("random_baseline") and guess is not None:
         caption = "Distribution of the accuracy of the best guesser, and accuracies of systems."
-        yield "Random baseline", caption, lambda: plots.plot_baseline(result, guess)
+        yield "Random baseline", caption, lambda: plots.plot_baseline(result, guess), ""
     if verification is not None:
         caption = "Differences in Monte Carlo standard errors; those beyond the lines disagree."
-        yield "Verification", caption, lambda: plots.plot_verification(verification)
+        yield "Verification", caption, lambda: plots.plot_verification(verification), ""
+
+
+def _of_metrics(result: Result) -> Iterator[_Plot]:
+    """Yield the plots of one metric: of every one that the page can show, if that are not many."""
+    labels = [one.label for one in result.metrics]
+    every = len(labels) <= _SWITCHED[0] and len(result.systems) <= _SWITCHED[1]
+    for label in labels if every else labels[:1]:
+        # The only ones that there are stay, whatever the page shows.
+        shown_with = label if every and len(labels) > 1 else ""
+        for title, caption, plot in _of_metric(result, label):
+            yield title, caption, plot, shown_with
+
+
+def _of_metric(result: Result, label: str) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    from bayesatk import plots
+
+    if result.grouping is not None and len(result.systems) <= _PANELS:
+        yield (
+            f"Groups of questions in {label}",
+            "Posterior mean and intervals of every group, hardest on top.",
+            partial(plots.plot_systems, result, label, by="group"),
+        )
+    if result.has("comparison") and _shared(result):
+        title = f"Differences in {label} on questions like these"
+        yield title, "The first minus the second.", partial(plots.plot_difference, result, label)
+        if 2 < len(result.systems) <= _RANKED and result.group("ranks").attrs["ranked_on"]:
+            title = f"Ranks in {label} on questions like these"
+            yield title, "Probability of every rank.", partial(plots.plot_ranks, result, label)
 
 
 def _of_questions(result: Result) -> Iterator[_Plot]:
@@ -91,12 +114,14 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
             "Posterior mean and interval of every question's success probability, the hardest "
             "questions first; diamonds: questions that weaker systems solve.",
             lambda: plots.plot_questions(result, systems),
+            "",
         )
     if not result.sampled or "p" in result.posterior:
         yield (
             "Shrinkage of single questions by pooling",
             "Posterior mean of every question's success probability against its observed rate.",
             lambda: plots.plot_shrinkage(result, systems),
+            "",
         )
     alike = result.covariates is None and result.grouping is None
     if result.pooling == "partial" and "icc" in result.posterior and alike:
@@ -105,6 +130,7 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
             "Distribution of success probabilities over questions, with its uncertainty; steps: "
             "the observed rates, which vary more by the noise of trials.",
             lambda: plots.plot_difficulty(result, systems),
+            "",
         )
 
 
@@ -130,7 +156,8 @@ def _svg(plot: Callable[[], Any], label: str) -> str:
 
     target = StringIO()
     # A browser has the fonts that are missing here, and the text stays text.
-    rc: Any = {"svg.fonttype": "none", "svg.hashsalt": "bayesatk", "font.family": "sans-serif"}
+    # Names of clips differ between pictures: one that is not shown lends no clip to others.
+    rc: Any = {"svg.fonttype": "none", "svg.hashsalt": label, "font.family": "sans-serif"}
     rc |= {"legend.facecolor": "none"}
     with matplotlib.rc_context(rc), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")

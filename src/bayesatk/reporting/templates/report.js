@@ -23,7 +23,7 @@ const chooser = document.querySelector("#chooser select");
 if (chooser) {
   // Without this script all metrics are there, one below the other.
   const show = () => {
-    for (const own of document.querySelectorAll(".scores")) own.hidden = own.dataset.metric !== chooser.value;
+    for (const own of document.querySelectorAll("[data-metric]")) own.hidden = own.dataset.metric !== chooser.value;
   };
   chooser.closest("p").hidden = false;
   chooser.addEventListener("change", show);
