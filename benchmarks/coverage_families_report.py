@@ -32,9 +32,9 @@ _WHY = """Why these cells are low:
 Four trials do not tell impossible questions from hard ones either. There the average covers better
 because its families disagree and its interval is wide.
 
-In all of these cells the interval for k > n depends on the assumed family. The family-free range does not;
-report it beside the interval whenever k exceeds the trials (`bk.table` has it in columns of its
-own, and [the how-to](how_to/more_trials_than_run.md) explains it)."""
+In all of these cells the interval for k > n depends on the assumed family. The family-free range
+does not; report it beside the interval whenever k exceeds the trials (`bk.table` has it in columns
+of its own, and [the how-to](how_to/more_trials_than_run.md) explains it)."""
 
 
 @dataclass(frozen=True)
