@@ -337,6 +337,17 @@ def test_light_dark_and_paper(opened) -> None:
     assert light[2] == light[0]  # text in plots has the colour of the page's
     assert dark[2] == dark[0] != light[0]
     assert sum(json.loads(dark[1].replace("rgb(", "[").replace(")", "]"))) < 120
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    size = {"width": 700, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    opened.execute_script("dispatchEvent(new Event('beforeprint'))")
+    beyond = (
+        "return [...document.querySelectorAll('th, td')].filter(e => e.offsetHeight > 0"
+        " && e.getBoundingClientRect().right > 701).map(e => e.textContent.slice(0, 40))"
+    )
+    assert opened.execute_script(beyond) == []  # what is beyond the edge of paper is lost
+    opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     printed = opened.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(printed["data"]) > 50_000
 
