@@ -87,7 +87,8 @@ def test_a_flat_curve_has_an_unbounded_interval_and_says_so() -> None:
     assert 0.05 < row["prob_none"] < 0.95
     assert row["ci_upper"] == np.inf
     assert "infinity" in row["sentence"]
-    assert "nowhere" in row["sentence"]
+    assert "outside the observed values" in row["sentence"]
+    assert row["sentence"].endswith("it never reaches that level.")
 
 
 def test_a_covariate_may_help() -> None:

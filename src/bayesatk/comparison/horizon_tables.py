@@ -59,11 +59,11 @@ def _sentence(
         f"({100 * asked['ci_prob']:g}% interval {_shown(row['ci_lower'])} to "
         f"{_shown(row['ci_upper'])})"
     )
-    if row["prob_none"] >= _LIKELY:
-        text += f"; with probability {row['prob_none']:.2g} it never reaches that level"
     if row["prob_outside"] >= 0.5:
         least, most = (_shown(one) for one in scale.observed)
-        text += f", which is outside the observed values, {least} to {most}"
+        text += f", outside the observed values, {least} to {most}"
+    if row["prob_none"] >= _LIKELY:
+        text += f"; with probability {row['prob_none']:.2g} it never reaches that level"
     return text + "."
 
 
