@@ -183,9 +183,8 @@ def test_identical_systems_are_called_ahead_as_seldom_as_stated() -> None:
         for _ in range(60):
             p = rng.beta(0.8, 0.6, 60)
             counts = rng.binomial(4, np.tile(p, (systems, 1)))
-            fit = bk.evaluate(
-                bk.tally((counts, np.full(counts.shape, 4))), "bayes", draws=50, rng=1
-            )
+            data = bk.tally((counts, np.full(counts.shape, 4)))
+            fit = bk.evaluate(data, "bayes", difficulty="beta", draws=50, rng=1)
             frame = bk.comparison_table(bk.compare(fit, alpha=0.1, rng=1))
             ahead = frame["verdict"].str.startswith("ahead").groupby(frame["target"]).any()
             named[row] += ahead[["questions", "population"]].to_numpy()
