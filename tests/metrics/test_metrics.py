@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.metrics import grid as metrics
+from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import Credit
 from bayesatk.metrics.grid import FAMILIES, Family, Metric, MetricGrid, parse, register
 from tests import witness
@@ -162,3 +163,9 @@ def test_typing_errors_get_a_suggestion(typed, meant) -> None:
     parse(meant)
     with pytest.raises(ValueError, match=r"'xyz' is not a known metric\. Known"):
         parse("xyz")
+
+
+@pytest.mark.parametrize(("k", "kind"), [(0, ValueError), (-1, ValueError), (1.5, TypeError)])
+def test_category_credit_of_no_trials_is_refused(k, kind) -> None:
+    with pytest.raises(kind, match="k must be an integer >= 1"):
+        CategoryCredit(k)

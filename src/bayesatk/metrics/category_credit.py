@@ -49,6 +49,9 @@ class CategoryCredit:
     k: int
     value: ValueFunction | None = None
 
+    def __post_init__(self) -> None:
+        check_k(self.k)
+
     def values(self, scores: ArrayLike) -> tuple[NDArray[np.int64], Array]:
         """Compositions of k, and the value of each."""
         scores = np.asarray(scores, float)
