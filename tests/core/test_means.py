@@ -1,5 +1,6 @@
 """Exact distributions of means: integrals, inverted transforms, simulation, and laws."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -471,6 +472,22 @@ def test_extreme_priors() -> None:
         middle = float(found.quantile(0.5))
         sd = float(np.sqrt(mixture.moments.total_variance[0]))
         assert abs(middle - mixture.moments.overall[0][0]) < 1.5 * sd
+
+
+def test_little_is_kept_of_many_distinct_states() -> None:
+    """What a mixture holds after its moments does not grow with states times points."""
+    trials = np.repeat(np.arange(1, 200), np.arange(2, 201))
+    successes = np.concatenate([np.arange(n + 1) for n in range(1, 200)])
+    line = np.linspace(-1.0, 1.0, 2)
+    nodes = Nodes.of(line, line, np.full(2, 0.5), (np.arange(2), np.zeros(2, np.int64)))
+    mixture = StateMixture(nodes, States.of(successes, trials), (pass_at(1), pass_at(4)))
+    tracemalloc.start()
+    try:
+        assert len(mixture.moments.mean) == 2
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 40e6  # bands.BLOCK numbers
 
 
 def test_tabulated_distribution_is_consistent() -> None:

@@ -237,7 +237,11 @@ class StateMixture:
             return [[band for band in each if len(band.nodes)] for each in some]
         every = [np.empty(0, np.intp) if self.large.all() else own for own in self.bands[:-1]]
         rules = [beta_rule(*self._reach(own)) if len(own) else None for own in every]
-        size = sum(len(own) * len(rule) for own, rule in zip(every, rules, strict=True) if rule)
+        size = sum(
+            (len(own) + len(self.right)) * len(rule) + len(own) * len(self.right)
+            for own, rule in zip(every, rules, strict=True)
+            if rule is not None
+        )  # of priors and likelihoods on the points, and of their sums
         return [
             [] if rule is None or size > BLOCK
             else list(self._bands_of(own, self.nodes.among(own), rule))
