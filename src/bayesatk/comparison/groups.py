@@ -55,7 +55,7 @@ def _by_group(
 ) -> Iterator[PairwiseComparison]:
     """Yield the systems on the questions of each group.
 
-    What other questions of the same group are worth is shared between systems as far as questions
+    The values of other questions of the same group are shared between systems as far as questions
     within groups are, all groups together.
     """
     part = Subset.whole(fit)

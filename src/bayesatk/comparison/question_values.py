@@ -1,4 +1,4 @@
-"""Draws of what every metric is worth for one system after another, however a result was made."""
+"""Draws of the values of every metric for one system after another, however a result was made."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence

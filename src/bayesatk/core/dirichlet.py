@@ -148,7 +148,7 @@ def weighted_posterior(
         lambda theta: with_slope(log_density, theta, _STEP)[1], mode, _WIDE_STEP, _FLATTEST
     )
     points = integrate(log_density, mode, root, seed=int(data.trials.total), last=_POINTS)
-    return DirichletHyper(points, False, float(1.0 / np.sqrt(points.worth)))
+    return DirichletHyper(points, False, float(1.0 / np.sqrt(points.effective_draws)))
 
 
 def _mode(objective: Callable[[Array], tuple[float, Array]], share: Sequence[float]) -> Array:
@@ -165,8 +165,8 @@ def _two_categories(
     kept = grid.weight > _NOTHING
     weight = grid.weight[kept] / grid.weight[kept].sum()
     theta = np.stack([-grid.x.ravel(), grid.y.ravel()], axis=1)[kept]
-    worth = float(1.0 / (weight @ weight))
-    points = Points(theta, weight, grid.log_evidence, -np.inf, worth, "quadrature")
+    effective_draws = float(1.0 / (weight @ weight))
+    points = Points(theta, weight, grid.log_evidence, -np.inf, effective_draws, "quadrature")
     return DirichletHyper(points, True, grid.error)
 
 

@@ -261,7 +261,7 @@ def _integrated(asked: _Asked) -> FamilyPosterior:
         shape.from_uniform, shape.log_prior, likelihood, shape.size, asked.negligible
     )
     nodes = replace(shape.nodes(found.points), weight=found.weight)
-    error = 1.0 / np.sqrt(found.worth)
+    error = 1.0 / np.sqrt(found.effective_draws)
 
     def draw(size: int, rng: np.random.Generator) -> Nodes:
         some = nodes.among(rng.choice(len(nodes), size=size, p=nodes.weight))

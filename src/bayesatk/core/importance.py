@@ -18,7 +18,7 @@ from bayesatk.metrics.credit import Array
 
 _ROUND = 1024  # points of a round on the way
 _LAST = 4096  # points of the posterior, to begin with
-_SHARE = 0.1  # of a round's points that its weights must be worth
+_SHARE = 0.1  # least effective number of draws of a round, as a share of its points
 _KERNELS = 24  # of the mixture
 _MANY = 6  # parameters from which points are too few for more than one kernel
 _STEPS = 3  # of expectation and maximisation
@@ -27,7 +27,7 @@ _WIDENED = 1.5  # its scale, in that of all points
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
 _FREEDOM = 6.0  # degrees of freedom of kernels
 TRUSTED = 0.7  # largest Pareto k-hat
-_WORTH = 1000.0  # points that the posterior must be worth, after which no more are drawn
+_EFFECTIVE = 1000.0  # effective number of draws from which no more points are drawn
 _ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
 _MARGIN = 1.0  # of a log evidence that is not yet known well
 _AGAIN = 2  # times that the posterior is drawn anew with twice the points
@@ -55,8 +55,8 @@ class Importance:
     k_hat: float
 
     @property
-    def worth(self) -> float:
-        """How many independent points the weighted ones are worth."""
+    def effective_draws(self) -> float:
+        """Effective number of independent draws."""
         return 1.0 / float(self.weight @ self.weight)
 
 
@@ -114,9 +114,9 @@ def importance_posterior(
         points = kernels.draw(last * 2**again)
         logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
         found = _weighted(points, logs)
-        if best is None or found.worth > best.worth:
+        if best is None or found.effective_draws > best.effective_draws:
             best = found
-        trusted = found.k_hat < TRUSTED and found.worth > min(_WORTH, 0.4 * last)
+        trusted = found.k_hat < TRUSTED and found.effective_draws > min(_EFFECTIVE, 0.4 * last)
         if trusted or found.log_evidence + _MARGIN < negligible:
             break
     assert best is not None
@@ -140,19 +140,19 @@ def _normalised(logs: Array) -> Array:
 
 
 def _next_power(likelihood: Array, excess: Array, power: float) -> float:
-    """Largest power, up to one, at which the weights are worth enough points."""
+    """Largest power, up to one, at which the effective number of draws is large enough."""
 
-    def worth(at: float) -> float:
-        weight = _normalised(excess + at * likelihood)
+    def effective_draws_at(exponent: float) -> float:
+        weight = _normalised(excess + exponent * likelihood)
         return 1.0 / float(weight @ weight)
 
     enough = _SHARE * len(likelihood)
-    if worth(1.0) >= enough:
+    if effective_draws_at(1.0) >= enough:
         return 1.0
     low, high = power, 1.0
     for _ in range(40):
         middle = float(np.sqrt(max(low, 1e-9) * high))
-        low, high = (middle, high) if worth(middle) >= enough else (low, middle)
+        low, high = (middle, high) if effective_draws_at(middle) >= enough else (low, middle)
     return max(low, min(1.0, 1.02 * power + 1e-6))
 
 

@@ -21,7 +21,7 @@ from bayesatk.metrics.credit import Array
 _FEWEST, _USUAL, _MOST = 64, 320, 1600  # points of the lattice, of which half count; most where
 # marks tell far more than the calibration set
 _RATIO = 2.5  # sd of the rates over that of a rate of marks, from which there are more points
-_WORK = 2e5  # points times counts times trials that are worth doing for one system
+_WORK = 2e5  # points times counts times trials that are worked out for one system
 _KNOWN = 1e-9  # sd of a rate that is as good as known
 _REACH = 2.9  # of t: 2 sinh(2.9) = 18 standard deviations
 _ROUNDS = 12  # of moving the lattice

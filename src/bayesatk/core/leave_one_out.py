@@ -44,10 +44,10 @@ class Predictive(NamedTuple):
 
 _DEEP = 20.0  # log-density drop within which the full posterior's grid is surely fine enough
 _STRAY = 1e-9  # share of a left-out posterior that may lie beyond it
-_WORTH = 100.0  # independent points that weighted ones must be worth without a question
+_LEAST_DRAWS = 100.0  # least effective number of draws without a question
 _COUNTS = 1e-6  # probability of a family, without a question, from which it counts
 _PAIRS = 8000  # of nodes and rates of a judge that questions left out are predicted on
-_KEPT = 0.25  # of what points of categories are worth, that they must be worth without a question
+_KEPT = 0.25  # the same for categories, as a share of the effective draws with the question
 
 
 def independent(states: States, alpha: Array) -> Predictive:
@@ -219,8 +219,8 @@ def _stray(log_weight: Array) -> Callable[[Array], bool]:
     return lambda share: bool(share[deep].sum() > _STRAY)
 
 
-def _few(share: Array, fewest: float = _WORTH) -> bool:
-    """Whether weights are worth too few points, or not to be trusted."""
+def _few(share: Array, fewest: float = _LEAST_DRAWS) -> bool:
+    """Whether the effective number of draws is below the fewest, or weights cannot be trusted."""
     return 1.0 / float(share @ share) < fewest or pareto_shape(share) > TRUSTED
 
 
@@ -235,7 +235,7 @@ def of_weighted(
     states: States,
     likelihood: Callable[[int], Array],
     again: Callable[[int], float],
-    fewest: float = _WORTH,
+    fewest: float = _LEAST_DRAWS,
 ) -> Predictive:
     """Predict from weighted points.
 
@@ -251,7 +251,7 @@ def of_weighted(
     again : callable
         The same, parameters integrated on points of their posterior without such a question.
     fewest : float
-        Independent points that a posterior without a question must be worth.
+        Least effective number of draws of a posterior without a question.
     """
     with np.errstate(divide="ignore"):
         log_weight = np.log(points.weight)
@@ -277,7 +277,7 @@ def partial_categories(states: States, prior: DirichletHyperPrior) -> Predictive
 
     return of_weighted(
         hyper.points, states, lambda state: hyper.log_likelihood(states.counts[state]), again,
-        _KEPT * hyper.points.worth,
+        _KEPT * hyper.points.effective_draws,
     )  # fmt: skip
 
 

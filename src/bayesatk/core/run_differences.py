@@ -37,7 +37,7 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
         Posterior of the difficulty distribution.
     states : States
     values : ndarray, shape (trials + 1,)
-        What a question is worth with 0, 1, ... successes in a run of so many trials.
+        Value of a question with 0, 1, ... successes in a run of so many trials.
 
     Returns
     -------

@@ -23,7 +23,7 @@ def read_prior_trials(
     prior_trials : Outcomes or anything `bayesatk.tally` accepts
         Of one system, for all, or of the same systems; the same questions.
     weight : float
-        What a prior trial is worth, in (0, 1].
+        Weight of a prior trial, in (0, 1].
 
     Returns
     -------

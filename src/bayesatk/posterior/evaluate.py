@@ -328,11 +328,13 @@ def _monte_carlo(
             found[family.variable] = {"interval_draws": request.draws}
     if first.drawn:
         found["reach_probability"] = {"interval_draws": request.draws}
-    worth = {name: min(one.worth[name] for one in posteriors) for name in first.worth}
+    effective = {
+        name: min(one.effective_draws[name] for one in posteriors) for name in first.effective_draws
+    }
     weighted = list(first.hyper)
     if not first.drawn:
         weighted += [one.variable for one in request.grid.families]
-    return found | {name: worth for name in weighted if worth}
+    return found | {name: effective for name in weighted if effective}
 
 
 _SOURCES = {

@@ -39,8 +39,8 @@ from bayesatk.priors import FAMILIES, HyperPrior
 from bayesatk.results.likelihood import RATES
 
 _PAIRS = (400, 1000)  # of nodes and rates of a judge that stand for all in means over questions
-_CELLS = 4e6  # of these pairs, counts of marks and counts of right trials that are worth doing
-_NODES = 1000  # that weighted points of all families are worth in means over questions
+_CELLS = 4e6  # of these pairs, counts of marks and counts of right trials that are worked out
+_NODES = 1000  # of weighted points of all families, in means over questions
 _NEGLIGIBLE = 1e-4  # probability of a family from which it counts
 _FALLBACK = 8e5  # draws of p that intervals may take where no series settles
 _DRAWS = (500, 20_000)  # of a mean, at least and at most
@@ -72,7 +72,7 @@ def partial_pooling(
         pooled.described,
         pooled.sd_under,
         pooled.method,
-        worth=pooled.worth,
+        effective_draws=pooled.effective_draws,
         judge_share=None if judge is None else pooled.judge_share,
     )
 
@@ -216,8 +216,8 @@ class Pooled:
         return ", ".join(parts)
 
     @property
-    def worth(self) -> dict[str, float]:
-        """Independent draws that weighted points are worth."""
+    def effective_draws(self) -> dict[str, float]:
+        """Effective number of draws of weighted points."""
         if all(self._is_grid(one) for one in self.every):
             return {}
         return dict.fromkeys(("mean_draws", "sd_draws", "interval_draws"), 1.0 / self.error**2)

@@ -50,7 +50,7 @@ from bayesatk.verification.replications import (
     quantities,
     run_batch,
 )
-from bayesatk.verification.worlds import PyMCForm
+from bayesatk.verification.simulators import PyMCForm
 
 
 @dataclass(frozen=True)

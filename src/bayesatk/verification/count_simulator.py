@@ -18,7 +18,7 @@ from bayesatk.posterior.models_of import count_model
 from bayesatk.priors import DirichletHyperPrior, HyperPrior, Pooling
 from bayesatk.results.difficulty import ATOMS, draw_prior, summary_variables
 from bayesatk.results.likelihood import RATES
-from bayesatk.verification.worlds import (
+from bayesatk.verification.simulators import (
     DRAWS,
     Array,
     Metrics,
@@ -33,7 +33,7 @@ _Drawn = tuple[Quantities, Array, Callable[[Any], float] | None]
 
 
 @dataclass(frozen=True)
-class CountWorld:
+class CountSimulator:
     """Questions of one system with the same number of trials."""
 
     questions: int
