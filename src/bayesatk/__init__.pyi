@@ -36,7 +36,7 @@ from .comparison.systems import comparison_table as comparison_table
 from .comparison.trial_order import check_trial_order as check_trial_order
 from .data.answers import AnswerRules as AnswerRules
 from .data.outcomes import Outcomes as Outcomes
-from .data.outcomes import tally as tally
+from .data.tally import tally as tally
 from .data.validation import OutcomeError as OutcomeError
 from .data.validation import OutcomeWarning as OutcomeWarning
 from .io.convert import convert as convert

@@ -15,7 +15,8 @@ from bayesatk.comparison.gate_result import FloorCheck, Gate, Verdict
 from bayesatk.comparison.pair_claims import PairSentences
 from bayesatk.comparison.systems import compare
 from bayesatk.data.columns import GROUP, WEIGHT
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from bayesatk.core.dirichlet_multinomial import log_ordered
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError, shown
 
 _AGAINST = -np.log(10.0)  # log Bayes factor from which two sets of trials are said to differ

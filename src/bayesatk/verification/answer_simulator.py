@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.ballot import plurality_latent
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.models.votes import answer_draws as sampled_votes
 from bayesatk.models.votes import answer_entries, build_answers
 from bayesatk.posterior.answers import VoteModel, answer_draws

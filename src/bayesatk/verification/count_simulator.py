@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
+from bayesatk.data.tally import tally
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.models.builders import Form
 from bayesatk.models.derived import expected_metric

@@ -10,7 +10,8 @@ from scipy.special import expit, logit
 
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.data.grouping import Grouping
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.derived import expected_metric
 from bayesatk.models.grouped import build_grouped, grouped_data, grouped_part, new_groups

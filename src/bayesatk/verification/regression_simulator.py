@@ -9,7 +9,8 @@ import pandas as pd
 from scipy.special import expit
 
 from bayesatk.data.design import Basis, Design
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.builders import model_data
 from bayesatk.models.regression import regression_model, regression_part
