@@ -27,7 +27,8 @@ from bayesatk.core.moment_range import metric_ranges
 from bayesatk.core.states import States
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.draws import draw_question_means
-from bayesatk.posterior.partial_pooling import Pooled
+from bayesatk.posterior.partial_pooling import PooledDraws
+from bayesatk.posterior.pooled import Pooled
 from bayesatk.priors import FAMILIES, HyperPrior
 from benchmarks.shapes import POPULATION, SHAPES
 
@@ -86,7 +87,7 @@ def _intervals(pooled: Pooled) -> np.ndarray:
 
     def draw() -> np.ndarray:
         rng = np.random.default_rng(0)
-        nodes, _ = pooled._draw_nodes(_DRAWS, rng)
+        nodes, _ = PooledDraws(pooled).nodes(_DRAWS, rng)
         return draw_question_means(METRICS, pooled.states, nodes, rng)[0]
 
     credits = pooled.mixture.credits

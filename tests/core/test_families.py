@@ -15,7 +15,7 @@ from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import pass_at
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.partial_pooling import Pooled
+from bayesatk.posterior.pooled import Pooled
 from bayesatk.priors import FAMILIES, HyperPrior
 
 NEVER, ALWAYS = 9, 3

@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
-from scipy.special import betaln, expit, logsumexp, ndtr
+from scipy.special import betaln, expit, logsumexp
 
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.quadrature import straight_weights
+from bayesatk.core.states import GroupedStates
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import GroupedPrior
 
@@ -41,107 +41,6 @@ _REACH = 6.0  # prior standard deviations of tau that are looked at
 _NEGLIGIBLE = 1e-6  # probability of all mu at one tau and r, from which they count
 _NOWHERE = 1e-9  # probability of a point of x, for every group, below which it is left out
 _TINY = 1e-300
-
-
-@dataclass(frozen=True)
-class GroupedStates:
-    """Distinct counts of right and wrong, and how many questions of every group have them.
-
-    Parameters
-    ----------
-    states : States
-        Distinct (group, successes, trials); ``which`` is that of every question.
-    group : ndarray of int, shape (states,)
-        Group of each.
-    size : int
-        Number of groups, of which some may have no question.
-    """
-
-    states: States
-    group: NDArray[np.intp]
-    size: int
-
-    @classmethod
-    def of(
-        cls, successes: NDArray[np.int64], trials: NDArray[np.int64], group: NDArray[np.intp],
-        size: int,
-    ) -> "GroupedStates":  # fmt: skip
-        """Group questions that are alike and in the same group.
-
-        Examples
-        --------
-        >>> c, n = np.array([1, 1, 0, 1]), np.array([2, 2, 2, 2])
-        >>> found = GroupedStates.of(c, n, np.array([0, 0, 0, 1]), 2)
-        >>> found.group.tolist(), found.states.successes.tolist(), found.states.count.tolist()
-        ([0, 0, 1], [1, 0, 1], [2.0, 1.0, 1.0])
-        """
-        rows = np.stack([group, trials - successes, successes], axis=1)
-        distinct, which, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
-        counts = np.ascontiguousarray(distinct[:, 1:])
-        states = States(counts, np.zeros(counts.shape), count.astype(float), which.ravel())
-        return cls(states, distinct[:, 0].astype(np.intp), size)
-
-    @cached_property
-    def distinct(self) -> tuple[States, Array, NDArray[np.intp]]:
-        """Counts whatever their group; questions (groups, counts); and where each state is."""
-        alike = States.of(self.states.successes, self.states.trials)
-        # `which` of these is the place of every (group, successes, trials).
-        table = np.zeros((self.size, len(alike)))
-        np.add.at(table, (self.group, alike.which), self.states.count)
-        return alike, table, alike.which
-
-    @cached_property
-    def questions(self) -> Array:
-        """Questions of every group."""
-        return np.bincount(self.group, self.states.count, minlength=self.size)
-
-    def log_likelihood(self, x: Array, y: Array) -> Array:
-        """Log-likelihood of every group's trials in order; shape (rows, points, groups)."""
-        alike, table, _ = self.distinct
-        xs, ys = (one.ravel() for one in np.meshgrid(x, y))
-        nodes = Nodes.of(xs, ys, np.full(len(xs), 1.0 / len(xs)))
-        logs = nodes.log_likelihood(alike.successes, alike.trials - alike.successes)
-        return np.asarray(logs @ table.T).reshape(len(y), len(x), self.size)
-
-
-def straight_weights(x: Array, mu: Array, tau: Array) -> Array:
-    """Integrate normal densities against functions joined by straight lines on a grid.
-
-    Parameters
-    ----------
-    x : ndarray, shape (points,)
-        Increasing; what lies beyond its ends counts at them.
-    mu, tau : ndarray, shape (n,)
-        Means within the grid, and standard deviations, 0 included.
-
-    Returns
-    -------
-    ndarray, shape (n, points)
-        Weights of the points, each row summing to one.
-
-    Examples
-    --------
-    >>> grid = np.array([0.0, 1.0, 3.0])
-    >>> straight_weights(grid, np.array([1.5]), np.array([0.0])).tolist()
-    [[0.0, 0.75, 0.25]]
-    >>> fine = np.linspace(-9.0, 9.0, 361)
-    >>> round(float(straight_weights(fine, np.zeros(1), np.ones(1))[0] @ fine**2), 3)
-    1.0
-    """
-    cell = np.clip(np.searchsorted(x, mu, side="right") - 1, 0, len(x) - 2)
-    share = (mu - x[cell]) / (x[cell + 1] - x[cell])
-    found = np.zeros((len(mu), len(x)))
-    row = np.arange(len(mu))
-    found[row, cell], found[row, cell + 1] = 1.0 - share, share
-    # The twice integrated density less its kink at mu, which the lines above are: it decays.
-    gap = np.abs(x - mu[:, None])
-    z = np.minimum(gap / np.maximum(tau, _TINY)[:, None], 40.0)
-    rest = tau[:, None] * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi) - gap * ndtr(-z)
-    slope = np.diff(rest, axis=1) / np.diff(x)
-    found[:, 0] += slope[:, 0]
-    found[:, 1:-1] += np.diff(slope, axis=1)
-    found[:, -1] -= slope[:, -1]
-    return np.maximum(found, 0.0)
 
 
 @dataclass(frozen=True)

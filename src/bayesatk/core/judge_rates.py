@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, expit, logsumexp, polygamma
 
-from bayesatk.core.families import log_logit_beta
+from bayesatk.core.family_shapes import log_logit_beta
 from bayesatk.core.marks import Rates
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
