@@ -91,7 +91,7 @@ def ranked(
 ) -> tuple[Any, Callable[[Any, Any], None]]:
     """Rank three systems or more, compare pairs where asked or few; and return how to print it."""
     from bayesatk.comparison.leaderboard import leaderboard
-    from bayesatk.comparison.systems import compare as hold
+    from bayesatk.comparison.systems import compare as compare_systems
     from bayesatk.results.result import Result
 
     own, board = Result.of(fit), None
@@ -100,7 +100,7 @@ def ranked(
     if len(own.systems) > 2 and marks and alike:
         board = leaderboard(own, rng=seed)
     if board is None or pairs_too or len(own.systems) <= _FEW:
-        fit = hold(fit, rope=rope, rng=seed, progress=progress)
+        fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
     if board is None:
         return fit, print_comparison
     fit["leaderboard"] = board.attached()["leaderboard"]
@@ -169,9 +169,9 @@ def sampled(
     known: dict[str, Any] | None = None,
     output: Path | None = None,
 ) -> Any:
-    """Sample the model of a closed form and hold one against the other."""
+    """Sample the model of a closed form and compare the two."""
     from bayesatk.models.sampling import sample
-    from bayesatk.verification.verify import verify as hold
+    from bayesatk.verification.verify import verify as verify_result
 
     shapes: dict[str, Any] = {} if difficulty is None else {"difficulty": difficulty}
     shapes |= known or {}
@@ -180,4 +180,4 @@ def sampled(
         progressbar=not quiet and sys.stderr.isatty(), **shapes,
     )  # fmt: skip
     write(sampled, output)
-    return hold(fit, sampled)
+    return verify_result(fit, sampled)

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from bayesatk._tools.words import probability_words
 
-_PIPE = 160
+_PIPE_WIDTH = 160
 TARGETS = {
     "questions": "these", "population": "like these", "new_groups": "new groups", "": "",
 }  # fmt: skip
@@ -17,7 +17,7 @@ TARGETS = {
 def terminal() -> Console:
     """Return standard output: as wide as the terminal, or wide enough for any table in a pipe."""
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PIPE)
+    return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
 
 
 def print_result(console: Console, fit: Any) -> None:

@@ -28,7 +28,7 @@ from bayesatk.priors import FAMILIES, HyperPrior
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _LEFT_OUT = 1e-6  # probability of pairs of nodes and rates that nothing is drawn from
 _LEAST = 64  # nodes that stand for a family, however improbable
-_ROUGH = 0.05  # of the most probable family's probability, below which few points will do
+_MINOR_SHARE = 0.05  # of the most probable family's probability, below which few points will do
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ def family_posteriors(
     every: list[FamilyPosterior] = []
     best = -np.inf
     for name, probability in prior.family_prior.items():
-        rough = best - np.log(probability) + np.log(_ROUGH)
+        rough = best - np.log(probability) + np.log(_MINOR_SHARE)
         every.append(family_posterior(name, states, prior, rough, rates))
         best = max(best, every[-1].log_evidence + np.log(probability))
     return every

@@ -27,19 +27,19 @@ from bayesatk.priors import GroupedPrior
 
 _DROP = 18.0  # of a log density below its peak, where its nodes end: 1.5e-8
 _ROWS, _SDS, _MEANS = 19, 19, 19  # nodes of logit r, of u and of mu over such a range
-_SCANNED = 11  # nodes of a range while its ends are sought
+_SCAN_NODES = 11  # nodes of a range while its ends are sought
 _FINER = 8  # points of mu to a node, of draws and quantiles
-_CUTS = 3  # times that a range of mu is cut
+_RANGE_CUTS = 3  # times that a range of mu is cut
 _ZOOMS = 12  # times that a range is cut or widened, at most
-_COARSE = 0.5  # spacing of the grid of x to begin with, in logits
-_CURVED = 0.06  # second difference of a log-likelihood from which the grid is halved: sd / 4
-_ROUGH = 0.5  # the same, while ranges are sought
-_SEEN = 25.0  # log-likelihood below its largest from which a group does not matter
+_FIRST_SPACING = 0.5  # spacing of the grid of x to begin with, in logits
+_FINE_BEND = 0.06  # second difference of a log-likelihood from which the grid is halved: sd / 4
+_ROUGH_BEND = 0.5  # the same, while ranges are sought
+_LOG_LIKELIHOOD_DROP = 25.0  # log-likelihood below its largest from which a group does not matter
 _HALVINGS = 9  # of the spacing of x: to a thousandth of a logit
 _FARTHEST = 24.0  # logits from 0, where a prior Beta(1, 1) of a mean has all but 1e-10
-_REACH = 6.0  # prior standard deviations of tau that are looked at
+_PRIOR_SDS = 6.0  # prior standard deviations of tau that are looked at
 _NEGLIGIBLE = 1e-6  # probability of all mu at one tau and r, from which they count
-_NOWHERE = 1e-9  # probability of a point of x, for every group, below which it is left out
+_LEAST_POINT = 1e-9  # probability of a point of x, for every group, below which it is left out
 _TINY = 1e-300
 
 
@@ -158,12 +158,12 @@ def grouped_posterior(data: GroupedStates, prior: GroupedPrior) -> GroupedPoster
     """
     search = _Search(data, prior)
     y, spacing = _spread(*search.range_of_icc(), _ROWS)
-    x = search.grid_of_means(y[[0, len(y) // 2, -1]], _CURVED)
-    scale, u = search.sds(x, _SCANNED)
+    x = search.grid_of_means(y[[0, len(y) // 2, -1]], _FINE_BEND)
+    scale, u = search.sds(x, _SCAN_NODES)
     rows = []
     for one in y:
         # With few questions in groups, r and tau have a narrow ridge: each row has its own tau.
-        coarse = search.row(x, one, scale, u, _SCANNED).of_sds(len(u))
+        coarse = search.row(x, one, scale, u, _SCAN_NODES).of_sds(len(u))
         rows.append(search.row(x, one, scale, np.linspace(*_range(u, coarse), _SDS), _MEANS))
     return _normalised(x, rows, np.log(spacing))
 
@@ -213,7 +213,7 @@ def _normalised(x: Array, rows: list[Row], log_spacing: Array) -> GroupedPosteri
 def _trimmed(found: GroupedPosterior) -> GroupedPosterior:
     """Leave out points of x that no group comes near."""
     share = found.points.sum(axis=0).max(axis=1)
-    near = np.flatnonzero(share > _NOWHERE)
+    near = np.flatnonzero(share > _LEAST_POINT)
     part = slice(max(near[0] - 1, 0), near[-1] + 2)
     rows = []
     for one in found.rows:
@@ -257,10 +257,10 @@ class _Search:
 
     def grid_of_means(self, y: Array, curved: float) -> Array:
         """Grid of x that resolves the likelihood of every group at some values of logit r."""
-        x = np.linspace(-self.farthest, self.farthest, round(2.0 * _FARTHEST / _COARSE) + 1)
+        x = np.linspace(-self.farthest, self.farthest, round(2.0 * _FARTHEST / _FIRST_SPACING) + 1)
         logs = self.data.log_likelihood(x, y)
         for _ in range(_HALVINGS):
-            seen = logs > logs.max(axis=1, keepdims=True) - _SEEN
+            seen = logs > logs.max(axis=1, keepdims=True) - _LOG_LIKELIHOOD_DROP
             step = np.diff(x)
             bend = np.abs(np.diff(np.diff(logs, axis=1) / step[:, None], axis=1))
             bend *= np.minimum(step[1:], step[:-1])[:, None]
@@ -279,7 +279,7 @@ class _Search:
     def sds(self, x: Array, size: int) -> tuple[float, Array]:
         """Scale, and values of u, of ``tau = scale sinh u``."""
         scale = min(2.0 * float(np.diff(x).min()), self.prior.sd)
-        return scale, np.linspace(0.0, float(np.arcsinh(_REACH * self.prior.sd / scale)), size)
+        return scale, np.linspace(0.0, float(np.arcsinh(_PRIOR_SDS * self.prior.sd / scale)), size)
 
     def row(self, x: Array, y: float, scale: float, u: Array, size: int) -> Row:
         """Nodes of one value of logit r: of mu for every tau, where it matters."""
@@ -298,14 +298,14 @@ class _Search:
 
     def _means(self, x: Array, tau: Array, likelihood: Array, size: int) -> tuple[Array, Array]:
         """Nodes of mu and their spacings, for every tau; both (taus, size)."""
-        near = np.flatnonzero((likelihood > np.exp(-_SEEN)).any(axis=1))
-        first = np.linspace(x[near[0]], x[near[-1]], _SCANNED)
+        near = np.flatnonzero((likelihood > np.exp(-_LOG_LIKELIHOOD_DROP)).any(axis=1))
+        first = np.linspace(x[near[0]], x[near[-1]], _SCAN_NODES)
         scanned = np.tile(first, (len(tau), 1))
-        for left in range(_CUTS, -1, -1):
-            logs, *_ = self._density(x, scanned.ravel(), np.repeat(tau, _SCANNED), likelihood)
+        for left in range(_RANGE_CUTS, -1, -1):
+            logs, *_ = self._density(x, scanned.ravel(), np.repeat(tau, _SCAN_NODES), likelihood)
             pairs = list(zip(scanned, logs.reshape(scanned.shape), strict=True))
             if left:
-                scanned = np.array([np.linspace(*_range(*each), _SCANNED) for each in pairs])
+                scanned = np.array([np.linspace(*_range(*each), _SCAN_NODES) for each in pairs])
         found = [_spread(*each, size) for each in pairs]
         return np.array([one[0] for one in found]), np.array([one[1] for one in found])
 
@@ -323,7 +323,7 @@ class _Search:
     def range_of_icc(self) -> tuple[Array, Array]:
         """Values of logit r with their log density: zoomed in on, or widened where they end."""
         widest = _FARTHEST / min(1.0, *self.prior.icc)
-        y = np.linspace(-9.0, 7.0, _SCANNED)
+        y = np.linspace(-9.0, 7.0, _SCAN_NODES)
         for _ in range(_ZOOMS):
             logs = np.array([self._marginal(one) for one in y])
             low, high = _range(y, logs)
@@ -334,13 +334,13 @@ class _Search:
             seen, wide = (y, logs), high - low
             low = max(low - at_low * wide, -widest) if at_low else low
             high = min(high + at_high * wide, widest) if at_high else high
-            y = np.linspace(low, high, _SCANNED)
+            y = np.linspace(low, high, _SCAN_NODES)
         else:
             y, logs = seen
         return y, logs
 
     def _marginal(self, y: float) -> float:
         """Log density of logit r."""
-        x = self.grid_of_means(np.array([y]), _ROUGH)
-        scale, u = self.sds(x, _SCANNED)
-        return float(logsumexp(self.row(x, y, scale, u, _SCANNED).log_weight))
+        x = self.grid_of_means(np.array([y]), _ROUGH_BEND)
+        scale, u = self.sds(x, _SCAN_NODES)
+        return float(logsumexp(self.row(x, y, scale, u, _SCAN_NODES).log_weight))

@@ -21,7 +21,7 @@ LogDensity = Callable[[Array], Array]
 _FREEDOM = 6.0  # degrees of freedom of the density around the mode
 _CHAINS = 40
 _KEPT, _BURN, _THIN = 100, 100, 2  # draws of each chain; steps before, and for each, at first
-_LONGER = 3  # times that chains run, twice as far each
+_RERUNS = 3  # times that chains run, twice as far each
 _ENOUGH = 400.0  # least effective number of draws of points and of chains
 _WIDER = 1.2  # scale of the normal that chains move around, in that at the mode
 
@@ -188,7 +188,7 @@ def sliced(
 
     log_ratio = ratio_of(np.arange(_CHAINS), deviation)
     burn, thin = _BURN, _THIN
-    for _ in range(_LONGER):
+    for _ in range(_RERUNS):
         for _ in range(burn):
             move_along_ellipse(deviation, log_ratio, ratio_of, rng)
         kept = np.empty((_KEPT, *deviation.shape))

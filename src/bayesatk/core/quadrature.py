@@ -23,10 +23,10 @@ from bayesatk.metrics.credit import Array
 _SPACING = 0.65
 _SPREAD = 2.0  # s: below pi, so that the strip of analyticity in t stays wide
 _TAIL = 45.0  # exponential decay kept at both ends: exp(-45) ~ 3e-20
-_NEVER = 1e15  # minus the logarithm of zero: any multiple of it is still a number, 0 times it 0
+_MINUS_LOG_ZERO = 1e15  # any multiple of it is still a number, 0 times it 0
 _COARSEST = 0.2  # step of t for families with no narrow density
 _DENSE = 4  # points per step at which a curve is looked at
-_TURN = 1e-4  # share of the speed of a curve at which going back is no rounding error
+_BACKWARD_SHARE = 1e-4  # share of the speed of a curve at which going back is no rounding error
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class BetaRule:
     def with_ends(self) -> "BetaRule":
         """Return the rule with p = 0 and p = 1 as two more points, for atoms there."""
         return BetaRule(
-            np.append(self.log_p, [-_NEVER, 0.0]),
-            np.append(self.log_q, [0.0, -_NEVER]),
+            np.append(self.log_p, [-_MINUS_LOG_ZERO, 0.0]),
+            np.append(self.log_q, [0.0, -_MINUS_LOG_ZERO]),
             np.append(self.log_weight, [0.0, 0.0]),
         )
 
@@ -104,7 +104,7 @@ def beta_rule_along(
     t = np.arange(-np.ceil(left / step), np.ceil(right / step) + 1, 1.0 / _DENSE) * step
     slope = np.gradient(curve(_rule(t, step)), t)
     speed = np.abs(slope)
-    if min(-slope.min(), slope.max()) > _TURN * speed.max():
+    if min(-slope.min(), slope.max()) > _BACKWARD_SHARE * speed.max():
         speed[:] = speed.max()  # where it turns its speed is not smooth
     density = 1.0 / step + speed / spacing
     position = np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(t))

@@ -1,4 +1,4 @@
-"""Earlier trials of the same questions: read, discounted, and held against the data."""
+"""Earlier trials of the same questions: read, discounted, and compared with the data."""
 
 import numpy as np
 import xarray as xr

@@ -73,7 +73,7 @@ class Summary:
 
     def settled(self) -> "Summary":
         """Return it with its distribution, and without what that was worked out from."""
-        return Summary(self.mean, self.sd, partial(_as_it_is, self.distribution))
+        return Summary(self.mean, self.sd, partial(_identity, self.distribution))
 
     @classmethod
     def on_nodes(cls, weight: Array, values: Array, work_out: Callable[[], Quantity]) -> "Summary":
@@ -87,7 +87,7 @@ class Summary:
         return cls.on_nodes(weight, values, partial(Empirical, values, weight))
 
 
-def _as_it_is(found: Quantity) -> Quantity:
+def _identity(found: Quantity) -> Quantity:
     return found
 
 
