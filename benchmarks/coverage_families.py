@@ -27,7 +27,8 @@ from bayesatk.core.moment_range import metric_ranges
 from bayesatk.core.states import States
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.draws import draw_question_means
-from bayesatk.posterior.partial_pooling import Pooled
+from bayesatk.posterior.partial_pooling import PooledDraws
+from bayesatk.posterior.pooled import Pooled
 from bayesatk.priors import FAMILIES, HyperPrior
 from benchmarks.shapes import POPULATION, SHAPES
 
@@ -58,7 +59,7 @@ def replicate(shape: str, questions: int, trials: int, number: int) -> dict[str,
     dict
         ``covered`` and ``width`` (method, target, metric); ``held`` and ``range_width`` (target,
         metric) of the family-free range, 0 where k is within the trials; ``family``, posterior
-        probabilities; ``worth``, effective sizes of the two families of weighted points;
+        probabilities; ``effective_draws``, effective sizes of the two families of weighted points;
         ``seconds`` of one core.
     """
     seed = zlib.crc32(f"{shape} {questions} {trials}".encode())
@@ -72,10 +73,11 @@ def replicate(shape: str, questions: int, trials: int, number: int) -> dict[str,
     ends = np.stack([_intervals(beta), _intervals(averaged)])
     low, high = ends[..., 0], ends[..., 1]
     held, width = _ranges(states, truth, trials)
-    worth = [one.importance.worth for one in averaged.every if one.importance is not None]
+    weighted = [one.importance for one in averaged.every if one.importance is not None]
     return {
         "covered": (low <= truth) & (truth <= high), "width": high - low,
-        "held": held, "range_width": width, "family": averaged.share, "worth": np.array(worth),
+        "held": held, "range_width": width, "family": averaged.share,
+        "effective_draws": np.array([one.effective_draws for one in weighted]),
         "seconds": time.process_time() - start,
     }  # fmt: skip
 
@@ -85,7 +87,7 @@ def _intervals(pooled: Pooled) -> np.ndarray:
 
     def draw() -> np.ndarray:
         rng = np.random.default_rng(0)
-        nodes, _ = pooled._draw_nodes(_DRAWS, rng)
+        nodes, _ = PooledDraws(pooled).nodes(_DRAWS, rng)
         return draw_question_means(METRICS, pooled.states, nodes, rng)[0]
 
     credits = pooled.mixture.credits
@@ -121,15 +123,15 @@ def run_batch(start: int) -> dict[str, Any]:
         except (ValueError, ArithmeticError, AssertionError, np.linalg.LinAlgError) as error:
             failed.append([number, repr(error)])
             continue
-        least = min(least, float(one["worth"].min()))
+        least = min(least, float(one["effective_draws"].min()))
         total = {name: total.get(name, 0.0) + value for name, value in one.items()}
     sums = {name: np.asarray(value, float).round(9).tolist() for name, value in total.items()}
-    return {"size": BATCH - len(failed), "failed": failed, "least_worth": least, **sums}
+    return {"size": BATCH - len(failed), "failed": failed, "least_effective_draws": least, **sums}
 
 
 def _fault(batch: dict[str, Any]) -> str:
     """Say what is wrong with a batch that the file holds."""
-    missing = {"size", "failed", "least_worth"} - set(batch)
+    missing = {"size", "failed", "least_effective_draws"} - set(batch)
     return f"it lacks {sorted(missing)}" if missing else ""
 
 

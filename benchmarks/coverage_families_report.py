@@ -87,7 +87,7 @@ class Study:
     cells : list of Cell
     failed : list
         Data sets that raised an error, with their cells.
-    least_worth : float
+    least_effective_draws : float
         Smallest effective size of the weighted points of any fit.
     seconds : float
         Mean time of one core for a data set, all methods together.
@@ -95,7 +95,7 @@ class Study:
 
     cells: list[Cell]
     failed: list[str]
-    least_worth: float
+    least_effective_draws: float
     seconds: float
 
     @classmethod
@@ -123,7 +123,7 @@ class Study:
         ]
         everything = [one for own in rows for one in own]
         seconds = sum(one["seconds"] for one in everything) / sum(one.size for one in cells)
-        return cls(cells, failed, min(one["least_worth"] for one in everything), seconds)
+        return cls(cells, failed, min(one["least_effective_draws"] for one in everything), seconds)
 
     def values(self, reach: int) -> Iterator[tuple[Cell, int, int]]:
         """Yield every cell, target and metric of one reach."""
@@ -312,4 +312,4 @@ trials. The lowest of many values is low by chance too: three standard errors be
 {folded("Width where the Beta is right", widths(study))}
 
 Data sets that raised an error: {failed}. The smallest effective size of any fit by importance
-sampling was {study.least_worth:.0f} points."""
+sampling was {study.least_effective_draws:.0f} points."""

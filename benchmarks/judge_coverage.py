@@ -31,7 +31,7 @@ from bayesatk.core.states import States
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.judged import rates_of_judges
-from bayesatk.posterior.partial_pooling import Pooled
+from bayesatk.posterior.pooled import Pooled
 from bayesatk.priors import HyperPrior
 
 DIFFICULTY, MEAN = (1.2, 0.8), 0.6

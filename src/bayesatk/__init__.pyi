@@ -36,7 +36,7 @@ from .comparison.systems import comparison_table as comparison_table
 from .comparison.trial_order import check_trial_order as check_trial_order
 from .data.answers import AnswerRules as AnswerRules
 from .data.outcomes import Outcomes as Outcomes
-from .data.outcomes import tally as tally
+from .data.tally import tally as tally
 from .data.validation import OutcomeError as OutcomeError
 from .data.validation import OutcomeWarning as OutcomeWarning
 from .io.convert import convert as convert
@@ -71,9 +71,9 @@ from .priors import RegressionPrior as RegressionPrior
 from .reporting import report as report
 from .results.citations import cite as cite
 from .results.predictions import predict as predict
-from .results.result import notes as notes
 from .results.schema import one_system as one_system
 from .results.tables import category_table as category_table
+from .results.tables import notes as notes
 from .results.tables import table as table
 from .verification.calibration import Calibration as Calibration
 from .verification.calibration import calibrate as calibrate

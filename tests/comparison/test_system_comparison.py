@@ -9,7 +9,7 @@ import bayesatk as bk
 from bayesatk.comparison.contrasts import CONTRASTS, Drawn
 from bayesatk.comparison.joint import tiers
 from bayesatk.comparison.pairwise import paired_draws
-from bayesatk.comparison.question_values import Subset
+from bayesatk.comparison.system_posteriors import Subset
 from bayesatk.core.contrasts import Differences, IndependentQuantities, Known, ratio_quantiles
 from bayesatk.core.distribution import BetaImage
 from bayesatk.results.result import Result

@@ -15,7 +15,7 @@ from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import pass_at
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.partial_pooling import Pooled
+from bayesatk.posterior.pooled import Pooled
 from bayesatk.priors import FAMILIES, HyperPrior
 
 NEVER, ALWAYS = 9, 3
@@ -224,7 +224,7 @@ def test_weights_that_cannot_be_trusted_are_said_so() -> None:
 
     found = importance_posterior(ndtri, log_prior, needles, 5)
     exact = np.log(2) - 2.5 * np.log(1 + 1e4) - 0.5 * 5 * 4 * 1e4 / (1 + 1e4)
-    trusted = found.k_hat < 0.7 and found.worth > 400
+    trusted = found.k_hat < 0.7 and found.effective_draws > 400
     assert not trusted or abs(found.log_evidence - exact) < np.log(2) + 0.1
 
 

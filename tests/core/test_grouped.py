@@ -15,9 +15,11 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from bayesatk.core.grouped import GroupedStates, grouped_posterior, straight_weights
+from bayesatk.core.grouped import grouped_posterior
 from bayesatk.core.hierarchy import hyper_posterior
 from bayesatk.core.histograms import CountHistograms
+from bayesatk.core.quadrature import straight_weights
+from bayesatk.core.states import GroupedStates
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.grouped import GroupedModel

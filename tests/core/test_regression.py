@@ -113,7 +113,7 @@ def test_posterior_on_a_cube(cube, sliced, monkeypatch) -> None:
     own = regression(basis, c, n)
     points = own.posterior()
     assert points.method == ("elliptical slices" if sliced else "importance sampling")
-    near = 4.0 / np.sqrt(points.worth)
+    near = 4.0 / np.sqrt(points.effective_draws)
     if not sliced:
         assert points.log_evidence == pytest.approx(evidence, abs=0.03)
         assert points.k_hat < 0.7
@@ -201,7 +201,7 @@ def test_published_estimates_of_the_seeds() -> None:
 def test_many_columns_and_few_questions_still_have_an_answer() -> None:
     own = regression(*simulated(np.random.default_rng(3), 20, 18, 2))
     points = own.posterior()
-    assert points.worth > 200
+    assert points.effective_draws > 200
     mean = points.weight @ points.theta
     assert np.isfinite(mean).all()
 
@@ -225,6 +225,6 @@ def test_any_counts_have_a_posterior(seed) -> None:
     elif basis.shape[1] > 1:
         c = np.where(basis[:, 1] > 0, n, 0)
     points = regression(basis, c, n).posterior()
-    assert points.worth > 200
+    assert points.effective_draws > 200
     assert np.isfinite(points.theta).all()
     assert points.weight.sum() == pytest.approx(1.0)

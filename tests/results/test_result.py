@@ -107,11 +107,10 @@ def test_the_families_of_difficulties_come_back(tmp_path) -> None:
     fit = bk.evaluate(RUNS, "bayes", difficulty={"beta": 3, "mixture": 1}, draws=20, rng=1)
     own = Result.of(bk.load_result(bk.save(fit, tmp_path / "fit.nc")))
     assert own.families == {"beta": 0.75, "mixture": 0.25}
-    assert own.difficulty is not None
-    assert own.difficulty.identical(fit["difficulty"].to_dataset())
+    assert own.group("difficulty").identical(fit["difficulty"].to_dataset())
     alone = bk.evaluate(RUNS, "bayes", pooling="none", draws=20, rng=1)
     assert Result.of(alone).families == {}
-    assert Result.of(alone).difficulty is None
+    assert not Result.of(alone).has("difficulty")
 
 
 def test_a_result_without_its_systems_is_refused_where_they_are_needed() -> None:

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.verification import answer_world, count_world
+from bayesatk.verification import answer_simulator, count_simulator
 from tests.conftest import FALSE_ALARM
 
 QUIET = {"progressbar": False}
@@ -65,12 +65,12 @@ def test_votes_of_known_choices_are_calibrated(engine) -> None:
 
 
 def test_votes_under_another_prior_are_not(monkeypatch) -> None:
-    right = answer_world.VoteModel
+    right = answer_simulator.VoteModel
 
     def wrong(ballots, prior, draws, rng):
         return right(ballots, bk.AnswerPrior(3.0, choices=4), draws, rng)
 
-    monkeypatch.setattr(answer_world, "VoteModel", wrong)
+    monkeypatch.setattr(answer_simulator, "VoteModel", wrong)
     prior = bk.AnswerPrior(choices=4)
     found = bk.calibrate(
         8, 2, "plurality@1", pooling="none", prior=prior, replications=300, seed=3, **QUIET
@@ -88,12 +88,12 @@ def test_logit_normal_difficulties_are_calibrated() -> None:
 
 
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
-    right = count_world.count_model
+    right = count_simulator.count_model
 
     def wrong(scale, pooling, prior, counts, **more):
         return right(scale, pooling, bk.DirichletPrior((3.0, 1.0, 1.0)), counts, **more)
 
-    monkeypatch.setattr(count_world, "count_model", wrong)
+    monkeypatch.setattr(count_simulator, "count_model", wrong)
     found = bk.calibrate(
         8, 2, "bayes", pooling="none", scores=SCORES, replications=400, seed=6, **QUIET
     )
@@ -102,7 +102,7 @@ def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
 
 @pytest.mark.parametrize("bug", ["prior", "counts"])
 def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
-    right = count_world.count_model
+    right = count_simulator.count_model
 
     def wrong(scale, pooling, prior, counts, **more):
         if bug == "prior":
@@ -110,7 +110,7 @@ def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
         missed = np.minimum(counts[:, 1], 1)[:, None] * [1, -1]
         return right(scale, pooling, prior, counts + missed, **more)
 
-    monkeypatch.setattr(count_world, "count_model", wrong)
+    monkeypatch.setattr(count_simulator, "count_model", wrong)
     found = bk.calibrate(8, 2, pooling="none", replications=400, seed=6, **QUIET)
     assert found.verdict == "wrong"
 

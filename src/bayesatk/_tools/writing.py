@@ -20,8 +20,8 @@ from typing import Any, BinaryIO, TextIO
 from bayesatk._tools.messages import Argument, ArgumentError
 
 _NAME = 100  # characters of the target's name in that of the unfinished one: systems allow 255
-_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
-_HERE = -100  # AT_FDCWD
+_RENAME_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_AT_FDCWD = -100  # AT_FDCWD
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def _exchange(new: Path, old: Path) -> None:
     if sys.platform == "linux":
         rename = getattr(ctypes.CDLL(None), "renameat2", None)
         names = os.fsencode(new), os.fsencode(old)
-        if rename and rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0:
+        if rename and rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
             return
     aside = _beside(old)
     old.rename(aside)

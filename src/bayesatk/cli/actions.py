@@ -10,12 +10,11 @@ import typer
 
 from bayesatk._tools.packages import REPORT, SAMPLING, require
 from bayesatk.cli.messages import as_options, options_of
-from bayesatk.cli.options import BAD_INPUT, Pooling, pairs, print_json, write
+from bayesatk.cli.options import BAD_INPUT, Pooling, print_json, write
 from bayesatk.cli.reading import read_options
 from bayesatk.cli.terminal import (
     print_comparison,
     print_leaderboard,
-    print_published_baseline,
     print_result,
     print_verification,
     terminal,
@@ -46,56 +45,6 @@ def deliver(
     write(result, output, console)
 
 
-def chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:
-    """Return the probability of guessing, from one of the two ways to say it."""
-    if (guess is None) == (labels is None):
-        raise ValueError("give either --guess PROBABILITY or --labels LABELS=QUESTIONS.")
-    if guess is not None:
-        return guess
-    told = pairs(labels, "--labels")
-    if not all(text.isdecimal() for pair in told.items() for text in pair):
-        raise ValueError(f"--labels must be LABELS=QUESTIONS, whole numbers; got {told}.")
-    return {int(name): int(value) for name, value in told.items()}
-
-
-def check_baseline(
-    files: list[str] | None,
-    guess: float | None,
-    labels: list[str] | None,
-    questions: int | None,
-    accuracy: float | None,
-    decimals: int | None,
-    output: Path | None,
-    **_: Any,
-) -> None:
-    """Refuse options of the baseline that do not go together."""
-    p = chances(guess, labels)
-    if files and (questions is not None or accuracy is not None or decimals is not None):
-        raise ValueError("--n, --accuracy and --decimals go without a FILE, which has them.")
-    if not files and output is not None:
-        raise ValueError("--output goes with a FILE; without one use --json.")
-    if not files:
-        _number_of_questions(questions, p)
-
-
-def _number_of_questions(questions: int | None, p: float | dict[int, int]) -> int:
-    """Return the number of questions of a published accuracy."""
-    if questions is not None:
-        return questions
-    if isinstance(p, dict):
-        return sum(p.values())
-    raise ValueError("give a FILE, or --n QUESTIONS with --guess.")
-
-
-def check_plan(files: list[str] | None, difficulty: list[str] | None, **_: Any) -> None:
-    """Refuse a plan from nothing, or from two things."""
-    stated = any("=" in one for one in difficulty or [])
-    if stated == bool(files):
-        raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
-    if stated:
-        pairs(difficulty, "--difficulty")
-
-
 def check_report(files: list[str] | None, with_pymc: bool, **_: Any) -> None:
     """Refuse a page that cannot be made, before anything is computed."""
     require(*REPORT)
@@ -106,36 +55,6 @@ def check_report(files: list[str] | None, with_pymc: bool, **_: Any) -> None:
 def check_verify(files: list[str] | None, **_: Any) -> None:
     """Refuse to sample without a sampler, before anything is computed."""
     require(*SAMPLING)
-
-
-def published_baseline(
-    p: float | dict[int, int],
-    questions: int | None,
-    t: float,
-    accuracy: float | None,
-    alpha: float,
-    as_json: bool,
-    options: dict[str, Any],
-) -> None:
-    """Print the expected best, and the p-value of an accuracy, from numbers alone."""
-    from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
-
-    questions = _number_of_questions(questions, p)
-    law = MaxOrderStatisticPoissonBinomial(questions, p)
-    shared = {"correlation": options["correlation"]}
-    needed = law.smallest_significant(t, alpha=alpha, **shared)
-    answer: dict[str, Any] = {
-        "n": questions,
-        "t": t,
-        "expected_best": law.max_random_baseline(t, **shared),
-        "smallest_significant": None if needed != needed else needed,
-    }
-    if accuracy is not None:
-        answer |= {"accuracy": accuracy, "p_value": law.p_value(accuracy, t, **options)}
-    if as_json:
-        print_json(answer)
-    else:
-        print_published_baseline(answer, alpha)
 
 
 def convert_logs(*args: Any, **options: Any) -> Path:
@@ -172,7 +91,7 @@ def ranked(
 ) -> tuple[Any, Callable[[Any, Any], None]]:
     """Rank three systems or more, compare pairs where asked or few; and return how to print it."""
     from bayesatk.comparison.leaderboard import leaderboard
-    from bayesatk.comparison.systems import compare as hold
+    from bayesatk.comparison.systems import compare as compare_systems
     from bayesatk.results.result import Result
 
     own, board = Result.of(fit), None
@@ -181,7 +100,7 @@ def ranked(
     if len(own.systems) > 2 and marks and alike:
         board = leaderboard(own, rng=seed)
     if board is None or pairs_too or len(own.systems) <= _FEW:
-        fit = hold(fit, rope=rope, rng=seed, progress=progress)
+        fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
     if board is None:
         return fit, print_comparison
     fit["leaderboard"] = board.attached()["leaderboard"]
@@ -250,9 +169,9 @@ def sampled(
     known: dict[str, Any] | None = None,
     output: Path | None = None,
 ) -> Any:
-    """Sample the model of a closed form and hold one against the other."""
+    """Sample the model of a closed form and compare the two."""
     from bayesatk.models.sampling import sample
-    from bayesatk.verification.verify import verify as hold
+    from bayesatk.verification.verify import verify as verify_result
 
     shapes: dict[str, Any] = {} if difficulty is None else {"difficulty": difficulty}
     shapes |= known or {}
@@ -261,4 +180,4 @@ def sampled(
         progressbar=not quiet and sys.stderr.isatty(), **shapes,
     )  # fmt: skip
     write(sampled, output)
-    return hold(fit, sampled)
+    return verify_result(fit, sampled)

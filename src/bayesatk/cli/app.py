@@ -1,32 +1,26 @@
 """The ``bayesatk`` command: parse, call, print or save."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from bayesatk.cli import baseline, gating, planning
 from bayesatk.cli.actions import (
     DISAGREE,
-    chances,
-    check_baseline,
-    check_plan,
     check_report,
     check_verify,
     compare_with_sampler,
     convert_logs,
     deliver,
     inspect_files,
-    published_baseline,
     ranked,
     sampled,
     say_what_was_found,
 )
-from bayesatk.cli.gating import EXAMPLES, gate
 from bayesatk.cli.options import (
     DEFAULT_T,
     AsJson,
-    Configurations,
     ConfigurationsOfReport,
     Difficulty,
     GroupWeight,
@@ -43,16 +37,13 @@ from bayesatk.cli.options import (
     check_file,
     families,
     one_line_errors,
-    pairs,
     structure,
     twice_marked,
     working,
 )
 from bayesatk.cli.reading import reads_data
 from bayesatk.cli.terminal import (
-    print_baseline,
     print_costs,
-    print_plan,
     print_result,
     terminal,
 )
@@ -207,128 +198,9 @@ def compare(
     deliver(result, output, as_json, show, None if quiet else data)
 
 
-@app.command(
-    epilog="Examples: bayesatk plan pilot.csv -m pass@4 --width 0.1; bayesatk plan -m pass@1 "
-    "--difficulty a=0.6,0.3 --difficulty b=0.65,0.3 --prob-correct 0.9"
-)
-@reads_data(optional=True, check=check_plan)
-def plan(
-    data: Any,
-    metric: Annotated[str, typer.Option("--metric", "-m", help="One metric, such as 'pass@4'.")],
-    difficulty: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="In place of a pilot: --difficulty SYSTEM=MEAN,ICC, once or twice. With a pilot: "
-            "averaged, beta, inflated or mixture, the shape of its difficulties."
-        ),
-    ] = None,
-    width: Annotated[float | None, typer.Option(help="Desired width of the interval.")] = None,
-    prob_correct: Annotated[
-        float | None,
-        typer.Option(help="Desired probability that the better of two systems is ahead."),
-    ] = None,
-    target: Annotated[
-        Literal["population", "questions", "new_groups"],
-        typer.Option(help="Questions like these, these questions, or new groups (--group)."),
-    ] = "population",
-    price: Annotated[
-        float | None, typer.Option(help="Cost of a trial, summed over systems.")
-    ] = None,
-    spend: Annotated[float | None, typer.Option(help="Budget of the evaluation.")] = None,
-    trials: Annotated[str, typer.Option(help="Trials per question to consider.")] = "1,2,4,8,16",
-    questions: Annotated[
-        str | None, typer.Option(help="With --group: questions per group to consider, as 5,10.")
-    ] = None,
-    correlation: Annotated[
-        float, typer.Option(help="Correlation of the difficulties of two systems.")
-    ] = 0.0,
-    group_weight: GroupWeight = None,
-    success: Success = None,
-    as_json: AsJson = False,
-    output: Output = None,
-    quiet: Quiet = False,
-) -> None:
-    """Find numbers of questions and trials, from a pilot or a stated difficulty."""
-    from bayesatk.comparison.planning import plan as draw_up
-    from bayesatk.metrics.grid import parse
-    from bayesatk.posterior.evaluate import evaluate as run
-
-    source: Any
-    if data is None:
-        stated = pairs(difficulty, "--difficulty")
-        source = {name: [float(part) for part in text.split(",")] for name, text in stated.items()}
-    else:
-        voted = any(one.voted for one in parse(metric))
-        source = run(
-            data, metric, pooling="none" if voted else "partial",
-            difficulty=families(difficulty), success=success, rng=0,
-            **structure(data, None, group_weight),
-        )  # fmt: skip
-    with working("Planning ...", quiet or as_json):
-        table = draw_up(
-            source, metric, width=width, prob_correct=prob_correct, target=target,
-            trials=[int(part) for part in trials.split(",")], correlation=correlation,
-            price=price, spend=spend,
-            questions=None if questions is None else [int(part) for part in questions.split(",")],
-        )  # fmt: skip
-    deliver(table, output, as_json, partial(print_plan, metric=metric))
-
-
-@app.command(
-    epilog="Examples: bayesatk baseline runs.csv --guess 0.25 -t 10; bayesatk baseline --n 100 "
-    "--guess 0.5 -t 10 --accuracy 0.6"
-)
-@reads_data(optional=True, check=check_baseline)
-def baseline(
-    data: Any,
-    guess: Annotated[
-        float | None, typer.Option("--guess", "-p", help="Probability of guessing right.")
-    ] = None,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option("--labels", help="Number of questions by number of labels: --labels 4=80."),
-    ] = None,
-    configurations: Configurations = DEFAULT_T,
-    questions: Annotated[int | None, typer.Option("--n", "-n", help="Number of questions.")] = None,
-    accuracy: Annotated[
-        float | None, typer.Option(help="Accuracy of the best configuration.")
-    ] = None,
-    decimals: Annotated[
-        int | None, typer.Option(help="Decimals that --accuracy was rounded to.")
-    ] = None,
-    correlation: Annotated[
-        float, typer.Option(help="Correlation of configurations, 0 to 1.")
-    ] = 0.0,
-    alpha: Annotated[float, typer.Option(help="Level of significance.")] = 0.05,
-    pooling: PoolingOption = "partial",
-    difficulty: Difficulty = None,
-    success: Success = None,
-    seed: Seed = None,
-    as_json: AsJson = False,
-    output: Output = None,
-    quiet: Quiet = False,
-) -> None:
-    """Compare systems, or a published accuracy, with the best of t random guessers."""
-    p = chances(guess, labels)
-    if data is None:
-        options = {"decimals": decimals, "correlation": correlation}
-        published_baseline(p, questions, configurations, accuracy, alpha, as_json, options)
-        return
-    from bayesatk.guessing.baseline import random_baseline
-    from bayesatk.posterior.evaluate import evaluate as run
-
-    with working("Comparing with random guessers ...", quiet or as_json):
-        fit = run(
-            data if success is None else data.with_success(success), "bayes", pooling=pooling,
-            difficulty=families(difficulty), rng=seed,
-        )  # fmt: skip
-        result = random_baseline(
-            fit, p, configurations, correlation=correlation, alpha=alpha, rng=seed
-        )
-    deliver(result, output, as_json, print_baseline)
-
-
-app.command(epilog=EXAMPLES)(gate)
+app.command(epilog=planning.EXAMPLES)(planning.plan)
+app.command(epilog=baseline.EXAMPLES)(baseline.baseline)
+app.command(epilog=gating.EXAMPLES)(gating.gate)
 
 
 @app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from bayesatk._tools.words import probability_words
 
-_PIPE = 160
+_PIPE_WIDTH = 160
 TARGETS = {
     "questions": "these", "population": "like these", "new_groups": "new groups", "": "",
 }  # fmt: skip
@@ -17,7 +17,7 @@ TARGETS = {
 def terminal() -> Console:
     """Return standard output: as wide as the terminal, or wide enough for any table in a pipe."""
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PIPE)
+    return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
 
 
 def print_result(console: Console, fit: Any) -> None:
@@ -28,7 +28,7 @@ def print_result(console: Console, fit: Any) -> None:
     own = Result.of(fit)
     frame = table(own)
     many = frame["system"].nunique() > 1
-    grid = _grid(f"Posterior (pooling={own.pooling}, {own.method})")
+    grid = new_grid(f"Posterior (pooling={own.pooling}, {own.method})")
     if many:
         grid.add_column("system", overflow="fold")
     for heading in ("metric", "target"):
@@ -99,7 +99,7 @@ def _print_coefficients(console: Console, fit: Any, percent: str) -> None:
 
     frame = coefficient_table(fit)
     many = frame["system"].nunique() > 1
-    grid = _grid("Coefficients of covariates (logits)")
+    grid = new_grid("Coefficients of covariates (logits)")
     if many:
         grid.add_column("system", overflow="fold")
     grid.add_column("coefficient", overflow="fold")
@@ -122,7 +122,7 @@ def _print_groups(console: Console, own: Any, percent: str) -> None:
     metric = own.metrics[0].label
     chosen = rows[(rows["metric"] == metric) & (rows["target"] == "population")]
     many = len(own.systems) > 1
-    grid = _grid(f"{metric} on questions like these, by group")
+    grid = new_grid(f"{metric} on questions like these, by group")
     for heading in (*["system"] * many, "group"):
         grid.add_column(heading, overflow="fold")
     for heading in ("questions", "mean", "sd", percent):
@@ -143,7 +143,7 @@ def _print_categories(console: Console, fit: Any, percent: str) -> None:
     frame = category_table(fit)
     frame = frame[frame["score"] > frame["score"].min()]
     many = frame["system"].nunique() > 1
-    grid = _grid("Probability that a trial reaches a score")
+    grid = new_grid("Probability that a trial reaches a score")
     if many:
         grid.add_column("system", overflow="fold")
     for heading in ("score", "target"):
@@ -159,7 +159,8 @@ def _print_categories(console: Console, fit: Any, percent: str) -> None:
     console.print(grid, markup=False)
 
 
-def _grid(title: str) -> Table:
+def new_grid(title: str) -> Table:
+    """Return an empty table with a title."""
     return Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
 
 
@@ -182,7 +183,7 @@ def print_verification(console: Console, found: Any, asked: list[str]) -> None:
         if label in asked or row["variable"] in ("mean_p", "icc") or row["verdict"] != "agree"
     ]
     many = frame["system"].nunique() > 1
-    grid = _grid("Closed form against PyMC")
+    grid = new_grid("Closed form against PyMC")
     if many:
         grid.add_column("system", overflow="fold")
     for heading in ("quantity", "target"):
@@ -213,42 +214,9 @@ def _quantity(row: Any) -> str:
     return label if row.get("tau", "") == "" else f"{label}:{row['tau']:g}"
 
 
-def print_baseline(console: Console, result: Any) -> None:
-    """Print one row per system: accuracy, expected best guess, and what follows."""
-    from bayesatk.guessing.baseline import baseline_table
-    from bayesatk.results.result import Result
-
-    attrs = Result.of(result, "random_baseline").group("random_baseline").attrs
-    grid = _grid(f"Against the best of {attrs['t']:g} random guessers")
-    grid.add_column("system", overflow="fold")
-    headings = "accuracy", "best guess", "p-value", "P(these)", "P(like)", "P(run)", "if selected"
-    for heading in headings:
-        grid.add_column(heading, justify="right", no_wrap=True)
-    for row in baseline_table(result).to_dict("records"):
-        grid.add_row(
-            str(row["system"]),
-            f"{row['observed_accuracy']:.3f}",
-            f"{row['expected_best']:.3f}",
-            f"{row['p_value']:.2g}",
-            probability_words(row["prob_exceeds_questions"]),
-            probability_words(row["prob_exceeds_population"]),
-            probability_words(row["prob_beats"], row["prob_beats_error"]),
-            f"{row['selected_mean']:.3f}",
-        )
-    console.print(grid, markup=False)
-    console.print(
-        "best guess: expected best accuracy of the guessers. P(these), P(like): that the true "
-        "accuracy on these questions, and on questions like these, exceeds it. P(run): that a new "
-        "run beats a new best of the guessers. if selected: selection-adjusted accuracy, if the "
-        f"system is itself the best of {attrs['t']:g} configurations of equal skill.",
-        highlight=False,
-        markup=False,
-    )
-
-
 def print_leaderboard(console: Console, board: Any) -> None:
     """Print a row per system and metric, ranked on questions like these."""
-    from bayesatk.comparison.leaderboard import as_text
+    from bayesatk.comparison.leaderboard_tables import as_text
 
     for metric in board.result.metrics:
         rows = board.table[board.table["metric"] == metric.label]
@@ -260,7 +228,7 @@ def print_leaderboard(console: Console, board: Any) -> None:
         )
         own = {row["system"]: row for row in these}
         percent = next(name for name in like[0] if str(name).endswith("interval"))
-        grid = _grid(f"{metric.label}: systems ranked on questions like these")
+        grid = new_grid(f"{metric.label}: systems ranked on questions like these")
         grid.add_column("rank", justify="right", no_wrap=True)
         grid.add_column("system", overflow="fold")
         headings = "observed", "these", percent, "like these", percent, "P(best)", "P(top 3)"
@@ -287,7 +255,7 @@ def print_comparison(console: Console, result: Any, tiers: bool = True) -> None:
         console.print("No comparison is possible: no two systems tried the same question.")
         return
     percent = _percent(own)
-    grid = _grid("Differences between systems (the first minus the second)")
+    grid = new_grid("Differences between systems (the first minus the second)")
     grid.add_column("pair", overflow="fold")
     for heading in ("metric", "target"):
         grid.add_column(heading, no_wrap=True)
@@ -319,7 +287,7 @@ def print_costs(console: Console, costs: Any) -> None:
 
     frame = cost_table(costs)
     own = frame["unit"].max()
-    grid = _grid(f"Costs{f' in {own}' * bool(own)}: mean, {_percent(Result.of(costs))} interval")
+    grid = new_grid(f"Costs{f' in {own}' * bool(own)}: mean, {_percent(Result.of(costs))} interval")
     for heading in ("system", "quantity", "observed", "these questions", "questions like these"):
         grid.add_column(heading, justify="left" if heading in ("system", "quantity") else "right")
     keys, last = ["system", "quantity", "k", "budget"], None
@@ -334,64 +302,3 @@ def print_costs(console: Console, costs: Any) -> None:
         grid.add_row(str(system) if system != last else "", f"{name}{at}", shown, *cells)
         last = system
     console.print(grid, markup=False)
-
-
-def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:
-    """Print the expected best, what would be significant, and the p-value of an accuracy."""
-    console = terminal()
-    t, needed = f"{answer['t']:g}", answer["smallest_significant"]
-    console.print(
-        f"Expected best accuracy of {t} random guessers on {answer['n']} questions: "
-        f"{answer['expected_best']:.4f}"
-    )
-    console.print(
-        f"Smallest accuracy with a p-value of at most {alpha:g}: "
-        + ("none" if needed is None else f"{needed:.4f}")
-    )
-    if "p_value" in answer:
-        found = answer["p_value"]
-        text = f"{found:.3g}" if isinstance(found, float) else f"{found[0]:.3g} to {found[1]:.3g}"
-        console.print(f"P(best of {t} >= {answer['accuracy']:g}): {text}")
-
-
-def _print_group_plan(console: Console, table: Any, metric: str) -> None:
-    """Print one row per number of trials and of questions of a group."""
-    grid = _grid(f"Groups needed for {metric}")
-    for heading in ("trials each", "questions each", "groups", "total", "width", ""):
-        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for row in table.to_dict("records"):
-        reached = row["groups"] != float("inf")
-        cells = [f"{row['trials']}", f"{row['questions']}"]
-        cells += [f"{row[name]:,.0f}" if reached else "-" for name in ("groups", "total")]
-        cells += [f"{row['width']:.3f}" if reached else "-"]
-        grid.add_row(*cells, "fewest trials" if row["cheapest"] else "")
-    console.print(grid, markup=False)
-
-
-def print_plan(console: Console, table: Any, metric: str) -> None:
-    """Print one row per number of trials; the cheapest design is marked."""
-    if "groups" in table:
-        _print_group_plan(console, table, metric)
-        return
-    two = table["prob_correct"].notna().any()
-    grid = _grid(f"Questions needed for {metric}")
-    money = "cost" in table
-    headings = ["trials each", "questions", "total", *(["cost"] if money else []), "width"]
-    headings += ["P(right call)"] if two else []
-    for heading in (*headings, ""):
-        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for row in table.to_dict("records"):
-        reached = row["questions"] != float("inf")
-        cells = [f"{row['trials']}"]
-        cells += [f"{row[name]:,.0f}" if reached else "-" for name in ("questions", "total")]
-        cells += [f"{row['cost']:,.4g}" if reached else "-"] if money else []
-        cells += [f"{row['width']:.3f}"] + ([f"{row['prob_correct']:.3f}"] if two else [])
-        said = "best" if row.get("best") else "fewest trials" if row.get("cheapest") else ""
-        grid.add_row(*cells, said)
-    console.print(grid, markup=False)
-    if (table["questions"] == float("inf")).any():
-        console.print(
-            "-: no number of questions is enough with so few trials of each.",
-            highlight=False,
-            markup=False,
-        )

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.comparison.question_values import Subset, data_keys
-from bayesatk.core.contrasts import round_to_resolution
+from bayesatk.comparison.system_posteriors import Subset, data_keys
 from bayesatk.core.laws import finite
 from bayesatk.core.one_factor import Counts
 from bayesatk.core.one_factor_chances import Marking
@@ -129,80 +128,3 @@ def _counts(fit: Result) -> tuple[Ints, Ints]:
             Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
         )  # fmt: skip
     return right, trials
-
-
-def rank_draws(values: Array) -> Array:
-    """Ranks in every draw (draws, systems), 1 for the highest; ties share the mean of theirs.
-
-    Examples
-    --------
-    >>> rank_draws(np.array([[0.5, 0.9, 0.5]])).tolist()
-    [[2.5, 1.0, 2.5]]
-    """
-    site, _ = round_to_resolution(values)  # what doubles cannot resolve is a tie
-    found = np.empty(values.shape)
-    for own, row in zip(found, site, strict=True):
-        ordered = np.sort(row)
-        below = np.searchsorted(ordered, row, side="left")
-        upto = np.searchsorted(ordered, row, side="right")
-        own[:] = len(row) - 0.5 * (below + upto - 1.0)
-    return found
-
-
-def separated(values: Array, error: float) -> NDArray[np.bool_]:
-    """Which systems (row) are declared better than which (column).
-
-    Pairs are declared one after the other, the surest first, as long as all those declared so far
-    are right together with probability ``1 - error`` or more.
-
-    Parameters
-    ----------
-    values : ndarray, shape (draws, systems)
-        Joint draws.
-    error : float
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> separated(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).astype(int).tolist()
-    [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
-    """
-    site, _ = round_to_resolution(values)
-    size = site.shape[1]
-    order = np.argsort(-site.mean(axis=0), kind="stable")
-    wrong = np.full((size, size), np.inf)
-    for place, above in enumerate(order):
-        below = order[place + 1 :]
-        wrong[above, below] = (site[:, [above]] <= site[:, below]).mean(axis=0)
-    found = np.zeros((size, size), bool)
-    failed = np.zeros(len(site), bool)
-    for pair in np.argsort(wrong, axis=None, kind="stable"):
-        above, below = divmod(int(pair), size)
-        if wrong[above, below] > error:
-            break
-        failed |= site[:, above] <= site[:, below]
-        if failed.mean() > error:
-            break
-        found[above, below] = True
-    return found
-
-
-def tiers_of(declared: NDArray[np.bool_], means: Array) -> Ints:
-    """Tier of every system, 1 for the best, from the pairs that are declared.
-
-    Systems are taken in the order of their means; a tier ends where the next system is declared
-    worse than one of it. So no two systems of a tier are declared different.
-
-    Examples
-    --------
-    >>> declared = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], bool)
-    >>> tiers_of(declared, np.array([0.9, 0.8, 0.1])).tolist()
-    [1, 1, 2]
-    """
-    order = np.argsort(-means, kind="stable")
-    found, start, level = np.empty(len(order), np.int64), 0, 1
-    for place, system in enumerate(order):
-        if declared[order[start:place], system].any():
-            start, level = place, level + 1
-        found[system] = level
-    return found

@@ -19,9 +19,9 @@ from bayesatk.metrics.credit import pass_at
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-_SOME = 300  # draws of parameters over which questions are averaged
+_PARAMETER_DRAWS = 300  # draws of parameters over which questions are averaged
 _SIMULATED = 4000  # questions, fewest, that misfits are compared with
-_AGAIN = 50  # and that many times the questions there are
+_REPEATS = 50  # and that many times the questions there are
 
 
 def next_questions(
@@ -129,7 +129,7 @@ class _Known:
     @classmethod
     def of(cls, board: Board, target: Target) -> "_Known":
         """Given parameters questions are independent; draws of parameters connect them."""
-        some = np.linspace(0, len(board.draws.theta) - 1, _SOME).astype(int)
+        some = np.linspace(0, len(board.draws.theta) - 1, _PARAMETER_DRAWS).astype(int)
         draws = replace(board.draws, theta=board.draws.theta[some])
         counts = draws.likelihood.counts
         cells = [Cells.given(draws.likelihood, one) for one in draws.theta]
@@ -208,7 +208,7 @@ def suspicious_questions(
     direction = mu - mu.mean()
     found = misfit(draws.likelihood, theta, direction)
     trials = own.result.trials[np.argsort(own.board.order)]
-    size = max(_SIMULATED, _AGAIN * trials.shape[1])
+    size = max(_SIMULATED, _REPEATS * trials.shape[1])
     columns = trials[:, generator.permutation(np.arange(size) % trials.shape[1])]
     drawn = simulate_counts(theta, columns, generator, counts)
     again = Counts.of(drawn, columns, counts.marking)

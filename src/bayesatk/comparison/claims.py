@@ -1,5 +1,6 @@
 """The sentences that a result supports; terminal, report, tables and exports have no others."""
 
+import json
 from typing import Literal
 
 import numpy as np
@@ -189,6 +190,21 @@ def _level(
     return words + [number_words(numbers[f"ci_{end}"], ends) for end in ("lower", "upper")]
 
 
+def _alone(result: Result, system: int) -> Result:
+    """Return the result of one system, without what compares systems."""
+    of_all = ("comparison", "leaderboard", "ranks", "tiers")
+    groups = {f"/{name}": result.group(name) for name in result.tree.children}
+    tree = xr.DataTree.from_dict({
+        name: own.isel(system=[system]) if "system" in own.dims else own
+        for name, own in groups.items()
+        if name.removeprefix("/") not in of_all
+    })  # fmt: skip
+    tree.attrs.update(result.tree.attrs)
+    if result.judges is not None:
+        tree.attrs["judges"] = json.dumps(result.judges.among([system]).described())
+    return Result(tree)
+
+
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
@@ -199,7 +215,7 @@ def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
     more, deeper = expected_widths(
-        result.of_systems([system]), metric, target, [(n, 2 * questions), (2 * n, questions)]
+        _alone(result, system), metric, target, [(n, 2 * questions), (2 * n, questions)]
     )
     if np.isnan(more + deeper):
         return ""

@@ -79,7 +79,7 @@ class Drawn:
     sd : ndarray, shape (cells, systems)
         Of every system by itself.
     effective : float
-        Independent draws that these are worth.
+        Effective number of independent draws.
     alike : ndarray of int, shape (systems,), optional
         Systems with the same number have the same data. Their posteriors are the same, so the
         draws of the first stand for those of all; default: none has.

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.comparison.family_choice import family_row
-from bayesatk.comparison.group_levels import group_row
+from bayesatk.comparison.model_checks import family_row, group_row
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.groups import group_difficulties

@@ -23,7 +23,7 @@ from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 _DRAWS = 60  # of the pilot's hyperparameters
-_ELECTIONS = 200  # simulated questions with votes, at least one of every question of the pilot
+_SIMULATED_QUESTIONS = 200  # with votes, at least one of every question of the pilot
 _VOTES = 200  # draws behind the variance of each
 _NEAREST = 1e-6  # of means and correlations to 0 and 1
 
@@ -219,7 +219,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     def by_draw(trials: int) -> list[list[ExpectedVariance]]:
         rng = np.random.default_rng(0)
         each = [
-            _elections(own, lost, metric.k, prior, trials, rng)
+            _simulated_votes(own, lost, metric.k, prior, trials, rng)
             for own, lost in zip(pilots, silent, strict=True)
         ]
         return [
@@ -237,7 +237,7 @@ def _population(pilot: list[Ballots], metric: Metric, prior: AnswerPrior) -> Arr
     return drawn.metrics[:, 0, 1]
 
 
-def _elections(
+def _simulated_votes(
     pilot: list[Ballots],
     lost: NDArray[np.int64],
     k: int,
@@ -246,9 +246,9 @@ def _elections(
     rng: np.random.Generator,
 ) -> Independent:
     """Elections on questions like the pilot's; ``lost`` counts its trials that gave no answer."""
-    rounds = -(-_ELECTIONS // len(pilot))
+    rounds = -(-_SIMULATED_QUESTIONS // len(pilot))
     simulated = [
-        _again(one, prior, _answered(one, missed, trials, rng), rng)
+        _redrawn(one, prior, _answered(one, missed, trials, rng), rng)
         for one, missed in zip(pilot, lost.tolist(), strict=True)
         for _ in range(rounds)
     ]
@@ -267,7 +267,7 @@ def _answered(one: Ballots, lost: int, trials: int, rng: np.random.Generator) ->
     return had + int(rng.binomial(trials - had - lost, rng.beta(had + 1.0, lost + 1.0)))
 
 
-def _again(one: Ballots, prior: AnswerPrior, trials: int, rng: np.random.Generator) -> Ballots:
+def _redrawn(one: Ballots, prior: AnswerPrior, trials: int, rng: np.random.Generator) -> Ballots:
     """Answers to such a question: some of its own, or all of them and more from its posterior.
 
     Some of its own have the distribution of fewer trials, whatever the prior.

@@ -15,7 +15,8 @@ from bayesatk.comparison.gate_result import FloorCheck, Gate, Verdict
 from bayesatk.comparison.pair_claims import PairSentences
 from bayesatk.comparison.systems import compare
 from bayesatk.data.columns import GROUP, WEIGHT
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
@@ -209,7 +210,9 @@ def gate_of(
         own["monte_carlo_error"],
         observed,
         {name: own[name] for name in ("mean", "sd", "ci_lower", "ci_upper")},
-        _again(probability, verdict, own["sd"], here["sd"], max(noise, here["sd"]), policy.level),
+        _repeat_probability(
+            probability, verdict, own["sd"], here["sd"], max(noise, here["sd"]), policy.level
+        ),
         GateDesign.of(policy, *design_of(compared, j), scale * sd, noise),
         floors,
         policy,
@@ -242,7 +245,7 @@ def decided(probability: float, level: float) -> Verdict:
     return "fail" if 1.0 - probability >= level else "inconclusive"
 
 
-def _again(
+def _repeat_probability(
     probability: float, verdict: str, sd: float, here: float, noise: float, level: float
 ) -> float:
     """Probability of the same verdict from new trials of the same questions."""

@@ -12,13 +12,8 @@ from numpy.typing import NDArray
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.pairwise import PairwiseComparison
-from bayesatk.comparison.question_values import (
-    Posteriors,
-    Subset,
-    data_keys,
-    observed_rates,
-    question_values,
-)
+from bayesatk.comparison.question_values import observed_rates, question_values
+from bayesatk.comparison.system_posteriors import Posteriors, Subset, data_keys
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
@@ -55,7 +50,7 @@ def _by_group(
 ) -> Iterator[PairwiseComparison]:
     """Yield the systems on the questions of each group.
 
-    What other questions of the same group are worth is shared between systems as far as questions
+    The values of other questions of the same group are shared between systems as far as questions
     within groups are, all groups together.
     """
     part = Subset.whole(fit)

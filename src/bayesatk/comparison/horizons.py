@@ -157,7 +157,7 @@ def horizon(
     (True, 0.0)
     """
     own = Result.of(fit)
-    one = _checked(own, metric, level)
+    one = _checked(metric, level)
     one_of("question", question, QUESTIONS)
     probability = own.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", probability, 0.95)
@@ -186,7 +186,7 @@ def _range(result: Result) -> range:
     return range(len(result.systems))
 
 
-def _checked(result: Result, metric: str | Metric, level: float) -> Metric:
+def _checked(metric: str | Metric, level: float) -> Metric:
     """Return one metric that rises with the success probability, and can have the level."""
     found = list(parse(metric))
     if len(found) != 1:

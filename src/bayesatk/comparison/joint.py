@@ -1,4 +1,4 @@
-"""What joint draws of all systems say: bands over k, and tiers that can be told apart."""
+"""What joint draws of all systems say: ranks, bands over k, and tiers that can be told apart."""
 
 from itertools import groupby
 
@@ -9,6 +9,7 @@ from bayesatk.core.contrasts import round_to_resolution
 from bayesatk.metrics.grid import MetricGrid
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def over_k(grid: MetricGrid) -> list[list[int]]:
@@ -53,7 +54,7 @@ def band_width(draws: Array, probability: float) -> Array:
     return np.asarray(np.quantile(centred.max(axis=-2), probability, axis=-1))
 
 
-def tiers(draws: Array, alpha: float, observed: Array | None = None) -> NDArray[np.int64]:
+def tiers(draws: Array, alpha: float, observed: Array | None = None) -> Ints:
     """Tier of every system, 1 for the best: the systems of a tier cannot be separated.
 
     The systems are put in the order of their means, and a line is drawn where every system above is
@@ -88,3 +89,97 @@ def tiers(draws: Array, alpha: float, observed: Array | None = None) -> NDArray[
     found = np.empty(len(order), np.int64)
     found[order] = 1 + np.concatenate([[0], np.cumsum(apart)])
     return found
+
+
+def rank_draws(values: Array) -> Array:
+    """Ranks in every draw (draws, systems), 1 for the highest; ties share the mean of theirs.
+
+    Examples
+    --------
+    >>> rank_draws(np.array([[0.5, 0.9, 0.5]])).tolist()
+    [[2.5, 1.0, 2.5]]
+    """
+    site, _ = round_to_resolution(values)  # what doubles cannot resolve is a tie
+    found = np.empty(values.shape)
+    for own, row in zip(found, site, strict=True):
+        ordered = np.sort(row)
+        below = np.searchsorted(ordered, row, side="left")
+        upto = np.searchsorted(ordered, row, side="right")
+        own[:] = len(row) - 0.5 * (below + upto - 1.0)
+    return found
+
+
+def separated(values: Array, error: float) -> NDArray[np.bool_]:
+    """Which systems (row) are declared better than which (column).
+
+    Pairs are declared one after the other, the surest first, as long as all those declared so far
+    are right together with probability ``1 - error`` or more.
+
+    Parameters
+    ----------
+    values : ndarray, shape (draws, systems)
+        Joint draws.
+    error : float
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> separated(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).astype(int).tolist()
+    [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
+    """
+    site, _ = round_to_resolution(values)
+    size = site.shape[1]
+    order = np.argsort(-site.mean(axis=0), kind="stable")
+    wrong = np.full((size, size), np.inf)
+    for place, above in enumerate(order):
+        below = order[place + 1 :]
+        wrong[above, below] = (site[:, [above]] <= site[:, below]).mean(axis=0)
+    found = np.zeros((size, size), bool)
+    failed = np.zeros(len(site), bool)
+    for pair in np.argsort(wrong, axis=None, kind="stable"):
+        above, below = divmod(int(pair), size)
+        if wrong[above, below] > error:
+            break
+        failed |= site[:, above] <= site[:, below]
+        if failed.mean() > error:
+            break
+        found[above, below] = True
+    return found
+
+
+def tiers_of(declared: NDArray[np.bool_], means: Array) -> Ints:
+    """Tier of every system, 1 for the best, from the pairs that are declared.
+
+    Systems are taken in the order of their means; a tier ends where the next system is declared
+    worse than one of it. So no two systems of a tier are declared different.
+
+    Examples
+    --------
+    >>> declared = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], bool)
+    >>> tiers_of(declared, np.array([0.9, 0.8, 0.1])).tolist()
+    [1, 1, 2]
+    """
+    order = np.argsort(-means, kind="stable")
+    found, start, level = np.empty(len(order), np.int64), 0, 1
+    for place, system in enumerate(order):
+        if declared[order[start:place], system].any():
+            start, level = place, level + 1
+        found[system] = level
+    return found
+
+
+def share_upto(ranks: Array, last: int) -> Array:
+    """Probability of a rank up to some, ties sharing theirs.
+
+    Examples
+    --------
+    >>> share_upto(np.array([[1.5, 1.5, 3.0], [1.0, 2.0, 3.0]]), 1).tolist()
+    [0.75, 0.25, 0.0]
+    """
+    found = np.zeros(ranks.shape[1])
+    for row in ranks:
+        # Systems that tie for ranks a to b are each at each of them equally often.
+        many = (row[:, None] == row[None, :]).sum(axis=1)
+        lowest = row - 0.5 * (many - 1.0)
+        found += np.clip((last + 1.0 - lowest) / many, 0.0, 1.0)
+    return found / len(ranks)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk._tools.words import probability_words
-from bayesatk.comparison.board import Board, board_of, rank_draws, separated, tiers_of
+from bayesatk.comparison.board import Board, board_of
+from bayesatk.comparison.joint import rank_draws, separated, share_upto, tiers_of
+from bayesatk.comparison.leaderboard_tables import as_text, leaderboard_group
 from bayesatk.core.contrasts import round_to_resolution
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.priors import LeaderboardPrior
@@ -115,8 +116,8 @@ class Leaderboard:
         ends = np.quantile(draws, tails, axis=0)
         places = np.quantile(ranks, tails, axis=0)
         tier = tiers_of(self._declared(metric, target), mean)
-        first = _share_upto(ranks, 1)
-        top = _share_upto(ranks, min(3, len(mean)))
+        first = share_upto(ranks, 1)
+        top = share_upto(ranks, min(3, len(mean)))
         trials, names = self.result.trials, self.result.systems
         cell = self._metric(metric)
         return [
@@ -141,32 +142,19 @@ class Leaderboard:
         `bayesatk.tables_of` reads back; and ``separated``, dims ``(metric, target, system,
         other)``: 1 where the order of two systems is declared.
         """
-        keys = ["system", "metric", "target"]
-        every = self._tabulated(self.result.metrics, _TARGETS)
-        names = [one for one in every.columns if one not in keys]
-        labels = [one.label for one in self.result.metrics]
-        order = pd.MultiIndex.from_product([self.result.systems, labels, list(TARGETS)])
-        values = every.set_index(keys)[names].astype(float).loc[order].to_numpy()
-        shape = len(self.result.systems), len(labels), len(TARGETS), len(names)
+        declared = [
+            [self._declared(metric, target) for target in _TARGETS]
+            for metric in self.result.metrics
+        ]
         attrs = {
             "error": self.error, "seed": self.seed, "method": self.method,
             "effective_draws": self.effective_draws, "k_hat": float(self.k_hat),
             "citations": json.dumps(list(self.citations)),
         }  # fmt: skip
-        coords: dict[str, Any] = {"system": self.result.posterior["system"].values}
-        coords["metric"] = labels
+        rows = self._tabulated(self.result.metrics, _TARGETS)
         tree = self.result.tree.copy()
-        coords |= {"target": list(TARGETS), "statistic": names}
-        declared = [
-            [self._declared(metric, target) for target in TARGETS]  # type: ignore[arg-type]
-            for metric in self.result.metrics
-        ]
-        table = {
-            "value": ((*keys, "statistic"), values.reshape(shape)),
-            "separated": (("metric", "target", "system", "other"), np.array(declared, np.int8)),
-        }
-        coords["other"] = coords["system"]
-        tree["leaderboard"] = xr.DataTree(xr.Dataset(table, coords, attrs))
+        own = leaderboard_group(self.result, rows, np.array(declared, np.int8), attrs)
+        tree["leaderboard"] = xr.DataTree(own)
         return tree
 
     def pairs(
@@ -264,61 +252,6 @@ def _among(result: Result, metric: MetricSpec) -> tuple[Metric, ...]:
         if one not in result.metrics:
             raise ValueError(f"metric must be one of the result's, {held}; got {one.label!r}.")
     return found
-
-
-def leaderboard_rows(result: Result) -> pd.DataFrame:
-    """Return the table of a result that has the group ``leaderboard``, best first."""
-    value = result.group("leaderboard")["value"]
-    frame = value.to_dataframe().unstack("statistic")["value"].reset_index()
-    frame.columns.name = None
-    frame = frame[["system", "metric", "target", *value["statistic"].values]]
-    whole = ["rank", "rank_lower", "rank_upper", "tier", "questions", "trials"]
-    keys = {name: i for i, name in enumerate(value["metric"].values)}
-    place = frame["metric"].map(keys) * 2 + (frame["target"] == TARGETS[1])
-    frame = frame.assign(place=place).sort_values(["place", "rank"], kind="stable")
-    frame = frame.drop(columns="place").astype(dict.fromkeys(whole, int))
-    return frame.reset_index(drop=True)
-
-
-def _share_upto(ranks: Array, last: int) -> Array:
-    """Probability of a rank up to some, ties sharing theirs.
-
-    Examples
-    --------
-    >>> _share_upto(np.array([[1.5, 1.5, 3.0], [1.0, 2.0, 3.0]]), 1).tolist()
-    [0.75, 0.25, 0.0]
-    """
-    found = np.zeros(ranks.shape[1])
-    for row in ranks:
-        # Systems that tie for ranks a to b are each at each of them equally often.
-        many = (row[:, None] == row[None, :]).sum(axis=1)
-        lowest = row - 0.5 * (many - 1.0)
-        found += np.clip((last + 1.0 - lowest) / many, 0.0, 1.0)
-    return found / len(ranks)
-
-
-def as_text(rows: pd.DataFrame, effective_draws: float, result: Result) -> pd.DataFrame:
-    """Return rows of a leaderboard as a person reads them."""
-    percent = f"{100 * result.ci_prob:g}% interval"
-
-    def chance(p: float) -> str:
-        return probability_words(p, float(np.sqrt(p * (1.0 - p) / effective_draws)))
-
-    return pd.DataFrame({
-        "rank": rows["rank"], "system": rows["system"].astype(str),
-        "observed": ["k>n" if np.isnan(x) else f"{x:.3f}" for x in rows["observed"]],
-        "mean": [f"{x:.3f}" for x in rows["mean"]],
-        percent: [
-            f"[{a:.3f}, {b:.3f}]" for a, b in zip(rows["ci_lower"], rows["ci_upper"], strict=True)
-        ],
-        "P(best)": [chance(x) for x in rows["prob_best"]],
-        "P(top 3)": [chance(x) for x in rows["prob_top3"]],
-        "ranks": [
-            f"{a}-{b}" if a < b else f"{a}"
-            for a, b in zip(rows["rank_lower"], rows["rank_upper"], strict=True)
-        ],
-        "tier": rows["tier"],
-    })  # fmt: skip
 
 
 def leaderboard(

@@ -20,7 +20,7 @@ from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
 _DRAWS = 60  # of the pilot's difficulties and rates
-_PRIOR = 2.0  # trials that a uniform prior of a rate is worth: s (1 - s) / (p + 3) is its variance
+_PRIOR = 2.0  # trials that a uniform prior of a rate counts as: s (1 - s) / (p + 3) is its variance
 
 
 @dataclass(frozen=True)

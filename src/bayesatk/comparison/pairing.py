@@ -155,7 +155,7 @@ def drawn_together(
     share : ndarray, shape (questions,)
         Of the questions in means over them.
     size, effective
-        Draws, and how many independent ones they are worth.
+        Draws, and their effective number.
     rng : numpy.random.Generator
     """
     count, questions = len(rates), float(1.0 / (share**2).sum())

@@ -12,13 +12,8 @@ from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.contrasts import CONTRASTS, Drawn, Exact, Found, Settings, mirrored
 from bayesatk.comparison.joint import band_width, over_k, tiers
 from bayesatk.comparison.pairing import drawn_together
-from bayesatk.comparison.question_values import (
-    Posteriors,
-    Subset,
-    data_keys,
-    observed_rates,
-    question_values,
-)
+from bayesatk.comparison.question_values import observed_rates, question_values
+from bayesatk.comparison.system_posteriors import Posteriors, Subset, data_keys
 from bayesatk.core.contrasts import Known
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.results.result import Result

@@ -1,23 +1,19 @@
-"""Draws of what every metric is worth for one system after another, however a result was made."""
+"""Draws of the values of every metric for one system after another, however a result was made."""
 
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from bayesatk._tools.batches import in_batches
 from bayesatk._tools.progress import track
+from bayesatk.comparison.system_posteriors import DRAWS_OF_P, Posteriors, Subset
 from bayesatk.core.contrasts import LEVELS, Known
-from bayesatk.metrics.grid import Metric, parse
+from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.draws import correlated_normals
-from bayesatk.posterior.models_of import judged_models, model_of
-from bayesatk.posterior.posterior import Draws
+from bayesatk.posterior.models_of import judged_models
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.groups import grouped_p
 from bayesatk.results.likelihood import RATES
@@ -25,27 +21,7 @@ from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
 Array = NDArray[np.float64]
-_FEW = 200  # draws of every question's p, for what draws of means need not: spreads, covariances
-_COVARIANCE = 100  # of these, for the covariance between metrics
-
-
-@dataclass(frozen=True)
-class Subset:
-    """Some systems of a result, on some of its questions."""
-
-    systems: list[int]
-    kept: NDArray[np.bool_]
-
-    @classmethod
-    def whole(cls, fit: Result) -> "Subset":
-        """All systems, on all questions."""
-        systems, questions = fit.trials.shape
-        return cls(list(range(systems)), np.ones(questions, bool))
-
-    def share(self, fit: Result) -> Array:
-        """Return the share of every question of the part in a mean over them."""
-        own = np.ones(int(self.kept.sum())) if fit.weight is None else fit.weight[self.kept]
-        return np.asarray(own / own.max() / (own / own.max()).sum())
+_COVARIANCE = 100  # draws of p, for the covariance between metrics
 
 
 @dataclass(frozen=True)
@@ -90,106 +66,6 @@ class Values:
         if rate is not None:
             spread = np.sqrt((rate - (rate @ share)[:, None]) ** 2 @ share)
         return cls(questions, population, flat @ flat.T / few.shape[1], spread)
-
-
-def data_keys(fit: Result, part: Subset) -> list[bytes]:
-    """Return all that a system's posterior depends on, equal for systems with the same data."""
-    arrays: list[NDArray[Any]] = [
-        fit.trials,
-        fit.scale.identity(fit.counts),
-    ]
-    arrays += [] if fit.prior_counts is None else [fit.prior_counts]
-    own = b"" if fit.weight is None else fit.weight[part.kept].tobytes()
-    keys = [
-        own + b"".join(each[one][part.kept].tobytes() for each in arrays) for one in part.systems
-    ]
-    if fit.judges is not None:
-        marked_by = fit.judges.among(part.systems).by_system
-        keys = [key + repr(judge).encode() for key, judge in zip(keys, marked_by, strict=True)]
-    if fit.voted and fit.data.answers is not None:
-        answers = fit.data.answers.on_questions(part.kept)
-        for row, system in enumerate(part.systems):
-            own = answers.system == system
-            columns = np.stack([answers.question, answers.correct, answers.count])[:, own]
-            entries = columns[:, np.lexsort(columns[::-1])]
-            keys[row] += entries.tobytes() + answers.unanswered[system].tobytes()
-    return keys
-
-
-@dataclass(frozen=True)
-class WorkedOut:
-    """What is needed of one system's posterior on some questions.
-
-    Parameters
-    ----------
-    mean, sd : ndarray, shape (metrics, target)
-    known : list of list
-        Distributions by target; None where only draws are.
-    few : Draws
-        Some draws of means and of every p, by random numbers that the data give.
-    draw : callable, optional
-        As of a `SystemPosterior`; where a distribution is None.
-    expected : pair of ndarray, optional
-        As of a `SystemPosterior`.
-    """
-
-    mean: Array
-    sd: Array
-    known: list[list[Known | None]]
-    few: Draws
-    draw: Callable[[int, np.random.Generator, bool], Draws] | None
-    expected: tuple[Array, Array] | None
-
-
-class Posteriors:
-    """Closed-form posteriors of the systems of a result on some questions, each worked out once."""
-
-    def __init__(
-        self, fit: Result, rng: np.random.Generator, progress: bool | None = False
-    ) -> None:
-        self.progress = progress
-        self._fit, self._seed = fit, int(rng.integers(2**63))
-        self._found: dict[bytes, WorkedOut] = {}
-        self.marks = list(fit.grid.judged)
-        metrics = list(fit.grid.judged.values()) or list(parse("pass@1"))
-        self.metrics = [fit.scale.judged(one) for one in metrics]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what was worked out: other processes get data, and fill in their own."""
-        return self.__dict__ | {"_found": {}}
-
-    def of(self, system: int, kept: NDArray[np.bool_]) -> WorkedOut:
-        """Return what is needed of one system."""
-        (key,) = data_keys(self._fit, Subset([system], kept))
-        if key not in self._found:
-            self._found[key] = self._work_out(system, kept, key)
-        return self._found[key]
-
-    def prepare(self, part: Subset, client: Any) -> None:
-        """Work out what is needed of the systems of a part, each with other data as a task."""
-        keys = data_keys(self._fit, part)
-        starts = sorted({key: i for i, key in reversed(list(enumerate(keys)))}.values())
-        run = partial(_work_out, self, part, keys)
-        for i, one in in_batches(run, starts, client, "Comparing", self.progress):
-            self._found[keys[i]] = one
-
-    def _work_out(self, system: int, kept: NDArray[np.bool_], key: bytes) -> WorkedOut:
-        posterior = model_of(self._fit, system, kept).fit(self.metrics)
-        known: list[list[Known | None]] = []
-        if self.marks:
-            known = [
-                [None if one is None else Known(one) for one in each]
-                for each in posterior.distributions()
-            ]
-        few = posterior.draw(_FEW, np.random.default_rng([self._seed, zlib.crc32(key)]), True)
-        draw = posterior.draw if any(None in each for each in known) else None
-        expected = None if posterior.expected is None else posterior.expected()
-        return WorkedOut(posterior.mean, posterior.sd, known, few, draw, expected)
-
-
-@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
-def _work_out(posteriors: Posteriors, part: Subset, keys: list[bytes], index: int) -> WorkedOut:
-    return posteriors._work_out(part.systems[index], part.kept, keys[index])
 
 
 def question_values(
@@ -276,7 +152,7 @@ def _of_judged(
     for model in track(models, "Comparing", progress=posteriors.progress):
         posterior = model.fit(posteriors.metrics)
         drawn = posterior.draw(size, rng, False).metrics
-        p = posterior.draw(_FEW, rng, True).p
+        p = posterior.draw(DRAWS_OF_P, rng, True).p
         assert p is not None
         few = [one.latent(p[:_COVARIANCE]) for one in posteriors.metrics]
         rate = fit.scale.rate(p)

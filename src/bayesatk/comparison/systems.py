@@ -18,7 +18,7 @@ from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.groups import group_comparison_rows, group_differences
 from bayesatk.comparison.pair_claims import PairSentences
 from bayesatk.comparison.pairwise import PairwiseComparison
-from bayesatk.comparison.question_values import Posteriors, Subset, data_keys
+from bayesatk.comparison.system_posteriors import Posteriors, Subset, data_keys
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values

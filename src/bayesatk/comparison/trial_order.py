@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import proper_probability
 from bayesatk.core.trial_order import RANK_SUM, SWITCHES, OrderLaw, two_sided
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.outcomes import Outcomes, read_trials
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import read_trials
 from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 
 Array = NDArray[np.float64]

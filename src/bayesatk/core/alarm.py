@@ -19,7 +19,7 @@ from scipy.special import gammaln, ndtri
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
-_SURE = 1e-13  # p-values are kept this far from 0 and 1, where sums of a Fourier transform end
+_P_VALUE_MARGIN = 1e-13  # least distance from 0 and 1, where sums of a Fourier transform end
 _SPREAD = 0.3  # sd of a trial of a question on which a shift is seen: sqrt(p (1 - p)) about p = 0.1
 
 
@@ -56,7 +56,7 @@ def day_scores(successes: Ints, trials: Ints, uniform: Array) -> Array:
             least = int(np.maximum(0, total - past).sum())
             place = int(successes[both, day].sum()) - least
             p = mass[:place].sum() + uniform[day] * mass[place]
-            found[day] = ndtri(np.clip(p, _SURE, 1.0 - _SURE))
+            found[day] = ndtri(np.clip(p, _P_VALUE_MARGIN, 1.0 - _P_VALUE_MARGIN))
     return found
 
 

@@ -1,8 +1,8 @@
-"""Scores of categories: expected worth of ``k`` drawn categories, finite and posterior law.
+"""Scores of categories: expected value of ``k`` drawn categories, finite and posterior law.
 
 The best of ``k`` scores is a sum of pass@k's, one for each step of the scale: with the scores in
 ascending order, ``E[max] = w_1 + sum_c (w_c+1 - w_c) P(at least one draw above w_c)``. The mean
-score is ``k = 1``. Any other worth is a vector over the compositions of ``k``.
+score is ``k = 1``. Any other value function is a vector over the compositions of ``k``.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def _steps(scores: ArrayLike, counts: Array) -> tuple[float, Array, Array, Array
 
 
 def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike) -> Array:
-    """Return the expected worth of ``k`` trials drawn without replacement from the observed ones.
+    """Return the expected value of ``k`` trials drawn without replacement from the observed ones.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
         ways = _log_choose(counts, credit.k)
         logs = sum(ways[..., c, drawn[:, c]] for c in range(counts.shape[-1]))
         weight = np.exp(logs - _log_choose(trials, credit.k)[..., -1:])
-        expected = values[0] + weight @ (values - values[0])  # exact where all are worth the same
+        expected = values[0] + weight @ (values - values[0])  # exact where all have the same value
     return np.where(trials >= credit.k, expected, np.nan)
 
 
@@ -72,7 +72,7 @@ def _log_choose(n: NDArray[np.int64], k: int) -> Array:
 def category_moments(
     credit: CategoryCredit, alpha: ArrayLike, scores: ArrayLike
 ) -> tuple[Array, Array]:
-    """Posterior mean and variance of the latent worth when ``p ~ Dirichlet(alpha)``.
+    """Posterior mean and variance of the latent value when ``p ~ Dirichlet(alpha)``.
 
     Parameters
     ----------

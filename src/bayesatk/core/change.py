@@ -36,8 +36,9 @@ _SPACING = 0.65  # of points, in sds of the narrowest kernel, as in core.quadrat
 _STEPS, _LENGTHS = 30, (1.0, 0.25, 0.05)  # of Newton's method, and shares of a step that are tried
 _WIDTH = 0.1  # of finite differences, in logits
 _FLATTEST, _LONGEST = 0.02, 2.0  # curvature that is believed, and the longest step
-_ENOUGH = 1e-3  # gain of the log density at which the mode is found
-_NOTHING, _NEVER = 150.0, 1e10  # minus the logarithm of what is taken as 0; of a product of none
+_GAIN_TOLERANCE = 1e-3  # gain of the log density at which the mode is found
+_UNDERFLOW = 150.0  # minus the logarithm of what is taken as 0
+_MINUS_LOG_ZERO = 1e10  # finite, so that 0 times it is 0
 _DENSE = 2001  # points of the density of the shift
 
 
@@ -182,7 +183,8 @@ class Changes:
                 likelihood = np.log(_exp(logs - top) @ self._weights(x, y))
             log_prior = -a * np.logaddexp(0, -x) - b * np.logaddexp(0, x)
             log_prior += -icc_a * np.logaddexp(0, -y) - icc_b * np.logaddexp(0, y)
-            found = weight @ np.maximum(likelihood, -_NEVER) + weight @ top[:, 0] + log_prior
+            found = weight @ np.maximum(likelihood, -_MINUS_LOG_ZERO)
+            found = found + weight @ top[:, 0] + log_prior
             return np.asarray(found - offset - 0.5 * (shift / self.sd) ** 2)
 
         return density
@@ -198,7 +200,7 @@ class Changes:
             tried = [place + length * step for length in _LENGTHS]
             found = [float(density(v[0], v[1:2], v[2:])[0]) for v in tried]
             chosen = int(np.argmax(found))
-            if not found[chosen] > value + _ENOUGH:
+            if not found[chosen] > value + _GAIN_TOLERANCE:
                 break
             place = tried[chosen]
         return place, curvature
@@ -211,7 +213,7 @@ def _angle(rule: BetaRule) -> Array:
 
 def _exp(logs: Array) -> Array:
     """Exponentials; the smallest are 0, because numbers near the smallest make products slow."""
-    return np.asarray(np.exp(np.where(logs < -_NOTHING, -np.inf, logs)))
+    return np.asarray(np.exp(np.where(logs < -_UNDERFLOW, -np.inf, logs)))
 
 
 def _derivatives(density: LogDensity, place: Array) -> tuple[float, Array, Array]:

@@ -140,12 +140,12 @@ class _Tries:
         The cost is concave in it: Newton's method rises to the root from 0 and never passes it.
         """
         log_failure = np.log1p(-self.p)
-        worth = self.weight * self.cost / self.p
+        cost_per_success = self.weight * self.cost / self.p
         tries, left = np.zeros(len(self.p)), np.arange(len(self.p))
         for _ in range(_STEPS):
             unsolved = np.expm1(tries[left, None] * log_failure[left])
-            missing = budget + (worth[left] * unsolved).sum(axis=1)
-            slope = -(worth[left] * log_failure[left] * (1.0 + unsolved)).sum(axis=1)
+            missing = budget + (cost_per_success[left] * unsolved).sum(axis=1)
+            slope = -(cost_per_success[left] * log_failure[left] * (1.0 + unsolved)).sum(axis=1)
             with np.errstate(over="ignore"):
                 step = np.maximum(missing, 0.0) / np.maximum(slope, _LEAST)
             tries[left] = np.minimum(tries[left] + step, _MOST_TRIES)

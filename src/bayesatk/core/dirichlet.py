@@ -23,9 +23,9 @@ from bayesatk.priors import HyperPrior
 
 _STEP, _WIDE_STEP = 1e-4, 2e-3  # of finite differences: of the log density, and of its gradient
 _FLATTEST = 0.02  # curvature at the mode: nothing is wider than 7 units
-_CERTAIN, _LOOSE = -600.0, 34.5  # log(icc / (1 - icc)) beyond which the icc is no number below 1
+_LEAST_LOGIT_ICC, _MOST_LOGIT_ICC = -600.0, 34.5  # beyond which the icc rounds to 0 or 1
 _POINTS = 8192  # of the posterior, to begin with
-_NOTHING = 1e-13  # probability of a node that is left out
+_NEGLIGIBLE = 1e-13  # probability of a node that is left out
 _LARGE = 0.1  # Dirichlet parameters from which gamma variates do not underflow
 
 
@@ -65,7 +65,7 @@ class DirichletHyper:
     @cached_property
     def icc(self) -> Array:
         """Intraclass correlations."""
-        return np.asarray(expit(np.clip(self.points.log_ratio, _CERTAIN, _LOOSE)))
+        return np.asarray(expit(np.clip(self.points.log_ratio, _LEAST_LOGIT_ICC, _MOST_LOGIT_ICC)))
 
     @property
     def alpha(self) -> Array:
@@ -148,7 +148,7 @@ def weighted_posterior(
         lambda theta: with_slope(log_density, theta, _STEP)[1], mode, _WIDE_STEP, _FLATTEST
     )
     points = integrate(log_density, mode, root, seed=int(data.trials.total), last=_POINTS)
-    return DirichletHyper(points, False, float(1.0 / np.sqrt(points.worth)))
+    return DirichletHyper(points, False, float(1.0 / np.sqrt(points.effective_draws)))
 
 
 def _mode(objective: Callable[[Array], tuple[float, Array]], share: Sequence[float]) -> Array:
@@ -162,11 +162,11 @@ def _two_categories(
     data: CountHistograms, prior: Array, icc_prior: tuple[float, float]
 ) -> DirichletHyper:
     grid = hyper_posterior(data, HyperPrior((float(prior[1]), float(prior[0])), icc_prior))
-    kept = grid.weight > _NOTHING
+    kept = grid.weight > _NEGLIGIBLE
     weight = grid.weight[kept] / grid.weight[kept].sum()
     theta = np.stack([-grid.x.ravel(), grid.y.ravel()], axis=1)[kept]
-    worth = float(1.0 / (weight @ weight))
-    points = Points(theta, weight, grid.log_evidence, -np.inf, worth, "quadrature")
+    effective_draws = float(1.0 / (weight @ weight))
+    points = Points(theta, weight, grid.log_evidence, -np.inf, effective_draws, "quadrature")
     return DirichletHyper(points, True, grid.error)
 
 

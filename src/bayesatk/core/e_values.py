@@ -26,11 +26,11 @@ Curve = Callable[[Array], Array]
 
 _DROP = 45.0  # of the logarithm below its peak, where an integral ends: exp(-45) ~ 3e-20
 _NODES = 64  # Gauss-Legendre on either side of the peak: errs by 1e-12 on half of a Gaussian
-_ZOOM = 17  # points of a round that looks for a peak, or for the end of an integral
-_FLAT = 0.1  # of the logarithm: the peak of an integrand need not be known any better
+_SEARCH_POINTS = 17  # points of a round that looks for a peak, or for the end of an integral
+_PEAK_TOLERANCE = 0.1  # of the logarithm: the peak of an integrand need not be known any better
 _ROUNDS = 14  # each round is 8 times finer: 8^14 = 4e12
 _BLOCK = 2_000_000  # exponentials taken at once: 16 MB
-_STANDARD = 9.5  # standard deviations after which a normal prior has dropped by _DROP
+_PRIOR_SDS = 9.5  # standard deviations after which a normal prior has dropped by _DROP
 _FARTHEST = 50.0  # log odds ratio beyond which an interval has no end
 
 
@@ -135,7 +135,7 @@ class Splits:
         (True, 1.0)
         """
         reach = 1.0 + np.log1p(sd**2 * float(self.weight @ (self.own * self.other)))
-        end = min(sd**2 * self.most, reach) + _STANDARD * sd
+        end = min(sd**2 * self.most, reach) + _PRIOR_SDS * sd
 
         def curve(theta: Array) -> Array:
             return self.log_ratio(theta) - 0.5 * (theta / sd) ** 2
@@ -256,7 +256,7 @@ def log_integral(curve: Curve, lower: float, upper: float) -> float:
     >>> round(log_integral(lambda x: -50.0 * x**2, -3.0, 9.0), 6)  # sqrt(pi / 50)
     -1.383647
     """
-    peak = _peak(curve, lower, upper, _FLAT)
+    peak = _peak(curve, lower, upper, _PEAK_TOLERANCE)
     level = float(curve(np.array([peak]))[0]) - _DROP
     node, log_weight = _rule()
     parts = []
@@ -277,7 +277,7 @@ def _rule() -> tuple[Array, Array]:
 def _peak(curve: Curve, lower: float, upper: float, flat: float = 0.0) -> float:
     """Return the place of the maximum of a concave curve, or where it is as high to within flat."""
     for _ in range(_ROUNDS):
-        places = np.linspace(lower, upper, _ZOOM)
+        places = np.linspace(lower, upper, _SEARCH_POINTS)
         found = curve(places)
         best = int(np.argmax(found))
         near = slice(max(best - 1, 0), best + 2)
@@ -290,7 +290,7 @@ def _peak(curve: Curve, lower: float, upper: float, flat: float = 0.0) -> float:
 def _drop(curve: Curve, peak: float, end: float, level: float) -> float:
     """Return about the place towards an end at which a concave curve falls below a level."""
     for _ in range(_ROUNDS // 2):
-        places = np.linspace(peak, end, _ZOOM)
+        places = np.linspace(peak, end, _SEARCH_POINTS)
         below = curve(places) < level
         if not below.any():
             return end

@@ -61,7 +61,7 @@ def systematic(share: Array, size: int, rng: np.random.Generator) -> Chosen:
 
 
 def independent_draws(kept: Array) -> float:
-    """How many independent draws those of chains are worth, for one quantity or more together.
+    """Effective number of draws of chains, for one quantity or more together.
 
     The variance of all draws over that of a chain's mean, times the chains; this ratio over all
     quantities, since that of one is known within a quarter only.

@@ -16,9 +16,9 @@ from bayesatk.metrics.credit import Array, Credit
 
 _LOGITS, _RATIOS = 0.25, 0.5  # steps of the table: its error is below 1e-5
 FARTHEST = 30.0  # logits of the table
-_SHORT = 32  # factors of a product, at most: as many take the time of the table
-_CERTAIN = -16.0  # log r below which a Beta is a point to all purposes
-_WIDEST = 12.0  # log r above which it is 0 or 1
+_DIRECT_FACTORS = 32  # factors of a product, at most: as many take the time of the table
+_LEAST_LOG_R = -16.0  # log r below which a Beta is a point to all purposes
+_MOST_LOG_R = 12.0  # log r above which it is 0 or 1
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class ExpectedCredit:
     ) -> "ExpectedCredit":
         """Tabulate for a range of either, where it is no short product."""
         x_ends = np.clip(logits, -FARTHEST, FARTHEST)
-        r_ends = np.clip(log_r, _CERTAIN, _WIDEST)
+        r_ends = np.clip(log_r, _LEAST_LOG_R, _MOST_LOG_R)
         low, high = (float(x_ends[0]), float(r_ends[0])), (float(x_ends[1]), float(r_ends[1]))
-        if credit.k == 1 or (_one_sided(credit) and 2 * credit.k <= _SHORT):
+        if credit.k == 1 or (_one_sided(credit) and 2 * credit.k <= _DIRECT_FACTORS):
             return cls(credit, low, high, None)
         x, r = (
             np.linspace(start, max(stop, start + step), max(4, int((stop - start) / step) + 2))

@@ -1,20 +1,20 @@
 """Difficulty families: the posterior of each, as nodes and draws, and its evidence.
 
-Given its hyperparameters a family is Betas and atoms with shares (`bayesatk.core.nodes`), which is
-all that the rest needs of it. The Beta is integrated on a grid; the others, of four and five
-hyperparameters, by importance sampling.
+Given its hyperparameters a family is Betas and atoms with shares (`bayesatk.core.family_shapes`),
+which is all that the rest needs of it. The Beta is integrated on a grid; the others, of four and
+five hyperparameters, by importance sampling.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, betaln, expit, gammaln, log_expit, logit, logsumexp
+from scipy.special import logsumexp
 
 from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.family_shapes import SHAPES, Shape, log_beta_prior
 from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.histograms import CountHistograms
 from bayesatk.core.hyper_functions import draw_hyperparameters
@@ -28,8 +28,7 @@ from bayesatk.priors import FAMILIES, HyperPrior
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _LEFT_OUT = 1e-6  # probability of pairs of nodes and rates that nothing is drawn from
 _LEAST = 64  # nodes that stand for a family, however improbable
-_ROUGH = 0.05  # of the most probable family's probability, below which few points will do
-_FARTHEST = 600.0  # logits, within double precision
+_MINOR_SHARE = 0.05  # of the most probable family's probability, below which few points will do
 
 
 @dataclass(frozen=True)
@@ -121,88 +120,6 @@ def _evenly(mean: Array, second: Array, weight: Array, size: float) -> NDArray[n
     return np.asarray(order[np.searchsorted(upto, place)])
 
 
-class _Shape(Protocol):
-    """A family given its hyperparameters, which are unconstrained numbers."""
-
-    @property
-    def size(self) -> int:
-        """Number of hyperparameters."""
-        ...
-
-    def from_uniform(self, u: Array) -> Array:
-        """Draws from the prior, of uniform numbers."""
-        ...
-
-    def log_prior(self, theta: Array) -> Array:
-        """Log prior density."""
-        ...
-
-    def nodes(self, theta: Array) -> Nodes:
-        """Return the distributions of p, equally probable."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Inflated:
-    """``logit m, logit r, log(never / between), log(always / between)``."""
-
-    prior: HyperPrior
-    size: int = 4
-
-    def from_uniform(self, u: Array) -> Array:
-        """Draws from the prior, of uniform numbers."""
-        a, b, c = self.prior.atoms
-        never, of_rest = _logit_beta((a, b + c), u[:, 2]), _logit_beta((b, c), u[:, 3])
-        # never / between = (never / rest) / (between / rest)
-        return np.stack([*_beta_from(self.prior, u), never - log_expit(-of_rest), of_rest], axis=1)
-
-    def log_prior(self, theta: Array) -> Array:
-        """Log prior density."""
-        shape = np.array(self.prior.atoms)
-        logs = _log_shares(theta[:, 2:])
-        found = _log_beta_prior(self.prior, theta) + logs @ shape
-        return np.asarray(found + gammaln(shape.sum()) - gammaln(shape).sum())
-
-    def nodes(self, theta: Array) -> Nodes:
-        """Return the distributions of p, equally probable."""
-        share = np.exp(_log_shares(theta[:, 2:]))
-        return Nodes.mixed([_betas(theta)], share[:, 2:], share[:, :2])
-
-
-@dataclass(frozen=True)
-class _Mixture:
-    """``logit m, logit r`` of the lower Beta and of the upper, and the logit of the lower's share.
-
-    They are told apart by their means: twice the density where they are in order, zero elsewhere.
-    """
-
-    prior: HyperPrior
-    size: int = 5
-
-    def from_uniform(self, u: Array) -> Array:
-        """Draws from the prior, of uniform numbers."""
-        first = np.stack(_beta_from(self.prior, u), axis=1)
-        second = np.stack(_beta_from(self.prior, u[:, 2:]), axis=1)
-        ordered = first[:, :1] <= second[:, :1]
-        low, high = np.where(ordered, first, second), np.where(ordered, second, first)
-        return np.concatenate([low, high, _logit_beta(self.prior.share, u[:, 4])[:, None]], axis=1)
-
-    def log_prior(self, theta: Array) -> Array:
-        """Log prior density."""
-        found = _log_beta_prior(self.prior, theta) + _log_beta_prior(self.prior, theta[:, 2:])
-        found = found + log_logit_beta(self.prior.share, theta[:, 4]) + np.log(2.0)
-        return np.where(theta[:, 0] <= theta[:, 2], found, -np.inf)
-
-    def nodes(self, theta: Array) -> Nodes:
-        """Return the distributions of p, equally probable."""
-        share = np.stack([expit(theta[:, 4]), expit(-theta[:, 4])], axis=1)
-        parts = [_betas(theta), _betas(theta[:, 2:])]
-        return Nodes.mixed(parts, share, np.zeros((len(theta), 2)))
-
-
-_SHAPES: dict[str, Callable[[HyperPrior], _Shape]] = {"inflated": _Inflated, "mixture": _Mixture}
-
-
 def family_posterior(
     name: str,
     states: States,
@@ -255,13 +172,13 @@ def _integrated(asked: _Asked) -> FamilyPosterior:
     marked = None if asked.rates is None else MarkedCounts(states, asked.rates)
     if name == FAMILIES[0]:
         return _of_beta(states, prior, marked)
-    shape = _SHAPES[name](prior)
+    shape = SHAPES[name](prior)
     likelihood = partial(_log_likelihood, shape, states, marked)
     found = importance_posterior(
         shape.from_uniform, shape.log_prior, likelihood, shape.size, asked.negligible
     )
     nodes = replace(shape.nodes(found.points), weight=found.weight)
-    error = 1.0 / np.sqrt(found.worth)
+    error = 1.0 / np.sqrt(found.effective_draws)
 
     def draw(size: int, rng: np.random.Generator) -> Nodes:
         some = nodes.among(rng.choice(len(nodes), size=size, p=nodes.weight))
@@ -269,7 +186,7 @@ def _integrated(asked: _Asked) -> FamilyPosterior:
 
     def ratio(other: HyperPrior) -> Array:
         possible = found.weight > 0.0
-        both = [one.log_prior(found.points[possible]) for one in (_SHAPES[name](other), shape)]
+        both = [one.log_prior(found.points[possible]) for one in (SHAPES[name](other), shape)]
         ratio = np.full(len(possible), -np.inf)  # of points that have no weight
         ratio[possible] = both[0] - both[1]
         return ratio
@@ -293,7 +210,7 @@ def _of_beta(
 
     def ratio(other: HyperPrior) -> Array:
         place = np.stack([hyper.x[nodes.grid], hyper.y[nodes.grid]], axis=1)
-        return _log_beta_prior(other, place) - _log_beta_prior(prior, place)
+        return log_beta_prior(other, place) - log_beta_prior(prior, place)
 
     evidence = hyper.log_evidence, hyper.error
     error = hyper.error
@@ -303,7 +220,7 @@ def _of_beta(
 
 
 def _log_likelihood(
-    shape: _Shape, states: States, marked: MarkedCounts | None, theta: Array
+    shape: Shape, states: States, marked: MarkedCounts | None, theta: Array
 ) -> Array:
     """Log probability of all trials, in their order, given hyperparameters."""
     if marked is not None:
@@ -325,7 +242,7 @@ def family_posteriors(
     every: list[FamilyPosterior] = []
     best = -np.inf
     for name, probability in prior.family_prior.items():
-        rough = best - np.log(probability) + np.log(_ROUGH)
+        rough = best - np.log(probability) + np.log(_MINOR_SHARE)
         every.append(family_posterior(name, states, prior, rough, rates))
         best = max(best, every[-1].log_evidence + np.log(probability))
     return every
@@ -356,36 +273,3 @@ def difficulty_of(nodes: Nodes) -> Difficulty:
     total = nodes.alpha + nodes.beta
     mean, icc = nodes.alpha / total, 1.0 / (1.0 + total)
     return Difficulty(nodes.share, mean, icc, nodes.atoms[:, 0], nodes.atoms[:, 1])
-
-
-def _logit_beta(shape: tuple[float, float], u: Array) -> Array:
-    """Logit of Beta quantiles."""
-    with np.errstate(divide="ignore"):
-        low = logit(betaincinv(*shape, u))
-        high = -logit(betaincinv(*shape[::-1], 1.0 - u))
-    return np.clip(np.where(low < 0.0, low, high), -_FARTHEST, _FARTHEST)
-
-
-def log_logit_beta(shape: tuple[float, float], x: Array) -> Array:
-    """Log density of the logit of a Beta, without its normaliser where it has none."""
-    scale = betaln(*shape) if min(shape) > 0.0 else 0.0
-    return np.asarray(shape[0] * log_expit(x) + shape[1] * log_expit(-x) - scale)
-
-
-def _beta_from(prior: HyperPrior, u: Array) -> tuple[Array, Array]:
-    return _logit_beta(prior.mean, u[:, 0]), _logit_beta(prior.icc, u[:, 1])
-
-
-def _log_beta_prior(prior: HyperPrior, theta: Array) -> Array:
-    own = log_logit_beta(prior.mean, theta[:, 0]) + log_logit_beta(prior.icc, theta[:, 1])
-    return np.asarray(own)
-
-
-def _betas(theta: Array) -> Nodes:
-    return Nodes.of(theta[:, 0], theta[:, 1], np.full(len(theta), 1.0 / len(theta)))
-
-
-def _log_shares(ratios: Array) -> Array:
-    """Log shares from their log ratios to the last; shape (points, ratios + 1)."""
-    logs = np.concatenate([ratios, np.zeros((len(ratios), 1))], axis=1)
-    return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))

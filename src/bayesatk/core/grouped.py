@@ -18,130 +18,29 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
-from scipy.special import betaln, expit, logsumexp, ndtr
+from scipy.special import betaln, expit, logsumexp
 
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.quadrature import straight_weights
+from bayesatk.core.states import GroupedStates
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import GroupedPrior
 
 _DROP = 18.0  # of a log density below its peak, where its nodes end: 1.5e-8
 _ROWS, _SDS, _MEANS = 19, 19, 19  # nodes of logit r, of u and of mu over such a range
-_SCANNED = 11  # nodes of a range while its ends are sought
+_SCAN_NODES = 11  # nodes of a range while its ends are sought
 _FINER = 8  # points of mu to a node, of draws and quantiles
-_CUTS = 3  # times that a range of mu is cut
+_RANGE_CUTS = 3  # times that a range of mu is cut
 _ZOOMS = 12  # times that a range is cut or widened, at most
-_COARSE = 0.5  # spacing of the grid of x to begin with, in logits
-_CURVED = 0.06  # second difference of a log-likelihood from which the grid is halved: sd / 4
-_ROUGH = 0.5  # the same, while ranges are sought
-_SEEN = 25.0  # log-likelihood below its largest from which a group does not matter
+_FIRST_SPACING = 0.5  # spacing of the grid of x to begin with, in logits
+_FINE_BEND = 0.06  # second difference of a log-likelihood from which the grid is halved: sd / 4
+_ROUGH_BEND = 0.5  # the same, while ranges are sought
+_LOG_LIKELIHOOD_DROP = 25.0  # log-likelihood below its largest from which a group does not matter
 _HALVINGS = 9  # of the spacing of x: to a thousandth of a logit
 _FARTHEST = 24.0  # logits from 0, where a prior Beta(1, 1) of a mean has all but 1e-10
-_REACH = 6.0  # prior standard deviations of tau that are looked at
+_PRIOR_SDS = 6.0  # prior standard deviations of tau that are looked at
 _NEGLIGIBLE = 1e-6  # probability of all mu at one tau and r, from which they count
-_NOWHERE = 1e-9  # probability of a point of x, for every group, below which it is left out
+_LEAST_POINT = 1e-9  # probability of a point of x, for every group, below which it is left out
 _TINY = 1e-300
-
-
-@dataclass(frozen=True)
-class GroupedStates:
-    """Distinct counts of right and wrong, and how many questions of every group have them.
-
-    Parameters
-    ----------
-    states : States
-        Distinct (group, successes, trials); ``which`` is that of every question.
-    group : ndarray of int, shape (states,)
-        Group of each.
-    size : int
-        Number of groups, of which some may have no question.
-    """
-
-    states: States
-    group: NDArray[np.intp]
-    size: int
-
-    @classmethod
-    def of(
-        cls, successes: NDArray[np.int64], trials: NDArray[np.int64], group: NDArray[np.intp],
-        size: int,
-    ) -> "GroupedStates":  # fmt: skip
-        """Group questions that are alike and in the same group.
-
-        Examples
-        --------
-        >>> c, n = np.array([1, 1, 0, 1]), np.array([2, 2, 2, 2])
-        >>> found = GroupedStates.of(c, n, np.array([0, 0, 0, 1]), 2)
-        >>> found.group.tolist(), found.states.successes.tolist(), found.states.count.tolist()
-        ([0, 0, 1], [1, 0, 1], [2.0, 1.0, 1.0])
-        """
-        rows = np.stack([group, trials - successes, successes], axis=1)
-        distinct, which, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
-        counts = np.ascontiguousarray(distinct[:, 1:])
-        states = States(counts, np.zeros(counts.shape), count.astype(float), which.ravel())
-        return cls(states, distinct[:, 0].astype(np.intp), size)
-
-    @cached_property
-    def distinct(self) -> tuple[States, Array, NDArray[np.intp]]:
-        """Counts whatever their group; questions (groups, counts); and where each state is."""
-        alike = States.of(self.states.successes, self.states.trials)
-        # `which` of these is the place of every (group, successes, trials).
-        table = np.zeros((self.size, len(alike)))
-        np.add.at(table, (self.group, alike.which), self.states.count)
-        return alike, table, alike.which
-
-    @cached_property
-    def questions(self) -> Array:
-        """Questions of every group."""
-        return np.bincount(self.group, self.states.count, minlength=self.size)
-
-    def log_likelihood(self, x: Array, y: Array) -> Array:
-        """Log-likelihood of every group's trials in order; shape (rows, points, groups)."""
-        alike, table, _ = self.distinct
-        xs, ys = (one.ravel() for one in np.meshgrid(x, y))
-        nodes = Nodes.of(xs, ys, np.full(len(xs), 1.0 / len(xs)))
-        logs = nodes.log_likelihood(alike.successes, alike.trials - alike.successes)
-        return np.asarray(logs @ table.T).reshape(len(y), len(x), self.size)
-
-
-def straight_weights(x: Array, mu: Array, tau: Array) -> Array:
-    """Integrate normal densities against functions joined by straight lines on a grid.
-
-    Parameters
-    ----------
-    x : ndarray, shape (points,)
-        Increasing; what lies beyond its ends counts at them.
-    mu, tau : ndarray, shape (n,)
-        Means within the grid, and standard deviations, 0 included.
-
-    Returns
-    -------
-    ndarray, shape (n, points)
-        Weights of the points, each row summing to one.
-
-    Examples
-    --------
-    >>> grid = np.array([0.0, 1.0, 3.0])
-    >>> straight_weights(grid, np.array([1.5]), np.array([0.0])).tolist()
-    [[0.0, 0.75, 0.25]]
-    >>> fine = np.linspace(-9.0, 9.0, 361)
-    >>> round(float(straight_weights(fine, np.zeros(1), np.ones(1))[0] @ fine**2), 3)
-    1.0
-    """
-    cell = np.clip(np.searchsorted(x, mu, side="right") - 1, 0, len(x) - 2)
-    share = (mu - x[cell]) / (x[cell + 1] - x[cell])
-    found = np.zeros((len(mu), len(x)))
-    row = np.arange(len(mu))
-    found[row, cell], found[row, cell + 1] = 1.0 - share, share
-    # The twice integrated density less its kink at mu, which the lines above are: it decays.
-    gap = np.abs(x - mu[:, None])
-    z = np.minimum(gap / np.maximum(tau, _TINY)[:, None], 40.0)
-    rest = tau[:, None] * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi) - gap * ndtr(-z)
-    slope = np.diff(rest, axis=1) / np.diff(x)
-    found[:, 0] += slope[:, 0]
-    found[:, 1:-1] += np.diff(slope, axis=1)
-    found[:, -1] -= slope[:, -1]
-    return np.maximum(found, 0.0)
 
 
 @dataclass(frozen=True)
@@ -259,12 +158,12 @@ def grouped_posterior(data: GroupedStates, prior: GroupedPrior) -> GroupedPoster
     """
     search = _Search(data, prior)
     y, spacing = _spread(*search.range_of_icc(), _ROWS)
-    x = search.grid_of_means(y[[0, len(y) // 2, -1]], _CURVED)
-    scale, u = search.sds(x, _SCANNED)
+    x = search.grid_of_means(y[[0, len(y) // 2, -1]], _FINE_BEND)
+    scale, u = search.sds(x, _SCAN_NODES)
     rows = []
     for one in y:
         # With few questions in groups, r and tau have a narrow ridge: each row has its own tau.
-        coarse = search.row(x, one, scale, u, _SCANNED).of_sds(len(u))
+        coarse = search.row(x, one, scale, u, _SCAN_NODES).of_sds(len(u))
         rows.append(search.row(x, one, scale, np.linspace(*_range(u, coarse), _SDS), _MEANS))
     return _normalised(x, rows, np.log(spacing))
 
@@ -314,7 +213,7 @@ def _normalised(x: Array, rows: list[Row], log_spacing: Array) -> GroupedPosteri
 def _trimmed(found: GroupedPosterior) -> GroupedPosterior:
     """Leave out points of x that no group comes near."""
     share = found.points.sum(axis=0).max(axis=1)
-    near = np.flatnonzero(share > _NOWHERE)
+    near = np.flatnonzero(share > _LEAST_POINT)
     part = slice(max(near[0] - 1, 0), near[-1] + 2)
     rows = []
     for one in found.rows:
@@ -358,10 +257,10 @@ class _Search:
 
     def grid_of_means(self, y: Array, curved: float) -> Array:
         """Grid of x that resolves the likelihood of every group at some values of logit r."""
-        x = np.linspace(-self.farthest, self.farthest, round(2.0 * _FARTHEST / _COARSE) + 1)
+        x = np.linspace(-self.farthest, self.farthest, round(2.0 * _FARTHEST / _FIRST_SPACING) + 1)
         logs = self.data.log_likelihood(x, y)
         for _ in range(_HALVINGS):
-            seen = logs > logs.max(axis=1, keepdims=True) - _SEEN
+            seen = logs > logs.max(axis=1, keepdims=True) - _LOG_LIKELIHOOD_DROP
             step = np.diff(x)
             bend = np.abs(np.diff(np.diff(logs, axis=1) / step[:, None], axis=1))
             bend *= np.minimum(step[1:], step[:-1])[:, None]
@@ -380,7 +279,7 @@ class _Search:
     def sds(self, x: Array, size: int) -> tuple[float, Array]:
         """Scale, and values of u, of ``tau = scale sinh u``."""
         scale = min(2.0 * float(np.diff(x).min()), self.prior.sd)
-        return scale, np.linspace(0.0, float(np.arcsinh(_REACH * self.prior.sd / scale)), size)
+        return scale, np.linspace(0.0, float(np.arcsinh(_PRIOR_SDS * self.prior.sd / scale)), size)
 
     def row(self, x: Array, y: float, scale: float, u: Array, size: int) -> Row:
         """Nodes of one value of logit r: of mu for every tau, where it matters."""
@@ -399,14 +298,14 @@ class _Search:
 
     def _means(self, x: Array, tau: Array, likelihood: Array, size: int) -> tuple[Array, Array]:
         """Nodes of mu and their spacings, for every tau; both (taus, size)."""
-        near = np.flatnonzero((likelihood > np.exp(-_SEEN)).any(axis=1))
-        first = np.linspace(x[near[0]], x[near[-1]], _SCANNED)
+        near = np.flatnonzero((likelihood > np.exp(-_LOG_LIKELIHOOD_DROP)).any(axis=1))
+        first = np.linspace(x[near[0]], x[near[-1]], _SCAN_NODES)
         scanned = np.tile(first, (len(tau), 1))
-        for left in range(_CUTS, -1, -1):
-            logs, *_ = self._density(x, scanned.ravel(), np.repeat(tau, _SCANNED), likelihood)
+        for left in range(_RANGE_CUTS, -1, -1):
+            logs, *_ = self._density(x, scanned.ravel(), np.repeat(tau, _SCAN_NODES), likelihood)
             pairs = list(zip(scanned, logs.reshape(scanned.shape), strict=True))
             if left:
-                scanned = np.array([np.linspace(*_range(*each), _SCANNED) for each in pairs])
+                scanned = np.array([np.linspace(*_range(*each), _SCAN_NODES) for each in pairs])
         found = [_spread(*each, size) for each in pairs]
         return np.array([one[0] for one in found]), np.array([one[1] for one in found])
 
@@ -424,7 +323,7 @@ class _Search:
     def range_of_icc(self) -> tuple[Array, Array]:
         """Values of logit r with their log density: zoomed in on, or widened where they end."""
         widest = _FARTHEST / min(1.0, *self.prior.icc)
-        y = np.linspace(-9.0, 7.0, _SCANNED)
+        y = np.linspace(-9.0, 7.0, _SCAN_NODES)
         for _ in range(_ZOOMS):
             logs = np.array([self._marginal(one) for one in y])
             low, high = _range(y, logs)
@@ -435,13 +334,13 @@ class _Search:
             seen, wide = (y, logs), high - low
             low = max(low - at_low * wide, -widest) if at_low else low
             high = min(high + at_high * wide, widest) if at_high else high
-            y = np.linspace(low, high, _SCANNED)
+            y = np.linspace(low, high, _SCAN_NODES)
         else:
             y, logs = seen
         return y, logs
 
     def _marginal(self, y: float) -> float:
         """Log density of logit r."""
-        x = self.grid_of_means(np.array([y]), _ROUGH)
-        scale, u = self.sds(x, _SCANNED)
-        return float(logsumexp(self.row(x, y, scale, u, _SCANNED).log_weight))
+        x = self.grid_of_means(np.array([y]), _ROUGH_BEND)
+        scale, u = self.sds(x, _SCAN_NODES)
+        return float(logsumexp(self.row(x, y, scale, u, _SCAN_NODES).log_weight))

@@ -10,9 +10,10 @@ from functools import cached_property
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from bayesatk.core.grouped import GroupedPosterior, GroupedStates, Row
+from bayesatk.core.grouped import GroupedPosterior, Row
 from bayesatk.core.mixture import StateMixture, expected_credits, spread_of
 from bayesatk.core.nodes import Nodes
+from bayesatk.core.states import GroupedStates
 from bayesatk.metrics.credit import Array, Credit
 
 _SPACING = 0.3  # of points of x, in logits near 0

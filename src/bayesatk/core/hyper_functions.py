@@ -1,4 +1,4 @@
-"""What follows from the hyperparameters' posterior: draws, and the part that questions explain."""
+"""Draws from the posterior of hyperparameters, and the variance that questions explain."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from bayesatk.core.hierarchy import HyperPosterior
 from bayesatk.core.nodes import Nodes
 from bayesatk.metrics.credit import Array
 
-_DEPTH = 40.0  # log weight below the largest that may as well be anything: 4e-18
+_LOG_WEIGHT_DROP = 40.0  # log weight below the largest that may as well be anything: 4e-18
 
 
 def draw_hyperparameters(
@@ -35,7 +35,7 @@ def draw_hyperparameters(
     fine = 8
     t_row, t_column = posterior.t_row, posterior.t_column
     rows, columns = len(t_row), len(t_column)
-    spline = RectBivariateSpline(t_row, t_column, visible(posterior.log_weight))
+    spline = RectBivariateSpline(t_row, t_column, floored(posterior.log_weight))
     at_row = np.linspace(t_row[0], t_row[-1], fine * (rows - 1) + 1)
     at_column = np.linspace(t_column[0], t_column[-1], fine * (columns - 1) + 1)
     weight = np.exp(np.minimum(spline(at_row, at_column), 0.0)).ravel()
@@ -47,9 +47,9 @@ def draw_hyperparameters(
     return t, s
 
 
-def visible(log_weight: Array) -> Array:
-    """Log weights no lower than anything that counts: splines ring where they fall off a cliff."""
-    return np.maximum(log_weight, log_weight.max() - _DEPTH)
+def floored(log_weight: Array) -> Array:
+    """Log weights bounded below, where nothing matters: splines oscillate at sudden drops."""
+    return np.maximum(log_weight, log_weight.max() - _LOG_WEIGHT_DROP)
 
 
 def at_draws(

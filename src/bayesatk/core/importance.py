@@ -16,21 +16,21 @@ from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
 
 from bayesatk.metrics.credit import Array
 
-_ROUND = 1024  # points of a round on the way
-_LAST = 4096  # points of the posterior, to begin with
-_SHARE = 0.1  # of a round's points that its weights must be worth
+_ROUND_POINTS = 1024  # points of a round on the way
+_FINAL_POINTS = 4096  # points of the posterior, to begin with
+_SHARE = 0.1  # least effective number of draws of a round, as a share of its points
 _KERNELS = 24  # of the mixture
 _MANY = 6  # parameters from which points are too few for more than one kernel
 _STEPS = 3  # of expectation and maximisation
-_WIDE = 0.1  # share of one more kernel, around all points: no point of the tails weighs much
-_WIDENED = 1.5  # its scale, in that of all points
+_DEFENSIVE_SHARE = 0.1  # of one more kernel, around all points: no point of the tails weighs much
+_DEFENSIVE_SCALE = 1.5  # its scale, in that of all points
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
 _FREEDOM = 6.0  # degrees of freedom of kernels
 TRUSTED = 0.7  # largest Pareto k-hat
-_WORTH = 1000.0  # points that the posterior must be worth, after which no more are drawn
+_ENOUGH_DRAWS = 1000.0  # effective number of draws from which no more points are drawn
 _ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
 _MARGIN = 1.0  # of a log evidence that is not yet known well
-_AGAIN = 2  # times that the posterior is drawn anew with twice the points
+_REDRAWS = 2  # times that the posterior is drawn anew with twice the points
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Importance:
     k_hat: float
 
     @property
-    def worth(self) -> float:
-        """How many independent points the weighted ones are worth."""
+    def effective_draws(self) -> float:
+        """Effective number of independent draws."""
         return 1.0 / float(self.weight @ self.weight)
 
 
@@ -66,7 +66,7 @@ def importance_posterior(
     log_likelihood: Callable[[Array], Array],
     size: int,
     negligible: float = -np.inf,
-    last: int = _LAST,
+    last: int = _FINAL_POINTS,
 ) -> Importance:
     """Weighted points of a posterior of unconstrained parameters.
 
@@ -96,27 +96,27 @@ def importance_posterior(
     >>> round(found.log_evidence, 2)  # -log(2)/2 - 1/4
     -0.6
     """
-    points = from_prior(lattice(_ROUND, size))
-    likelihood, excess = log_likelihood(points), np.zeros(_ROUND)
+    points = from_prior(lattice(_ROUND_POINTS, size))
+    likelihood, excess = log_likelihood(points), np.zeros(_ROUND_POINTS)
     power = 0.0
     for _ in range(_ROUNDS):
         power = _next_power(likelihood, excess, power)
         if power == 1.0:
             break
         kernels = _Kernels.fit(points, _normalised(excess + power * likelihood))
-        points = kernels.draw(_ROUND)
+        points = kernels.draw(_ROUND_POINTS)
         likelihood = log_likelihood(points)
         excess = log_prior(points) - kernels.log_density(points)
     logs = excess + power * likelihood
     best: Importance | None = None
-    for again in range(_AGAIN + 1):
+    for again in range(_REDRAWS + 1):
         kernels = _Kernels.fit(points, _normalised(logs))
         points = kernels.draw(last * 2**again)
         logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
         found = _weighted(points, logs)
-        if best is None or found.worth > best.worth:
+        if best is None or found.effective_draws > best.effective_draws:
             best = found
-        trusted = found.k_hat < TRUSTED and found.worth > min(_WORTH, 0.4 * last)
+        trusted = found.k_hat < TRUSTED and found.effective_draws > min(_ENOUGH_DRAWS, 0.4 * last)
         if trusted or found.log_evidence + _MARGIN < negligible:
             break
     assert best is not None
@@ -140,19 +140,19 @@ def _normalised(logs: Array) -> Array:
 
 
 def _next_power(likelihood: Array, excess: Array, power: float) -> float:
-    """Largest power, up to one, at which the weights are worth enough points."""
+    """Largest power, up to one, at which the effective number of draws is large enough."""
 
-    def worth(at: float) -> float:
-        weight = _normalised(excess + at * likelihood)
+    def effective_draws_at(exponent: float) -> float:
+        weight = _normalised(excess + exponent * likelihood)
         return 1.0 / float(weight @ weight)
 
     enough = _SHARE * len(likelihood)
-    if worth(1.0) >= enough:
+    if effective_draws_at(1.0) >= enough:
         return 1.0
     low, high = power, 1.0
     for _ in range(40):
         middle = float(np.sqrt(max(low, 1e-9) * high))
-        low, high = (middle, high) if worth(middle) >= enough else (low, middle)
+        low, high = (middle, high) if effective_draws_at(middle) >= enough else (low, middle)
     return max(low, min(1.0, 1.02 * power + 1e-6))
 
 
@@ -182,16 +182,16 @@ class _Kernels:
         size, place = points.shape[1], np.cumsum(weight)
         number = _KERNELS if size < _MANY else 1
         # As many points as a round has, equally weighted, say as much as all of them.
-        steps = (np.arange(_ROUND) + 0.5) / _ROUND * place[-1]
+        steps = (np.arange(_ROUND_POINTS) + 0.5) / _ROUND_POINTS * place[-1]
         points = points[np.searchsorted(place, steps)]
         centre = points.mean(axis=0)
         overall = np.cov(points.T, ddof=0).reshape(size, size) + 1e-10 * np.eye(size)
         order = np.argsort((points - centre) @ np.linalg.eigh(overall)[1][:, -1])
-        chosen = order[((np.arange(number) + 0.5) / number * _ROUND).astype(int)]
+        chosen = order[((np.arange(number) + 0.5) / number * _ROUND_POINTS).astype(int)]
         width = (4.0 / ((size + 2.0) * number)) ** (1.0 / (size + 4.0))
         root = np.tile(width * np.linalg.cholesky(overall), (number, 1, 1))
         found = cls(np.full(number, 1.0 / number), points[chosen], root)
-        products = (points[:, :, None] * points[:, None, :]).reshape(_ROUND, -1)
+        products = (points[:, :, None] * points[:, None, :]).reshape(_ROUND_POINTS, -1)
         for _ in range(_STEPS):
             logs = found._log_kernels(points)
             part = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -205,9 +205,9 @@ class _Kernels:
             root = np.linalg.cholesky((1.0 - few) * own + (few * width**2 + 1e-4) * overall)
             found = cls((total + 1.0) / (total + 1.0).sum(), middle, root)
         return cls(
-            np.append((1.0 - _WIDE) * found.share, _WIDE),
+            np.append((1.0 - _DEFENSIVE_SHARE) * found.share, _DEFENSIVE_SHARE),
             np.concatenate([found.centre, centre[None]]),
-            np.concatenate([found.root, _WIDENED * np.linalg.cholesky(overall)[None]]),
+            np.concatenate([found.root, _DEFENSIVE_SCALE * np.linalg.cholesky(overall)[None]]),
         )
 
     def draw(self, number: int) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, expit, logsumexp, polygamma
 
-from bayesatk.core.families import log_logit_beta
+from bayesatk.core.family_shapes import log_logit_beta
 from bayesatk.core.marks import Rates
 from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
@@ -21,8 +21,8 @@ from bayesatk.metrics.credit import Array
 _FEWEST, _USUAL, _MOST = 64, 320, 1600  # points of the lattice, of which half count; most where
 # marks tell far more than the calibration set
 _RATIO = 2.5  # sd of the rates over that of a rate of marks, from which there are more points
-_WORK = 2e5  # points times counts times trials that are worth doing for one system
-_KNOWN = 1e-9  # sd of a rate that is as good as known
+_WORK = 2e5  # points times counts times trials that are worked out for one system
+_KNOWN_SD = 1e-9  # sd of a rate that is as good as known
 _REACH = 2.9  # of t: 2 sinh(2.9) = 18 standard deviations
 _ROUNDS = 12  # of moving the lattice
 _MOVED, _SCALED = 0.5, 2.5  # sds, and ratio of areas, within which it is well placed
@@ -128,7 +128,7 @@ def _placed(
     """
     mean = np.array([[a / (a + b) for a, b in shapes]])
     spread = [np.sqrt(a * b / (a + b + 1.0)) / (a + b) for a, b in shapes]
-    if max(spread) < _KNOWN:
+    if max(spread) < _KNOWN_SD:
         return mean, np.zeros(1)
     t, step = _lattice(_number(systems, float(np.hypot(*spread))))
     z = 2.0 * np.sinh(t)

@@ -42,12 +42,12 @@ class Predictive(NamedTuple):
     log_evidence: float
 
 
-_DEEP = 20.0  # log-density drop within which the full posterior's grid is surely fine enough
-_STRAY = 1e-9  # share of a left-out posterior that may lie beyond it
-_WORTH = 100.0  # independent points that weighted ones must be worth without a question
-_COUNTS = 1e-6  # probability of a family, without a question, from which it counts
+_GRID_DROP = 20.0  # log-density drop within which the full posterior's grid is surely fine enough
+_SHARE_OUTSIDE = 1e-9  # share of a left-out posterior that may lie beyond it
+_LEAST_DRAWS = 100.0  # least effective number of draws without a question
+_LEAST_FAMILY = 1e-6  # probability of a family, without a question, from which it counts
 _PAIRS = 8000  # of nodes and rates of a judge that questions left out are predicted on
-_KEPT = 0.25  # of what points of categories are worth, that they must be worth without a question
+_LEAST_KEPT = 0.25  # the same for categories, as a share of the effective draws with the question
 
 
 def independent(states: States, alpha: Array) -> Predictive:
@@ -132,7 +132,7 @@ def partial(states: States, prior: HyperPrior, rates: Rates | None = None) -> Pr
         own = np.log(share)[:, None]
     if states.questions > 1 and prior.proper:
         part = own + inverse
-        counts = part - logsumexp(part, axis=0) > np.log(_COUNTS)
+        counts = part - logsumexp(part, axis=0) > np.log(_LEAST_FAMILY)
         for family, state in zip(*np.nonzero(unsure & counts), strict=True):
             rest = without_one(states, state)
             without = family_posterior(every[family].name, rest, prior, rates=rates)
@@ -157,7 +157,8 @@ def _of_family(
     def of_state(i: int) -> Array:
         return likelihood(int(states.successes[i]), int(states.trials[i]))
 
-    unsure = _stray(log_weight) if family.grid is not None and family.marked is None else _few
+    on_grid = family.grid is not None and family.marked is None
+    unsure = _outside_grid(log_weight) if on_grid else _unreliable
     return _inverse_means(log_weight, of_state, len(states), unsure)
 
 
@@ -213,14 +214,14 @@ def _points(family: FamilyPosterior) -> tuple[Array, Callable[[int, int], Array]
         return np.log(family.nodes.weight), at_nodes
 
 
-def _stray(log_weight: Array) -> Callable[[Array], bool]:
+def _outside_grid(log_weight: Array) -> Callable[[Array], bool]:
     """Whether a posterior without one question lies where a grid has next to no probability."""
-    deep = log_weight < log_weight.max() - _DEEP
-    return lambda share: bool(share[deep].sum() > _STRAY)
+    deep = log_weight < log_weight.max() - _GRID_DROP
+    return lambda share: bool(share[deep].sum() > _SHARE_OUTSIDE)
 
 
-def _few(share: Array, fewest: float = _WORTH) -> bool:
-    """Whether weights are worth too few points, or not to be trusted."""
+def _unreliable(share: Array, fewest: float = _LEAST_DRAWS) -> bool:
+    """Whether the effective number of draws is below the fewest, or weights cannot be trusted."""
     return 1.0 / float(share @ share) < fewest or pareto_shape(share) > TRUSTED
 
 
@@ -235,7 +236,7 @@ def of_weighted(
     states: States,
     likelihood: Callable[[int], Array],
     again: Callable[[int], float],
-    fewest: float = _WORTH,
+    fewest: float = _LEAST_DRAWS,
 ) -> Predictive:
     """Predict from weighted points.
 
@@ -251,12 +252,12 @@ def of_weighted(
     again : callable
         The same, parameters integrated on points of their posterior without such a question.
     fewest : float
-        Independent points that a posterior without a question must be worth.
+        Least effective number of draws of a posterior without a question.
     """
     with np.errstate(divide="ignore"):
         log_weight = np.log(points.weight)
     inverse, fitted, unsure = _inverse_means(
-        log_weight, likelihood, len(states), lambda share: _few(share, fewest)
+        log_weight, likelihood, len(states), lambda share: _unreliable(share, fewest)
     )
     left_out = -inverse
     for state in np.flatnonzero(unsure) if states.questions > 1.0 else ():
@@ -277,7 +278,7 @@ def partial_categories(states: States, prior: DirichletHyperPrior) -> Predictive
 
     return of_weighted(
         hyper.points, states, lambda state: hyper.log_likelihood(states.counts[state]), again,
-        _KEPT * hyper.points.worth,
+        _LEAST_KEPT * hyper.points.effective_draws,
     )  # fmt: skip
 
 

@@ -33,9 +33,9 @@ from bayesatk.core.count_bounds import (
 from bayesatk.metrics.credit import Array
 
 Curve = Callable[[ArrayLike], Array]
-_LADDER = (1.0, 1e-3, 1e-6)  # error rates that are tried, relative to the one asked for
-_LEAST = 8  # decimal digits of the smallest p of the grid: pass@k is resolved up to k of 10^7
-_BETWEEN = 7  # points looked at between two of the grid
+_ERROR_RATES = (1.0, 1e-3, 1e-6)  # error rates that are tried, relative to the one asked for
+_DIGITS = 8  # decimal digits of the smallest p of the grid: pass@k is resolved up to k of 10^7
+_POINTS_BETWEEN = 7  # points looked at between two of the grid
 _ROUNDS, _ENOUGH = 8, 1e-4  # refinements of the grid, and how much too wide a range may be
 _TOLERANCE = 1e-8  # violation of the bounds that counts as none
 
@@ -107,7 +107,7 @@ def metric_ranges(
     c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
     m = np.asarray(repeats, float)
     c, n, m = c[n > 0], n[n > 0], m[n > 0]
-    for step in _LADDER:
+    for step in _ERROR_RATES:
         bounds = count_bounds(c, n, m, 1.0 - step * (1.0 - confidence))
         alone = [_Programme([one]) for one in bounds]
         if not bounds or not all(one.feasible for one in alone):
@@ -130,7 +130,7 @@ def _grid(trials: int) -> Array:
         at = np.arcsin(np.sqrt((np.array(thresholds(trials)) + 1.0) / trials))
         sd = 0.5 / np.sqrt(trials)
         angles = np.concatenate([angles, at - sd, at + sd]).clip(0.0, 0.5 * np.pi)
-    ends = np.logspace(-_LEAST, -1.5, 3 * (_LEAST - 1))
+    ends = np.logspace(-_DIGITS, -1.5, 3 * (_DIGITS - 1))
     return np.unique(np.concatenate([[0.0, 1.0], np.sin(angles) ** 2, ends, 1.0 - ends]))
 
 
@@ -226,7 +226,7 @@ class _Programme:
         inner = above[1:-1]
         peak = (inner >= above[:-2]) & (inner >= above[2:]) & (inner + bend > above.max())
         at = np.flatnonzero(peak) + 1
-        share = np.linspace(0.0, 1.0, _BETWEEN + 2)[1:-1]
+        share = np.linspace(0.0, 1.0, _POINTS_BETWEEN + 2)[1:-1]
         start = np.concatenate([at - 1, at])
         points = self._p[start, None] + share * (self._p[start + 1] - self._p[start])[:, None]
         between = curve(points.ravel()) - weights @ self._probabilities(points.ravel())

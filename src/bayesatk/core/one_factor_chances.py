@@ -172,7 +172,7 @@ class Marking:
     def _joined(
         self, theta: Array, z: Array, system: Ints, marked: Ints, trials: Ints
     ) -> Iterator[tuple[Array, NDArray[np.intp], Array]]:
-        """Yield what all numbers of right trials are worth, by system and number of trials.
+        """Yield the values of all numbers of right trials, by system and number of trials.
 
         Yields
         ------

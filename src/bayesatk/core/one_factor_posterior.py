@@ -43,7 +43,7 @@ _CHAINS = 40
 _KEPT = 50  # draws of each
 _BURN = 60  # steps, at first
 _THIN = 2  # steps for each draw, at first
-_LONGER = 2  # times that chains run, twice as far each
+_RERUNS = 2  # times that chains run, twice as far each
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Chains:
     def run(self) -> tuple[Array, float]:
         """Return draws, and their effective number."""
         burn, thin = _BURN, _THIN
-        for _ in range(_LONGER):
+        for _ in range(_RERUNS):
             for _ in range(burn):
                 self.step()
             kept = np.empty((_KEPT, *self.theta.shape))

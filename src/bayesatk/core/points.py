@@ -7,7 +7,7 @@ trusted, Markov chains by elliptical slices start from these points.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ LogDensity = Callable[[Array], Array]
 _FREEDOM = 6.0  # degrees of freedom of the density around the mode
 _CHAINS = 40
 _KEPT, _BURN, _THIN = 100, 100, 2  # draws of each chain; steps before, and for each, at first
-_LONGER = 3  # times that chains run, twice as far each
-_ENOUGH = 400.0  # independent draws that points and chains must be worth
+_RERUNS = 3  # times that chains run, twice as far each
+_ENOUGH = 400.0  # least effective number of draws of points and of chains
 _WIDER = 1.2  # scale of the normal that chains move around, in that at the mode
 
 
@@ -39,8 +39,8 @@ class Points:
         Of all trials in their order; NaN where chains had to be used.
     k_hat : float
         Pareto shape of the largest importance weights.
-    worth : float
-        Independent draws that the points are worth.
+    effective_draws : float
+        Effective number of independent draws.
     method : str
         ``"importance sampling"`` or ``"elliptical slices"``.
     """
@@ -49,7 +49,7 @@ class Points:
     weight: Array
     log_evidence: float
     k_hat: float
-    worth: float
+    effective_draws: float
     method: str
 
     @property
@@ -78,9 +78,7 @@ class Points:
         upto = np.cumsum(self.weight[order])
         chosen = order[np.searchsorted(upto, (np.arange(size) + 0.5) / size * upto[-1])]
         weight = np.full(size, 1.0 / size)
-        return Points(
-            self.theta[chosen], weight, self.log_evidence, self.k_hat, self.worth, self.method
-        )
+        return replace(self, theta=self.theta[chosen], weight=weight)
 
 
 def with_slope(log_density: LogDensity, theta: Array, step: float) -> tuple[float, Array]:
@@ -142,10 +140,10 @@ def integrate(
     """
     found = weighted_around(log_density, mode, root, _FREEDOM, last)
     weighted = Points(
-        found.points, found.weight, found.log_evidence, found.k_hat, found.worth,
+        found.points, found.weight, found.log_evidence, found.k_hat, found.effective_draws,
         "importance sampling",
     )  # fmt: skip
-    if found.k_hat < TRUSTED and found.worth > _ENOUGH:
+    if found.k_hat < TRUSTED and found.effective_draws > _ENOUGH:
         return weighted
     return sliced(log_density, weighted, mode, root, seed)
 
@@ -190,7 +188,7 @@ def sliced(
 
     log_ratio = ratio_of(np.arange(_CHAINS), deviation)
     burn, thin = _BURN, _THIN
-    for _ in range(_LONGER):
+    for _ in range(_RERUNS):
         for _ in range(burn):
             move_along_ellipse(deviation, log_ratio, ratio_of, rng)
         kept = np.empty((_KEPT, *deviation.shape))
@@ -198,13 +196,13 @@ def sliced(
             for _ in range(thin):
                 move_along_ellipse(deviation, log_ratio, ratio_of, rng)
             kept[i] = deviation
-        worth = independent_draws(kept)
-        if worth >= _ENOUGH:
+        effective_draws = independent_draws(kept)
+        if effective_draws >= _ENOUGH:
             break
         burn, thin = 0, 2 * thin
     theta = mode + kept.reshape(-1, len(mode)) @ wide.T
     weight = np.full(len(theta), 1.0 / len(theta))
-    return Points(theta, weight, np.nan, weighted.k_hat, worth, "elliptical slices")
+    return Points(theta, weight, np.nan, weighted.k_hat, effective_draws, "elliptical slices")
 
 
 def _log_student(z: Array, n: float) -> Array:

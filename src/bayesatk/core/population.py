@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 from bayesatk.core.distribution import Averaged, Empirical, Quantity, constant
 from bayesatk.core.families import FamilyPosterior
 from bayesatk.core.hierarchy import HyperPosterior
-from bayesatk.core.hyper_functions import between_nodes, visible
+from bayesatk.core.hyper_functions import between_nodes, floored
 from bayesatk.core.nodes import Nodes, heaviest
 from bayesatk.core.series import Series, Window, filtered, harmonics, invert
 from bayesatk.metrics.credit import Array
@@ -128,7 +128,7 @@ class _Refined:
 
     @classmethod
     def of(cls, posterior: HyperPosterior) -> "_Refined":
-        logs = between_nodes(posterior, visible(posterior.log_weight), _DENSER)
+        logs = between_nodes(posterior, floored(posterior.log_weight), _DENSER)
         weight = np.exp(np.minimum(logs, 0.0)).ravel()
         weight /= weight.sum()
         keep = heaviest(weight, _LEFT_OUT)

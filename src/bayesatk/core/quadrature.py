@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, PchipInterpolator
+from scipy.special import ndtr
 
 from bayesatk.metrics.credit import Array
 
@@ -22,10 +23,10 @@ from bayesatk.metrics.credit import Array
 _SPACING = 0.65
 _SPREAD = 2.0  # s: below pi, so that the strip of analyticity in t stays wide
 _TAIL = 45.0  # exponential decay kept at both ends: exp(-45) ~ 3e-20
-_NEVER = 1e15  # minus the logarithm of zero: any multiple of it is still a number, 0 times it 0
+_MINUS_LOG_ZERO = 1e15  # any multiple of it is still a number, 0 times it 0
 _COARSEST = 0.2  # step of t for families with no narrow density
 _DENSE = 4  # points per step at which a curve is looked at
-_TURN = 1e-4  # share of the speed of a curve at which going back is no rounding error
+_BACKWARD_SHARE = 1e-4  # share of the speed of a curve at which going back is no rounding error
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class BetaRule:
     def with_ends(self) -> "BetaRule":
         """Return the rule with p = 0 and p = 1 as two more points, for atoms there."""
         return BetaRule(
-            np.append(self.log_p, [-_NEVER, 0.0]),
-            np.append(self.log_q, [0.0, -_NEVER]),
+            np.append(self.log_p, [-_MINUS_LOG_ZERO, 0.0]),
+            np.append(self.log_q, [0.0, -_MINUS_LOG_ZERO]),
             np.append(self.log_weight, [0.0, 0.0]),
         )
 
@@ -103,7 +104,7 @@ def beta_rule_along(
     t = np.arange(-np.ceil(left / step), np.ceil(right / step) + 1, 1.0 / _DENSE) * step
     slope = np.gradient(curve(_rule(t, step)), t)
     speed = np.abs(slope)
-    if min(-slope.min(), slope.max()) > _TURN * speed.max():
+    if min(-slope.min(), slope.max()) > _BACKWARD_SHARE * speed.max():
         speed[:] = speed.max()  # where it turns its speed is not smooth
     density = 1.0 / step + speed / spacing
     position = np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(t))
@@ -149,3 +150,43 @@ def resolving_degree(a: ArrayLike, b: ArrayLike) -> Array:
     down: Array = np.maximum(np.asarray(b, float), 1.0)
     place, square = np.log(up / down) / _SPREAD, 1.0 / up + 1.0 / down
     return np.asarray(4.0 * (1.0 + place**2) * (1.0 + 0.85 * square) ** 2 / square - 1.0)
+
+
+def straight_weights(x: Array, mu: Array, tau: Array) -> Array:
+    """Integrate normal densities against functions joined by straight lines on a grid.
+
+    Parameters
+    ----------
+    x : ndarray, shape (points,)
+        Increasing; what lies beyond its ends counts at them.
+    mu, tau : ndarray, shape (n,)
+        Means within the grid, and standard deviations, 0 included.
+
+    Returns
+    -------
+    ndarray, shape (n, points)
+        Weights of the points, each row summing to one.
+
+    Examples
+    --------
+    >>> grid = np.array([0.0, 1.0, 3.0])
+    >>> straight_weights(grid, np.array([1.5]), np.array([0.0])).tolist()
+    [[0.0, 0.75, 0.25]]
+    >>> fine = np.linspace(-9.0, 9.0, 361)
+    >>> round(float(straight_weights(fine, np.zeros(1), np.ones(1))[0] @ fine**2), 3)
+    1.0
+    """
+    cell = np.clip(np.searchsorted(x, mu, side="right") - 1, 0, len(x) - 2)
+    share = (mu - x[cell]) / (x[cell + 1] - x[cell])
+    found = np.zeros((len(mu), len(x)))
+    row = np.arange(len(mu))
+    found[row, cell], found[row, cell + 1] = 1.0 - share, share
+    # The twice integrated density less its kink at mu, which the lines above are: it decays.
+    gap = np.abs(x - mu[:, None])
+    z = np.minimum(gap / np.maximum(tau, 1e-300)[:, None], 40.0)
+    rest = tau[:, None] * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi) - gap * ndtr(-z)
+    slope = np.diff(rest, axis=1) / np.diff(x)
+    found[:, 0] += slope[:, 0]
+    found[:, 1:-1] += np.diff(slope, axis=1)
+    found[:, -1] -= slope[:, -1]
+    return np.maximum(found, 0.0)

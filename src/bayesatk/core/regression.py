@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 _BLOCK = 1_000_000  # floats in one array: 8 MB, which caches half hold
 _SUMMED = 40  # factors of a rising product that are multiplied one by one
 _FARTHEST = 500.0  # logits, within double precision
-_CERTAIN, _LOOSE = -30.0, 60.0  # log(icc / (1 - icc)) beyond which nothing changes
+_LEAST_LOGIT_ICC, _MOST_LOGIT_ICC = -30.0, 60.0  # beyond which nothing changes
 _STARTS = (-3.0, -1.0, 1.0)  # of it, for the mode
 _STEP = 1e-4  # of finite differences of the gradient, around the mode
 _FLATTEST = 0.01  # curvature at the mode: nothing is wider than 10 units
@@ -111,7 +111,7 @@ class Regression:
 
     def _place(self, theta: Array) -> tuple[Array, Array]:
         x = np.clip(theta[:, :-1] @ self.basis.T, -_FARTHEST, _FARTHEST)
-        return x, np.clip(theta[:, -1:], _CERTAIN, _LOOSE)
+        return x, np.clip(theta[:, -1:], _LEAST_LOGIT_ICC, _MOST_LOGIT_ICC)
 
     def gradient(self, theta: Array) -> Array:
         """Gradient of the log posterior at one point."""

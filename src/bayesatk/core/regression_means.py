@@ -21,7 +21,7 @@ _CELLS = 2_000_000  # points times states at which expectations are worked out
 _FEWEST = 300  # points, however many states there are; at the others by a polynomial through them
 _PER_TERM = 3  # points for each term of it
 _BLOCK = 500_000  # floats in one array: 4 MB
-_ROOM = 600.0  # logits, within double precision
+_LARGEST_LOGIT = 600.0  # logits, within double precision
 _SMALLEST = 5e-324
 
 Latent = Callable[[Array], Array]
@@ -51,8 +51,8 @@ class Questions:
 
     def prior(self, part: slice) -> tuple[Array, Array]:
         """Logit of the mean of p, and log of icc / (1 - icc), before the trials."""
-        x = np.clip(self.points.logits[part] @ self.basis.T, -_ROOM, _ROOM)
-        return x, np.clip(self.points.log_ratio[part, None], -_ROOM, _ROOM)
+        x = np.clip(self.points.logits[part] @ self.basis.T, -_LARGEST_LOGIT, _LARGEST_LOGIT)
+        return x, np.clip(self.points.log_ratio[part, None], -_LARGEST_LOGIT, _LARGEST_LOGIT)
 
     def posterior(self, part: slice) -> tuple[Array, Array]:
         """Return the same given the trials."""
@@ -61,7 +61,8 @@ class Questions:
         right, wrong = self.states.successes, self.states.trials - self.states.successes
         with np.errstate(divide="ignore"):
             logits = np.log(expit(x) + right * ratio) - np.log(expit(-x) + wrong * ratio)
-        return np.clip(logits, -_ROOM, _ROOM), log_ratio - np.log1p(self.states.trials * ratio)
+        logits = np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT)
+        return logits, log_ratio - np.log1p(self.states.trials * ratio)
 
     def blocks(self) -> Iterator[slice]:
         """Cut the points so that arrays over points and states stay small."""

@@ -25,7 +25,7 @@ _STEPS = 40.0  # and largest differences of a question: few questions are far fr
 _BLOCK = 1_000_000  # of frequencies, nodes and states at once: 8 MB an array
 _WORK = 10_000_000  # of them in all, for which nodes stand for others where they are many
 _NODES = (50, 1000)  # at least and at most
-_VANISHED = 1e-16  # characteristic function from which the rest is nothing
+_NEGLIGIBLE = 1e-16  # characteristic function from which the rest is nothing
 
 
 def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, Array]:
@@ -37,7 +37,7 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
         Posterior of the difficulty distribution.
     states : States
     values : ndarray, shape (trials + 1,)
-        What a question is worth with 0, 1, ... successes in a run of so many trials.
+        Value of a question with 0, 1, ... successes in a run of so many trials.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
         each = np.tensordot(waves, pmf, axes=(1, 2))  # of one question, by node and state
         given = (each**states.count).prod(axis=2)
         curve[part] = given @ laws.weight
-        if falls and np.abs(given).max() < _VANISHED:
+        if falls and np.abs(given).max() < _NEGLIGIBLE:
             break
     both = np.fft.irfft(curve, 2 * reach + 1)[: reach + 1]
     probability = np.maximum(both * np.where(np.arange(reach + 1), 2.0, 1.0), 0.0)

@@ -154,8 +154,8 @@ def evaluate_cost(
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
     attrs = {"sampling": "exact", "inference_library": "bayesatk"}
-    worth = min(one.worth for one in each)
-    draws_of = dict.fromkeys(("mean_draws", "sd_draws", "interval_draws"), worth)
+    effective = min(one.effective_draws for one in each)
+    draws_of = dict.fromkeys(("mean_draws", "sd_draws", "interval_draws"), effective)
     rows = {name: [one.statistics[name] for one in each] for name in each[0].statistics}
     groups = {
         "posterior": cost_posterior(asked, [one.samples for one in each], CHAINS, attrs),
@@ -168,11 +168,11 @@ def evaluate_cost(
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """Draws and statistics of one system, and how many independent draws they are worth."""
+    """Draws and statistics of one system, and their effective number of draws."""
 
     samples: dict[str, Array]
     statistics: dict[str, Array]
-    worth: float
+    effective_draws: float
     notes: list[str]
 
 
@@ -242,14 +242,14 @@ def _evaluate_system(
         model, points, size, scale, asked.weight[tried], bootstrap, asked.k, asked.budget,
         streams[index],
     )  # fmt: skip
-    worth = 1.0 / (1.0 / size + 1.0 / points.worth)
+    effective = 1.0 / (1.0 / size + 1.0 / points.effective_draws)
     notes = _notes(asked, index, points.k_hat, int(counts.sum(axis=1).min()), samples)
     statistics = {
-        name: _statistics(asked, own, worth) for name, own in samples.items() if own.ndim > 1
+        name: _statistics(asked, own, effective) for name, own in samples.items() if own.ndim > 1
     }
     _estimates(asked, counts, costs, asked.weight[tried], statistics)
     _infinite(counts, statistics["cost_of_pass"])
-    return _Evaluated(samples, statistics, worth, notes)
+    return _Evaluated(samples, statistics, effective, notes)
 
 
 def _notes(
@@ -273,14 +273,14 @@ def _notes(
     return found
 
 
-def _statistics(asked: AskedCosts, values: Array, worth: float) -> Array:
+def _statistics(asked: AskedCosts, values: Array, effective: float) -> Array:
     """Return statistics of draws (draws, ..., target) as the last dimension."""
     flat = values.reshape(len(values), -1)
     table = np.full((flat.shape[1], len(STATISTICS)), np.nan)
     table[:, 1], table[:, 2] = flat.mean(axis=0), flat.std(axis=0, ddof=1)
     for row, own in zip(table, flat.T, strict=True):
         ends, error = measured_interval(Empirical(own), asked.ci_prob, asked.ci_kind)
-        row[3:] = *ends, error * np.sqrt(len(values) / worth)
+        row[3:] = *ends, error * np.sqrt(len(values) / effective)
     return table.reshape(*values.shape[1:], len(STATISTICS))
 
 

@@ -194,33 +194,21 @@ class Answers:
 
     def on_questions(self, kept: NDArray[np.bool_]) -> "Answers":
         """Return the answers to some of the questions."""
-        entries = kept[self.question]
-        return replace(
-            self,
-            system=self.system[entries],
-            question=(np.cumsum(kept) - 1)[self.question[entries]],
-            label=[label for label, own in zip(self.label, entries, strict=True) if own],
-            count=self.count[entries],
-            correct=self.correct[entries],
-            unanswered=self.unanswered[:, kept],
-        )
+        some = self._among(kept[self.question])
+        place = (np.cumsum(kept) - 1)[some.question]
+        return replace(some, question=place, unanswered=self.unanswered[:, kept])
 
     def on_systems(self, kept: NDArray[np.bool_]) -> "Answers":
         """Return the answers of some of the systems."""
-        entries = kept[self.system]
-        return replace(
-            self,
-            system=(np.cumsum(kept) - 1)[self.system[entries]],
-            question=self.question[entries],
-            label=[label for label, own in zip(self.label, entries, strict=True) if own],
-            count=self.count[entries],
-            correct=self.correct[entries],
-            unanswered=self.unanswered[kept],
-        )
+        some = self._among(kept[self.system])
+        place = (np.cumsum(kept) - 1)[some.system]
+        return replace(some, system=place, unanswered=self.unanswered[kept])
 
-    def with_unanswered(self, more: Ints) -> "Answers":
-        """Return the answers with further trials that gave none."""
-        return replace(self, unanswered=self.unanswered + more)
+    def _among(self, entries: NDArray[np.bool_]) -> "Answers":
+        names = ("system", "question", "count", "correct")
+        own: dict[str, Any] = {name: getattr(self, name)[entries] for name in names}
+        label = [one for one, keep in zip(self.label, entries, strict=True) if keep]
+        return replace(self, label=label, **own)
 
     def card(self) -> str:
         """Return a line for the data card."""

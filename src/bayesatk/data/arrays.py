@@ -9,17 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.long_form import (
-    PLAIN,
-    Ints,
-    LongForm,
-    Trials,
-    codes_of,
-    default_systems,
-    encode,
-    first_invalid,
-    refuse,
-)
+from bayesatk.data.codes import Ints, codes_of, encode, first_invalid, refuse
+from bayesatk.data.long_form import PLAIN, LongForm, Trials, default_systems
 from bayesatk.data.validation import OutcomeError, Scores, refuse_masked, shown
 
 _DEEPEST = 4  # rows, questions and systems: whatever is nested deeper is refused

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
+from bayesatk.data.codes import Ints
 from bayesatk.data.columns import Columns, labels
 from bayesatk.data.content import RIGHT, UNKNOWN
 from bayesatk.data.content_check import same_content, several
-from bayesatk.data.long_form import Ints, LongForm
+from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import TableColumns, roles_of
 from bayesatk.data.tables import check_cells, read_rows
 from bayesatk.data.validation import OutcomeError, Scores, shown

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.columns import GROUP
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.data.validation import shown
 
 _FEW = 5  # groups below which their sd is hardly more than its prior

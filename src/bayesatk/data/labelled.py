@@ -10,14 +10,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.arrays import read_nested
-from bayesatk.data.long_form import (
-    CODE_INVALID,
-    LongForm,
-    count_trials,
-    default_systems,
-    encode,
-    refuse,
-)
+from bayesatk.data.codes import CODE_INVALID, count_trials, encode, refuse
+from bayesatk.data.long_form import LongForm, default_systems
 from bayesatk.data.question_columns import OWN
 from bayesatk.data.validation import (
     OutcomeError,

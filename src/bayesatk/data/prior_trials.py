@@ -1,4 +1,4 @@
-"""Earlier trials of the same questions: read, discounted, and held against the data."""
+"""Earlier trials of the same questions: read, discounted, and compared with the data."""
 
 import numpy as np
 import xarray as xr
@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from bayesatk.core.dirichlet_multinomial import log_ordered
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError, shown
 
 _AGAINST = -np.log(10.0)  # log Bayes factor from which two sets of trials are said to differ
@@ -23,7 +24,7 @@ def read_prior_trials(
     prior_trials : Outcomes or anything `bayesatk.tally` accepts
         Of one system, for all, or of the same systems; the same questions.
     weight : float
-        What a prior trial is worth, in (0, 1].
+        Weight of a prior trial, in (0, 1].
 
     Returns
     -------

@@ -149,43 +149,28 @@ class TableColumns:
         labels, place = np.unique(question[rows], return_index=True)
         first = np.zeros(len(questions), np.int64)
         first[labels] = rows[place]
+
+        def refuse(value: Any, where: str, row: int) -> None:
+            raise OutcomeError(
+                f"column {table.roles[role]!r} must be the same in all rows of a question; {where} "
+                f"has {shown(value)} and {table.place(row)} has {shown(values[row])}, both of "
+                f"question {shown(questions[question[row]])}. Correct the rows, or do not name the "
+                "column."
+            )
+
         differs = rows[code[rows] != code[first[question[rows]]]]
         if len(differs):
             second = int(differs[0])
             one = int(first[question[second]])
-            self._refuse(
-                table,
-                role,
-                values[one],
-                table.place(one),
-                second,
-                values,
-                questions[question[second]],
-            )
+            refuse(values[one], table.place(one), second)
         known = self._known.setdefault(role, {})
         for label, row in zip(labels.tolist(), rows[place].tolist(), strict=True):
             earlier, part, at, number = known.setdefault(
                 label, (values[row], self._part, row, table.number(row))
             )
             if earlier != values[row]:
-                where = table.place(at) if part == self._part else f"{table.word} {number}"
-                self._refuse(table, role, earlier, where, row, values, questions[label])
-
-    def _refuse(
-        self,
-        table: Columns,
-        role: str,
-        value: Any,
-        where: str,
-        row: int,
-        values: Sequence[Any],
-        question: Any,
-    ) -> None:
-        raise OutcomeError(
-            f"column {table.roles[role]!r} must be the same in all rows of a question; {where} has "
-            f"{shown(value)} and {table.place(row)} has {shown(values[row])}, both of question "
-            f"{shown(question)}. Correct the rows, or do not name the column."
-        )
+                same = part == self._part
+                refuse(earlier, table.place(at) if same else f"{table.word} {number}", row)
 
     def by_question(self, questions: Sequence[Any]) -> dict[str, NDArray[Any]]:
         """Return the value of every question, by the name under which it is kept."""

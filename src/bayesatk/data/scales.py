@@ -25,7 +25,7 @@ _TINY = 5e-324  # the smallest number above zero
 _LEAST = 1e-300  # of an icc: its inverse is a number
 
 
-class Worth(Protocol):
+class MetricFunction(Protocol):
     """A metric as a function of the probabilities of one question."""
 
     @property
@@ -68,10 +68,10 @@ class Scale(Protocol):
     def resolve_prior(self, pooling: Pooling, prior: object) -> Any:
         """Return the prior given, checked, or the default."""
 
-    def judged(self, metric: Metric) -> Worth:
+    def judged(self, metric: Metric) -> MetricFunction:
         """Return a metric as a function of probabilities, or refuse one that does not fit."""
 
-    def reaching(self) -> Sequence[Worth]:
+    def reaching(self) -> Sequence[MetricFunction]:
         """Probabilities to reach each score above the lowest, where trials have scores."""
 
     def rate(self, p: Array) -> Array:
@@ -138,11 +138,11 @@ class RightWrong:
         """Return the prior given, checked, or the default."""
         return resolve_prior(pooling, prior)
 
-    def judged(self, metric: Metric) -> Worth:
+    def judged(self, metric: Metric) -> MetricFunction:
         """Return the metric."""
         return metric
 
-    def reaching(self) -> Sequence[Worth]:
+    def reaching(self) -> Sequence[MetricFunction]:
         """Nothing: to succeed is a metric."""
         return ()
 

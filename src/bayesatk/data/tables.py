@@ -10,21 +10,13 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
+from bayesatk.data.codes import Codes, Ints, codes_of, encode, first_invalid, refuse
 from bayesatk.data.columns import ROLES, Columns, find_columns, labels, unused
 from bayesatk.data.content import content_columns, digests
 from bayesatk.data.content_check import check_content
 from bayesatk.data.costs import read_costs
 from bayesatk.data.list_cells import one_row_a_trial
-from bayesatk.data.long_form import (
-    Codes,
-    Ints,
-    LongForm,
-    Trials,
-    codes_of,
-    encode,
-    first_invalid,
-    refuse,
-)
+from bayesatk.data.long_form import LongForm, Trials
 from bayesatk.data.question_columns import TableColumns, left_out
 from bayesatk.data.validation import OutcomeError, Scores, check_counts, check_trials, shown
 

@@ -1,6 +1,7 @@
 """Published counts of successes in trials."""
 
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 
 # (tumors, rats, groups with those counts), in the order of the book's table.
 _RATS = (

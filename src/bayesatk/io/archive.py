@@ -19,7 +19,7 @@ else:
 
 _PART = 1 << 20  # bytes read at once
 # Of other compressions than deflate zipfile unpacks whatever it reads at once: of zstd 32000:1.
-_LITTLE = 1 << 12
+_SMALL_PART = 1 << 12
 _DIRECTORY = 64  # share of the budget that the list of members may take; as objects, ten times that
 
 _DAMAGE = (
@@ -61,7 +61,7 @@ class Archive:
         bounded = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         parts, size = [], 0
         with _readable(), self._zip.open(info) as member:
-            while part := member.read(_PART if bounded else _LITTLE):
+            while part := member.read(_PART if bounded else _SMALL_PART):
                 parts.append(part)
                 size += len(part)
                 if size > info.file_size:

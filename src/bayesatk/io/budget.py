@@ -18,7 +18,7 @@ from bayesatk.data.validation import OutcomeError, shown
 BUDGET = 1 << 31  # bytes, by default: 2 GiB
 LEAST = 1 << 20  # bytes that anybody has
 _RATIO = 100  # bytes that a byte of a packed file may become: transcripts pack about 20:1
-_ONE = 8  # one value, line, row or member may take this share of the budget
+_SINGLE_VALUES = 8  # one value, line, row or member may take this share of the budget
 _OBJECT = 64  # bytes of an empty list, or of a number, with the place that refers to it
 _MAPPING = 192  # bytes of a dict with one key
 
@@ -58,7 +58,7 @@ def total() -> int:
 
 def largest() -> int:
     """Return the characters of one value, line or row, and the bytes of a member."""
-    return total() // _ONE
+    return total() // _SINGLE_VALUES
 
 
 def unpacked(packed: int) -> int:

@@ -11,8 +11,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.columns import COVARIATE, Columns
 from bayesatk.data.costs import CostRequest
-from bayesatk.data.outcomes import BINARY
 from bayesatk.data.question_columns import QuestionColumns
+from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.cells import defused

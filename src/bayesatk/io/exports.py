@@ -16,7 +16,7 @@ import xarray as xr
 
 from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
-from bayesatk.comparison.leaderboard import leaderboard_rows
+from bayesatk.comparison.leaderboard_tables import leaderboard_rows
 from bayesatk.comparison.question_table import question_table
 from bayesatk.comparison.systems import comparison_table
 from bayesatk.costs.tables import cost_table
@@ -150,8 +150,7 @@ def provenance(result: object = None) -> dict[str, Any]:
         found[name] = attrs.get(name)
     for name in ("prior", "assumptions", "versions", "input_files"):
         found[name] = own.described(name, None)
-    found["input_sha256"] = attrs.get("input_sha256")
-    for name in ("ci_prob", "ci_kind"):
+    for name in ("input_sha256", "ci_prob", "ci_kind"):
         found[name] = attrs.get(name)
     if own.weight is not None:
         found["weights_of_questions"] = f"{own.weight.min():.4g} to {own.weight.max():.4g}"
@@ -166,8 +165,6 @@ def _command() -> str | None:
 
 def as_json(result: Exportable, *, questions: bool = False) -> dict[str, Any]:
     """Return all tables of a result with their provenance, as JSON keeps them.
-
-    That of questions only where it is asked for.
 
     NaN becomes null, infinity the text "inf" or "-inf".
     """

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data import outcomes
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.costs import CostRequest, MissingCost
 from bayesatk.data.long_form import LongForm, MissingPolicy
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.tables import read_rows
+from bayesatk.data.tally import check_options, finish, tally
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.folders import note_parts
@@ -186,7 +186,7 @@ def load(
             missing_cost=missing_cost, **labels,
         )  # fmt: skip
     costs.refuse_given()
-    scale = outcomes.check_options(scores, missing)
+    scale = check_options(scores, missing)
     rules = check_rules(answer_rules)
     found = find_files(source, format, progress, strict)
     try:
@@ -203,7 +203,7 @@ def load(
         costs = costs.of_logs() if found.are_logs else costs
         counts = costs.add_to(known.add_to(long.labelled(**labels))).count(scale)
         counts = note_uneven(counts) if found.are_logs else note_parts(counts, found.sources)
-        done = outcomes.finish(counts, scale, missing, costs)
+        done = finish(counts, scale, missing, costs)
     except OutcomeError as error:
         raise in_file(found, error) from None
     return replace(done, sources=tuple((one.name, one.sha256) for one in found.sources))

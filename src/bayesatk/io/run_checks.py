@@ -17,8 +17,8 @@ from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import GROUP, WEIGHT, Columns
 from bayesatk.data.costs import COST
 from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
-from bayesatk.data.outcomes import BINARY
 from bayesatk.data.tables import read_rows
+from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import (
     OutcomeError,
     OutcomeWarning,

@@ -9,7 +9,8 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from bayesatk.data.judges import read_judges
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.judge_error import Judges
 from bayesatk.models.families import Shape, add_hyperparameters
 from bayesatk.models.marks import RightTrials, mark_rates

@@ -7,7 +7,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.models.builders import Form, distinct_states
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, Pooling
 from bayesatk.priors.choice import resolve_category_prior

@@ -11,8 +11,9 @@ import xarray as xr
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.inputs import Inputs
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
+from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.builders import Form, one_latent_family
 from bayesatk.models.evidence import Bridge

@@ -17,7 +17,7 @@ from scipy.special import expit
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.data.columns import WEIGHT
 from bayesatk.data.question_columns import unequal, weights
-from bayesatk.data.scales import Worth
+from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
 from bayesatk.models.traces import traced_difficulty
 from bayesatk.results.difficulty import difficulty_draws
@@ -125,7 +125,7 @@ def _columns(values: Array, part: slice) -> Array:
 
 
 def draw_metrics(
-    grid: Iterable[Worth],
+    grid: Iterable[MetricFunction],
     question_draws: QuestionDraws,
     questions: int,
     population: PopulationMean | None,
@@ -136,7 +136,7 @@ def draw_metrics(
 
     Parameters
     ----------
-    grid : iterable of Worth
+    grid : iterable of MetricFunction
     question_draws : callable
         ``question_draws(part)`` gives draws of p for a slice of the questions.
     questions : int

@@ -10,7 +10,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.models.builders import coordinates, observe
 from bayesatk.priors import CrossedPrior
 from bayesatk.priors.choice import prior_of

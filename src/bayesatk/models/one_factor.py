@@ -6,7 +6,8 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from bayesatk.data.judges import read_judges
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.models.builders import coordinates
 from bayesatk.models.marks import RightTrials, mark_rates
 from bayesatk.priors import LeaderboardPrior

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bayesatk.data.design import Design
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.models.builders import coordinates, model_data
 from bayesatk.models.derived import draw_metrics

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.ballot import plurality_latent, vote_credit
 from bayesatk.data.answers import possible
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.priors import AnswerPrior
 
 Array = NDArray[np.float64]

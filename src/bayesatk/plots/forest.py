@@ -33,8 +33,8 @@ from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups
 
 _WRAP = 3
-_ALL = "all groups"
-_HALF = [0.25, 0.75]
+_ALL_GROUPS = "all groups"
+_CENTRAL_HALF = [0.25, 0.75]
 
 
 def plot_systems(
@@ -141,7 +141,7 @@ def _styles(backend: str, targets: int) -> dict[str, Any]:
 def _by_group(own: Result, metric: Metric, backend: str) -> Any:
     """Plot every group of questions, a panel for each system."""
     systems = chosen_systems(own, None)
-    whole = _forest_rows(own, metric).sel(target=list(TARGETS)).expand_dims(group=[_ALL])
+    whole = _forest_rows(own, metric).sel(target=list(TARGETS)).expand_dims(group=[_ALL_GROUPS])
     groups = _group_rows(own, metric)
     order = np.argsort(-groups["mean"].sel(target="questions").mean("system").values, kind="stable")
     labels = [str(one) for one in groups["group"].values]
@@ -173,10 +173,10 @@ def _group_rows(result: Result, metric: Metric) -> xr.Dataset:
     statistics = metric_values(result.group_statistics, metric)
     if result.has("group_closed_form_quantiles"):
         quantiles = metric_values(result.group("group_closed_form_quantiles"), metric)
-        half = quantiles.sel(quantile=_HALF, method="nearest")
+        half = quantiles.sel(quantile=_CENTRAL_HALF, method="nearest")
     else:
         draws = metric_values(result.group("group_posterior"), metric)
-        half = draws.quantile(_HALF, dim=("chain", "draw"))
+        half = draws.quantile(_CENTRAL_HALF, dim=("chain", "draw"))
     found = {
         each: statistics.sel(statistic=each, drop=True) for each in ("mean", "ci_lower", "ci_upper")
     }
@@ -197,10 +197,10 @@ def _forest_rows(result: Result, metric: Metric) -> xr.Dataset:
     statistics = statistics.drop_vars(["k", "tau"], errors="ignore")
     if result.has("closed_form_quantiles"):
         half = metric_values(result.group("closed_form_quantiles"), metric).sel(
-            quantile=_HALF, method="nearest"
+            quantile=_CENTRAL_HALF, method="nearest"
         )
     else:
-        half = result.draws(metric).quantile(_HALF, dim=("chain", "draw"))
+        half = result.draws(metric).quantile(_CENTRAL_HALF, dim=("chain", "draw"))
     half = half.drop_vars(["k", "tau"], errors="ignore")
     found = {
         each: statistics.sel(statistic=each, drop=True) for each in ("mean", "ci_lower", "ci_upper")

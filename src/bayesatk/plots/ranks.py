@@ -13,9 +13,9 @@ from bayesatk.plots.request import chosen_metrics, chosen_targets
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
-_NIGHT = np.array([8.0, 48.0, 107.0])  # one blue: what is darker is likelier, in grey as well
+_DARK_BLUE = np.array([8.0, 48.0, 107.0])  # one blue: what is darker is likelier, in grey as well
 _WHITE_INK = 0.655  # where white on the cell begins to contrast more than black
-_DRAWN = 0.005  # below this a cell stays white
+_LEAST_SHADED = 0.005  # below this a cell stays white
 
 
 def plot_ranks(
@@ -87,7 +87,7 @@ def plot_ranks(
         styles={"overlay": (["system", "rank"], ())},
     )  # fmt: skip
     row = xr.DataArray(np.arange(size)[::-1], dims="system", coords={"system": table["system"]})
-    data = table.where(table >= _DRAWN).to_dataset(name="value")
+    data = table.where(table >= _LEAST_SHADED).to_dataset(name="value")
     plot.map(_cell, "cell", data=data, x=table["rank"], y=row)
     font = 9.0 if size <= 12 else 7.5
     plot.map(
@@ -124,7 +124,7 @@ def _rank_table(compared: Result, metrics: list[Any], target: str) -> xr.DataArr
 
 def _shade(probability: float) -> str:
     """Return the colour of a probability, from white to night blue."""
-    mixed = np.round(255.0 + probability * (_NIGHT - 255.0)).astype(int)
+    mixed = np.round(255.0 + probability * (_DARK_BLUE - 255.0)).astype(int)
     return "#{:02x}{:02x}{:02x}".format(*mixed)
 
 
@@ -140,8 +140,8 @@ def _cell(da: xr.DataArray, target: Any, x: xr.DataArray, y: xr.DataArray) -> An
 def _number(da: xr.DataArray, target: Any, x: xr.DataArray, y: xr.DataArray, size: float) -> Any:
     """Write a probability in a colour that stands out from its cell."""
     value = float(da)
-    text = "0" if value < _DRAWN else f"{value:.2f}"
-    color = "#ffffff" if value > _WHITE_INK else "#000000" if value >= _DRAWN else "#767676"
+    text = "0" if value < _LEAST_SHADED else f"{value:.2f}"
+    color = "#ffffff" if value > _WHITE_INK else "#000000" if value >= _LEAST_SHADED else "#767676"
     return az.visuals.annotate_xy(
         da, target, text=text, x=float(x), y=float(y), color=color, size=size
     )

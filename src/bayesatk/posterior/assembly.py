@@ -193,3 +193,26 @@ def diagnostic_variables(posteriors: Sequence[SystemPosterior]) -> Variables:
         name: (("system",), np.array([one.diagnostics[name] for one in posteriors]))
         for name in posteriors[0].diagnostics
     }
+
+
+def monte_carlo(
+    grid: MetricGrid, draws: int, posteriors: Sequence[SystemPosterior]
+) -> dict[str, dict[str, float]]:
+    """Return how many draws are behind intervals and sds that are not exact, by variable."""
+    found: dict[str, dict[str, float]] = {}
+    first = posteriors[0]
+    for family in grid.families:
+        if family.on_answers:
+            per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
+            found[family.variable] = {"interval_draws": draws, "sd_draws": per_question}
+        elif first.drawn:
+            found[family.variable] = {"interval_draws": draws}
+    if first.drawn:
+        found["reach_probability"] = {"interval_draws": draws}
+    effective = {
+        name: min(one.effective_draws[name] for one in posteriors) for name in first.effective_draws
+    }
+    weighted = list(first.hyper)
+    if not first.drawn:
+        weighted += [one.variable for one in grid.families]
+    return found | {name: effective for name in weighted if effective}

@@ -151,7 +151,7 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
         method="elliptical slices" if hyper.points.sampled else "importance sampling",
         warning=_warning(hyper.points),
         drawn=True,
-        worth=dict.fromkeys(_STATED[2 * hyper.exact :], hyper.points.worth),
+        effective_draws=dict.fromkeys(_STATED[2 * hyper.exact :], hyper.points.effective_draws),
     )
 
 
@@ -168,7 +168,7 @@ def _diagnostics(
     return {
         "log_evidence": evidence,
         "pareto_k": 0.0 if hyper.exact else hyper.points.k_hat,
-        "hyper_ess": hyper.points.worth,
+        "hyper_ess": hyper.points.effective_draws,
         "hyper_error": hyper.error,
     }
 
@@ -273,7 +273,7 @@ def _warning(points: Points) -> str | None:
         return None
     return (
         "importance sampling of the hyperparameters was unreliable (Pareto k "
-        f"{points.k_hat:.2f}): Markov chains worth {points.worth:.0f} independent draws took its "
-        "place, so 'exact' statistics carry their Monte Carlo error, and the log evidence is "
-        "missing"
+        f"{points.k_hat:.2f}): Markov chains worth {points.effective_draws:.0f} independent draws "
+        "took its place, so 'exact' statistics carry their Monte Carlo error, and the log evidence "
+        "is missing"
     )

@@ -8,7 +8,7 @@ import numpy as np
 from bayesatk.core.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.distribution import Quantity
 from bayesatk.core.states import Terms
-from bayesatk.data.scales import Worth
+from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.draws import correlated_normals, scaled
 from bayesatk.posterior.posterior import (
@@ -84,7 +84,7 @@ def independent(own: Questions, diagnostics: Mapping[str, float]) -> SystemPoste
 
 def complete(
     questions: int,
-    metrics: Sequence[Worth],
+    metrics: Sequence[MetricFunction],
     moments: tuple[Array, Array],
     draw_p: Callable[[int, np.random.Generator], Array],
     mean_p: Summary | list[Summary],
@@ -96,7 +96,7 @@ def complete(
     Parameters
     ----------
     questions : int
-    metrics : sequence of Worth
+    metrics : sequence of MetricFunction
     moments : (ndarray, ndarray)
         Mean and variance of every metric.
     draw_p : callable

@@ -11,12 +11,12 @@ from bayesatk.core.mixture import StateMixture
 from bayesatk.core.moments import latent_on_nodes
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
-from bayesatk.data.scales import Worth
+from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 
-FEW = 1e6  # evaluations of g(p) that draws of a mean over questions are always worth
-MANY = 1e7  # and that they are worth where the mean is skewed
+FEW = 1e6  # evaluations of g(p) up to which a mean over questions is always drawn one by one
+MANY = 1e7  # the same, where the mean is skewed
 SKEWED = 0.3  # skewness of a mean given the hyperparameters from which it is not drawn as normal
 _CHUNK = 2_000_000  # probabilities drawn at once: 16 MB
 _SMALLEST = 5e-324
@@ -114,7 +114,7 @@ def draw_question_means(
 
 
 def means_of_draws(
-    metrics: Sequence[Worth],
+    metrics: Sequence[MetricFunction],
     states: States,
     draw: Callable[[slice], Array],
     draws: int,

@@ -19,13 +19,14 @@ from bayesatk.posterior.assembly import (
     family_variables,
     hyper_quantiles,
     hyper_statistics,
+    monte_carlo,
     posterior_dataset,
     question_statistics,
 )
 from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.one_system import Evaluated, evaluate_system
-from bayesatk.posterior.posterior import Draws, SystemPosterior
+from bayesatk.posterior.posterior import Draws
 from bayesatk.posterior.request import Request, read_request
 from bayesatk.priors import (
     AnswerPrior,
@@ -35,7 +36,7 @@ from bayesatk.priors import (
     Prior,
     RegressionPrior,
 )
-from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
+from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN, SOURCES_OF_METRICS
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.groups import group_results, labelled
 from bayesatk.results.of_inputs import checking_groups, groups_of_data, provenance
@@ -236,58 +237,58 @@ def evaluate(
     run = partial(evaluate_system, request, streams, "p" in keep)
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
-    rows, quantiles = [one.statistics for one in each], [one.quantiles for one in each]
-    samples, posteriors = [one.drawn for one in each], [one.posterior for one in each]
-    question_p = [one.question_p for one in each if one.question_p is not None]
     remarks += [remark for one in each for remark in one.remarks]
-
-    grid, categories = request.grid, [str(one) for one in outcomes.dataset["category"].values]
-    reached = [categories[i] for i in reachable(outcomes.dataset["score"].values)]
-    coords = {
-        "system": outcomes.dataset["system"].values,
-        "target": list(GROUPED_TARGETS[: rows[0].shape[1]]),
-    }
-    posterior_data = labelled(
-        posterior_dataset(grid, samples, coords, categories, reached), request.grouping
-    )
-    closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
-    levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
-    levels = levels.assign(hyper_quantiles(posteriors))
-    if question_p:
-        labels = outcomes.dataset["question"]
-        posterior_data = posterior_data.assign_coords(question=labels)
-        closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
-    closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))
-    closed = closed.assign(diagnostic_variables(posteriors))
-    closed = closed.merge(family_variables(posteriors))
-    if "category" in closed.dims:
-        closed = closed.assign_coords(category=categories)
-        levels = levels.assign_coords(category=categories)
-    for name, attrs in _monte_carlo(request, posteriors).items():
-        if name in closed:  # equal scores have none to reach
-            closed[name].attrs.update(attrs)
-    if request.design is not None:
-        names = {"coefficient": request.design.coefficients}
-        posterior_data, closed, levels = (
-            one.assign_coords(names) for one in (posterior_data, closed, levels)
-        )
-    bootstrapped = request.draws if request.bootstrapped else 0
-    groups = {
-        "posterior": posterior_data,
-        "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
-        "closed_form_quantiles": levels,
-        **_difficulty_groups(samples, posterior_data),
-        **_of_groups(request, each, posterior_data),
-        **judge_groups(request.judges, posteriors, grid, coords),
-        **groups_of_data(request),
-    }
-    groups |= checking_groups(request, posterior_data, all_difficulties(groups), keep, replicating)
+    groups = _tables(request, each, ci_prob, ci_kind) | groups_of_data(request)
+    drawn, difficulties = groups["posterior"], all_difficulties(groups)
+    groups |= checking_groups(request, drawn, difficulties, keep, replicating)
     attributes = provenance(
-        request, max((one.method for one in posteriors), key=len),  # the approximate one, if any
+        request, max((one.posterior.method for one in each), key=len),  # the approximate, if any
         seed, _citations(request), ci_prob=float(ci_prob), ci_kind=ci_kind,
         notes=json.dumps(remarks),
     )  # fmt: skip
     return build(groups, attributes)
+
+
+def _tables(
+    request: Request, each: Sequence[Evaluated], ci_prob: float, ci_kind: Literal["eti", "hdi"]
+) -> dict[str, xr.Dataset]:
+    """Return draws, statistics and quantiles of all systems, as groups of the result."""
+    grid, dataset = request.grid, request.outcomes.dataset
+    rows, quantiles = [one.statistics for one in each], [one.quantiles for one in each]
+    samples, posteriors = [one.drawn for one in each], [one.posterior for one in each]
+    question_p = [one.question_p for one in each if one.question_p is not None]
+    categories = [str(one) for one in dataset["category"].values]
+    reached = [categories[i] for i in reachable(dataset["score"].values)]
+    targets = list(GROUPED_TARGETS[: rows[0].shape[1]])
+    coords = {"system": dataset["system"].values, "target": targets}
+    drawn = posterior_dataset(grid, samples, coords, categories, reached)
+    drawn = labelled(drawn, request.grouping)
+    closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
+    levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
+    levels = levels.assign(hyper_quantiles(posteriors))
+    if question_p:
+        labels = dataset["question"]
+        drawn = drawn.assign_coords(question=labels)
+        closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
+    closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))
+    closed = closed.assign(diagnostic_variables(posteriors)).merge(family_variables(posteriors))
+    if "category" in closed.dims:
+        closed, levels = (one.assign_coords(category=categories) for one in (closed, levels))
+    for name, attrs in monte_carlo(grid, request.draws, posteriors).items():
+        if name in closed:  # equal scores have none to reach
+            closed[name].attrs.update(attrs)
+    if request.design is not None:
+        names = {"coefficient": request.design.coefficients}
+        drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
+    bootstrapped = request.draws if request.bootstrapped else 0
+    return {
+        "posterior": drawn,
+        "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
+        "closed_form_quantiles": levels,
+        **_difficulty_groups(samples, drawn),
+        **_of_groups(request, each, drawn),
+        **judge_groups(request.judges, posteriors, grid, coords),
+    }
 
 
 def _difficulty_groups(samples: Sequence[Draws], posterior: xr.Dataset) -> dict[str, xr.Dataset]:
@@ -314,40 +315,8 @@ def _of_groups(
     )  # fmt: skip
 
 
-def _monte_carlo(
-    request: Request, posteriors: Sequence[SystemPosterior]
-) -> dict[str, dict[str, float]]:
-    """Return how many draws are behind intervals and sds that are not exact, by variable."""
-    found: dict[str, dict[str, float]] = {}
-    first = posteriors[0]
-    for family in request.grid.families:
-        if family.on_answers:
-            per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
-            found[family.variable] = {"interval_draws": request.draws, "sd_draws": per_question}
-        elif first.drawn:
-            found[family.variable] = {"interval_draws": request.draws}
-    if first.drawn:
-        found["reach_probability"] = {"interval_draws": request.draws}
-    worth = {name: min(one.worth[name] for one in posteriors) for name in first.worth}
-    weighted = list(first.hyper)
-    if not first.drawn:
-        weighted += [one.variable for one in request.grid.families]
-    return found | {name: worth for name in weighted if worth}
-
-
-_SOURCES = {
-    "pass_at_k": "arXiv:2107.03374",
-    "pass_hat_k": "arXiv:2406.12045",
-    "g_pass_at_k": "Findings of ACL 2025, 905",
-    "mg_pass_at_k": "Findings of ACL 2025, 905",
-    "auc_at_k": "arXiv:2601.08763",
-    "bayes": "arXiv:2510.04265",
-    "max_at_k": "arXiv:2510.23393",
-}
-
-
 def _citations(request: Request) -> tuple[str, ...]:
-    sources = [_SOURCES.get(family.variable, "") for family in request.grid.families]
+    sources = [SOURCES_OF_METRICS.get(family.variable, "") for family in request.grid.families]
     if request.bootstrapped:
         sources.append(RUBIN)
     if request.judges is not None:

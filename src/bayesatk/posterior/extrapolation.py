@@ -6,8 +6,9 @@ import pandas as pd
 from bayesatk._tools.arguments import proper_probability
 from bayesatk.core.moment_range import metric_ranges
 from bayesatk.core.states import States
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import refuse_weights
+from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
 from bayesatk.results.schema import TARGETS

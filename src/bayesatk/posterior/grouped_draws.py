@@ -10,11 +10,11 @@ from scipy.interpolate import PPoly
 from scipy.special import expit
 
 from bayesatk.core.distribution import Quantity
-from bayesatk.core.grouped import GroupedStates, straight_weights
 from bayesatk.core.grouped_moments import GroupedMeans
 from bayesatk.core.mixture import StateMixture
 from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.quadrature import straight_weights
+from bayesatk.core.states import GroupedStates, States
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.draws import (

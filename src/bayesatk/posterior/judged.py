@@ -16,7 +16,7 @@ from bayesatk.core.leave_one_out import Predictive
 from bayesatk.core.marks import MarkedCounts, Rates
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.states import States
-from bayesatk.data.scales import Worth
+from bayesatk.data.scales import MetricFunction
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
@@ -63,7 +63,7 @@ class JudgedModel(CountModel):
         return leave_one_out.partial_evidence(self.states, self.prior, self.judge.rates)
 
     def prior_sensitivity(
-        self, metrics: Sequence[Worth], posterior: SystemPosterior, sd: Array
+        self, metrics: Sequence[MetricFunction], posterior: SystemPosterior, sd: Array
     ) -> Array:
         """As of `CountModel`; NaN where marks tell nothing of the rates."""
         if self.judge.cut:

@@ -12,13 +12,13 @@ from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.right_wrong import RightWrongModel
 
-_WORTH = 0.05  # of the nodes' weight that is left without a question, below which it is refitted
+_LEAST_SHARE = 0.05  # effective share of the nodes without a question, below which it is refitted
 _RATIO = 1e3  # weight of a node without a question over that with it, from which nodes are missing
 
 
 @dataclass(frozen=True)
 class QuestionValues:
-    """What a metric is worth, question by question.
+    """Values of a metric, question by question.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def _without(model: RightWrongModel, given: Array, anew: bool, metric: Metric) -
         ]
     )  # fmt: skip
     ratio = np.divide(chance, weight[:, None], out=np.zeros_like(chance), where=weight[:, None] > 0)
-    unsure = (1.0 / (chance * ratio).sum(axis=0) < _WORTH) | (ratio.max(axis=0) > _RATIO)
+    unsure = (1.0 / (chance * ratio).sum(axis=0) < _LEAST_SHARE) | (ratio.max(axis=0) > _RATIO)
     for state in np.flatnonzero(unsure) if len(nodes) > 1 else ():
         left = states.count - (np.arange(len(states)) == state)
         fitted = replace(model, states=states.among(left > 0.0, left)).nodes

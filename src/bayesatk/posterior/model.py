@@ -15,7 +15,7 @@ from bayesatk.core import leave_one_out
 from bayesatk.core.laws import finite
 from bayesatk.core.leave_one_out import Predictive
 from bayesatk.core.states import States
-from bayesatk.data.scales import Worth
+from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.priors import Pooling
@@ -98,7 +98,7 @@ class CountModel(ABC):
         return self.predictive().log_evidence
 
     def prior_sensitivity(
-        self, metrics: Sequence[Worth], posterior: SystemPosterior, sd: Array
+        self, metrics: Sequence[MetricFunction], posterior: SystemPosterior, sd: Array
     ) -> Array:
         """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
 
@@ -106,7 +106,7 @@ class CountModel(ABC):
 
         Parameters
         ----------
-        metrics : sequence of Worth
+        metrics : sequence of MetricFunction
         posterior : SystemPosterior
             Of these metrics, and of others after them.
         sd : ndarray, shape (metrics, target)

@@ -73,7 +73,7 @@ class Summary:
 
     def settled(self) -> "Summary":
         """Return it with its distribution, and without what that was worked out from."""
-        return Summary(self.mean, self.sd, partial(_as_it_is, self.distribution))
+        return Summary(self.mean, self.sd, partial(_identity, self.distribution))
 
     @classmethod
     def on_nodes(cls, weight: Array, values: Array, work_out: Callable[[], Quantity]) -> "Summary":
@@ -87,7 +87,7 @@ class Summary:
         return cls.on_nodes(weight, values, partial(Empirical, values, weight))
 
 
-def _as_it_is(found: Quantity) -> Quantity:
+def _identity(found: Quantity) -> Quantity:
     return found
 
 
@@ -142,9 +142,9 @@ class SystemPosterior:
         Why the hyperparameters had to be sampled, and are not integrated.
     drawn : bool
         Whether intervals of metrics come from draws.
-    worth : dict of statistic -> float
-        Independent draws that weighted points of the hyperparameters are worth; empty where these
-        are integrated by quadrature.
+    effective_draws : dict of statistic -> float
+        Effective number of draws of weighted points of the hyperparameters; empty where these are
+        integrated by quadrature.
     groups : list of SystemPosterior
         Of each group of questions alone, where there are groups.
     judge_share : ndarray, optional
@@ -167,7 +167,7 @@ class SystemPosterior:
     method: str = "conjugate"
     warning: str | None = None
     drawn: bool = False
-    worth: dict[str, float] = field(default_factory=dict)
+    effective_draws: dict[str, float] = field(default_factory=dict)
     groups: "list[SystemPosterior]" = field(default_factory=list)
     judge_share: NDArray[np.float64] | None = None
     expected: Callable[[], tuple[Array, Array]] | None = None

@@ -106,7 +106,7 @@ class RegressionModel(CountModel):
 
 
 def _of_sds(values: Array, weight: Array) -> float:
-    """Share of the draws that an sd is worth, by the largest kurtosis of columns; 1 if normal."""
+    """Effective share of the draws for an sd, by the largest kurtosis of columns; 1 if normal."""
     centred = values - weight @ values
     second, fourth = weight @ centred**2, weight @ centred**4
     kurtosis = fourth / np.maximum(second, 1e-300) ** 2
@@ -138,6 +138,7 @@ class _Fitted:
     def posterior(self) -> SystemPosterior:
         """Put the parts together."""
         weight, points = self.questions.weight, self.model.points
+        effective = points.effective_draws
         these, like = self.questions.these, self.questions.like_these
         mean, other = weight @ these, weight @ like
         variance = weight @ self.questions.variance_of_these + weight @ (these - mean) ** 2
@@ -147,7 +148,7 @@ class _Fitted:
         if points.sampled:
             warning = (
                 "importance weights of the coefficients cannot be trusted (Pareto k "
-                f"{points.k_hat:.2f}); Markov chains worth {points.worth:.0f} independent draws "
+                f"{points.k_hat:.2f}); Markov chains worth {effective:.0f} independent draws "
                 "took their place, and the evidence is not known"
             )
         return SystemPosterior(
@@ -163,10 +164,10 @@ class _Fitted:
             expected=self.questions.expected_by_question,
             method=points.method,
             warning=warning,
-            worth={
-                "mean_draws": points.worth,
-                "sd_draws": points.worth * _of_sds(np.column_stack([like, points.theta]), weight),
-                "interval_draws": min(points.worth, float(self._drawn)),
+            effective_draws={
+                "mean_draws": effective,
+                "sd_draws": effective * _of_sds(np.column_stack([like, points.theta]), weight),
+                "interval_draws": min(effective, float(self._drawn)),
             },
         )
 

@@ -26,7 +26,8 @@ from bayesatk.posterior.draws import (
     sum_covariance,
 )
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.partial_pooling import Pooled, partial_pooling
+from bayesatk.posterior.partial_pooling import partial_pooling
+from bayesatk.posterior.pooled import Pooled
 from bayesatk.posterior.posterior import Distributions, Draws, Summary, SystemPosterior
 
 

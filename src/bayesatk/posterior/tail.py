@@ -10,7 +10,7 @@ from bayesatk.core.population import distributions_of
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.judged import JudgedModel
 from bayesatk.posterior.models_of import model_of
-from bayesatk.posterior.partial_pooling import Pooled
+from bayesatk.posterior.pooled import Pooled
 from bayesatk.priors import HyperPrior
 from bayesatk.results.result import Result
 

@@ -97,7 +97,7 @@ def usual_metrics(data: Outcomes, success: str | None = None) -> list[str]:
 
     Examples
     --------
-    >>> from bayesatk.data.outcomes import tally
+    >>> from bayesatk.data.tally import tally
     >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
     ['pass@1,2,4', 'pass^2,4']
     """

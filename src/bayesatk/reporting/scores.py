@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.words import number_words, probability_words
-from bayesatk.comparison.leaderboard import leaderboard_rows
+from bayesatk.comparison.leaderboard_tables import leaderboard_rows
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
 from bayesatk.results.tables import table
 
-WIDTH, HEIGHT = 160, 14  # of a drawn interval, in the units of its view box
+_WIDTH = 160  # of a drawn interval, as the view box of the page has it
 
 
 def scores(result: Result) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def _row(row: dict[Any, Any], low: float, high: float) -> dict[str, Any]:
     """Return the cells of a row as text, and its interval as places on the scale."""
 
     def at(value: float) -> float:
-        return round(WIDTH * (value - low) / (high - low), 1)
+        return round(_WIDTH * (value - low) / (high - low), 1)
 
     observed = float(row["observed"])
     found: dict[str, Any] = {

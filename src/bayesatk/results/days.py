@@ -7,8 +7,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import refuse_weights
+from bayesatk.data.tally import tally
 from bayesatk.results.result import Result
 
 Ints = NDArray[np.int64]

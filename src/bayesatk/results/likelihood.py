@@ -25,7 +25,7 @@ from bayesatk.priors import AnyPrior, BetaPrior, DirichletPrior
 Array = NDArray[np.float64]
 AUTOMATIC = 1_000_000  # values (8 MB) up to which the group is filled without being asked for
 BLOCK = 1_000_000  # probabilities worked out at once
-_RIPPLE = 1e-11  # relative to a log-likelihood that is the same in every draw, from end to end
+_VARIATION = 1e-11  # relative to a log-likelihood that is the same in every draw, from end to end
 
 
 def log_likelihood_groups(
@@ -64,8 +64,8 @@ def log_likelihood_groups(
     Notes
     -----
     ArviZ refuses to smooth importance weights that are all equal. Where the log-likelihood of a
-    question is the same in every draw, the draws therefore carry an even ripple around it, of 1e-11
-    from end to end: leave-one-out finds the constant, and a Pareto k far below zero.
+    question is the same in every draw, the draws therefore carry an even variation around it, of
+    1e-11 from end to end: leave-one-out finds the constant, and a Pareto k far below zero.
     """
     sizes = posterior.sizes["chain"], posterior.sizes["draw"]
     large = sizes[0] * sizes[1] * outcomes.trials.size > AUTOMATIC
@@ -79,18 +79,18 @@ def log_likelihood_groups(
         if judged:
             marked = States.of(own[:, 1], own.sum(axis=1))
             by_state = _log_marked(marked, posterior, system, fixed, difficulties)
-            values[system] = rippled(by_state)[:, marked.which]
+            values[system] = with_variation(by_state)[:, marked.which]
         elif fixed and not pooled:
             before = None if prior_counts is None else prior_counts[system]
             by_question = _fixed_log_pmf(own, fixed, before)
-            values[system] = rippled(np.broadcast_to(by_question, values.shape[1:]))
+            values[system] = with_variation(np.broadcast_to(by_question, values.shape[1:]))
         else:
             states, which = np.unique(own, axis=0, return_inverse=True)
             if difficulties is not None:
                 by_state = difficulties[system].log_counts(states[:, 1], states.sum(axis=1))
             else:
                 by_state = _log_pmf(states, *_hyper_draws(posterior, system, scale))
-            values[system] = rippled(by_state)[:, which.ravel()]
+            values[system] = with_variation(by_state)[:, which.ravel()]
     shaped = np.moveaxis(values.reshape(len(values), *sizes, -1), 0, 2)
     group = xr.Dataset(
         {scale.variable: (_DIMS, shaped)},
@@ -164,9 +164,9 @@ def _fixed_log_pmf(
     return log_counts(counts, alpha / total[:, None], 1.0 / total)
 
 
-def rippled(values: Array) -> Array:
+def with_variation(values: Array) -> Array:
     """Log-likelihoods (draws, states), of which none is the same in every draw."""
     constant = values.min(axis=0) == values.max(axis=0)
-    ripple = _RIPPLE * (np.linspace(-0.5, 0.5, len(values)) if len(values) > 1 else np.zeros(1))
+    even = _VARIATION * (np.linspace(-0.5, 0.5, len(values)) if len(values) > 1 else np.zeros(1))
     size = np.where(constant & np.isfinite(values[0]), np.maximum(1.0, np.abs(values[0])), 0.0)
-    return np.asarray(values + ripple[:, None] * size)
+    return np.asarray(values + even[:, None] * size)

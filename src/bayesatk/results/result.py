@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -26,7 +25,13 @@ from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.priors import AnswerPrior, GroupedPrior, HyperPrior
 from bayesatk.priors.choice import prior_from
-from bayesatk.results.schema import GROUPED_TARGETS, TARGETS, check_result, metric_values
+from bayesatk.results.schema import (
+    GROUPED_TARGETS,
+    TARGETS,
+    check_result,
+    metric_values,
+    statistics_of_draws,
+)
 from bayesatk.results.stored_data import of_questions, outcomes_of
 
 Array = NDArray[np.float64]
@@ -97,11 +102,6 @@ class Result:
     def families(self) -> dict[str, float]:
         """Families of the difficulty distribution with their prior probabilities."""
         return self.prior.family_prior if isinstance(self.prior, HyperPrior) else {}
-
-    @cached_property
-    def difficulty(self) -> xr.Dataset | None:
-        """Draws of what the families have besides ``mean_p`` and ``icc``, where they have more."""
-        return self.group("difficulty") if self.has("difficulty") else None
 
     @cached_property
     def prior(self) -> Any:
@@ -226,17 +226,15 @@ class Result:
         """Refuse covariates, and groups of questions, for something that ignores them."""
         asked = self.covariates
         if asked is not None:
-            raise ArgumentError(
-                Argument(argument), f" must be without covariates for {what}, which would take no "
-                f"account of them; got {asked['formula'] or asked['names']!r}. Evaluate the same "
-                "data without ", Argument("covariates"), ".",
-            )  # fmt: skip
-        if self.grouping is not None:
-            raise ArgumentError(
-                Argument(argument), f" must be without groups for {what}, which would take no "
-                f"account of them; got {len(self.grouping.labels)}. Evaluate the same data "
-                "without ", Argument(GROUP), ".",
-            )  # fmt: skip
+            held, got, option = "covariates", asked["formula"] or asked["names"], "covariates"
+        elif self.grouping is not None:
+            held, got, option = "groups", len(self.grouping.labels), GROUP
+        else:
+            return
+        raise ArgumentError(
+            Argument(argument), f" must be without {held} for {what}, which would take no account "
+            f"of them; got {got!r}. Evaluate the same data without ", Argument(option), ".",
+        )  # fmt: skip
 
     @cached_property
     def scale(self) -> Scale:
@@ -313,21 +311,6 @@ class Result:
         """Return the draws of a metric."""
         return metric_values(self.posterior, metric)
 
-    def of_systems(self, places: list[int]) -> "Result":
-        """Return the result of some systems, by position; without what compares them."""
-        of_all = ("comparison", "leaderboard", "ranks", "tiers")
-        kept = [name for name in self.tree.children if name not in of_all]
-        groups = {f"/{name}": self.group(name) for name in kept}
-        chosen = {
-            name: own.isel(system=places) if "system" in own.dims else own
-            for name, own in groups.items()
-        }
-        tree = xr.DataTree.from_dict(chosen)
-        tree.attrs.update(self.tree.attrs)
-        if self.judges is not None:
-            tree.attrs["judges"] = json.dumps(self.judges.among(places).described())
-        return Result(tree)
-
     def hyper(self, name: str, system: int) -> Array:
         """Return the draws of a hyperparameter of one system, as one vector."""
         own = self.posterior[name].isel(system=system)
@@ -338,28 +321,18 @@ class Result:
         """Exact statistics of all variables if the result has them, else those of its draws."""
         if self.has("closed_form"):
             return self.group("closed_form")
-        return self._of_draws(self.posterior)
+        return self._of_draws("posterior")
 
     @cached_property
     def group_statistics(self) -> xr.Dataset:
         """The same of every group of questions, where they have groups."""
         if self.has("group_closed_form"):
             return self.group("group_closed_form")
-        return self._of_draws(self.group("group_posterior"))
+        return self._of_draws("group_posterior")
 
-    def _of_draws(self, posterior: xr.Dataset) -> xr.Dataset:
-        """Statistics of the draws of metrics."""
+    def _of_draws(self, group: str) -> xr.Dataset:
         names = {family.variable for family in self.grid.families} | {"reach_probability"}
-        draws = posterior[[name for name in posterior.data_vars if name in names]]
-        sample = ("chain", "draw")
-        ends = draws.quantile(list(self.tails), dim=sample)
-        parts = {
-            "mean": draws.mean(sample),
-            "sd": draws.std(sample, ddof=1),
-            "ci_lower": ends.isel(quantile=0, drop=True),
-            "ci_upper": ends.isel(quantile=1, drop=True),
-        }
-        return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
+        return statistics_of_draws(self.group(group), names, self.tails)
 
     def once[Found](self, key: Hashable, work_out: Callable[[], Found]) -> Found:
         """Return what was worked out for a key before, or work it out and keep it."""
@@ -375,30 +348,3 @@ class Result:
 
     def _text(self, name: str, absent: str = "") -> str:
         return str(self.tree.attrs.get(name, absent))
-
-
-def notes(result: xr.DataTree | Result) -> list[str]:
-    """Return the notes of a result: assumptions, approximations and warnings, as sentences.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        From `bayesatk.evaluate` or `bayesatk.sample`.
-
-    Returns
-    -------
-    list of str
-        The same notes that `bayesatk.table` and `bayesatk.report` show.
-
-    See Also
-    --------
-    bayesatk.table : the numbers that the notes are about.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", difficulty="beta", rng=1)
-    >>> notes(fit)
-    []
-    """
-    return Result.of(result).notes

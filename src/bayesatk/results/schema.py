@@ -7,7 +7,7 @@ so that netCDF keeps them.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -165,6 +166,22 @@ _MAKERS = {
     "closed_form": ("bayesatk.evaluate(data, metrics)", "exact statistics"),
     "posterior": ("bayesatk.evaluate(data, metrics), or of bayesatk.sample", "posterior draws"),
 }
+
+
+def statistics_of_draws(
+    posterior: xr.Dataset, names: Collection[str], tails: tuple[float, float]
+) -> xr.Dataset:
+    """Return mean, sd and interval of the draws of some variables."""
+    draws = posterior[[name for name in posterior.data_vars if name in names]]
+    sample = ("chain", "draw")
+    ends = draws.quantile(list(tails), dim=sample)
+    parts = {
+        "mean": draws.mean(sample),
+        "sd": draws.std(sample, ddof=1),
+        "ci_lower": ends.isel(quantile=0, drop=True),
+        "ci_upper": ends.isel(quantile=1, drop=True),
+    }
+    return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
 
 
 def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:

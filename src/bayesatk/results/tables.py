@@ -243,3 +243,30 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
                     numbers = {one: float(cells.sel(statistic=one)) for one in certain}
                 rows.append(row | numbers)
     return pd.DataFrame(rows)
+
+
+def notes(result: xr.DataTree | Result) -> list[str]:
+    """Return the notes of a result: assumptions, approximations and warnings, as sentences.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`.
+
+    Returns
+    -------
+    list of str
+        The same notes that `bayesatk.table` and `bayesatk.report` show.
+
+    See Also
+    --------
+    bayesatk.table : the numbers that the notes are about.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", difficulty="beta", rng=1)
+    >>> notes(fit)
+    []
+    """
+    return Result.of(result).notes

@@ -1,1 +1,1 @@
-"""Holding closed forms against samplers: `bayesatk.verify`."""
+"""Closed forms compared with samplers: `bayesatk.verify`."""

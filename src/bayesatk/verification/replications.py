@@ -1,23 +1,24 @@
 """One replication of simulation-based calibration: truth, data, posterior draws, places."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from bayesatk._tools.batches import misshapen
+from bayesatk.core.cost_prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import AnswerPrior, CrossedPrior, GroupedPrior, Pooling, RegressionPrior
 from bayesatk.priors.choice import prior_from
-from bayesatk.verification.answer_world import AnswerWorld
-from bayesatk.verification.cost_world import cost_world
-from bayesatk.verification.count_world import CountWorld
-from bayesatk.verification.grouped_world import GroupedWorld
-from bayesatk.verification.normal_worlds import CrossedWorld, LogitNormalWorld
-from bayesatk.verification.regression_world import RegressionWorld
-from bayesatk.verification.worlds import Array, PyMCForm, World
+from bayesatk.verification.answer_simulator import AnswerSimulator
+from bayesatk.verification.cost_simulator import CostSimulator
+from bayesatk.verification.count_simulator import CountSimulator
+from bayesatk.verification.grouped_simulator import GroupedSimulator
+from bayesatk.verification.normal_simulators import CrossedSimulator, LogitNormalSimulator
+from bayesatk.verification.regression_simulator import RegressionSimulator
+from bayesatk.verification.simulators import Array, PyMCForm, Simulator
 
 Engine = Literal["closed_form", "pymc"]
 BATCH = 50
@@ -49,25 +50,25 @@ class Study:
         """Return the randomness of one replication, whatever the others do."""
         return np.random.default_rng([self.seed, replication])
 
-    def world(self) -> World:
+    def simulator(self) -> Simulator:
         """Return the model that is drawn from and fitted."""
         prior, metrics = prior_from(self.prior), parse(self.metrics)
         size = self.questions, self.trials, metrics
         if self.cost is not None:
-            return cost_world(size, prior, self.cost)
+            return CostSimulator(*size, prior, replace(CostPrior(**self.cost), scale=1.0))
         if isinstance(prior, AnswerPrior):
-            return AnswerWorld(*size, prior)
+            return AnswerSimulator(*size, prior)
         if isinstance(prior, RegressionPrior):
-            return RegressionWorld(*size, prior)
+            return RegressionSimulator(*size, prior)
         if isinstance(prior, GroupedPrior):
-            return GroupedWorld(*size, prior)
+            return GroupedSimulator(*size, prior)
         if self.form == "logit_normal":
-            return LogitNormalWorld(*size, prior)
+            return LogitNormalSimulator(*size, prior)
         if isinstance(prior, CrossedPrior):
-            return CrossedWorld(*size, prior)
+            return CrossedSimulator(*size, prior)
         scale = RIGHT_WRONG if self.scores is None else Scored(self.scores)
         judge = None if self.judge is None else JudgeError(**self.judge)
-        return CountWorld(*size, scale, self.pooling, prior, self.form, judge)
+        return CountSimulator(*size, scale, self.pooling, prior, self.form, judge)
 
 
 def run_batch(study: Study, start: int) -> dict[str, list[float]]:
@@ -78,7 +79,7 @@ def run_batch(study: Study, start: int) -> dict[str, list[float]]:
 
 def quantities(study: Study) -> list[str]:
     """Return the names of the places that every replication has."""
-    return sorted(study.world().simulate(study.rng(0))[0])
+    return sorted(study.simulator().simulate(study.rng(0))[0])
 
 
 def batch_fault(names: list[str], values: Any) -> str:
@@ -96,9 +97,9 @@ def batch_fault(names: list[str], values: Any) -> str:
 
 
 def _replicate(study: Study, replication: int) -> dict[str, float]:
-    rng, world = study.rng(replication), study.world()
-    truth, data = world.simulate(rng)
-    draws = world.sampled(data, rng) if study.engine == "pymc" else world.exact(data, rng)
+    rng, simulator = study.rng(replication), study.simulator()
+    truth, data = simulator.simulate(rng)
+    draws = simulator.sampled(data, rng) if study.engine == "pymc" else simulator.exact(data, rng)
     return {name: _place(value, draws[name], rng) for name, value in truth.items()}
 
 

@@ -301,10 +301,10 @@ def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any
         verdict: Verdict = "agree" if same else "disagree"
         rest = {"rhat": 1.0, "ess": float(draws.size), "p_adjusted": float(same)}
         return {**row, **certain, **rest, "detectable": 0.0, "verdict": verdict}
-    rhat = float(_scalar(az.rhat(draws)))
-    ess = float(_scalar(az.ess(draws, method="bulk")))
-    error = float(_scalar(az.mcse(draws, method="mean")))
-    error_sd = float(_scalar(az.mcse(draws, method="sd")))
+    rhat = float(az.rhat(draws))
+    ess = float(az.ess(draws, method="bulk"))
+    error = float(az.mcse(draws, method="mean"))
+    error_sd = float(az.mcse(draws, method="sd"))
     deviations = _pit_deviations(one, draws, ess)
     # Of several families the exact side too is a mean over weighted points.
     error = float(np.hypot(error, one.sd / np.sqrt(one.mean_draws)))
@@ -346,7 +346,3 @@ def _pit_deviations(one: _Quantity, draws: xr.DataArray, ess: float) -> Array:
     size = np.where(np.isfinite(own), np.minimum(own, draws.size), ess)
     variance = levels * (1.0 - levels) * (1.0 / size + 1.0 / one.reference_draws)
     return np.asarray((below.mean(("chain", "draw")).values - levels) / np.sqrt(variance))
-
-
-def _scalar(value: Any) -> float:
-    return float(np.asarray(value))

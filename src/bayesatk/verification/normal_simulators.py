@@ -13,7 +13,7 @@ from scipy.special import expit
 from bayesatk.models.derived import metrics_from_draws
 from bayesatk.models.logit_normal import build_logit_normal
 from bayesatk.priors import CrossedPrior
-from bayesatk.verification.worlds import (
+from bayesatk.verification.simulators import (
     Array,
     Metrics,
     Quantities,
@@ -27,7 +27,7 @@ _GRID, _WEIGHT = np.polynomial.hermite_e.hermegauss(101)
 
 
 @dataclass(frozen=True)
-class _NormalWorld:
+class _NormalSimulator:
     questions: int
     trials: int
     metrics: Metrics
@@ -39,7 +39,7 @@ class _NormalWorld:
 
 
 @dataclass(frozen=True)
-class LogitNormalWorld(_NormalWorld):
+class LogitNormalSimulator(_NormalSimulator):
     """One system."""
 
     def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:
@@ -62,7 +62,7 @@ class LogitNormalWorld(_NormalWorld):
 
 
 @dataclass(frozen=True)
-class CrossedWorld(_NormalWorld):
+class CrossedSimulator(_NormalSimulator):
     """Two systems."""
 
     def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:

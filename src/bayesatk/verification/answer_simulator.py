@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.ballot import plurality_latent
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.models.votes import answer_draws as sampled_votes
 from bayesatk.models.votes import answer_entries, build_answers
 from bayesatk.posterior.answers import VoteModel, answer_draws
 from bayesatk.priors import AnswerPrior
-from bayesatk.verification.worlds import DRAWS, Array, Metrics, Quantities, thinned_draws
+from bayesatk.verification.simulators import DRAWS, Array, Metrics, Quantities, thinned_draws
 
 _RIGHT = 0  # the answer that is right
 
 
 @dataclass(frozen=True)
-class AnswerWorld:
+class AnswerSimulator:
     """Every question has the same number of answers, one of them right."""
 
     questions: int

@@ -1,6 +1,6 @@
 """Success and cost of one system, drawn from their priors."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from bayesatk.core.cost_quantities import both_targets
 from bayesatk.costs.evaluation import draw_costs, fit_costs
 from bayesatk.priors import HyperPrior
 from bayesatk.results.difficulty import draw_prior
-from bayesatk.verification.worlds import DRAWS, Metrics, Quantities
+from bayesatk.verification.simulators import DRAWS, Metrics, Quantities
 
 _QUANTITIES = ("mean_cost", "cost_of_pass", "cost_if_right", "pass_at_k", "cost_to_success")
 
 
 @dataclass(frozen=True)
-class CostWorld:
+class CostSimulator:
     """Questions of one system with the same number of trials, each with a cost."""
 
     questions: int
@@ -73,10 +73,3 @@ class CostWorld:
 def _of_questions(found: Quantities, draws: Any) -> dict[str, Any]:
     return {f"{name} questions": found[name].reshape(len(found[name]), -1, 2)[draws, 0, 0]
             for name in _QUANTITIES}  # fmt: skip
-
-
-def cost_world(
-    size: tuple[int, int, Metrics], prior: HyperPrior, described: dict[str, Any]
-) -> CostWorld:
-    """Return the world of a prior that a study describes."""
-    return CostWorld(*size, prior, replace(CostPrior(**described), scale=1.0))

@@ -9,14 +9,15 @@ import pandas as pd
 from scipy.special import expit
 
 from bayesatk.data.design import Basis, Design
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.builders import model_data
 from bayesatk.models.regression import regression_model, regression_part
 from bayesatk.posterior.regression import RegressionModel
 from bayesatk.priors import RegressionPrior
 from bayesatk.results.regression import draw_logits
-from bayesatk.verification.worlds import (
+from bayesatk.verification.simulators import (
     DRAWS,
     Metrics,
     Quantities,
@@ -30,7 +31,7 @@ _SMALLEST = 1e-300  # Beta parameter
 
 
 @dataclass(frozen=True)
-class RegressionWorld:
+class RegressionSimulator:
     """The same number of trials of every question; every third one is another kind."""
 
     questions: int
@@ -95,10 +96,10 @@ class RegressionWorld:
 
 
 @cache
-def _program(world: RegressionWorld) -> Any:
+def _program(simulator: RegressionSimulator) -> Any:
     import nutpie
 
-    one = np.tile([1, 0], (world.questions, 1))
+    one = np.tile([1, 0], (simulator.questions, 1))
     return nutpie.compile_pymc_model(
-        regression_model(world._outcomes(one), world.design, world.prior)
+        regression_model(simulator._outcomes(one), simulator.design, simulator.prior)
     )

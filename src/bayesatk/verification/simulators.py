@@ -22,7 +22,7 @@ _CHAINS = 2
 _SIZE = {"draws": THIN * (DRAWS + 1) // _CHAINS, "chains": _CHAINS}
 
 
-class World(Protocol):
+class Simulator(Protocol):
     """A model with a size: what calibration needs of it."""
 
     def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
+from bayesatk.data.tally import tally
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.models.builders import Form
 from bayesatk.models.derived import expected_metric
@@ -18,7 +19,7 @@ from bayesatk.posterior.models_of import count_model
 from bayesatk.priors import DirichletHyperPrior, HyperPrior, Pooling
 from bayesatk.results.difficulty import ATOMS, draw_prior, summary_variables
 from bayesatk.results.likelihood import RATES
-from bayesatk.verification.worlds import (
+from bayesatk.verification.simulators import (
     DRAWS,
     Array,
     Metrics,
@@ -33,7 +34,7 @@ _Drawn = tuple[Quantities, Array, Callable[[Any], float] | None]
 
 
 @dataclass(frozen=True)
-class CountWorld:
+class CountSimulator:
     """Questions of one system with the same number of trials."""
 
     questions: int

@@ -10,14 +10,15 @@ from scipy.special import expit, logit
 
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.data.grouping import Grouping
-from bayesatk.data.outcomes import Outcomes, tally
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.derived import expected_metric
 from bayesatk.models.grouped import build_grouped, grouped_data, grouped_part, new_groups
 from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.priors import GroupedPrior
 from bayesatk.results.schema import GROUPED_TARGETS
-from bayesatk.verification.worlds import (
+from bayesatk.verification.simulators import (
     DRAWS,
     Metrics,
     Quantities,
@@ -32,7 +33,7 @@ _SMALLEST = 1e-300  # Beta parameter
 
 
 @dataclass(frozen=True)
-class GroupedWorld:
+class GroupedSimulator:
     """The same number of trials of every question."""
 
     questions: int
@@ -95,8 +96,8 @@ class GroupedWorld:
 
 
 @cache
-def _program(world: GroupedWorld) -> Any:
+def _program(simulator: GroupedSimulator) -> Any:
     import nutpie
 
-    one = np.tile([1, 0], (world.questions, 1))
-    return nutpie.compile_pymc_model(build_grouped(world._outcomes(one), prior=world.prior))
+    one = np.tile([1, 0], (simulator.questions, 1))
+    return nutpie.compile_pymc_model(build_grouped(simulator._outcomes(one), prior=simulator.prior))
