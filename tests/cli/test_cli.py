@@ -109,10 +109,13 @@ def test_labels_and_columns_can_be_mapped(tmp_path) -> None:
     [
         (("none.csv", "-m", "pass@1"), "no such file"),
         (("{runs}", "-m", "pass@x"), "must have integers"),
-        (("{runs}", "-m", "pass@1", "--difficulty", "gamma"), "difficulty must be 'averaged', or"),
+        (
+            ("{runs}", "-m", "pass@1", "--difficulty", "gamma"),
+            "--difficulty must be 'averaged', or",
+        ),
         (
             ("{runs}", "-m", "pass@1", "--difficulty", "mixture", "--pooling", "none"),
-            "difficulty must be left out except for right and wrong under pooling='partial'",
+            "--difficulty must be left out except for right and wrong under pooling='partial'",
         ),
         (("{runs}", "-m", "pass@1", "--ci-prob", "2"), "--ci-prob must lie"),
         (("{runs}", "-m", "pass@1", "--column", "question"), "--column must be NAME=VALUE"),
@@ -389,6 +392,12 @@ def test_remedies_are_options_of_the_command_line() -> None:
             "--guess must have probabilities between 0 and 1",
         ),
         (("baseline", "{one}", "--guess", "0.5", "-t", "0"), "--t must be a number of at least 1"),
+        (
+            ("baseline", "--n", "10", "--guess", "0.5", "--accuracy", "2"),
+            "--accuracy must lie between 0 and 1",
+        ),
+        (("baseline", "--n", "0", "--guess", "0.5"), "--n must be at least 1"),
+        (("evaluate", "{one}", "-m", "pas@1"), "--metric: 'pas@1' is not a known metric"),
         (("compare", "{one}", "-m", "pass@1"), "FILE must have at least two systems"),
         (("compare", "{one}", "-m", "pass@1"), "a=first.csv b=second.csv"),
         (("evaluate", "{one}", "-m", "plurality@2"), "pass --pooling none, and"),

@@ -11,6 +11,7 @@ from bayesatk._tools.messages import Argument, Message, source_of
 _FILES = ("data", "fit", "source")
 # Parameters of the commands that are not called what the argument is.
 _PARAMETERS = {
+    "acc": "accuracy",
     "columns": "column",
     "covariates": "covariate",
     "metrics": "metric",

@@ -111,9 +111,10 @@ def _counts(fit: Result) -> tuple[Ints, Ints]:
     """Return counts, or say why there can be no leaderboard."""
     voted = [one.label for one in fit.metrics if one.voted]
     if voted:
-        raise ValueError(
-            "fit must be of right and wrong, without votes between answers, for a leaderboard; "
-            f"got {', '.join(voted)}. Evaluate the other metrics alone, maj@k among them."
+        raise ArgumentError(
+            Argument("fit"),
+            " must be of right and wrong, without votes between answers, for a leaderboard; "
+            f"got {', '.join(voted)}. Evaluate the other metrics alone, maj@k among them.",
         )
     refuse_weights(fit.weight, "a leaderboard")
     if fit.judges is not None and not all(one.updated for one in fit.judges.by_system):

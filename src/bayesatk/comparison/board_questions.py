@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.board import Board
 from bayesatk.comparison.leaderboard import Leaderboard, Target, leaderboard
@@ -84,7 +85,9 @@ def next_questions(
     if count is not None:
         count = whole_number("count", count)
     if target not in ("questions", "population"):
-        raise ValueError(f"target must be 'questions' or 'population'; got {target!r}.")
+        raise ArgumentError(
+            Argument("target"), f" must be 'questions' or 'population'; got {target!r}."
+        )
     known = _Known.of(own.board, target)
     reduced = (known.covariance**2 / np.maximum(known.mean * (1.0 - known.mean), 1e-12))[chosen]
     share = reduced.sum(axis=0) / max(float(known.variance[chosen].sum()), 1e-12)
@@ -103,7 +106,9 @@ def _chosen(names: list[object], systems: Sequence[object] | None) -> list[int]:
         return list(range(len(names)))
     unknown = [one for one in systems if one not in names]
     if unknown or not systems or len(set(systems)) < len(systems):
-        raise ValueError(f"systems must be different ones of {names}; got {list(systems)!r:.80}.")
+        raise ArgumentError(
+            Argument("systems"), f" must be different ones of {names}; got {list(systems)!r:.80}."
+        )
     return [names.index(one) for one in systems]
 
 

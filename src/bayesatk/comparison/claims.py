@@ -95,7 +95,7 @@ def claim(
     own = Result.of(result.attached() if isinstance(result, Leaderboard) else result)
     if target not in own.targets:
         known = " or ".join(map(repr, own.targets))
-        raise ValueError(f"target must be {known}; got {target!r}.")
+        raise ArgumentError(Argument("target"), f" must be {known}; got {target!r}.")
     chosen = _chosen(own, metric)
     ranked = own.has("comparison") or own.has("leaderboard")
     if other is None and (system is not None or not ranked):

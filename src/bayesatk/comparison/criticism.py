@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.batches import in_batches
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.model_checks import family_row, group_row
 from bayesatk.core.difficulty import Difficulty
@@ -152,10 +153,11 @@ def criticise(
     if own.grouping is None and (
         "mean_p" not in posterior or "category" in posterior["mean_p"].dims
     ):
-        raise ValueError(
-            "fit must be of right and wrong with pooling partial or complete, which say how "
+        raise ArgumentError(
+            Argument("fit"),
+            " must be of right and wrong with pooling partial or complete, which say how "
             f"difficult questions are; got pooling={own.pooling!r}, form="
-            f"{own.form!r}. Evaluate with pooling='partial'."
+            f"{own.form!r}. Evaluate with pooling='partial'.",
         )
     proper_probability("alpha", alpha)
     generator, _ = resolve_rng(rng)

@@ -12,7 +12,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arguments import one_of, proper_probability
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.board import Board, board_of
 from bayesatk.comparison.joint import rank_draws, separated, share_upto, tiers_of
@@ -195,7 +196,7 @@ class Leaderboard:
         names = self.result.systems
         for name, value in (("system", system), ("other", other)):
             if value not in names:
-                raise ValueError(f"{name} must be one of {names}; got {value!r}.")
+                raise ArgumentError(Argument(name), f" must be one of {names}; got {value!r}.")
         declared = self._declared(metric, target)
         return bool(declared[names.index(system), names.index(other)])
 
@@ -218,9 +219,7 @@ class Leaderboard:
     def _target(self, target: str | None) -> int:
         if target is None:
             return TARGETS.index(self.targets[-1])
-        if target not in TARGETS:
-            raise ValueError(f"target must be one of {TARGETS}; got {target!r}.")
-        return TARGETS.index(target)
+        return TARGETS.index(one_of("target", target, TARGETS))
 
     def __str__(self) -> str:
         shown = self.table
@@ -250,7 +249,9 @@ def _among(result: Result, metric: MetricSpec) -> tuple[Metric, ...]:
     found, held = parse(metric), [one.label for one in result.metrics]
     for one in found:
         if one not in result.metrics:
-            raise ValueError(f"metric must be one of the result's, {held}; got {one.label!r}.")
+            raise ArgumentError(
+                Argument("metric"), f" must be one of the result's, {held}; got {one.label!r}."
+            )
     return found
 
 
@@ -340,8 +341,8 @@ def leaderboard(
     if prior is not None and not isinstance(prior, LeaderboardPrior):
         raise TypeError(f"prior must be a LeaderboardPrior; got {prior!r:.80}.")
     metrics = own.metrics if metric is None else _among(own, metric)
-    if target is not None and target not in TARGETS:
-        raise ValueError(f"target must be one of {TARGETS}; got {target!r}.")
+    if target is not None:
+        one_of("target", target, TARGETS)
     generator, seed = resolve_rng(rng)
     board = board_of(own, prior or LeaderboardPrior(), int(generator.integers(2**63)))
     targets = _TARGETS if target is None else (target,)

@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core import leave_one_out
 from bayesatk.data.chances import success_probabilities
 from bayesatk.posterior.models_of import count_model, model_of
@@ -295,9 +296,10 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     counts, size = own.counts, len(own.systems)
     basis = None if own.design is None else own.design.basis
     if size < 2:
-        raise ValueError(
-            "fit must have at least two systems; got one. Evaluate them together: "
-            "bayesatk.evaluate({'a': ..., 'b': ...}, metrics)."
+        raise ArgumentError(
+            Argument("fit"),
+            " must have at least two systems; got one. Evaluate them together: "
+            "bayesatk.evaluate({'a': ..., 'b': ...}, metrics).",
         )
     table = np.zeros((size, size))
     for i in range(size):

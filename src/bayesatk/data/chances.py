@@ -35,7 +35,9 @@ def success_probabilities(n: int | None, p: object) -> Array:
         values = _as_array(p)
         if values.ndim == 0:
             if n is None:
-                raise ValueError("n must be given with a single probability p; got None.")
+                raise ArgumentError(
+                    Argument("n"), " must be given with a single probability p; got None."
+                )
             values = np.full(n, float(values))
     if values.ndim != 1 or not len(values):
         raise ArgumentError(
@@ -62,9 +64,10 @@ def _as_array(p: object) -> Array:
             raise TypeError
         return values.astype(float)
     except (TypeError, ValueError):
-        raise ValueError(
-            "p must be a probability, a mapping {labels: examples} or one probability per "
-            f"example; got {p!r}."
+        raise ArgumentError(
+            Argument("p"),
+            " must be a probability, a mapping {labels: examples} or one probability per "
+            f"example; got {p!r}.",
         ) from None
 
 
@@ -85,15 +88,15 @@ def positive_whole(name: str, value: object, what: str) -> int:
     """Return a whole number of at least 1."""
     number = _whole(name, value)
     if number < 1:
-        raise ValueError(f"{name} must be at least 1 ({what}); got {number}.")
+        raise ArgumentError(Argument(name), f" must be at least 1 ({what}); got {number}.")
     return number
 
 
 def _whole(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise ValueError(f"{name} must be a whole number; got {value!r}.")
+        raise ArgumentError(Argument(name), f" must be a whole number; got {value!r}.")
     if not np.isfinite(value) or value != int(value):
-        raise ValueError(f"{name} must be a whole number; got {value!r}.")
+        raise ArgumentError(Argument(name), f" must be a whole number; got {value!r}.")
     return int(value)
 
 
@@ -107,7 +110,7 @@ def check_times(t: float) -> float:
     except OverflowError:
         times = np.inf
     if not np.isfinite(times):
-        raise ValueError(f"t must be a finite double; got {t!r}.")
+        raise ArgumentError(Argument("t"), f" must be a finite double; got {t!r}.")
     return times
 
 
@@ -148,13 +151,17 @@ def correct_counts(
     if num_correct is not None:
         count = _whole("num_correct", num_correct)
         if not 0 <= count <= n:
-            raise ValueError(f"num_correct must lie between 0 and n={n}; got {count}.")
+            raise ArgumentError(
+                Argument("num_correct"), f" must lie between 0 and n={n}; got {count}."
+            )
         return count, count
     if isinstance(accuracy, bool) or not isinstance(accuracy, int | float | np.number):
-        raise ValueError(f"acc must be a number between 0 and 1; got {accuracy!r}.")
+        raise ArgumentError(
+            Argument("acc"), f" must be a number between 0 and 1; got {accuracy!r}."
+        )
     value = float(accuracy)
     if not 0.0 <= value <= 1.0:
-        raise ValueError(f"acc must lie between 0 and 1; got {accuracy}.")
+        raise ArgumentError(Argument("acc"), f" must lie between 0 and 1; got {accuracy}.")
     if decimals is None:
         count = round(value * n)
         if abs(value * n - count) > _SLACK * n:
@@ -165,16 +172,17 @@ def correct_counts(
         return count, count
     digits = _whole("decimals", decimals)
     if digits < 0 or abs(value * 10.0**digits - round(value * 10.0**digits)) > _SLACK:
-        raise ValueError(
-            f"decimals must be the number of decimals of acc, 0 or more; got {decimals} for "
-            f"{accuracy}."
+        raise ArgumentError(
+            Argument("decimals"),
+            f" must be the number of decimals of acc, 0 or more; got {decimals} for {accuracy}.",
         )
     half = 0.5 * 10.0**-digits
     low = max(0, int(np.ceil((value - half) * n - _SLACK * n)))
     high = min(n, int(np.floor((value + half) * n + _SLACK * n)))
     if low > high:
-        raise ValueError(
-            f"acc must be a share of n={n} rounded to {decimals} decimals; no count rounds to "
-            f"{accuracy}. Check n and decimals."
+        raise ArgumentError(
+            Argument("acc"),
+            f" must be a share of n={n} rounded to {decimals} decimals; no count rounds to "
+            f"{accuracy}. Check n and decimals.",
         )
     return low, high

@@ -5,6 +5,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.dirichlet_multinomial import log_ordered
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
@@ -33,9 +34,9 @@ def read_prior_trials(
         One per system.
     """
     if not 0.0 < weight <= 1.0:
-        raise ValueError(
-            f"prior_weight must lie in (0, 1]; got {weight}. With 0.5 a prior trial "
-            "counts as half a trial."
+        raise ArgumentError(
+            Argument("prior_weight"),
+            f" must lie in (0, 1]; got {weight}. With 0.5 a prior trial counts as half a trial.",
         )
     scores = {
         str(name): float(score)

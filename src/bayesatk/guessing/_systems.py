@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.beta_binomial import beta_binomial_pmf
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.core.states import States
@@ -35,9 +36,10 @@ class System:
         fit.exchangeable("the random baseline")
         successes, trials = fit.right_of_all()
         if isinstance(fit.prior, CrossedPrior):
-            raise ValueError(
-                "fit must have Beta difficulties to be compared with guessing; it was sampled with "
-                "form='crossed'. Evaluate the same data."
+            raise ArgumentError(
+                Argument("fit"),
+                " must have Beta difficulties to be compared with guessing; it was sampled with "
+                "form='crossed'. Evaluate the same data.",
             )
         return cls(successes[index], trials[index], fit, index)
 

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
 from bayesatk.data.question_columns import refuse_weights
@@ -139,16 +140,18 @@ def _per_question(fit: Result, p: object) -> Array:
     if isinstance(p, xr.DataArray) and "question" in p.coords:
         absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
         if absent:
-            raise ValueError(
-                f"p must have a value for every question; it lacks {absent[:5]}. Add them."
+            raise ArgumentError(
+                Argument("p"),
+                f" must have a value for every question; it lacks {absent[:5]}. Add them.",
             )
         p = p.sel(question=labels).values
     if isinstance(p, Mapping):
         _, trials = fit.right_of_all()
         if (trials != trials[:, :1]).any():
-            raise ValueError(
-                "p must be one probability per question, not {labels: questions}, when trials "
-                "differ between questions: it matters which question has which."
+            raise ArgumentError(
+                Argument("p"),
+                " must be one probability per question, not {labels: questions}, when trials "
+                "differ between questions: it matters which question has which.",
             )
     return success_probabilities(len(labels), p)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, gammaln, xlogy
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.credit import Array, check_k
 
 ValueFunction = Callable[[NDArray[np.int64], Array], Array]
@@ -199,10 +200,11 @@ def compositions(k: int, categories: int) -> NDArray[np.int64]:
     """
     size = comb(check_k(k) + categories - 1, categories - 1)
     if size > _MOST_COMPOSITIONS:
-        raise ValueError(
-            f"k must leave at most {_MOST_COMPOSITIONS} compositions over {categories} categories "
+        raise ArgumentError(
+            Argument("k"),
+            f" must leave at most {_MOST_COMPOSITIONS} compositions over {categories} categories "
             f"for a metric with its own value function; got k={k} with {size}. Lower k, or merge "
-            "categories. The best of k has no such limit."
+            "categories. The best of k has no such limit.",
         )
     bars = np.array(list(combinations(range(k + categories - 1), categories - 1)), np.int64)
     bars = bars.reshape(size, categories - 1)

@@ -65,7 +65,8 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
         members = [item] if isinstance(item, Metric) else _parse_text(item)
         found.update(dict.fromkeys(members))
     if not found:
-        raise ValueError(f"metrics must name at least one metric; got {metrics!r}. {_HELP}")
+        rule = f" must name at least one metric; got {metrics!r}. {_HELP}"
+        raise ArgumentError(Argument("metrics"), rule)
     return tuple(found)
 
 
@@ -79,7 +80,9 @@ def one_metric(metric: object) -> Metric:
     """
     (chosen, *others) = parse(metric)  # type: ignore[arg-type]
     if others or chosen.voted:
-        raise ValueError(f"metric must be one metric of right and wrong at one k; got {metric!r}.")
+        raise ArgumentError(
+            Argument("metric"), f" must be one metric of right and wrong at one k; got {metric!r}."
+        )
     return chosen
 
 
@@ -107,24 +110,24 @@ def check_judged(
     for one in metrics:
         most = _MOST_VOTES if one.voted else _MOST_K
         if one.k > most:
-            raise ValueError(
-                f"k must be at most {most} for {one.family.symbol}k; got k={one.k}. The work grows "
-                "with k, and so far beyond the trials an answer is all prior."
-            )
+            raise ArgumentError(
+                Argument("k"), f" must be at most {most} for {one.family.symbol}k; got k={one.k}. "
+                "The work grows with k, and so far beyond the trials an answer is all prior.",
+            )  # fmt: skip
     voted = [one.label for one in metrics if one.voted]
     if voted and pooling != "none":
         raise ArgumentError(
-            Argument("pooling"),
-            f" must be 'none' for {', '.join(voted)}; got {pooling!r}. Answers differ from "
-            "question to question, so there is nothing to pool: pass ", Argument("pooling", "none"),
+            Argument("pooling"), f" must be 'none' for {', '.join(voted)}; got {pooling!r}. "
+            "Answers differ from question to question, so there is nothing to pool: pass ",
+            Argument("pooling", "none"),
             ", and ask for other metrics on their own where they should be pooled.",
         )  # fmt: skip
     other = [one.label for one in metrics if one.family.category is None]
     if prior_trials and other:
-        raise ValueError(
-            f"prior_trials must be left out for {', '.join(other)}: they are for metrics of "
-            "scores, 'bayes' and 'max@k' (which is pass@k where right is 1 and wrong 0)."
-        )
+        raise ArgumentError(
+            Argument("prior_trials"), f" must be left out for {', '.join(other)}: they are for "
+            "metrics of scores, 'bayes' and 'max@k' (which is pass@k of right 1 and wrong 0).",
+        )  # fmt: skip
     judged = [one for one in metrics if not one.voted]
     if (binary and not prior_trials) or not judged:
         return False
@@ -148,10 +151,10 @@ def _parse_text(text: str) -> Iterator[Metric]:
         position = max(lowered.find("@"), lowered.find("^")) + 1
         family = FAMILIES.get(lowered[:position])
         if family is None:
-            raise ValueError(
-                f"metrics: {word!r} is not a known metric.{_suggestion(lowered)} {_HELP} One of "
-                "your own is known after bayesatk.register(family)."
-            )
+            raise ArgumentError(
+                Argument("metrics"), f": {word!r} is not a known metric.{_suggestion(lowered)} "
+                f"{_HELP} One of your own is known after bayesatk.register(family).",
+            )  # fmt: skip
         ks, _, taus = lowered[position:].partition(":")
         yield from _members(family, word, ks, taus)
 
@@ -234,10 +237,10 @@ def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
         k_values = [int(k) for k in ks.split(",")]
         tau_values = [float(tau) for tau in taus.split(",")] if taus else [None]
     except ValueError:
-        raise ValueError(
-            f"metrics: {word!r} must have integers after '{family.symbol}' and numbers after ':'. "
-            + _HELP
-        ) from None
+        raise ArgumentError(
+            Argument("metrics"), f": {word!r} must have integers after '{family.symbol}' and "
+            f"numbers after ':'. {_HELP}",
+        ) from None  # fmt: skip
     for k, tau in product(k_values, tau_values):
         metric = family.at(k, tau)
         if not metric.voted:
@@ -277,7 +280,8 @@ class MetricGrid:
         families = tuple(dict.fromkeys(metric.family for metric in members))
         names = [family.variable for family in families]
         if len(set(names)) < len(names):
-            raise ValueError(f"metrics: two families share a variable name; got {names}.")
+            told = f": two families share a variable name; got {names}."
+            raise ArgumentError(Argument("metrics"), told)
         return cls(
             families,
             tuple(sorted({metric.k for metric in members if metric.family.has_k})),

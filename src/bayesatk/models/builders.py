@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.judges import read_judges
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
@@ -100,9 +101,11 @@ def build_beta_binomial(
 def _checked_form(pooling: Pooling, difficulty: str, form: Form | None) -> Form:
     """Return the form asked for, or the default of the family, where the model has it."""
     if difficulty not in FAMILIES:
-        raise ValueError(f"difficulty must be one of {', '.join(FAMILIES)}; got {difficulty!r}.")
+        raise ArgumentError(
+            Argument("difficulty"), f" must be one of {', '.join(FAMILIES)}; got {difficulty!r}."
+        )
     if form not in (None, "full", "marginal"):
-        raise ValueError(f"form must be 'full' or 'marginal'; got {form!r}.")
+        raise ArgumentError(Argument("form"), f" must be 'full' or 'marginal'; got {form!r}.")
     if pooling != "partial" and (form == "marginal" or difficulty != "beta"):
         what = f"difficulty={difficulty!r}" if difficulty != "beta" else f"form={form!r}"
         raise ValueError(
@@ -152,9 +155,10 @@ def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bo
         return replace(prior, families="beta")
     if form != "full" and len(prior.family_prior) > 1:
         families = list(prior.family_prior)
-        raise ValueError(
-            "difficulty must be one family with judge= in PyMC, where several are not averaged; "
-            f"got {', '.join(families)}. Pass difficulty={families[0]!r}."
+        raise ArgumentError(
+            Argument("difficulty"),
+            " must be one family with judge= in PyMC, where several are not averaged; "
+            f"got {', '.join(families)}. Pass difficulty={families[0]!r}.",
         )
     if form != "full":
         return prior

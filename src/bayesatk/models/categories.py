@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.models.builders import Form, distinct_states
@@ -64,9 +65,10 @@ def build_dirichlet_multinomial(
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = resolve_category_prior(pooling, prior)
     if form not in ("full", "marginal") or (form == "marginal" and pooling != "partial"):
-        raise ValueError(
-            f"form must be 'full', or 'marginal' with pooling='partial'; got {form!r} with "
-            f"pooling={pooling!r}."
+        raise ArgumentError(
+            Argument("form"),
+            f" must be 'full', or 'marginal' with pooling='partial'; got {form!r} with "
+            f"pooling={pooling!r}.",
         )
     counts = outcomes.dataset["count"].values
     before = np.zeros(counts.shape) if prior_counts is None else np.asarray(prior_counts, float)

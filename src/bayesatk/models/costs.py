@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.cost_prior import FINEST, NAMES, CostPrior
 from bayesatk.core.cost_quantities import both_targets
@@ -69,9 +70,10 @@ def _asked(
         cost_prior=cost_prior, success=success, ci_prob=ci_prob,
     )  # fmt: skip
     if set(asked.prior.family_prior) != {"beta"}:
-        raise ValueError(
-            "prior must be of a single Beta to sample success and cost; got families "
-            f"{', '.join(asked.prior.family_prior)}. Use HyperPrior(families='beta')."
+        raise ArgumentError(
+            Argument("prior"),
+            " must be of a single Beta to sample success and cost; got families "
+            f"{', '.join(asked.prior.family_prior)}. Use HyperPrior(families='beta').",
         )
     return asked
 

@@ -10,6 +10,7 @@ import pymc as pm
 import xarray as xr
 
 from bayesatk._tools.arguments import one_of
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.inputs import Inputs, read_inputs
 from bayesatk.metrics.category_credit import reachable
@@ -123,12 +124,13 @@ def sample(
             "judge must be left out for form='crossed', which takes marks as they are."
         )
     if form == "crossed" and difficulty is not None:
-        raise ValueError(
-            "difficulty must be left out for form='crossed', whose difficulties are logit-normal; "
-            f"got {difficulty!r:.80}."
+        raise ArgumentError(
+            Argument("difficulty"),
+            " must be left out for form='crossed', whose difficulties are logit-normal; "
+            f"got {difficulty!r:.80}.",
         )
     if covariates is not None and form != "marginal":
-        raise ValueError(f"form must be left out with covariates; got {form!r}.")
+        raise ArgumentError(Argument("form"), f" must be left out with covariates; got {form!r}.")
     crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
     asked = read_inputs(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
@@ -137,8 +139,9 @@ def sample(
         group_weights=group_weights, judge=judge,
     )  # fmt: skip
     if asked.grouping is not None and form != "marginal":
-        raise ValueError(
-            f"form must be 'marginal' or left out with group=; got {form!r}. Leave it out."
+        raise ArgumentError(
+            Argument("form"),
+            f" must be 'marginal' or left out with group=; got {form!r}. Leave it out.",
         )
     if crossed:
         _check_crossed(asked, keep)
@@ -184,9 +187,10 @@ def _check_crossed(asked: Inputs, keep: Sequence[str]) -> None:
             "pooling as it is; for scores, say what a success is: success='score >= ...'."
         )
     if set(keep) - {"p"}:
-        raise ValueError(
-            "keep must be empty or ['p'] for form='crossed', which has no closed likelihood of a "
-            f"question; got {list(keep)}."
+        raise ArgumentError(
+            Argument("keep"),
+            " must be empty or ['p'] for form='crossed', which has no closed likelihood of a "
+            f"question; got {list(keep)}.",
         )
 
 

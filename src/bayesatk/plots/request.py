@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -19,9 +20,10 @@ def chosen_metrics(result: Result, metric: MetricSpec | None) -> list[Metric]:
     wanted = list(parse(metric))
     absent = [one.label for one in wanted if one.label not in held]
     if absent:
-        raise ValueError(
-            f"metric must be in the result; {', '.join(absent)} is not, it has "
-            f"{', '.join(one.label for one in asked)}. Ask evaluate (or sample) for it."
+        raise ArgumentError(
+            Argument("metric"),
+            f" must be in the result; {', '.join(absent)} is not, it has "
+            f"{', '.join(one.label for one in asked)}. Ask evaluate (or sample) for it.",
         )
     return list(wanted)
 
@@ -44,23 +46,26 @@ def chosen_curve(result: Result, metric: str) -> list[Metric]:
     remedy = f"Ask for more, as in evaluate(..., '{symbol}1,2,4,8')."
     if family is None or not family.has_k:
         curves = ", ".join(repr(name) for name, one in FAMILIES.items() if one.has_k)
-        raise ValueError(
-            f"metric must be a family over k, one of {curves}; got {metric!r}, and the result has "
+        raise ArgumentError(
+            Argument("metric"),
+            f" must be a family over k, one of {curves}; got {metric!r}, and the result has "
             f"{asked}. {'' if family is None else 'It has no k. '}"
-            "Ask for a curve, as in evaluate(..., 'pass@1,2,4,8')."
+            "Ask for a curve, as in evaluate(..., 'pass@1,2,4,8').",
         )
     if family not in grid.families or len(grid.ks) < 2:
-        raise ValueError(
-            f"metric must have two ks or more in the result to be a curve; got {metric!r}, and the "
-            f"result has {asked}. {remedy}"
+        raise ArgumentError(
+            Argument("metric"),
+            f" must have two ks or more in the result to be a curve; got {metric!r}, and the "
+            f"result has {asked}. {remedy}",
         )
     if not family.has_tau:
         return [family.at(k) for k in grid.ks]
     taus = [value for value in grid.taus if not tau or abs(value - float(tau)) < 1e-9]
     if len(taus) != 1:
-        raise ValueError(
-            f"metric must name one tau of the result; got {metric!r}, and it has "
-            f"{', '.join(f'{value:g}' for value in grid.taus)}. Write '{symbol}:{grid.taus[0]:g}'."
+        raise ArgumentError(
+            Argument("metric"),
+            f" must name one tau of the result; got {metric!r}, and it has "
+            f"{', '.join(f'{value:g}' for value in grid.taus)}. Write '{symbol}:{grid.taus[0]:g}'.",
         )
     return [family.at(k, taus[0]) for k in grid.ks]
 
@@ -70,8 +75,9 @@ def chosen_targets(target: str | None, targets: Sequence[str] = TARGETS) -> list
     if target is None:
         return list(targets)
     if target not in targets:
-        raise ValueError(
-            f"target must be one of {', '.join(targets)}, or None for all; got {target!r}."
+        raise ArgumentError(
+            Argument("target"),
+            f" must be one of {', '.join(targets)}, or None for all; got {target!r}.",
         )
     return [target]
 
@@ -86,13 +92,15 @@ def chosen_systems(result: Result, system: Any) -> list[Any]:
         wanted = list(system) if given else [system]
         absent = [one for one in wanted if one not in labels]
         if absent or not wanted:
-            raise ValueError(
-                f"system must be among those of the result; got {system!r}, and it has "
-                f"{', '.join(map(repr, labels[:10]))}{', ...' * (len(labels) > 10)}."
+            raise ArgumentError(
+                Argument("system"),
+                f" must be among those of the result; got {system!r}, and it has "
+                f"{', '.join(map(repr, labels[:10]))}{', ...' * (len(labels) > 10)}.",
             )
     if len(wanted) > _MOST_PANELS:
-        raise ValueError(
-            f"system must name at most {_MOST_PANELS} systems, one panel each; got {len(wanted)}. "
-            "Pass a list of labels as system=."
+        raise ArgumentError(
+            Argument("system"),
+            f" must name at most {_MOST_PANELS} systems, one panel each; got {len(wanted)}. "
+            "Pass a list of labels as system=.",
         )
     return list(wanted)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.moment_range import metric_ranges
 from bayesatk.core.states import States
 from bayesatk.data.outcomes import Outcomes
@@ -119,9 +120,10 @@ def _checked(metrics: MetricSpec) -> tuple[Metric, ...]:
     requested = parse(metrics)
     voted = [one.label for one in requested if one.voted]
     if voted:
-        raise ValueError(
-            f"metrics must judge right and wrong for a range; got {', '.join(voted)}, a vote "
-            "between answers. The strict majority of right marks is 'maj@k'."
+        raise ArgumentError(
+            Argument("metrics"),
+            f" must judge right and wrong for a range; got {', '.join(voted)}, a vote "
+            "between answers. The strict majority of right marks is 'maj@k'.",
         )
     check_judged(requested, binary=True, pooling="partial")  # refuses a k that is too large
     return requested

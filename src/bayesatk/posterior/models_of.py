@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.judge_rates import JudgeRates
 from bayesatk.core.states import States
 from bayesatk.data.design import Basis
@@ -79,9 +80,10 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
         The questions to use; default: all.
     """
     if isinstance(result.prior, CrossedPrior):
-        raise ValueError(
-            "fit must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
-            "sampled with form='crossed'. Evaluate the same data."
+        raise ArgumentError(
+            Argument("fit"),
+            " must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
+            "sampled with form='crossed'. Evaluate the same data.",
         )
     chosen = slice(None) if kept is None else kept
     if result.judges is not None:

@@ -5,6 +5,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.nodes import Nodes
 from bayesatk.core.population import distributions_of
 from bayesatk.metrics.credit import Array
@@ -85,10 +86,11 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     own.exchangeable("the law of large k")
     prior = own.prior
     if not isinstance(prior, HyperPrior):
-        raise ValueError(
-            "fit must be of right and wrong with pooling='partial', which alone has a difficulty "
+        raise ArgumentError(
+            Argument("fit"),
+            " must be of right and wrong with pooling='partial', which alone has a difficulty "
             f"distribution of a known family; got pooling={own.pooling!r} with a "
-            f"{type(prior).__name__}. Evaluate with pooling='partial'."
+            f"{type(prior).__name__}. Evaluate with pooling='partial'.",
         )
     level = own.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", level, 0.95)

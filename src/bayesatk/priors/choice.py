@@ -5,6 +5,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from bayesatk._tools.arguments import one_of
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.priors import (
     AnswerPrior,
     AnyPrior,
@@ -121,10 +122,11 @@ def with_families(prior: AnyPrior, difficulty: object) -> HyperPrior:
     {'beta': 1.0}
     """
     if not isinstance(prior, HyperPrior):
-        raise ValueError(
-            "difficulty must be left out except for right and wrong under pooling='partial', which "
+        raise ArgumentError(
+            Argument("difficulty"),
+            " must be left out except for right and wrong under pooling='partial', which "
             f"alone estimates how difficulties are spread; got {difficulty!r:.80} with a "
-            f"{type(prior).__name__}."
+            f"{type(prior).__name__}.",
         )
     return replace(prior, families=family_probabilities(difficulty))
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.arguments import real_number
+from bayesatk._tools.messages import Argument, ArgumentError
 
 FAMILIES = ("beta", "inflated", "mixture")  # shapes of the difficulty distribution
 Families = Any  # what `family_probabilities` takes
@@ -38,15 +39,17 @@ def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:
         names, weights = [difficulty], [1.0]
     unknown = [name for name in names if name not in FAMILIES]
     if unknown or not names or len(set(names)) < len(names):
-        raise ValueError(
-            f"difficulty must be 'averaged', or one or several different of {', '.join(FAMILIES)}; "
-            f"got {difficulty!r:.80}."
+        raise ArgumentError(
+            Argument("difficulty"),
+            f" must be 'averaged', or one or several different of {', '.join(FAMILIES)}; "
+            f"got {difficulty!r:.80}.",
         )
     numbers = np.array([real_number("difficulty", one) for one in weights])
     if not np.isfinite(numbers).all() or (numbers < 0.0).any() or not numbers.sum() > 0.0:
-        raise ValueError(
-            "difficulty: prior probabilities of families must be finite, >= 0 and not all 0; got "
-            f"{difficulty!r:.80}."
+        raise ArgumentError(
+            Argument("difficulty"),
+            ": prior probabilities of families must be finite, >= 0 and not all 0; got "
+            f"{difficulty!r:.80}.",
         )
     found = dict(zip(names, (numbers / numbers.sum()).tolist(), strict=True))
     return tuple((name, found[name]) for name in FAMILIES if found.get(name, 0.0) > 0.0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.arguments import one_of
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.cost_prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
@@ -44,8 +45,9 @@ def score_values(scores: object) -> tuple[float, ...] | None:
         values = ()
     rising = all(low < high for low, high in pairwise(values))
     if len(values) < 2 or not rising or not np.isfinite(values).all():
-        raise ValueError(
-            f"scores must be two or more finite numbers in rising order; got {scores!r:.80}."
+        raise ArgumentError(
+            Argument("scores"),
+            f" must be two or more finite numbers in rising order; got {scores!r:.80}.",
         )
     return values
 
@@ -61,16 +63,18 @@ def chosen_prior(
     """Return the prior given, checked against the model it is of, or the default."""
     one_of("engine", engine, ("closed_form", "pymc"))
     if form is not None and engine != "pymc":
-        raise ValueError(
-            f"form must be left out for engine='closed_form'; got {form!r}. Use engine='pymc'."
+        raise ArgumentError(
+            Argument("form"),
+            f" must be left out for engine='closed_form'; got {form!r}. Use engine='pymc'.",
         )
     chosen = _default_prior(pooling, prior, form, scores)
     if difficulty is not None:
         chosen = with_families(chosen, difficulty)
     chosen = one_latent_family(chosen, form or "marginal", prior is None and difficulty is None)
     if isinstance(chosen, HyperPrior) and not chosen.proper:
-        raise ValueError(
-            f"prior must be proper to simulate data from it; got icc={chosen.icc}. The default is."
+        raise ArgumentError(
+            Argument("prior"),
+            f" must be proper to simulate data from it; got icc={chosen.icc}. The default is.",
         )
     return chosen
 
