@@ -203,5 +203,5 @@ def test_intervals_of_horizons_and_their_difference_hold_the_truth() -> None:
         inside[:2] += (rows["ci_lower"] <= truth) & (truth <= rows["ci_upper"])
         (pair,) = found.pairs.to_dict("records")
         inside[2] += pair["difference_lower"] <= truth[1] - truth[0] <= pair["difference_upper"]
-    # Of 50 intervals at 95%, fewer than 42 hold the truth once in 1,000 studies; at 75%, in 9 of 10.
+    # Fewer than 42 of 50 hold the truth once in 1,000 studies at 95%; at 75%, in 9 of 10.
     assert (inside >= 42).all(), inside
