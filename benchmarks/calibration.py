@@ -121,28 +121,43 @@ SAMPLED = [
     Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),
     Run("pymc-normal", "logit-normal", (6, 4), "pass@1,3", 200, {"form": "logit_normal"}),
 ]  # fmt: skip
-HEAD = """# Calibration of everything
+HEAD = """# Are the posteriors right?
 
-Every posterior of the library on data from its own prior ([Talts et al.
-2018](https://arxiv.org/abs/1804.06788)): the place of the truth among 199 draws, for
-hyperparameters, one question's probability and every metric under both targets. *Worst p* is the
-smallest p-value of all quantities and three tests (location, spread, shape), Bonferroni corrected;
-*would catch* is the bias, in posterior sds, that would have been called wrong with probability 0.9.
-Written by `python -m benchmarks.calibration --write docs/calibration.md`, which resumes where it
-was stopped.
+Truths are drawn from the prior, data from the truths, and a posterior is computed from the data. If
+it is right, the rank of the truth among draws of the posterior is uniform (simulation-based
+calibration, [Talts et al. 2018](https://arxiv.org/abs/1804.06788)). Every posterior of the library
+was tested in this way: hyperparameters, the success probability of one question, and every metric
+for both targets, with 199 draws each. [Verification](verification.md) shows how to do it and what
+the plot looks like.
+
+**How to read it.** *size* is questions x trials. *worst p* is the smallest p-value of all
+quantities and three tests (location, spread, shape), Bonferroni corrected; below 0.01 a model
+would be called wrong. *would catch* is the bias, in posterior sds, that would have been called
+wrong with probability 0.9: what a verdict of "calibrated" means.
 
 | engine | model | size | replications | quantities | worst p | would catch | verdict |
 |---|---|---|---|---|---|---|---|
 """
 TAIL = """
-Sizes are questions x trials. Of *averaged* families one is drawn first for every data set. The PyMC
-models are compiled once each. The full form, with a latent p per question, is calibrated where
-difficulties are moderate; with the uniform prior and five questions it is called wrong (p = 0.0005
-for the icc at 100 replications): NUTS does not reach an icc near 0 or 1 through the funnel of the
-latent p. That is why the marginal form is the default.
+## One form that is not calibrated
 
-Votes between answers need to know how many answers there are (`AnswerPrior(choices=4)`): otherwise
-which answers can come is part of the posterior, not of a prior that data could be drawn from.
+The full form of the PyMC model, with a latent p for each question, is calibrated where
+difficulties are moderate. With the uniform prior and five questions it is called wrong (p =
+0.0005 for the icc at 100 replications): NUTS does not reach an icc near 0 or 1 through the funnel
+of the latent p. That is why the marginal form is the default.
+
+<details>
+<summary>How it was done</summary>
+
+Of *averaged* families one is drawn first for every data set. The PyMC models are compiled once
+each. Votes over answers need to know how many answers there are (`AnswerPrior(choices=4)`):
+otherwise the possible answers are part of the posterior, not of a prior that data could be drawn
+from.
+
+Written by `python -m benchmarks.calibration --write docs/calibration.md`, which resumes where it
+was stopped.
+
+</details>
 """
 
 

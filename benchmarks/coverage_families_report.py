@@ -16,10 +16,10 @@ from benchmarks.shapes import BETAS, SHAPES
 
 TARGETS = ("these questions", "questions like these")
 REACHES = ("k <= n", "n < k <= 4n", "k = 16n")
-_LEAST = (0.88, 0.75, 0.0)  # coverage below which a cell is listed, by reach
+_LEAST = (0.88, 0.75, 0.75)  # coverage below which a cell is listed, by reach
 _LISTED = 12  # cells, at most, of each reach
-_WHY = """Why these cells are low:
-
+MEANS = "Mean coverage, and the lowest of any cell and metric in brackets.\n\n"
+_WHY = """\
 * **Two clusters, 4 trials.** Half of the questions have p near 0.1 (Beta(2, 20)), and two thirds of
   those are not solved in four trials. Four trials do not tell whether they are hard or impossible,
   so distributions with very different pass@16 and pass@64 have nearly equal evidence. With 16
@@ -30,11 +30,17 @@ _WHY = """Why these cells are low:
   cause: on data sets checked with 200,000 points, the intervals were those of the default.
 
 Four trials do not tell impossible questions from hard ones either. There the average covers better
-because its families disagree and its interval is wide.
+because its families disagree and its interval is wide."""
 
-In all of these cells the interval for k > n depends on the assumed family. The family-free range
-does not; report it beside the interval whenever k exceeds the trials (`bk.table` has it in columns
-of its own, and [the how-to](how_to/more_trials_than_run.md) explains it)."""
+_WIDER = """\
+Where nearly every question is solved, pass@4 and pass@16 are close to 1. A single Beta then leaves
+little room below; the average also allows a small share of questions that are never solved, and
+that share is most of its width."""
+
+
+def folded(title: str, text: str) -> str:
+    """Return a part of the page that is shown when its title is clicked."""
+    return f"<details>\n<summary>{title}</summary>\n\n{text.strip()}\n\n</details>"
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,7 @@ def summary(study: Study) -> str:
 def worst(study: Study, reach: int) -> str:
     """Cells in which the average covers least, one row each."""
     order = sorted(study.values(reach), key=lambda one: one[0].covered[1, one[1], one[2]])
-    bound = _LEAST[reach] or 0.75
+    bound = _LEAST[reach]
     chosen = [(c, t, m) for c, t, m in order if c.covered[1, t, m] < bound][:_LISTED] or order[:3]
     head = "| difficulties | M x n | metric | target | Beta alone | averaged |"
     lines = [head + (" any shape |" if reach else ""), "|---" * (7 if reach else 6) + "|"]
@@ -197,9 +203,19 @@ def worst(study: Study, reach: int) -> str:
     return "\n".join(lines)
 
 
+def lowest(study: Study) -> str:
+    """Tables of the lowest coverage of the average by reach of k, and why it is low."""
+    parts = [
+        f"{name}, below {bound} (or the three lowest):\n\n{worst(study, reach)}"
+        for reach, (name, bound) in enumerate(zip(REACHES, _LEAST, strict=True))
+    ]
+    return "\n\n".join([*parts, _WHY])
+
+
 def widths(study: Study) -> str:
     """Width of averaged intervals over the Beta's, where difficulties are Beta and k <= n."""
-    lines = ["| difficulties | these questions | questions like these |", "|---|---|---|"]
+    lines = ["Mean width of averaged intervals, divided by that of the Beta alone, for k <= n:", ""]
+    lines += ["| difficulties | these questions | questions like these |", "|---|---|---|"]
     found: list[tuple[float, str]] = []
     for shape in BETAS:
         own: list[list[float]] = [[], []]
@@ -218,7 +234,7 @@ def widths(study: Study) -> str:
         [
             *lines, "",
             f"Over all of these the mean is {ratios.mean():.3f} and the median "
-            f"{np.median(ratios):.3f}. The largest: {widest}.",
+            f"{np.median(ratios):.3f}. The largest: {widest}.", "", _WIDER,
         ]
     )  # fmt: skip
 
@@ -268,55 +284,32 @@ is up to {error:.3f}. Metrics: {", ".join(metric.label for metric in METRICS)}. 
 questions have p = 0 and "solved" ones p = 1.
 
 * **Beta alone** is `evaluate(..., difficulty="beta")`.
-* **averaged** is `difficulty="averaged"`: a Beta, a Beta with shares of questions that are never
-  and always solved, and a mixture of two Betas, each with the weight that its evidence gives it.
+* **averaged** is the default, `difficulty="averaged"`: a Beta, a Beta with shares of questions that
+  are never and always solved, and a mixture of two Betas, each with the weight that its evidence
+  gives it.
 * **any shape** is the family-free range of `extrapolation_range`, at 95% confidence, for k > n.
 
 ![Coverage of the Beta alone and of families averaged](_static/coverage_families.png)
 
-One dot is one cell and metric; the band is 0.93 to 0.97. The lowest of many values is low by chance
-too: three standard errors below 0.95 is {0.95 - 3.0 * error:.2f}. Over all shapes:
-
 {summary(study)}
 
-The answer depends on k. Up to k = n the trials determine the metric, and an interval needs only a
-family that fits the counts. Beyond it, two families that fit the counts equally well can give
-different answers. Here "n < k <= 4n" is pass@16 after 4 trials and pass@64 after 16; "k = 16n" is
-pass@64 after 4 trials.
+**How to read it.** The answer depends on k. Up to k = n the trials determine the metric, and an
+interval needs only a family that fits the counts. Beyond it, two families that fit the counts
+equally well can give different answers; the family-free range contains the truth there too, and
+is wide. So report it beside the interval whenever k exceeds the trials: `bk.table` has it in
+columns of its own ([how-to](how_to/more_trials_than_run.md)).
 
-Mean coverage, and the lowest of any cell and metric in brackets. **These questions:**
+Here "n < k <= 4n" is pass@16 after 4 trials and pass@64 after 16; "k = 16n" is pass@64 after 4
+trials. The lowest of many values is low by chance too: three standard errors below 0.95 is
+{0.95 - 3.0 * error:.2f}.
 
-{table(study, 0)}
+{folded("Coverage by difficulties, these questions", MEANS + table(study, 0))}
 
-**Questions like these:**
+{folded("Coverage by difficulties, questions like these", MEANS + table(study, 1))}
 
-{table(study, 1)}
+{folded("Lowest coverage of the average, and why", lowest(study))}
 
-### Worst cells of the average
-
-k <= n, below {_LEAST[0]} (or the three lowest):
-
-{worst(study, 0)}
-
-n < k <= 4n, below {_LEAST[1]} (or the three lowest):
-
-{worst(study, 1)}
-
-k = 16n, below 0.75 (or the three lowest):
-
-{worst(study, 2)}
-
-{_WHY}
-
-### Width where the Beta is right
-
-Mean width of averaged intervals, divided by that of the Beta alone, for k <= n:
-
-{widths(study)}
-
-Where nearly every question is solved, pass@4 and pass@16 are close to 1. A single Beta then leaves
-little room below; the average also allows a small share of questions that are never solved, and
-that share is most of its width.
+{folded("Width where the Beta is right", widths(study))}
 
 Data sets that raised an error: {failed}. The smallest effective size of any fit by importance
 sampling was {study.least_effective_draws:.0f} points."""

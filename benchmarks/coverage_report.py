@@ -18,7 +18,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.coverage import METHODS, METRICS, PRIOR, SHAPES
-from benchmarks.coverage_families_report import TARGETS, Study
+from benchmarks.coverage_families_report import MEANS, TARGETS, Study, folded
 from benchmarks.coverage_families_report import figure as families_figure
 from benchmarks.coverage_families_report import section as families_section
 
@@ -114,17 +114,42 @@ def figure(cells: Cells, path: Path) -> None:
     plt.close(fig)
 
 
+def in_short(study: Study) -> str:
+    """Return the findings of both studies as a table."""
+    found = study.coverage(0, 1).mean()
+    rows = {
+        "k up to the number of trials, 4 or 16 trials": "the default of `evaluate` (families "
+        f"averaged) covers {found:.3f} on average over ten shapes of difficulties",
+        "k beyond the number of trials": "it depends on the shape of difficulties; report the "
+        "family-free range too",
+        "one trial per question": "metrics with k > 1 depend on the prior of the icc",
+        "a flat prior, or the normal interval": "far too low for most difficulties, and lower with "
+        "more questions",
+    }
+    lines = [f"| {case} | {said} |" for case, said in rows.items()]
+    return "\n".join(["| your evaluation | coverage |", "|---|---|", *lines])
+
+
 def page(cells: Cells, study: Study) -> str:
     """Return docs/coverage.md."""
     replications = min(n for n, _, _ in cells.values())
-    return f"""# Coverage
+    several, single = (MEANS + markdown(cells, single=one) for one in (False, True))
+    return f"""# How often do 95% intervals contain the truth?
 
-How often do 95% intervals hold the truth? Two simulation studies answer. In the first, difficulties
-have any shape; it compares the default of `evaluate`, several difficulty families averaged, with a
-single Beta. In the second, difficulties are mostly Beta; it compares partial pooling with the
-normal interval, the flat prior and empirical Bayes.
+A 95% interval should contain the truth in 95% of evaluations. Whether it does depends on the
+difficulties of the questions, the number of trials and the method. In simulation the truth is
+known. In short:
 
-{families_section(study)}
+{in_short(study)}
+
+![Coverage by method](_static/coverage.png)
+
+**How to read it.** One dot is one simulated setting and metric, with 30 questions or more. The
+band is 0.93 to 0.97. The normal interval is the published one. "flat prior" is the exact
+posterior of the same model, with the Bayesian bootstrap for questions like these. Empirical Bayes
+plugs in the maximum-likelihood difficulty distribution. Partial pooling is `evaluate` with
+`difficulty="beta"`: it has the stated coverage where difficulties have a Beta distribution and
+questions have several trials; the low dots are other difficulties, or single trials.
 
 ## Methods compared
 
@@ -132,33 +157,26 @@ Data sets were simulated from eight difficulty distributions with 5, 30, 200 and
 1, 4 and 16 trials each, {replications} times a cell or more (standard error
 {np.sqrt(0.95 * 0.05 / replications):.3f} of one), for {", ".join(one.label for one in METRICS)}.
 
-![Coverage by method](_static/coverage.png)
-
-One dot is one cell and metric, with 30 questions or more; the band is 0.93 to 0.97. The normal
-interval is the published one; "flat prior" is the exact posterior of the same model, with the
-Bayesian bootstrap for questions like these; empirical Bayes plugs in the maximum-likelihood
-difficulty distribution; partial pooling is `evaluate` with `difficulty="beta"`.
-
-Mean coverage, and the lowest of any cell and metric in brackets, with 4 or 16 trials per question:
-
-{markdown(cells, single=False)}
-
-Partial pooling where its family holds (Beta difficulties, 30 questions or more, 4 or 16 trials):
-{outside_band(cells)}
-
-## One trial per question
-
-One trial says nothing about the spread of difficulties, so pass@4, pass^4 and maj@4 rest on the
-prior of the icc: partial pooling covers well on average over that prior and, for difficulties far
-from what it expects (nearly equal questions), poorly.
-
-{markdown(cells, single=True)}
-
 The flat prior fails because it pulls every question towards one half, by as much for a thousand
-questions as for one, while the interval shrinks. Partial pooling holds its level where difficulties
-are Beta-distributed and questions were tried more than once. For the logit-normal and the mixture
-with impossible questions one Beta is wrong; averaging families mends most of that, as the first
-study shows.
+questions as for one, while the interval gets narrower. Partial pooling has the stated coverage
+where difficulties are Beta-distributed and questions were tried more than once: in these
+settings, with 30 questions or more, {outside_band(cells)}
+
+For the logit-normal and the mixture with impossible questions one Beta is wrong. Averaging families
+corrects most of that, as [the second study](#difficulties-of-any-shape) shows.
+
+{folded("Coverage by difficulties, 4 or 16 trials per question", several)}
+
+**One trial per question** says nothing about the spread of difficulties, so pass@4, pass^4 and
+maj@4 depend on the prior of the icc. Partial pooling then has the stated coverage on average over
+that prior, and too low a coverage for difficulties that the prior holds improbable (nearly equal
+questions).
+
+{folded("Coverage by difficulties, one trial per question", single)}
+
+{families_section(study)}
+
+## How to repeat it
 
 Made by `python -m benchmarks.coverage_families`, `python -m benchmarks.coverage` and
 `python -m benchmarks.coverage_report`; seeded and resumable.

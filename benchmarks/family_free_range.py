@@ -52,12 +52,16 @@ def page(replications: int) -> str:
     """Return the study as Markdown."""
     names = [metric.label for metric in METRICS]
     lines = [
-        "# The family-free range in simulation", "",
-        "Written by `python -m benchmarks.family_free_range --write docs/family_free_range.md`.",
-        f"{replications} data sets a row; 95% ranges by `extrapolation_range`. Those of a data",
-        "set hold if all three hold the truth. With equal trials both targets have the same range;",
-        "`like these` is the population, and the truths shown are its.", "",
-        "| difficulties | questions x trials | held, these | held, like these | "
+        "# How often does the family-free range contain the truth?", "",
+        "`bk.extrapolation_range` gives a range for metrics beyond the observed trials that",
+        "assumes nothing about difficulties ([more trials than were",
+        "run](how_to/more_trials_than_run.md)). Here it is tested on simulated difficulties of ten",
+        "shapes, at 95% confidence.", "",
+        f"**How to read it.** A row is {replications} simulated data sets. *Covered* is the share",
+        "of them in which the ranges of all three metrics contain the truth, for these questions",
+        "and for questions like these. Then come the truth of each metric for questions like these",
+        "and the mean width of its range. With equal trials both targets have the same range.", "",
+        "| difficulties | questions x trials | covered, these | covered, like these | "
         + " | ".join(f"{name}: truth, width" for name in names) + " |",
         "|---" * (4 + len(names)) + "|",
     ]  # fmt: skip
@@ -73,6 +77,8 @@ def page(replications: int) -> str:
         lines.append(f"| {' | '.join(row)} |")
     lines += ["", f"Lowest coverage of any row: {lowest:.3f}. Share of data sets whose counts some"]
     lines += [f"difficulty distribution explains at 95%: at least {explained:.3f}.", ""]
+    lines += ["Written by `python -m benchmarks.family_free_range --write"]
+    lines += ["docs/family_free_range.md`.", ""]
     return "\n".join(lines)
 
 

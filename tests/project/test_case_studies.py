@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 STUDIES = Path(__file__).parents[2] / "case_studies"
-CELL = re.compile(r"```\{code-cell\} python\n(.*?)```", re.DOTALL)
+CELL = re.compile(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
 
 
 # Dozens of models compiled and hundreds of fits each: left to make test-all.

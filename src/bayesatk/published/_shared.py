@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from bayesatk.core.laws import finite_table
 from bayesatk.core.moments import posterior_moments
-from bayesatk.metrics.credit import Credit
+from bayesatk.metrics.credit import Credit, g_pass_at
 
 Bounds = tuple[float, float]
 Estimate = tuple[float, float]  # mu, sigma
@@ -117,6 +117,13 @@ def _counted(R: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
     frequency = np.bincount(successes, minlength=trials + 1)
     seen = np.flatnonzero(frequency)
     return seen, frequency[seen], trials
+
+
+def g_pass(tau: float) -> Callable[[int], Credit]:
+    """Return the credit of G-Pass at a threshold, as a function of k."""
+    if not 0.0 <= tau <= 1.0:
+        raise ValueError(f"tau must be in [0, 1], a share of k; got {tau!r}. Half of k is 0.5.")
+    return lambda k: g_pass_at(k, tau)
 
 
 def point(R: ArrayLike, k: int, credit: Callable[[int], Credit]) -> float:

@@ -38,6 +38,7 @@ def bayes(R: ArrayLike, w: ArrayLike | None = None, R0: ArrayLike | None = None)
 
     See Also
     --------
+    bayes_ci : with the published interval.
     bayesatk.evaluate : metric ``"bayes"``, with exact intervals and both targets.
 
     Notes
@@ -74,6 +75,16 @@ def bayes_ci(
 ) -> Interval:
     """Bayes@N with a normal interval, clipped to ``bounds`` (default: the range of the scores).
 
+    Returns
+    -------
+    tuple of float
+        ``(mu, sigma, lo, hi)``.
+
+    See Also
+    --------
+    bayes : the parameters, and the same without the interval.
+    bayesatk.evaluate : exact intervals; metric ``"bayes"``.
+
     Examples
     --------
     >>> [round(x, 4) for x in bayes_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]])]
@@ -89,6 +100,16 @@ def avg(R: ArrayLike, w: ArrayLike | None = None) -> Estimate:
 
     Under the uniform prior the posterior mean is a linear function of the average with slope
     ``N / (1 + C + N)``; the published sd of the average divides the Bayes@N sd by that slope.
+
+    Returns
+    -------
+    tuple of float
+        ``(mu, sigma)``.
+
+    See Also
+    --------
+    bayes : the posterior mean; parameters ``R`` and ``w`` are the same.
+    avg_ci : with the published interval.
 
     Examples
     --------
@@ -111,6 +132,16 @@ def avg_ci(
     bounds: Bounds | None = None,
 ) -> Interval:
     """Avg@N with a normal interval, clipped to ``bounds`` (default: the range of the scores).
+
+    Returns
+    -------
+    tuple of float
+        ``(mu, sigma, lo, hi)``.
+
+    See Also
+    --------
+    avg : the same without the interval.
+    bayesatk.evaluate : exact intervals; metric ``"bayes"``.
 
     Examples
     --------
