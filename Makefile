@@ -1,6 +1,11 @@
 .PHONY: demo test test-statistical test-all test-fast test-lean test-lowest test-schemas lint docs docs-check \
 	bench wheel release clean
 
+# The tests run side by side: threads of linear algebra would only wait for each other, and take
+# twice the processor time.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+
 # Each kind of work has an environment of its own, so that none leans on what another installed.
 PYTEST := .venv/bin/python -m pytest -n 2 --dist worksteal --durations=15
 LINT := .venv-lint/bin

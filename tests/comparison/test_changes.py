@@ -66,8 +66,8 @@ def test_a_change_is_found_within_a_day_or_two() -> None:
 @pytest.mark.statistical
 def test_false_alarms() -> None:
     rng = np.random.default_rng(4)
-    false = [bk.change_point(drawn(rng, 8, 12, 1, None, 0.0), rng=rng).alarm for _ in range(100)]
-    assert sum(day is not None for day in false) <= 11  # P(more) < 0.005 at 5%
+    false = [bk.change_point(drawn(rng, 8, 12, 1, None, 0.0), rng=rng).alarm for _ in range(60)]
+    assert sum(day is not None for day in false) <= 8  # P(more) < 0.005 at 5%, > 0.85 at 20%
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_false_alarms() -> None:
 def test_probabilities_are_right_as_often_as_they_say() -> None:
     """Difficulty law, day and size from the prior: calibration of P(change), day and shift."""
     rng, said, was, ranks, of_day = np.random.default_rng(5), [], [], [], []
-    for _ in range(300):
+    for _ in range(200):
         mean, icc = rng.random(2)
         a, b = mean * (1 - icc) / icc, (1 - mean) * (1 - icc) / icc
         p = np.clip(rng.beta(a, b, 8), 1e-12, 1 - 1e-12)

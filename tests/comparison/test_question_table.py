@@ -238,7 +238,7 @@ def test_sentence_and_refusals_of_the_noise_floor():
 
 @pytest.mark.statistical
 def test_reruns_stay_within_the_floor_and_ordered_systems_are_not_suspected():
-    rng, inside, suspected, size = np.random.default_rng(6), 0.0, 0, 150
+    rng, inside, suspected, size = np.random.default_rng(6), 0.0, 0, 80
     for seed in range(size):
         p = rng.beta(0.8, 1.2, 60)
         strong = np.clip(p + 0.1 * rng.random(60), 0, 1)

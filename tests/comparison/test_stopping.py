@@ -48,10 +48,10 @@ def test_looking_often_costs_false_decisions_and_the_threshold_pays_for_it() -> 
     rule, looks = bk.StoppingRule("pass@1", prob=0.975), [20, 40, 80]
     options = {"trials": 2, "correlation": 0.8, **QUIET}
     equal = {"a": (0.6, 0.3), "b": (0.6, 0.3)}
-    study = bk.simulate_stopping(equal, rule, looks, replications=120, seed=1, **options)
+    study = bk.simulate_stopping(equal, rule, looks, replications=80, seed=1, **options)
     found = study.summary(rule)
     assert found["wrong"] > found["wrong_at_end"] + 0.01
-    assert found["wrong_at_end"] < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)
+    assert found["wrong_at_end"] < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 80)
     dear = bk.StoppingRule("pass@1", prob=study.threshold(0.05))
     assert dear.prob > 0.975
     assert study.summary(dear)["wrong"] <= 0.05

@@ -150,18 +150,17 @@ def criticise(
     if own.grouping is None:
         own.exchangeable("checks of the shape of difficulties")
     posterior = own.posterior
+    successes, trials = own.right_of_all(marks=True)
     if own.grouping is None and (
         "mean_p" not in posterior or "category" in posterior["mean_p"].dims
     ):
         raise ArgumentError(
             Argument("fit"),
-            " must be of right and wrong with pooling partial or complete, which say how "
-            f"difficult questions are; got pooling={own.pooling!r}, form="
-            f"{own.form!r}. Evaluate with pooling='partial'.",
+            " must have pooling partial or complete, which say how difficult questions are; got "
+            f"pooling={own.pooling!r}, form={own.form!r}. Evaluate with pooling='partial'.",
         )
     proper_probability("alpha", alpha)
     generator, _ = resolve_rng(rng)
-    successes, trials = own.right_of_all(marks=True)
     names, rows = posterior["system"].values, []
     run = partial(family_row, own, alpha=alpha / len(_CHECKS))
     families = dict(in_batches(run, range(len(names)), client, "Checking", False))

@@ -204,22 +204,11 @@ def plan(
     if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
         rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
         raise ArgumentError(Argument("trials"), rule)
-    rows = []
-    for n in [whole_number("trials", one) for one in trials]:
-        designs = expected(n)
-        needed = _fewest(goal, designs) if designs and not money else float("inf")
-        if money and each:
-            needed = float(money // (each * n))
-        reached = correct = float("nan")
-        if designs and needed >= 1.0:
-            reached, correct = goal.reached(designs, min(needed, _MOST))
-        rows.append(
-            {
-                "trials": n, "questions": needed, "total": needed * n,
-                "width": reached, "prob_correct": correct,
-            }
-        )  # fmt: skip
-    table = pd.DataFrame(rows)
+    numbers = [whole_number("trials", one) for one in trials]
+    affordable = [money // (each * n) if money and each else None for n in numbers]
+    table = pd.DataFrame(
+        [_row(goal, n, expected(n), most) for n, most in zip(numbers, affordable, strict=True)]
+    )
     if each is not None:
         table["cost"] = each * table["total"]
     if money:
@@ -227,6 +216,22 @@ def plan(
         return table.assign(best=(value == value.max()) & (table["questions"] >= 1.0))
     smallest = table["total"].min()
     return table.assign(cheapest=(table["total"] == smallest) & np.isfinite(table["total"]))
+
+
+def _row(
+    goal: _Goal, trials: int, designs: list[list[ExpectedVariance]], affordable: float | None
+) -> dict[str, float]:
+    """Plan for a number of trials: the questions that money buys, or the fewest for the goal."""
+    questions = float("inf") if affordable is None else affordable
+    if designs and affordable is None:
+        questions = _fewest(goal, designs)
+    width = correct = float("nan")
+    if designs and questions >= 1.0:
+        width, correct = goal.reached(designs, min(questions, _MOST))
+    return {
+        "trials": trials, "questions": questions, "total": questions * trials,
+        "width": width, "prob_correct": correct,
+    }  # fmt: skip
 
 
 def _with_groups(
