@@ -26,6 +26,7 @@ extensions = [
     "sphinx_design",
     "offline_math",
     "notebooks",
+    "printed_tables",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
