@@ -22,7 +22,7 @@ def width_of(found: Quantity) -> float:
 
 def allowed(found: Quantity, levels: ArrayLike, promised: float = PROMISED) -> Array:
     """Errors that quantiles may have: what is promised, or stated where that is more."""
-    stated = found.doubt(levels)
+    stated = found.stated_error(levels)
     assert np.isfinite(stated).all()
     assert (stated > 0.0).all()
     return np.maximum(stated, promised * width_of(found))

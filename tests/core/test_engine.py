@@ -39,11 +39,11 @@ def test_laws_of_quantiles(data: list[tuple[int, int]], metric: str, pooling: st
     ends = one.quantile(LEVELS)
     assert (np.diff(ends) >= 0.0).all()
     assert 0.0 <= ends[0] < ends[-1] <= 1.0
-    doubt = one.doubt(LEVELS)
-    assert np.isfinite(doubt).all()
-    assert (doubt > 0.0).all()
+    stated_error = one.stated_error(LEVELS)
+    assert np.isfinite(stated_error).all()
+    assert (stated_error > 0.0).all()
     levels = (np.arange(20_000) + 0.5) / 20_000
-    values, stated = one.quantile(levels), one.doubt(levels)
+    values, stated = one.quantile(levels), one.stated_error(levels)
     allowed = max(2e-3 * float(np.ptp(one.quantile(ENDS))), float(stated.mean()))
     assert abs(values.mean() - found.mean[0, 0]) <= allowed
 

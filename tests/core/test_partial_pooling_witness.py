@@ -678,7 +678,7 @@ def test_distributions_have_the_right_moments(name: str) -> None:
         pairs.append((got, witness.population(credit)))
     for distribution, (mean, sd) in pairs:
         got_mean, got_sd = moments_of(distribution.cdf)
-        error = max(1e-4 * width_of(distribution), float(distribution.doubt(LEVELS).mean()))
+        error = max(1e-4 * width_of(distribution), float(distribution.stated_error(LEVELS).mean()))
         assert abs(got_mean - mean) < error
         assert abs(got_sd - sd) < 2.0 * error
 

@@ -35,7 +35,7 @@ class Quantity(Protocol):
         """Value exceeded with probability ``1 - probability``."""
         ...
 
-    def doubt(self, probability: ArrayLike) -> Array:
+    def stated_error(self, probability: ArrayLike) -> Array:
         """Absolute error of quantiles."""
         ...
 
@@ -92,7 +92,7 @@ class Distribution:
         """Quantiles by straight lines between the points of the table."""
         return np.asarray(np.interp(np.asarray(probability, float), self.cdf_values, self.x))
 
-    def doubt(self, probability: ArrayLike) -> Array:
+    def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles, as far as it is rounding; that of the table is not known here."""
         return np.spacing(np.abs(self.quantile(probability)))
 
@@ -144,7 +144,7 @@ class BetaImage:
         p = np.asarray(probability, float)
         return self._g(_bisect(self._below, p.ravel())).reshape(p.shape)
 
-    def doubt(self, probability: ArrayLike) -> Array:
+    def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles: what an error of 1e-13 in probability would move."""
         levels = np.asarray(probability, float)
         found = self.quantile(levels)
@@ -212,7 +212,7 @@ class Empirical:
         levels = np.asarray(probability, float)
         return np.asarray(np.interp(levels, self._levels, self._values), float)
 
-    def doubt(self, probability: ArrayLike) -> Array:
+    def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles: three standard errors, from binomial order statistics."""
         levels = np.asarray(probability, float)
         # On the logit scale, so that the tails stay in their tails.
@@ -264,7 +264,7 @@ class Averaged:
         first = np.append(True, np.diff(self._upto) > 0.0)
         return np.asarray(np.interp(levels, self._upto[first], self._x[first]), float)
 
-    def doubt(self, probability: ArrayLike) -> Array:
+    def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles: that of the parts, and of three standard errors of their weights."""
         levels = np.asarray(probability, float)
         found = self.quantile(levels)
@@ -277,7 +277,10 @@ class Averaged:
         step = np.maximum(1e-3 * np.ptp(self.quantile(LEVELS[[2, -3]])), 1e-12)
         slope = np.array([one.cdf(found + step) - one.cdf(found - step) for one in self._parts])
         slope = slope * self._weight.reshape(-1, *[1] * levels.ndim) + 1e-12
-        parts = [one.doubt(np.clip(at, 0.0, 1.0)) for one, at in zip(self._parts, own, strict=True)]
+        parts = [
+            one.stated_error(np.clip(at, 0.0, 1.0))
+            for one, at in zip(self._parts, own, strict=True)
+        ]
         return np.asarray(moved + (slope * np.array(parts)).sum(axis=0) / slope.sum(axis=0))
 
 

@@ -33,7 +33,7 @@ def measured_interval(
     """
     levels = _levels(quantity, probability, kind)
     low, high = quantity.quantile(levels)
-    error = float(quantity.doubt(levels).max())
+    error = float(quantity.stated_error(levels).max())
     if kind == "hdi" and isinstance(quantity, Series):
         others = interval(quantity.coarse, probability, kind)
         error = max(error, abs(others[0] - low), abs(others[1] - high))

@@ -39,11 +39,13 @@ _NARROW = 0.03  # of the whole standard deviation, below which a node is as good
 _NORMAL = 12.0  # standard deviations times frequency at which a normal has died: exp(-72)
 _WORK = 2.5e5  # nodes times states times frequencies that one mean is worth: 0.1 s
 _FREQUENCIES = (64, 600)  # that it may cost, where nodes and states are many, or few
-_UNAIDED = 600  # that it may cost at least, where there are no draws to fall back on
+_WITHOUT_DRAWS = 600  # that it may cost at least, where there are no draws to fall back on
 _SCATTERED = 0.5  # of the scatter of weighted points, which more frequencies do not lessen: enough
 _CELLS = 257  # of a first look at where a mean lies
-_HOPELESS = 1e-2  # error of an interval's ends, in its widths, from which draws may do better
-_FAINT = 100.0  # one over the probability from which narrow nodes count in full
+_DRAWS_MAY_BE_BETTER = (
+    1e-2  # error of an interval's ends, in its widths, from which draws may do better
+)
+_FULL_FROM = 100.0  # one over the probability from which narrow nodes count in full
 _ROUNDING = 2e-8  # of a tabulated distribution, in lengths of the scale
 _KNOWN = 1e-28  # variance below which a mean is a known number
 _TINY = 1e-120  # smallest variance that may be divided by
@@ -69,7 +71,7 @@ def mean_distributions(
     Returns
     -------
     list of Quantity
-        Each with ``cdf``, ``quantile`` and ``doubt``, the error of its quantiles.
+        Each with ``cdf``, ``quantile`` and ``stated_error``, the error of its quantiles.
     """
     found: list[Quantity] = []
     mixtures = {1: heaviest_of(mixture)}
@@ -84,14 +86,14 @@ def mean_distributions(
             mixtures[times] = heaviest_of(finer(times))
         one = OneMean.of(mixtures[times], column)
         series = one.distribution(aided=draw is not None)
-        hopeless = series.doubt_of_ends - one.relative_scatter > _HOPELESS
+        hopeless = series.stated_error_of_ends - one.relative_scatter > _DRAWS_MAY_BE_BETTER
         if draw is None or series.settled or not hopeless:
             found.append(series)
             continue
         drawn = draw() if drawn is None else drawn
         ends = float(credit.vector.min()), float(credit.vector.max())
         sample = Empirical(np.clip(drawn[:, column], *ends), blur=one.scatter)
-        better = sample.doubt(_ENDS).max() < series.doubt(_ENDS).max()
+        better = sample.stated_error(_ENDS).max() < series.stated_error(_ENDS).max()
         found.append(sample if better else series)
     return found
 
@@ -207,7 +209,7 @@ class OneMean:
         mean = low if low <= 0.5 else 1.0 - high
         window = Window(*self.window, mean, float(vector.min()), float(vector.max()))
         rows = len(self.parts["few"]) * len(self.products["few"].states.terms.state)
-        least = _FREQUENCIES[0] if aided else _UNAIDED
+        least = _FREQUENCIES[0] if aided else _WITHOUT_DRAWS
         most = int(np.clip(_WORK / (1.0 + rows), least, _FREQUENCIES[1]))
         enough = max(_ENOUGH, _SCATTERED * self.relative_scatter)
         series = invert(self, window, enough, most, 2.0 * _LOST + _LEFT_OUT)
@@ -251,7 +253,7 @@ class OneMean:
         nodes = self.parts["narrow"]
         weight = self.given.weight[nodes]
         square = float(weight @ self.given.variance[nodes, 0])
-        return 2.0 * float(np.sqrt(square * min(1.0 / max(weight.sum(), 1e-300), _FAINT)))
+        return 2.0 * float(np.sqrt(square * min(1.0 / max(weight.sum(), 1e-300), _FULL_FROM)))
 
     @cached_property
     def window(self) -> tuple[float, float]:

@@ -31,10 +31,10 @@ from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array, Credit, pass_at
 
 _BANDS = (60.0, 200.0, 3000.0, 50_000.0)  # degrees of the rules; beyond the last there is none
-_REACHING = 0.1  # Beta parameter below which a rule needs many more points, far out
+_LONG_TAILED = 0.1  # Beta parameter below which a rule needs many more points, far out
 _AT_END = 1e-4  # trials expected to go the other way, of all, where a node is as good as at an end
 _SMALLEST = 1e-8  # Beta parameter: what lies further out than its tail is 2e-10 of the probability
-_GENTLE = 0.3  # of the spacing asked for: phases that the points of a kernel resolve besides
+_RESOLVED = 0.3  # of the spacing asked for: phases that the points of a kernel resolve besides
 _LARGEST = 20_000.0  # degree that a state may need by itself
 
 
@@ -180,7 +180,7 @@ class StateMixture:
         smaller = np.minimum(alpha, beta)
         at_end = (smaller / (alpha + beta) * trials < _AT_END).any(axis=1)
         several = len(self.nodes) > 1
-        label = 2 * np.searchsorted(_BANDS, degree) + (smaller.min(axis=1) < _REACHING)
+        label = 2 * np.searchsorted(_BANDS, degree) + (smaller.min(axis=1) < _LONG_TAILED)
         beyond = at_end & (degree > _BANDS[1]) & several
         return np.where(beyond, 2 * len(_BANDS), np.minimum(label, 2 * len(_BANDS)))
 
@@ -253,7 +253,7 @@ class StateMixture:
         steps = np.abs(np.diff(curve(rule)))
         if self.nodes.atoms.any():
             steps = steps[:-2]
-        return bool(steps.max(initial=0.0) <= _GENTLE * spacing)
+        return bool(steps.max(initial=0.0) <= _RESOLVED * spacing)
 
     def narrow(self) -> Iterator[tuple[Index, Index, Array, Array, Array]]:
         """Yield nodes, states, means, complements and variances of what no rule resolves."""

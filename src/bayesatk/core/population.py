@@ -49,9 +49,9 @@ class OnLogitScale:
         """Value exceeded with probability ``1 - probability``."""
         return np.asarray(expit(self.scale.quantile(probability)))
 
-    def doubt(self, probability: ArrayLike) -> Array:
+    def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles."""
-        place, error = self.scale.quantile(probability), self.scale.doubt(probability)
+        place, error = self.scale.quantile(probability), self.scale.stated_error(probability)
         found = expit(place)
         moved = np.maximum(expit(place + error) - found, found - expit(place - error))
         return np.asarray(moved + np.spacing(found))

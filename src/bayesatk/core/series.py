@@ -20,16 +20,18 @@ from bayesatk.core.distribution import LEVELS, Distribution, tabulated
 from bayesatk.metrics.credit import Array
 
 _FIRST = 32  # frequencies to begin with
-_ROOM = 0.08  # beside a window on either side, in its widths, for what rings at its ends
+_MARGIN = 0.08  # beside a window on either side, in its widths, for what rings at its ends
 _POINTS = 1024  # of a table, at least
 _DENSE = 16  # points of a table to a period of the highest frequency, at least
 _CUT = (0.4, 0.6)  # of the frequency of a spacing: a continuum and its nodes are alike below
 _NARROWER = 0.7  # of that, for the error that it makes
 _SHORTER = 4.0  # times: one window at an end and the next
 _DAMPED = 10.0  # logarithm of what is left of the density at the end of a damped window
-_TRUSTED = 0.4  # share of a damped window that is used
-_HONEST = 4.0  # times the last quarter's effect: the error, if it falls as one over the frequencies
-_FALLING = 0.8  # share of an error that is left after a doubling, above which it is no gain
+_USED_SHARE = 0.4  # share of a damped window that is used
+_ERROR_FACTOR = (
+    4.0  # times the last quarter's effect: the error, if it falls as one over the frequencies
+)
+_NO_GAIN = 0.8  # share of an error that is left after a doubling, above which it is no gain
 _STALLED = 2  # doublings without a gain, after which more frequencies are no use
 _SMOOTH = 256  # frequencies of what needs no shorter windows
 _ZOOMED = 128  # frequencies of a damped window
@@ -104,31 +106,31 @@ class Series:
         """Value exceeded with probability ``1 - probability``."""
         return self.fine.quantile(probability)
 
-    def doubt(self, probability: ArrayLike) -> Array:
+    def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles: by the frequencies that are missing, and by what was left out."""
         levels = np.asarray(probability, float)
         found = self.quantile(levels)
         # On a flat a small error of the distribution function is a large one of the quantile.
-        spread = self.lost + _HONEST * np.abs(self.fine.cdf(found) - self.coarse.cdf(found))
+        spread = self.lost + _ERROR_FACTOR * np.abs(self.fine.cdf(found) - self.coarse.cdf(found))
         near = [self.fine.rough(np.clip(levels + s * spread, 0.0, 1.0)) for s in (-1.0, 1.0)]
         moved = np.max([np.abs(each - found) for each in near], axis=0)
         gap = np.abs(found - self.coarse.quantile(levels))
         for edge, reach in zip((self.fine.x[0], self.fine.x[-1]), self.reach, strict=True):
             away = np.abs(found - edge)
             gap += np.where(away < reach, away, 0.0)
-        error: Array = np.maximum(_HONEST * gap, moved)
+        error: Array = np.maximum(_ERROR_FACTOR * gap, moved)
         return error + self.blur + np.spacing(np.abs(found))
 
     @cached_property
-    def doubt_of_ends(self) -> float:
+    def stated_error_of_ends(self) -> float:
         """Error of the ends of the central 95%, in its width."""
         levels = np.array([0.025, 0.975])
-        return float(self.doubt(levels).max() / max(np.ptp(self.quantile(levels)), 1e-300))
+        return float(self.stated_error(levels).max() / max(np.ptp(self.quantile(levels)), 1e-300))
 
     @cached_property
     def error(self) -> float:
         """Largest error of the quantiles that are tabulated."""
-        return float(self.doubt(LEVELS).max())
+        return float(self.stated_error(LEVELS).max())
 
 
 def invert(law: Law, window: Window, enough: float, most: int, lost: float) -> Series:
@@ -156,11 +158,11 @@ def invert(law: Law, window: Window, enough: float, most: int, lost: float) -> S
     while True:
         fine, coarse = pieces.tables()
         place = fine.rough(_LEVELS)
-        gap = _HONEST * np.abs(place - coarse.rough(_LEVELS))
+        gap = _ERROR_FACTOR * np.abs(place - coarse.rough(_LEVELS))
         unsettled = gap > enough * _SLACK * max(float(place[-1] - place[-2]), 1e-300)
         near = {end: pieces.near(end, place) & unsettled for end in (-1, 1)}
         inside = float(gap[unsettled & ~near[-1] & ~near[1]].max(initial=0.0))
-        stalled = stalled + 1 if inside > _FALLING * before else 0
+        stalled = stalled + 1 if inside > _NO_GAIN * before else 0
         inner = inside > 0.0 and stalled < _STALLED
         before = inside if inside > 0.0 else before
         ends_near = [end for end, each in near.items() if each.any()]
@@ -200,12 +202,12 @@ class _Pieces:
         reached = window.centre + (window.low if end < 0 else window.high)
         if not abs(reached - edge) < 0.05 * self._width or len(self._at_end[end]) >= _ZOOMS:
             return np.zeros(len(place), bool)
-        return np.abs(place - edge) < _TRUSTED / _SHORTER * self._length(end)
+        return np.abs(place - edge) < _USED_SHARE / _SHORTER * self._length(end)
 
     def whole(self, frequencies: int) -> None:
         """Tabulate the whole window, with the frequencies so far and those that they lack."""
-        length = (1.0 + 2.0 * _ROOM) * self._width
-        start = self._window.low - _ROOM * self._width
+        length = (1.0 + 2.0 * _MARGIN) * self._width
+        start = self._window.low - _MARGIN * self._width
         omega = 2.0 * np.pi / length * np.arange(self._phi.shape[1], frequencies + 1.0)
         self._phi = np.concatenate([self._phi, self._law.transform(omega, 0, 0.0)], axis=1)
         x, *rises = self._table(self._phi, start, length)
@@ -221,15 +223,17 @@ class _Pieces:
     @cached_property
     def _smooth(self) -> Table:
         """The smooth part on the whole window."""
-        length = (1.0 + 2.0 * _ROOM) * self._width
+        length = (1.0 + 2.0 * _MARGIN) * self._width
         omega = 2.0 * np.pi / length * np.arange(_SMOOTH + 1.0)
-        return self._table(self._law.smooth(omega), self._window.low - _ROOM * self._width, length)
+        return self._table(
+            self._law.smooth(omega), self._window.low - _MARGIN * self._width, length
+        )
 
     def zoom(self, end: int) -> None:
         """Tabulate a window at an end that is shorter than the last, by distance from it."""
         width = self._length(end) / _SHORTER
-        length, points = (1.0 + _ROOM) * width, 2 * _POINTS
-        start = -length * round(points * _ROOM / (1.0 + _ROOM)) / points  # so that 0 is a point
+        length, points = (1.0 + _MARGIN) * width, 2 * _POINTS
+        start = -length * round(points * _MARGIN / (1.0 + _MARGIN)) / points  # so that 0 is a point
         damping = _DAMPED / length
         omega = 2.0 * np.pi / length * np.arange(_ZOOMED + 1.0)
         phi = self._law.transform(omega, end, end * damping)
@@ -237,7 +241,7 @@ class _Pieces:
         whole = float(self._phi[0, 0].real)
         distance = start + length * np.linspace(0.0, 1.0, points + 1)
         distance[np.abs(distance) < 1e-9 * length] = 0.0
-        kept = (distance >= 0.0) & (distance <= _TRUSTED * width)
+        kept = (distance >= 0.0) & (distance <= _USED_SHARE * width)
         x = self._edge(end) - end * distance[kept]
         narrow, growth = self._law.narrow(x), np.exp(damping * distance)
         found = []
