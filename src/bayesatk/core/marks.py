@@ -23,6 +23,7 @@ from bayesatk.core.states import States
 from bayesatk.metrics.credit import Array
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
+_AT_ONCE = 100_000  # complex numbers in one array: those of a few rates, which stay in the cache
 _LEFT_OUT = 1e-8  # probability of nodes that what is said of the rates does without
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
 _RATE = (0.01, 0.99)  # where the search for the mode may start
@@ -90,12 +91,15 @@ def mark_chances_once(rates: Array, trials: int, marked: NDArray[np.intp]) -> Ar
     """Return `mark_chances` of rates that will not be asked for again."""
     roots = np.exp(2j * np.pi * np.arange(trials + 1) / (trials + 1))
     found = np.empty((trials + 1, len(rates), len(marked)))
-    powers = np.ones((2, trials + 1, trials + 1), complex)
-    for point, pair in enumerate(rates[:, :, None]):
-        powers[:, 1:] = (1.0 - pair + pair * roots)[:, None]
-        of_right, of_wrong = np.cumprod(powers, axis=1)
-        chances = np.fft.fft(of_right * of_wrong[::-1], axis=1).real / (trials + 1)
-        found[:, point] = np.maximum(chances, 0.0)[:, marked]
+    size = max(1, _AT_ONCE // (trials + 1) ** 2)
+    for start in range(0, len(rates), size):
+        block = slice(start, start + size)
+        pairs = rates[block].T[:, :, None]
+        powers = np.ones((2, pairs.shape[1], trials + 1, trials + 1), complex)
+        powers[:, :, 1:] = (1.0 - pairs + pairs * roots)[:, :, None]
+        of_right, of_wrong = np.cumprod(powers, axis=2)
+        chances = np.fft.fft(of_right * of_wrong[:, ::-1], axis=2).real / (trials + 1)
+        found[:, block] = np.maximum(chances, 0.0)[:, :, marked].swapaxes(0, 1)
     return found
 
 
