@@ -7,7 +7,7 @@ from hypothesis import settings
 import bayesatk as bk
 from tests.lean import Lean
 
-settings.register_profile("default", deadline=None, derandomize=True)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("default")
 
 collect_ignore_glob = ["logs/*.py"]  # they make the genuine logs, with tools of their own

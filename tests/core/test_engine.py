@@ -24,16 +24,18 @@ ENDS = np.array([0.025, 0.975])
 question = st.integers(1, 5).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(
     data=st.lists(question, min_size=1, max_size=6),
     metric=st.sampled_from(METRICS),
-    pooling=st.sampled_from(["partial", "none"]),
+    prior=st.sampled_from([HyperPrior(), HyperPrior(families="beta"), BetaPrior(1.0, 1.0)]),
 )
-def test_laws_of_quantiles(data: list[tuple[int, int]], metric: str, pooling: str) -> None:
+def test_laws_of_quantiles(
+    data: list[tuple[int, int]], metric: str, prior: HyperPrior | BetaPrior
+) -> None:
     """Quantiles rise within the scale, their error is known, and they average to the mean."""
     successes, trials = (list(part) for part in zip(*data, strict=True))
-    prior = HyperPrior() if pooling == "partial" else BetaPrior(1.0, 1.0)
+    pooling = "partial" if isinstance(prior, HyperPrior) else "none"
     found = RightWrongModel(pooling, States.of(successes, trials), prior).fit(parse(metric))
     (one,) = found.distributions()[0]
     ends = one.quantile(LEVELS)
@@ -42,13 +44,13 @@ def test_laws_of_quantiles(data: list[tuple[int, int]], metric: str, pooling: st
     stated_error = one.stated_error(LEVELS)
     assert np.isfinite(stated_error).all()
     assert (stated_error > 0.0).all()
-    levels = (np.arange(20_000) + 0.5) / 20_000
+    levels = (np.arange(5000) + 0.5) / 5000
     values, stated = one.quantile(levels), one.stated_error(levels)
     allowed = max(2e-3 * float(np.ptp(one.quantile(ENDS))), float(stated.mean()))
     assert abs(values.mean() - found.mean[0, 0]) <= allowed
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     data=st.lists(question, min_size=1, max_size=6),
     metric=st.sampled_from(METRICS),
@@ -156,12 +158,14 @@ def test_stated_errors_hold_against_draws() -> None:
 # ------------------------------------------------------------------ cost
 
 
+@pytest.fixture(scope="module")
 def unit() -> float:
-    """CPU seconds of ten million additions in a loop: what this machine is worth."""
+    """CPU seconds of ten million additions in a loop, from two: what this machine is worth."""
+    bk.evaluate([[1, 0], [1, 1]], "pass@1 pass^2", rng=1)  # imports
     start, total = time.process_time(), 0
-    for number in range(10_000_000):
+    for number in range(2_000_000):
         total += number
-    return time.process_time() - start
+    return 5.0 * (time.process_time() - start)
 
 
 def ragged_counts() -> tuple[np.ndarray, np.ndarray]:
@@ -180,11 +184,9 @@ COSTS = {
 
 
 @pytest.mark.parametrize("name", COSTS)
-def test_an_evaluation_costs_little(name: str) -> None:
+def test_an_evaluation_costs_little(unit: float, name: str) -> None:
     """At most five times its budget of 1.5 units, so that a busy machine does not fail it."""
     counts, metrics = COSTS[name]
-    bk.evaluate([[1, 0], [1, 1]], metrics, rng=1)  # imports
-    budget = 1.5 * unit()
     start = time.process_time()
     bk.evaluate(counts, metrics, rng=1)
-    assert time.process_time() - start < 5.0 * budget
+    assert time.process_time() - start < 5.0 * 1.5 * unit

@@ -161,7 +161,7 @@ def test_leaving_out_a_question_is_leaving_it_out() -> None:
     c, n, group, _, prior = CASES["all right in one, ragged"]
     own = model("all right in one, ragged")
     found = own.predictive()
-    for question in (0, 3, 5):
+    for question in (0, 3):
         rest = [i for i in range(len(c)) if i != question]
         counts = np.stack([np.array(n) - c, c], axis=1)[rest]
         grouping = Grouping.of(group).among(np.arange(len(c)) != question)
@@ -195,7 +195,7 @@ def test_weights_integrate_straight_lines_exactly(steps, place, tau, seed) -> No
         assert weight @ values == pytest.approx(expected, abs=1e-6)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(st.data())
 def test_any_counts_have_a_posterior(data) -> None:
     questions = data.draw(st.integers(1, 12))

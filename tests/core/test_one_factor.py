@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize
-from scipy.special import comb, expit, logsumexp
-from scipy.stats import betabinom, norm
+from scipy.special import betaln, comb, expit, logsumexp
 
 from bayesatk.core.one_factor import Counts, Likelihood, Windows
 from bayesatk.core.one_factor_means import QuestionMeans, population_means
@@ -37,12 +36,12 @@ def _by_quadrature(c, n, theta) -> float:
     for own_c, own_n in zip(c.T, n.T, strict=True):
 
         def joint(z, own_c=own_c, own_n=own_n):
-            found = norm.pdf(z)
+            log = -(z**2) / 2.0 - np.log(2.0 * np.pi) / 2.0
             for s in np.flatnonzero(own_n):
                 m, size = expit(theta[0, s] + np.exp(theta[1, s]) * z), np.exp(-theta[2, s])
-                ways = comb(own_n[s], own_c[s])
-                found *= betabinom.pmf(own_c[s], own_n[s], m * size, (1 - m) * size) / ways
-            return found
+                a, b = m * size, (1.0 - m) * size
+                log += betaln(a + own_c[s], b + own_n[s] - own_c[s]) - betaln(a, b)
+            return np.exp(log)
 
         total += np.log(quad(joint, -8, 8, epsabs=0, epsrel=1e-9, limit=200)[0])
     return total
@@ -133,7 +132,7 @@ def test_normal_posterior_given_a_normal_likelihood_is_exact() -> None:
     assert normal.place(node[:9], normal.deviation(node[:9], theta[:9])) == pytest.approx(theta[:9])
 
 
-@pytest.mark.parametrize(("systems", "questions", "trials"), [(2, 6, 1), (4, 15, 2), (6, 40, 3)])
+@pytest.mark.parametrize(("systems", "questions", "trials"), [(2, 6, 1), (4, 20, 3)])
 def test_weights_and_chains_agree(systems, questions, trials) -> None:
     """Two samplers that share the posterior only up to the likelihood."""
     rng = np.random.default_rng(systems)

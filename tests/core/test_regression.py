@@ -199,7 +199,7 @@ def test_published_estimates_of_the_seeds() -> None:
 
 
 def test_many_columns_and_few_questions_still_have_an_answer() -> None:
-    own = regression(*simulated(np.random.default_rng(3), 20, 18, 2))
+    own = regression(*simulated(np.random.default_rng(3), 14, 12, 2))
     points = own.posterior()
     assert points.effective_draws > 200
     mean = points.weight @ points.theta

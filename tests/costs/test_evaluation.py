@@ -42,7 +42,7 @@ def test_a_large_study_finds_the_truth() -> None:
         assert sd < 0.1 * mean
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.integers(0, 2**31), st.floats(1e-6, 1e6))
 def test_the_unit_of_costs_changes_money_alone(seed: int, unit: float) -> None:
     _, runs, cost = _simulated(8, 3, np.random.default_rng(seed))

@@ -357,11 +357,12 @@ def test_no_whole_number_correct_is_an_error(n, share, off) -> None:
 @pytest.mark.parametrize("decimals", [1, 2, 3, 4])
 @pytest.mark.parametrize("n", [1, 7, 20, 30, 100, 200, 999])
 def test_rounded_accuracy_stands_for_every_count_that_rounds_to_it(n, decimals) -> None:
-    half = Fraction(1, 2 * 10**decimals)
-    for units in range(0, 10**decimals + 1, 1 if decimals < 3 else 37):
+    counts, scale = np.arange(n + 1), 10**decimals
+    for units in range(0, scale + 1, 1 if decimals < 3 else 37):
         printed = Decimal(units).scaleb(-decimals)
-        near = [c for c in range(n + 1) if abs(Fraction(c, n) - Fraction(printed)) <= half]
-        if near:
+        # |c / n - units / scale| <= 1 / (2 scale), in integers.
+        near = np.flatnonzero(abs(2 * counts * scale - 2 * units * n) <= n)
+        if near.size:
             found = correct_counts(float(printed), n, decimals=decimals)
             assert found == (near[0], near[-1])
         else:

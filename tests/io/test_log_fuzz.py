@@ -42,7 +42,7 @@ FEW, SOME, MANY = (
         derandomize=True,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
-    for number in (12, 30, 125)
+    for number in (8, 20, 60)
 )
 
 

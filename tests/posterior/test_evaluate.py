@@ -14,6 +14,9 @@ from bayesatk.posterior.posterior import FamilyShare
 from bayesatk.posterior.remarks import family_note
 from tests.conftest import METRICS
 
+# For what is not about families: averaged over them, partial pooling costs three times as much.
+ONE_FAMILY = {"partial": {"difficulty": "beta"}, "none": {}, "complete": {}}
+
 
 def test_schema(fit) -> None:
     posterior, closed = fit["posterior"].to_dataset(), fit["closed_form"].to_dataset()
@@ -63,12 +66,14 @@ def test_closed_form_does_not_depend_on_the_seed(ragged) -> None:
 
 
 def test_same_seed_same_draws(ragged) -> None:
-    one, two = (bk.evaluate(ragged, "pass@2", rng=9)["posterior"] for _ in range(2))
+    one, two = (
+        bk.evaluate(ragged, "pass@2", difficulty="beta", rng=9)["posterior"] for _ in range(2)
+    )
     xr.testing.assert_equal(one.to_dataset(), two.to_dataset())
 
 
 def test_generator_is_accepted_and_recorded(ragged) -> None:
-    fit = bk.evaluate(ragged, "pass@2", rng=np.random.default_rng(0))
+    fit = bk.evaluate(ragged, "pass@2", difficulty="beta", rng=np.random.default_rng(0))
     assert fit.attrs["seed"] == "caller's PCG64"
 
 
@@ -90,12 +95,13 @@ def test_laws_between_metrics(fit) -> None:
 
 def test_what_was_not_asked_has_moments_and_an_interval_as_well(ragged) -> None:
     for pooling in ("partial", "none", "complete"):
-        fit = bk.evaluate(ragged, "pass@1,4 pass^2", pooling=pooling, rng=1)
+        known = {"pooling": pooling, "rng": 1} | ONE_FAMILY[pooling]
+        fit = bk.evaluate(ragged, "pass@1,4 pass^2", **known)
         cell = fit["closed_form"]["pass_at_k"].sel(k=2, target="questions")
-        known = ["mean", "sd", "ci_lower", "ci_upper", "ci_error"]
-        assert bool(cell.sel(statistic=known).notnull().all())
+        told = ["mean", "sd", "ci_lower", "ci_upper", "ci_error"]
+        assert bool(cell.sel(statistic=told).notnull().all())
         assert bool((cell.sel(statistic="ci_error") > 0.0).all())
-        alone = bk.evaluate(ragged, "pass@2", pooling=pooling, rng=1)["closed_form"]["pass_at_k"]
+        alone = bk.evaluate(ragged, "pass@2", **known)["closed_form"]["pass_at_k"]
         expected = alone.sel(k=2, target="questions", statistic="mean")
         xr.testing.assert_allclose(cell.sel(statistic="mean"), expected, rtol=1e-9)
         assert not bk.table(fit)[["ci_lower", "ci_upper", "sd"]].isna().any(axis=None)
@@ -121,7 +127,14 @@ def test_order_of_questions_does_not_matter(pooling) -> None:
     successes = rng.binomial(trials, 0.6)
     order = rng.permutation(15)
     one, two = (
-        bk.evaluate((successes[idx], trials[idx]), "pass@2 maj@3", pooling=pooling, rng=1)
+        bk.evaluate(
+            (successes[idx], trials[idx]),
+            "pass@2 maj@3",
+            pooling=pooling,
+            draws=50,
+            rng=1,
+            **ONE_FAMILY[pooling],
+        )
         for idx in (np.arange(15), order)
     )
     stable = ["estimate", "mean", "sd", "variance_question"]
@@ -133,7 +146,7 @@ def test_order_of_questions_does_not_matter(pooling) -> None:
 
 
 def test_published_pass_hat_of_tau_bench() -> None:
-    fit = bk.evaluate(bk.datasets.tau_bench_airline(), "pass^1,2,3,4", rng=1)
+    fit = bk.evaluate(bk.datasets.tau_bench_airline(), "pass^1,2,3,4", difficulty="beta", rng=1)
     estimate = fit["closed_form"]["pass_hat_k"].sel(statistic="estimate", target="questions")
     assert estimate.values.ravel().round(3).tolist() == [0.42, 0.273, 0.22, 0.2]
 
@@ -180,7 +193,10 @@ def test_flat_prior_of_the_parity_functions_is_pooling_none() -> None:
 
 
 def test_hdi_is_shorter_and_covers_as_much(ragged) -> None:
-    eti, hdi = (bk.evaluate(ragged, "pass@4", ci_kind=kind, rng=1) for kind in ("eti", "hdi"))
+    eti, hdi = (
+        bk.evaluate(ragged, "pass@4", difficulty="beta", ci_kind=kind, rng=1)
+        for kind in ("eti", "hdi")
+    )
 
     def width(tree):
         values = tree["closed_form"]["pass_at_k"]
@@ -195,7 +211,7 @@ def test_hdi_is_shorter_and_covers_as_much(ragged) -> None:
 
 
 def test_keep_p_stores_every_question(ragged) -> None:
-    fit = bk.evaluate(ragged, "pass@1", keep=["p"], draws=50, rng=1)
+    fit = bk.evaluate(ragged, "pass@1", difficulty="beta", keep=["p"], draws=50, rng=1)
     p = fit["posterior"]["p"]
     assert p.dims == ("chain", "draw", "system", "question")
     mean = fit["posterior"]["pass_at_k"].sel(k=1, target="questions").mean(("chain", "draw"))
@@ -206,7 +222,9 @@ def test_many_questions_are_drawn_as_sums() -> None:
     rng = np.random.default_rng(8)
     successes = rng.binomial(16, rng.beta(0.4, 0.7, 30_000))
     for pooling in ("partial", "none"):
-        fit = bk.evaluate((successes, 16), "pass@1,8 pass^8", pooling=pooling, rng=1)
+        fit = bk.evaluate(
+            (successes, 16), "pass@1,8 pass^8", pooling=pooling, rng=1, **ONE_FAMILY[pooling]
+        )
         closed, posterior = fit["closed_form"].to_dataset(), fit["posterior"].to_dataset()
         for name in ("pass_at_k", "pass_hat_k"):
             mean, sd = (closed[name].sel(statistic=word) for word in ("mean", "sd"))
@@ -259,7 +277,14 @@ def test_plot_forest_draws(fit) -> None:
 def test_files_give_back_the_same(fit, tmp_path, suffix) -> None:
     path = bk.save(fit, tmp_path / f"fit{suffix}")
     assert bk.load_result(path).identical(fit)
-    assert bk.load_result(bk.save(fit, path)).identical(fit)  # overwrites
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_files_are_overwritten(tmp_path, suffix) -> None:
+    path = tmp_path / f"fit{suffix}"
+    for metrics in ("pass@1,2", "bayes"):
+        fit = bk.evaluate([[1, 0], [1, 1]], metrics, pooling="none", draws=5, rng=1)
+        assert bk.load_result(bk.save(fit, path)).identical(fit)
 
 
 def test_groups_are_plain_netcdf_groups(fit, tmp_path) -> None:
@@ -315,7 +340,7 @@ def test_file_types_are_checked(fit, tmp_path) -> None:
 
 @pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
 def test_questions_own_posteriors(ragged, pooling) -> None:
-    fit = bk.evaluate(ragged, "bayes", pooling=pooling, keep=["p"], rng=1)
+    fit = bk.evaluate(ragged, "bayes", pooling=pooling, keep=["p"], rng=1, **ONE_FAMILY[pooling])
     draws, exact = fit["posterior"]["p"], fit["closed_form"]["p"]
     mean, sd = exact.sel(statistic="mean"), exact.sel(statistic="sd")
     worth = 1.0 / (1.0 / 4000 + 1.0 / fit["closed_form"]["bayes"].attrs.get("mean_draws", np.inf))
@@ -359,7 +384,8 @@ def test_an_estimate_outside_its_interval_is_told() -> None:
     assert any("pass^4, 0.200, lies outside its interval" in one for one in said)
     assert any("Use pooling='partial'" in one for one in said)
     for pooling in ("none", "partial"):
-        said = bk.notes(bk.evaluate(runs, "pass@1 pass^4", pooling=pooling, rng=1))
+        fit = bk.evaluate(runs, "pass@1 pass^4", pooling=pooling, rng=1, **ONE_FAMILY[pooling])
+        said = bk.notes(fit)
         assert not any("outside" in one for one in said)
 
 

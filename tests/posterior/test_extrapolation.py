@@ -70,7 +70,9 @@ def test_unequal_trials_leave_these_questions_less_certain():
 @pytest.fixture(scope="module")
 def fit():
     data = bk.tally({"a": marks(seed=1), "b": marks(seed=2)})
-    return bk.evaluate(data, "pass@2,8,32 maj@4 bayes", ci_prob=0.9, draws=100, rng=1)
+    return bk.evaluate(
+        data, "pass@2,8,32 maj@4 bayes", difficulty="beta", ci_prob=0.9, draws=100, rng=1
+    )
 
 
 def test_table_has_the_range_where_k_exceeds_the_trials(fit, tmp_path):

@@ -53,7 +53,7 @@ def test_the_whole_is_its_groups_with_their_weights(data, fit) -> None:
     weights = {"questions": share, "equal": np.full(3, 1 / 3), "given": np.array([0.0, 0.75, 0.25])}
     for name, weight in weights.items():
         asked = {"law": 0, "art": 3, "math": 1} if name == "given" else name
-        own = bk.evaluate(data, "pass@1", group="group", group_weights=asked, draws=5, rng=1)
+        own = bk.evaluate(data["a"], "pass@1", group="group", group_weights=asked, draws=5, rng=1)
         for statistic in ("estimate", "mean"):
             of_groups = own["group_closed_form"]["pass_at_k"].sel(statistic=statistic, k=1)
             of_whole = own["closed_form"]["pass_at_k"].sel(statistic=statistic, k=1)
@@ -100,6 +100,7 @@ def test_what_arviz_checks_is_there(fit) -> None:
 
 
 def test_group_may_be_a_covariate_or_come_with_the_data(data, fit) -> None:
+    data = data["a"]
     named = bk.tally(data, covariates={"domain": GROUPS})
     tables = [
         bk.evaluate(one, "pass@1", group=group, draws=5, rng=1)["closed_form"]["pass_at_k"]

@@ -218,12 +218,12 @@ def test_marks_that_contradict_the_calibration_are_noted() -> None:
     """The judge marked 30% of wrong trials right, and of half of the questions next to none."""
     judge = bk.JudgeError(tp=95, p=100, fp=30, n=100)
     rng = np.random.default_rng(6)
-    good = np.repeat([0, 16], [60, 60])
+    good = np.repeat([0, 16], [30, 30])
     marks = rng.binomial(good, 0.95) + rng.binomial(16 - good, 0.03)
-    fit = bk.evaluate((marks, [16] * 120), "pass@1", judge=judge, difficulty="beta", rng=1)
+    fit = bk.evaluate((marks, [16] * 60), "pass@1", judge=judge, difficulty="beta", rng=1)
     assert any("contradict the calibration of the judge's false" in one for one in bk.notes(fit))
     usual = rng.binomial(good, 0.95) + rng.binomial(16 - good, 0.3)
-    fit = bk.evaluate((usual, [16] * 120), "pass@1", judge=judge, difficulty="beta", rng=1)
+    fit = bk.evaluate((usual, [16] * 60), "pass@1", judge=judge, difficulty="beta", rng=1)
     assert not any("contradict" in one for one in bk.notes(fit))
 
 
@@ -245,7 +245,7 @@ def test_a_table_of_trials_marked_twice_is_counted() -> None:
 def test_a_saved_result_keeps_its_judges(tmp_path, suffix) -> None:
     if suffix == ".zarr":
         pytest.importorskip("zarr")
-    fit = bk.evaluate(MARKS, "pass@1", judge=JUDGE, rng=1)
+    fit = bk.evaluate(MARKS, "pass@1", judge=JUDGE, difficulty="beta", draws=50, rng=1)
     again = bk.load_result(bk.save(fit, tmp_path / f"fit{suffix}"))
     assert bk.claim(again) == bk.claim(fit)
     assert again["judge"].to_dataset().equals(fit["judge"].to_dataset())
@@ -288,7 +288,8 @@ def test_what_a_judge_has_no_model_for_is_refused() -> None:
         bk.evaluate(([200], [300]), "pass@1", judge=JUDGE)
     with pytest.raises(ValueError, match="right and wrong"):
         bk.evaluate(scored, "max@2", judge=JUDGE)
-    fit = bk.evaluate({"a": [[1, 0]] * 4, "b": [[1, 1]] * 4}, "pass@1", judge=JUDGE, rng=1)
+    data = {"a": [[1, 0]] * 4, "b": [[1, 1]] * 4}
+    fit = bk.evaluate(data, "pass@1", judge=JUDGE, difficulty="beta", draws=50, rng=1)
     for refused in (
         bk.question_table, bk.noise_floor, bk.log_bayes_factor_equal, bk.e_value,
         lambda own: bk.log_bayes_factor_chance(own, 0.5),

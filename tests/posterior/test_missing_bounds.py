@@ -53,7 +53,7 @@ def test_every_completion_lies_within_the_bracket(rows):
 def test_the_result_itself_is_that_of_ignoring():
     rows = {"a": [[1, None, 0], [0, 1, 1]], "b": [[1, 1, 0], [0, 0, 1]]}
     ignored, bounded = (
-        bk.evaluate(bk.tally(rows, missing=policy), "pass@1", rng=1)
+        bk.evaluate(bk.tally(rows, missing=policy), "pass@1", difficulty="beta", rng=1)
         for policy in ("ignore", "bounds")
     )
     own = bk.table(bounded)
@@ -94,7 +94,7 @@ def test_votes_between_answers_are_refused():
 
 def test_a_saved_result_keeps_its_bracket(tmp_path):
     data = bk.tally([[1, None, 0], [0, 1, 1]], missing="bounds")
-    fit = bk.evaluate(data, "pass@1", rng=1)
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
     path = bk.save(fit, tmp_path / "fit.nc")
     again = bk.table(bk.load_result(path))
     np.testing.assert_array_equal(again["mean_if_wrong"], bk.table(fit)["mean_if_wrong"])
@@ -102,35 +102,44 @@ def test_a_saved_result_keeps_its_bracket(tmp_path):
     assert "estimate_if_right" in (tmp_path / "fit.csv").read_text()
 
 
-def difference(data, metric, target, **options):
+def differences(data, metrics, **options):
+    """Rows of the comparison of a and b, by metric and target."""
+    fit = bk.compare(bk.evaluate(data, metrics, rng=1, **options), rng=1)
+    return bk.comparison_table(fit).set_index(["metric", "target"])
+
+
+def difference(table, metric, target):
     """Mean of a - b: of all that is known; with missing trials against a, and for a."""
-    fit = bk.compare(bk.evaluate(data, metric, rng=1, **options), rng=1)
-    row = bk.comparison_table(fit).set_index("target").loc[target]
+    row = table.loc[metric, target]
     bracket = ["mean_if_worst", "mean_if_best"] if "mean_if_best" in row else []
     if row["system"] == "a":
         return row[["mean", *bracket]].tolist()
     return (-row[["mean", *bracket[::-1]]]).tolist()
 
 
-@pytest.mark.parametrize("metric", ["pass@1", "pass@2", "pass^2", "bayes", "mg-pass@2"])
-def test_every_completion_of_two_systems_lies_within_the_bracket_of_their_difference(metric):
+def test_every_completion_of_two_systems_lies_within_the_bracket_of_their_difference():
     rows = {"a": [[1, None, 0], [1, 1, 1]], "b": [[0, 1, 0], [None, 0, 1]]}
-    options = {"metric": metric, "target": "questions", "pooling": "none", "draws": 9}
-    known, worst, best = difference(bk.tally(rows, missing="bounds"), **options)
-    means = [
-        difference({"a": a, "b": b}, **options)[0]
+    options = {"metrics": ["pass@1", *METRICS], "pooling": "none", "draws": 9}
+    bounded, ignored = (
+        differences(bk.tally(rows, missing=policy), **options) for policy in ("bounds", "ignore")
+    )
+    complete = [
+        differences({"a": a, "b": b}, **options)
         for a in completions(rows["a"])
         for b in completions(rows["b"])
     ]
-    assert worst == pytest.approx(min(means), abs=1e-6)
-    assert best == pytest.approx(max(means), abs=1e-6)
-    assert min(means) < known < max(means)
-    assert len(difference(bk.tally(rows, missing="ignore"), **options)) == 1
+    for metric in ("pass@1", "pass@2", "pass^2", "bayes", "mg-pass@2"):
+        known, worst, best = difference(bounded, metric, "questions")
+        means = [difference(each, metric, "questions")[0] for each in complete]
+        assert worst == pytest.approx(min(means), abs=1e-6)
+        assert best == pytest.approx(max(means), abs=1e-6)
+        assert min(means) < known < max(means)
+        assert len(difference(ignored, metric, "questions")) == 1
 
 
-@pytest.mark.parametrize(("metric", "target"), [("bayes", "questions"), ("max@2", "population")])
-def test_scored_categories_are_bracketed_in_a_difference(metric, target):
-    """Under partial pooling; on other questions the bracket holds what any filling in gives."""
+@pytest.fixture(scope="module")
+def scored_differences():
+    """Of scored categories under partial pooling: bounded, and filled in against a and for a."""
     scores = {"I": 0, "P": 0.5, "C": 1}
     rows = {"a": [["C", None, "P"], ["I", "C", "C"]], "b": [["C", "P", "P"], [None, "I", "P"]]}
     filled = [
@@ -138,12 +147,20 @@ def test_scored_categories_are_bracketed_in_a_difference(metric, target):
          for name, mark in zip("ab", marks, strict=True)}
         for marks in ("IC", "CI")
     ]  # fmt: skip
+    return [
+        differences(bk.tally(each, scores=scores, missing="bounds"), "bayes max@2", draws=4000)
+        for each in (rows, *filled)
+    ]
+
+
+@pytest.mark.parametrize(("metric", "target"), [("bayes", "questions"), ("max@2", "population")])
+def test_scored_categories_are_bracketed_in_a_difference(scored_differences, metric, target):
+    """On other questions the bracket holds what any filling in gives."""
     # Four Monte Carlo errors (sd .17, 4000 draws); on other questions the shift that the systems
     # share is estimated from two questions, for each filling in anew.
     error = 0.012 if target == "questions" else 0.03
     (known, worst, best), (low,), (high,) = (
-        difference(bk.tally(each, scores=scores, missing="bounds"), metric, target, draws=4000)
-        for each in (rows, *filled)
+        difference(each, metric, target) for each in scored_differences
     )
     assert worst < known < best
     if target == "questions":

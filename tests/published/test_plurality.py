@@ -554,7 +554,7 @@ def test_two_known_probabilities_and_many_votes_are_a_binomial(k, p):
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-250)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 20, 199, 200])
+@pytest.mark.parametrize("k", [1, 2, 3, 20, 200])
 @every_law
 def test_two_hundred_equal_answers_win_alike(law, k):
     found = ask(law, [1] * 200, np.arange(200) % 29 == 0, k)
@@ -565,11 +565,11 @@ def test_two_hundred_equal_answers_win_alike(law, k):
 def test_three_laws_of_a_stressed_question_stay_in_range(law):
     counts = [3000, 2990, 2980, 10, 1, *[0] * 20]
     correct = np.arange(25) % 2 == 0
-    found = ask(law, counts, correct, [1, 2, 3, 10, 120, 301], 4000)
-    lost = ask(law, counts, ~correct, [1, 2, 3, 10, 120, 301], 4000)
+    ks = [1, 2, 3, 10, 121]
+    found, lost = (ask(law, counts, right, ks, 4000) for right in (correct, ~correct))
     assert np.isfinite(found).all()
     assert ((found > 0) & (found < 1)).all()
-    expected = [somebody_wins(law, counts, k, 4000) for k in (1, 2, 3, 10, 120, 301)]
+    expected = [somebody_wins(law, counts, k, 4000) for k in ks]
     np.testing.assert_allclose(found + lost, expected, rtol=1e-10)
 
 

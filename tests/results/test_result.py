@@ -14,7 +14,10 @@ ANSWERS = {"a": [["4", "4", "5"], ["x", "y", None]], "b": [["4", "5", "5"], ["y"
 
 
 def right_and_wrong() -> tuple[bk.Outcomes, dict]:
-    return bk.tally(RUNS), {"metrics": ["pass@1,2", "bayes"], "prior": bk.HyperPrior((2.0, 3.0))}
+    return bk.tally(RUNS), {
+        "metrics": ["pass@1,2", "bayes"],
+        "prior": bk.HyperPrior((2.0, 3.0), families="beta"),
+    }
 
 
 def graded() -> tuple[bk.Outcomes, dict]:
@@ -56,7 +59,7 @@ def test_data_metrics_and_prior_come_back(case, tmp_path) -> None:
 
 
 def test_evaluating_the_data_read_back_gives_the_same_numbers() -> None:
-    fit = bk.evaluate(RUNS, ["pass@1,4"], draws=20, rng=1)
+    fit = bk.evaluate(RUNS, ["pass@1,4"], difficulty="beta", draws=20, rng=1)
     own = Result.of(fit)
     again = bk.evaluate(own.data, own.metrics, prior=own.prior, draws=20, rng=1)
     np.testing.assert_array_equal(
@@ -65,7 +68,7 @@ def test_evaluating_the_data_read_back_gives_the_same_numbers() -> None:
 
 
 def test_functions_take_the_object_as_they_take_the_tree() -> None:
-    fit = bk.evaluate(RUNS, "pass@1,2", draws=50, rng=1)
+    fit = bk.evaluate(RUNS, "pass@1,2", difficulty="beta", draws=50, rng=1)
     own = Result.of(fit)
     assert Result.of(own) is own
     assert bk.table(own).equals(bk.table(fit))
