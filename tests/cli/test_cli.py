@@ -347,7 +347,20 @@ def test_report_from_logs_in_one_command(tmp_path) -> None:
 @pytest.mark.slow
 def test_report_with_verification(runs, tmp_path) -> None:
     path = tmp_path / "report.html"
-    done = run("report", runs, "-o", path, "-m", "pass@1", "--verify", "--seed", 1, "-q")
+    done = run(
+        "report",
+        runs,
+        "-o",
+        path,
+        "-m",
+        "pass@1",
+        "--verify",
+        "--difficulty",
+        "beta",
+        "-q",
+        "--seed",
+        1,
+    )
     assert done.exit_code == 0, done.output
     assert "The closed form and the sampled PyMC model agree" in path.read_text(encoding="utf-8")
 

@@ -132,7 +132,7 @@ def test_laws_of_marks(pooling, runs, data) -> None:
     _hold(runs, data.draw(st.permutations(range(len(runs)))), pooling, METRICS)
 
 
-@settings(max_examples=6, **QUICK)
+@settings(max_examples=4, **QUICK)
 @given(runs=_systems(), data=st.data())
 def test_laws_under_partial_pooling(runs, data) -> None:
     _hold(runs, data.draw(st.permutations(range(len(runs)))), "partial", METRICS)

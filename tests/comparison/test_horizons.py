@@ -72,7 +72,7 @@ def test_the_metric_has_the_level_at_the_horizon(fit, question, metric) -> None:
     (one,) = parse(metric)
     coefficients, ratio = parameters(Result.of(fit), 1)
     # One system alone keeps the order of its draws.
-    alone = Result.of(fit).of_systems([1])
+    alone = fit.map_over_datasets(lambda own: own.isel(system=[1]) if "system" in own.dims else own)
     values = bk.horizon(alone, "doublings", metric, 0.4, question=question).draws.values[:, 0]
     reached = at_logits(one, coefficients[:, 0] + coefficients[:, 1] * values, ratio, question)
     crossed = values > 0.0

@@ -255,7 +255,7 @@ def test_few_questions_leave_the_population_as_open_as_evaluating_does(pooling) 
 def test_intervals_hold_with_few_questions(seed) -> None:
     """Five questions, difficulties nothing to do with each other: 95% intervals are no shorter."""
     rng = np.random.default_rng(seed)
-    template = bk.evaluate(np.tile([0, 1], (2, 5, 2)), "bayes", draws=50, rng=1)
+    template = bk.evaluate(np.tile([0, 1], (2, 5, 2)), "bayes", difficulty="beta", draws=50, rng=1)
     held = 0
     for replication in range(40):
         counts = rng.binomial(4, rng.beta(0.5, 0.5, (2, 5)))
@@ -348,7 +348,9 @@ def test_tiers_separate_what_is_apart_and_nothing_else() -> None:
 @pytest.mark.slow
 def test_identical_systems_are_rarely_put_into_different_tiers() -> None:
     """At most the stated share, 0.1: eleven of 50 or more would have probability .009."""
-    template = bk.evaluate(np.tile([0, 1], (2, 40, 2)), "bayes", draws=250, rng=1)
+    template = bk.evaluate(
+        np.tile([0, 1], (2, 40, 2)), "bayes", difficulty="beta", draws=250, rng=1
+    )
     apart = np.zeros(2)
     for seed in range(50):
         rng = np.random.default_rng(seed)

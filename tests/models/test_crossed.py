@@ -91,7 +91,9 @@ def test_paired_intervals_are_neither_short_nor_long(questions, trials, k) -> No
     """Their sd is the spread of the estimates, though systems share most of the difficulty."""
     big = _draw(np.random.default_rng(0), 400_000) ** k
     truth = float(big[1].mean() - big[0].mean())
-    template = bk.evaluate(np.tile([0, 1], (2, questions, 1)), f"pass^{k}", draws=250, rng=1)
+    template = bk.evaluate(
+        np.tile([0, 1], (2, questions, 1)), f"pass^{k}", difficulty="beta", draws=250, rng=1
+    )
     error, sd, unpaired, held, size = [], [], [], 0, 40
     for seed in range(size):
         rng = np.random.default_rng(100 + seed)

@@ -88,7 +88,7 @@ def simulate_stopping(
     --------
     >>> rule = StoppingRule("pass@1", prob=0.95)
     >>> far = {"a": (0.8, 0.2), "b": (0.4, 0.2)}
-    >>> options = {"trials": 2, "correlation": 0.5, "replications": 20, "progressbar": False}
+    >>> options = {"trials": 2, "correlation": 0.5, "replications": 6, "progressbar": False}
     >>> study = simulate_stopping(far, rule, [20, 40], **options)
     >>> float(study.summary(rule)["right"])
     1.0
