@@ -110,7 +110,7 @@ def exact(name: str) -> tuple[float, dict[str, float]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_quadrature_finds_what_draws_from_the_prior_find(name: str) -> None:
-    size = 200_000
+    size = 100_000
     weight, drawn = drawn_from_prior(name, size)
     log_evidence, found = exact(name)
     error = weight.std() / weight.mean() / np.sqrt(size)

@@ -176,7 +176,7 @@ def test_counts_and_times_broadcast() -> None:
         assert np.ndim(function(2, 5, 0.3, 2)) == 0
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     p=st.lists(st.floats(0, 1), min_size=1, max_size=8),
     trials=st.integers(1, 5),
