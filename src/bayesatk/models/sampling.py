@@ -118,19 +118,7 @@ def sample(
     bayesatk.verify : compares the two.
     """
     form = form or default_form(pooling)
-    one_of("form", form, ("marginal", "full", "crossed"))
-    if form == "crossed" and judge is not None:
-        raise ValueError(
-            "judge must be left out for form='crossed', which takes marks as they are."
-        )
-    if form == "crossed" and difficulty is not None:
-        raise ArgumentError(
-            Argument("difficulty"),
-            " must be left out for form='crossed', whose difficulties are logit-normal; "
-            f"got {difficulty!r:.80}.",
-        )
-    if covariates is not None and form != "marginal":
-        raise ArgumentError(Argument("form"), f" must be left out with covariates; got {form!r}.")
+    _check_form(form, difficulty, judge, covariates, group)
     crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
     asked = read_inputs(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
@@ -138,11 +126,6 @@ def sample(
         answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
         group_weights=group_weights, judge=judge,
     )  # fmt: skip
-    if asked.grouping is not None and form != "marginal":
-        raise ArgumentError(
-            Argument("form"),
-            f" must be 'marginal' or left out with group=; got {form!r}. Leave it out.",
-        )
     if crossed:
         _check_crossed(asked, keep)
     by_default = prior is None and difficulty is None
@@ -176,6 +159,30 @@ def sample(
     bridges = {name: Bridge(model) for name, model in judged.items()}
     run = Run(form, ci_prob, keep, seed, options)
     return result(asked, run, traces, generator, voted, bridges)
+
+
+def _check_form(
+    form: str, difficulty: Families, judge: object, covariates: object, group: object
+) -> None:
+    """Refuse what a form has no model for."""
+    one_of("form", form, ("marginal", "full", "crossed"))
+    if form == "crossed" and judge is not None:
+        raise ValueError(
+            "judge must be left out for form='crossed', which takes marks as they are."
+        )
+    if form == "crossed" and difficulty is not None:
+        raise ArgumentError(
+            Argument("difficulty"),
+            " must be left out for form='crossed', whose difficulties are logit-normal; "
+            f"got {difficulty!r:.80}.",
+        )
+    if covariates is not None and form != "marginal":
+        raise ArgumentError(Argument("form"), f" must be left out with covariates; got {form!r}.")
+    if group is not None and form != "marginal":
+        raise ArgumentError(
+            Argument("form"),
+            f" must be 'marginal' or left out with group=; got {form!r}. Leave it out.",
+        )
 
 
 def _check_crossed(asked: Inputs, keep: Sequence[str]) -> None:
