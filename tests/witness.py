@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
-from math import ceil, comb, factorial
+from math import ceil, comb, factorial, lcm
 
 Vector = list[Fraction]
 
@@ -51,13 +51,15 @@ def finite_by_enumeration(credit: Vector, successes: int, trials: int) -> Fracti
 
 
 def finite(credit: Vector, successes: int, trials: int) -> Fraction:
-    """Hypergeometric expectation in exact integers."""
-    k = len(credit) - 1
-    ways = sum(
-        (x * comb(successes, j) * comb(trials - successes, k - j) for j, x in enumerate(credit)),
-        Fraction(0),
-    )
-    return Fraction(ways) / comb(trials, k)
+    """Hypergeometric expectation in exact integers; ways to draw j + 1 from those to draw j."""
+    k, failures = len(credit) - 1, trials - successes
+    scale = lcm(*(x.denominator for x in credit))
+    low, high = max(0, k - failures), min(k, successes)
+    total, ways = 0, comb(successes, low) * comb(failures, k - low)
+    for j in range(low, high + 1):
+        total += int(credit[j] * scale) * ways
+        ways = ways * (successes - j) * (k - j) // ((j + 1) * (failures - k + j + 1))
+    return Fraction(total, scale * comb(trials, k))
 
 
 def latent(credit: Vector, p: Fraction) -> Fraction:
