@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from bayesatk._tools.arguments import proper_probability, real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.threads import one_thread
 from bayesatk._tools.words import probability_words
 from bayesatk.core.alarm import alarm_evidence, day_scores
 from bayesatk.core.change import Changes, ShiftPosterior, mixed_shift
@@ -79,6 +80,7 @@ class ChangePoint:
         )
 
 
+@one_thread()
 def change_point(
     outcomes_by_day: object,
     *,

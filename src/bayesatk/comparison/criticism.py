@@ -14,6 +14,7 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.model_checks import family_row, group_row
 from bayesatk.core.difficulty import Difficulty
 from bayesatk.results.difficulty import difficulty_draws
@@ -82,6 +83,7 @@ _CHECKS = (
 )  # fmt: skip
 
 
+@one_thread()
 def criticise(
     fit: xr.DataTree | Result,
     *,

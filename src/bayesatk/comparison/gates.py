@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
+from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.gate_policy import RULES, GatePolicy
 from bayesatk.comparison.gate_rates import GateDesign, GateRates, design_of, run_noise
 from bayesatk.comparison.gate_result import FloorCheck, Gate, Verdict
@@ -27,6 +28,7 @@ _DRAWS = 2500  # per chain, for floors: an error of .002 at a probability of .95
 _FEW_DRAWS = 50  # where nothing is read off them: a comparison makes its own
 
 
+@one_thread()
 def gate(
     new: object,
     baseline: object,

@@ -12,6 +12,7 @@ from scipy.special import betaincinv, ndtr
 
 from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.batches import all_batches, misshapen
+from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.pairing import drawn_together
 from bayesatk.comparison.question_values import Values
 from bayesatk.comparison.stopping import StoppingRule, StoppingStudy
@@ -29,6 +30,7 @@ _BATCH = 20
 _NUMBERS = 9  # of a look: posterior of the difference (4), its true value, log e-values (4)
 
 
+@one_thread()
 def simulate_stopping(
     difficulties: Mapping[Any, tuple[float, float]],
     rule: StoppingRule,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.board import Board, board_of
 from bayesatk.comparison.joint import rank_draws, separated, share_upto, tiers_of
 from bayesatk.comparison.leaderboard_tables import as_text, leaderboard_group
@@ -255,6 +256,7 @@ def _among(result: Result, metric: MetricSpec) -> tuple[Metric, ...]:
     return found
 
 
+@one_thread()
 def leaderboard(
     fit: xr.DataTree | Result,
     metric: MetricSpec | None = None,

@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.arguments import one_of, proper_probability, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.designs import ExpectedVariance, designs_of
 from bayesatk.comparison.group_plans import group_plan
 from bayesatk.comparison.marked_plans import by_labels
@@ -65,6 +66,7 @@ class _Goal:
         return self.width is not None and width <= self.width
 
 
+@one_thread()
 def plan(
     source: object,
     metric: str | Metric,

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.threads import one_thread
 from bayesatk.core.question_laws import QuestionLaws
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.metrics.grid import Metric, parse
@@ -23,6 +24,7 @@ Array = NDArray[np.float64]
 _ALPHA = 0.05  # probability, at most, that any question of a system is called suspicious wrongly
 
 
+@one_thread()
 def question_table(
     fit: xr.DataTree | Result,
     metric: str | Metric | None = None,

@@ -14,6 +14,7 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.contrasts import CONTRASTS, Settings
 from bayesatk.comparison.groups import group_comparison_rows, group_differences
 from bayesatk.comparison.pair_claims import PairSentences
@@ -40,6 +41,7 @@ class Findings:
         return Findings(self.table[np.ix_(order, order)], self.ranks[order], self.tiers[order])
 
 
+@one_thread()
 def compare(
     fit: xr.DataTree | Result,
     *,

@@ -12,6 +12,7 @@ import xarray as xr
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.threads import one_thread
 from bayesatk.core.cost_draws import draw_questions
 from bayesatk.core.cost_model import CostModel
 from bayesatk.core.cost_prior import CostPrior as CostPrior
@@ -36,6 +37,7 @@ from bayesatk.results.costs import (
 )
 
 
+@one_thread()
 @np.errstate(under="ignore", over="ignore")
 def evaluate_cost(
     data: object,

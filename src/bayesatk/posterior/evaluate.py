@@ -11,6 +11,7 @@ import xarray as xr
 
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.threads import one_thread
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.posterior.assembly import (
@@ -50,6 +51,7 @@ from bayesatk.results.schema import (
 Keep = Literal["p", "log_likelihood", "predictive"]
 
 
+@one_thread()
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 @brackets_missing
 def evaluate(

@@ -19,6 +19,7 @@ from scipy.stats import kstest
 
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import all_batches
+from bayesatk._tools.threads import one_thread
 from bayesatk.core.cost_prior import CostPrior
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import MetricSpec, parse
@@ -111,6 +112,7 @@ class Calibration:
         return "wrong" if (self.table["verdict"] == "wrong").any() else "calibrated"
 
 
+@one_thread()
 def calibrate(
     questions: int,
     trials: int,
