@@ -1,10 +1,12 @@
-.PHONY: demo test test-statistical test-all test-fast test-lean test-lowest test-schemas lint docs docs-check \
+.PHONY: demo test test-long test-all test-fast test-lean test-lowest test-schemas lint docs docs-check \
 	bench wheel release clean
 
 # The tests run side by side: threads of linear algebra would only wait for each other, and take
 # twice the processor time.
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
+# Tests start many processes: each would compile the package anew where none may be kept.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Each kind of work has an environment of its own, so that none leans on what another installed.
 PYTEST := .venv/bin/python -m pytest -n 2 --dist worksteal --durations=15
@@ -15,21 +17,21 @@ demo:  ## evaluate and verify a published data set, from a bare machine
 	@.ci/environment base
 	@.venv/bin/bayesatk demo
 
-test:  ## the tests, with sampling, but for the longest statistical ones
+test:  ## the tests, with sampling, but for the longest
 	@.ci/environment test
 	@.ci/browser
 	$(PYTEST) --lean only --cov --cov-report=
-	$(PYTEST) --lean skip -m "not statistical" --cov --cov-append --cov-report=term:skip-covered
+	$(PYTEST) --lean skip -m "not long" --cov --cov-append --cov-report=term:skip-covered
 
-test-statistical:  ## the longest statistical tests, which make test leaves out
+test-long:  ## the longest tests, which make test leaves out
 	@.ci/environment test
-	$(PYTEST) -m statistical
+	$(PYTEST) -m long
 
-test-all: test test-statistical  ## every test
+test-all: test test-long  ## every test
 
-test-fast:  ## without the sampling and statistical tests
+test-fast:  ## without the sampling and the longest tests
 	@.ci/environment test
-	$(PYTEST) -m "not slow and not statistical"
+	$(PYTEST) -m "not slow and not long"
 
 test-lean:  ## closed forms, readers, results and tables, with PyMC, matplotlib and others hidden
 	@.ci/environment test

@@ -27,10 +27,10 @@ from rich.markup import escape
 from rich.table import Table
 
 import bayesatk as bk
-from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.moments import posterior_moments
-from bayesatk.core.states import States
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.hierarchy import hyper_posterior
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.moments import posterior_moments
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import HyperPrior
 from benchmarks import categories, guessing, leaderboards, scaling

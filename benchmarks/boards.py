@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk.comparison.board import Board, BoardInput, drawn_board
-from bayesatk.comparison.joint import rank_draws, separated
+from bayesatk.comparison.boards.board import Board, BoardInput, drawn_board
+from bayesatk.comparison.pairs.joint import rank_draws, separated
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.core.dirichlet import dirichlet_posterior
+from bayesatk.core.pooling.dirichlet import dirichlet_posterior
 
 Row = tuple[str, str, str, str]
 _VOTES = 1000  # simulated per question: standard error .016

@@ -24,15 +24,15 @@ from rich.progress import track
 from scipy.optimize import minimize
 from scipy.special import expit, ndtri
 
-from bayesatk.core.beta_binomial import beta_binomial_means
-from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.hyper_functions import draw_hyperparameters
-from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import StateMixture, expected_credits
-from bayesatk.core.moments import posterior_moments
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.engine.mean_distributions import mean_distributions
+from bayesatk.core.engine.mixture import StateMixture, expected_credits
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.hierarchy import hyper_posterior
+from bayesatk.core.pooling.hyper_functions import draw_hyperparameters
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.beta_binomial import beta_binomial_means
+from bayesatk.core.question.moments import posterior_moments
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.draws import draw_question_means
 from bayesatk.priors import HyperPrior

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.batches import all_batches
-from bayesatk.core.distribution import Quantity
-from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import expected_credits
-from bayesatk.core.moment_range import metric_ranges
-from bayesatk.core.states import States
+from bayesatk.core.engine.distribution import Quantity
+from bayesatk.core.engine.mean_distributions import mean_distributions
+from bayesatk.core.engine.mixture import expected_credits
+from bayesatk.core.pooling.moment_range import metric_ranges
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.draws import draw_question_means
 from bayesatk.posterior.partial_pooling import PooledDraws

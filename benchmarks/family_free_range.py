@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from rich.progress import track
 
-from bayesatk.core.moment_range import metric_ranges
-from bayesatk.core.states import States
+from bayesatk.core.pooling.moment_range import metric_ranges
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import parse
 from benchmarks.shapes import POPULATION, SHAPES
 

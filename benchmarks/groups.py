@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesatk.core.states import States
+from bayesatk.core.pooling.states import States
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.grouped import GroupedModel

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 import bayesatk as bk
-from bayesatk.core.mixture import expected_credits
-from bayesatk.core.states import States
+from bayesatk.core.engine.mixture import expected_credits
+from bayesatk.core.pooling.states import States
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.judged import rates_of_judges

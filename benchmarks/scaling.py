@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import bayesatk as bk
-from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.states import States
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.hierarchy import hyper_posterior
+from bayesatk.core.pooling.states import States
 from bayesatk.priors import HyperPrior
 
 Row = tuple[str, str, str, str]

@@ -12,10 +12,10 @@ import pytest
 
 HIDDEN = ("bokeh", "matplotlib", "nutpie", "plotly", "pymc", "pytensor", "rich", "typer")
 PACKAGES = (
-    "_tools", "bayesatk", "core", "costs", "data", "guessing", "io", "metrics", "posterior",
+    "_tools", "core", "costs", "data", "guessing", "io", "metrics", "posterior",
     "priors", "published", "results",
 )  # fmt: skip
-NOT_LEAN = ("slow", "statistical", "full")
+NOT_LEAN = ("slow", "long", "full")
 
 
 class Lean:
@@ -46,4 +46,8 @@ class Lean:
 
 
 def _in_lean(path: Path) -> bool:
-    return path.parent.name in PACKAGES
+    """Whether a file is in one of the packages, or in the folder of its tests."""
+    top = next((one for one in path.parents if one.name in ("bayesatk", "tests")), None)
+    if top is None:
+        return False
+    return path.relative_to(top).parts[0] in PACKAGES or path.parent.name == "bayesatk"

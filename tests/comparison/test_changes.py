@@ -63,7 +63,7 @@ def test_a_change_is_found_within_a_day_or_two() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.statistical
+@pytest.mark.long
 def test_false_alarms() -> None:
     rng = np.random.default_rng(4)
     false = [bk.change_point(drawn(rng, 8, 12, 1, None, 0.0), rng=rng).alarm for _ in range(60)]
@@ -71,7 +71,7 @@ def test_false_alarms() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.statistical
+@pytest.mark.long
 def test_probabilities_are_right_as_often_as_they_say() -> None:
     """Difficulty law, day and size from the prior: calibration of P(change), day and shift."""
     rng, said, was, ranks, of_day = np.random.default_rng(5), [], [], [], []
@@ -98,7 +98,7 @@ def test_probabilities_are_right_as_often_as_they_say() -> None:
     assert np.mean(of_day) < 2 / 3  # what equal probabilities of three days would score
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.full
 def test_pymc_finds_the_same_days_and_shift() -> None:
     import arviz as az

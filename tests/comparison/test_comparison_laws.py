@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.comparison.contrasts import Drawn, Settings, mirrored
-from bayesatk.core.contrasts import (
+from bayesatk.comparison.pairs.contrasts import Drawn, Settings, mirrored
+from bayesatk.core.engine.contrasts import (
     LEVELS,
     Differences,
     IndependentQuantities,
     Known,
     ratio_quantiles,
 )
-from bayesatk.core.distribution import Distribution, constant
+from bayesatk.core.engine.distribution import Distribution, constant
 from bayesatk.metrics.grid import parse
 from bayesatk.results.schema import metric_values
 
@@ -125,6 +125,7 @@ def _hold(runs: list[list[list[int]]], order: list[int], pooling: str, metrics: 
     _same(result, again, {f"z{name}": name for name in names})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pooling", ["none", "complete"])
 @settings(max_examples=8, **QUICK)
 @given(runs=_systems(), data=st.data())

@@ -43,6 +43,7 @@ def test_what_a_beta_cannot_make_is_flagged_in_words(shape, check, words) -> Non
     assert words in row["sentence"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pair", [(2.0, 1.5), (0.3, 0.3), (20.0, 20.0)])
 def test_beta_difficulties_are_rarely_flagged(pair) -> None:
     """At most the stated 0.05 of the systems; five of 20 would have probability .003."""
@@ -70,7 +71,7 @@ def test_criticism_needs_a_difficulty_distribution() -> None:
         bk.criticise(bk.evaluate([[1, 0]], "bayes", rng=1), alpha=1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_inflated_model_mends_what_was_flagged() -> None:
     """Beyond the trials, where the Beta has no room for impossible questions, it matters most."""
     p = _shapes("impossible")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 import bayesatk as bk
-from bayesatk.comparison.gate_rates import GateDesign, GateRates, run_noise
-from bayesatk.comparison.gate_result import EXIT_CODES
-from bayesatk.comparison.gates import decided, together
+from bayesatk.comparison.gates.gate import decided, together
+from bayesatk.comparison.gates.rates import GateDesign, GateRates, run_noise
+from bayesatk.comparison.gates.result import EXIT_CODES
 from bayesatk.metrics.grid import parse
 from bayesatk.results.result import Result
 
@@ -235,7 +235,7 @@ def _verdicts(policy: bk.GatePolicy, p: np.ndarray, trials: int, times: int) -> 
     ]
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 @pytest.mark.parametrize(("questions", "trials", "margin"), [(60, 4, 0.08), (100, 1, 0.12)])
 def test_verdicts_on_the_same_system_flip_as_rarely_as_stated(questions, trials, margin) -> None:
     """With real gates on simulated runs; single trials may flip less than stated, never more."""

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 import bayesatk as bk
-from bayesatk.comparison.model_checks import log_evidence_ratio
+from bayesatk.comparison.checks.model_checks import log_evidence_ratio
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.result import Result
 
@@ -65,6 +65,7 @@ def test_tables_and_sentences_have_all_targets(compared) -> None:
     assert len(tables["group_comparison"]) == 3 * 8 * 2
 
 
+@pytest.mark.long
 def test_criticise_weighs_one_level_against_two() -> None:
     rng = np.random.default_rng(4)
     for sd, flagged_one, flagged_two in ((2.0, True, False), (0.0, False, False)):
@@ -81,7 +82,7 @@ def test_criticise_weighs_one_level_against_two() -> None:
         assert f"{np.exp(abs(ratio)):.3g}" in rows[0]["sentence"] or abs(ratio) >= 20.0
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 def test_criticise_has_no_levels_of_marks_with_error() -> None:
     data = bk.tally([[1, 0], [1, 1], [0, 0], [0, 1]], group=list("xxyy"))
     judge = bk.JudgeError(tp=95, p=100, fp=2, n=100)
@@ -89,6 +90,7 @@ def test_criticise_has_no_levels_of_marks_with_error() -> None:
     assert "groups" not in set(bk.criticise(fit, rng=1)["check"])
 
 
+@pytest.mark.long
 def test_plans_have_the_widths_that_come_out() -> None:
     """Plan from a large pilot; evaluate data of the planned size from the same source."""
     rng = np.random.default_rng(9)

@@ -189,7 +189,7 @@ def test_results_without_covariates_are_refused() -> None:
             call()
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 def test_intervals_of_horizons_and_their_difference_hold_the_truth() -> None:
     """Over 50 data sets whose systems share what covariates leave."""
     inside = np.zeros(3)

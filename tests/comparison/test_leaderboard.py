@@ -10,9 +10,9 @@ from scipy.special import expit
 from scipy.stats import kstest
 
 import bayesatk as bk
-from bayesatk.comparison.joint import rank_draws, separated, tiers_of
-from bayesatk.core.one_factor import Counts, Likelihood
-from bayesatk.core.one_factor_questions import Cells
+from bayesatk.comparison.pairs.joint import rank_draws, separated, tiers_of
+from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.one_factor.questions import Cells
 from tests.core.test_one_factor import simulate
 
 
@@ -98,6 +98,7 @@ def test_systems_that_share_no_question_are_ranked() -> None:
     assert rows["mean"].between(0, 1).all()
 
 
+@pytest.mark.long
 @settings(max_examples=3, deadline=None)
 @given(st.integers(0, 2**31))
 def test_ordinary_data_are_ranked(seed) -> None:
@@ -207,7 +208,7 @@ def test_a_large_board_has_fewer_draws_and_says_so(monkeypatch) -> None:
     runs = rng.binomial(1, [[[0.3]], [[0.6]]], (2, 50, 3))
     fit = bk.evaluate(bk.tally(runs), "pass@1", rng=1, draws=10)
     whole = bk.leaderboard(fit, rng=2)
-    monkeypatch.setattr("bayesatk.comparison.board._CELLS", 0)
+    monkeypatch.setattr("bayesatk.comparison.boards.board._CELLS", 0)
     few = bk.leaderboard(fit, rng=3)
     assert few.effective_draws <= 400 < whole.effective_draws
     rows = [

@@ -10,9 +10,9 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import betabinom, binom
 
 import bayesatk as bk
-from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.states import States
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.hierarchy import hyper_posterior
+from bayesatk.core.pooling.states import States
 
 DATA = {
     "ragged": ([3, 0, 5, 1, 2, 2], [4, 2, 5, 6, 2, 7]),
@@ -105,7 +105,7 @@ def test_partial_pooling_against_a_dense_grid() -> None:
     assert found.p == pytest.approx(np.sum(fitted) - np.sum(left_out), abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("pooling", ["partial", "complete"])
 def test_importance_sampling_on_both_kinds_of_draws_agrees(pooling) -> None:
     """PSIS on the integrated likelihood; on draws of each question's p it is wrong by hundreds."""
@@ -186,7 +186,7 @@ def _sequential(data) -> tuple[float, xr.DataTree]:
     return float(found.mean()), trace
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_evidence_and_point_nulls_against_sequential_monte_carlo(tmp_path) -> None:
     rng = np.random.default_rng(2)
     counts = rng.binomial(6, rng.beta(2, 2, 25) * np.array([[1.0], [0.7]])), np.full((2, 25), 6)

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.core import planning
-from bayesatk.core.difficulty import Difficulty
-from bayesatk.core.planning import category_design, difficulty_design
-from bayesatk.core.states import States
+from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.states import States
+from bayesatk.core.runs import planning
+from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import pass_at, pass_hat
 from bayesatk.metrics.grid import parse
@@ -66,7 +66,7 @@ def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
     assert values[-1] > spread > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("metric", "trials"), [("pass@1", 4), ("pass@4", 4), ("pass^4", 8)])
 def test_planned_widths_are_those_of_evaluations(metric, trials) -> None:
     rng = np.random.default_rng(0)
@@ -167,7 +167,7 @@ def _graded(rng, questions, trials):
     return bk.tally(rows, scores=dict(enumerate(SCORES)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["questions", "population"])
 @pytest.mark.parametrize("metric", ["bayes", "max@3"])
 def test_planned_widths_of_scores_are_those_of_evaluations(metric, target) -> None:
@@ -190,7 +190,7 @@ def _answered(rng, questions, trials):
     return bk.tally(None, answers=rows, reference=["a"] * questions)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["questions", "population"])
 @pytest.mark.parametrize("trials", [3, 10])
 def test_planned_widths_of_votes_are_those_of_evaluations(trials, target) -> None:

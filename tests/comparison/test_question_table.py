@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 import bayesatk as bk
-from bayesatk.core.question_laws import QuestionLaws
-from bayesatk.core.run_differences import run_difference
-from bayesatk.core.states import States
+from bayesatk.core.pooling.question_posteriors import QuestionLaws
+from bayesatk.core.pooling.states import States
+from bayesatk.core.runs.run_differences import run_difference
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.left_out import question_values
 from bayesatk.posterior.right_wrong import RightWrongModel
@@ -236,7 +236,7 @@ def test_sentence_and_refusals_of_the_noise_floor():
             bk.noise_floor(fit, **options)
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 def test_reruns_stay_within_the_floor_and_ordered_systems_are_not_suspected():
     rng, inside, suspected, size = np.random.default_rng(6), 0.0, 0, 80
     for seed in range(size):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesatk as bk
-from bayesatk.comparison.growing import _difference
+from bayesatk.comparison.order.growing import _difference
 from bayesatk.metrics.grid import parse
 
 QUIET = {"progressbar": False}
@@ -43,15 +43,15 @@ def test_a_rule_by_hand() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.statistical
+@pytest.mark.long
 def test_looking_often_costs_false_decisions_and_the_threshold_pays_for_it() -> None:
     rule, looks = bk.StoppingRule("pass@1", prob=0.975), [20, 40, 80]
     options = {"trials": 2, "correlation": 0.8, **QUIET}
     equal = {"a": (0.6, 0.3), "b": (0.6, 0.3)}
-    study = bk.simulate_stopping(equal, rule, looks, replications=80, seed=1, **options)
+    study = bk.simulate_stopping(equal, rule, looks, replications=60, seed=1, **options)
     found = study.summary(rule)
     assert found["wrong"] > found["wrong_at_end"] + 0.01
-    assert found["wrong_at_end"] < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 80)
+    assert found["wrong_at_end"] < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
     dear = bk.StoppingRule("pass@1", prob=study.threshold(0.05))
     assert dear.prob > 0.975
     assert study.summary(dear)["wrong"] <= 0.05
@@ -79,6 +79,7 @@ def test_the_posterior_at_a_look_is_that_of_compare() -> None:
     assert not bk.StoppingRule("pass^2", prob=0.999999).decide(compared)["stop"].any()
 
 
+@pytest.mark.long
 def test_replications_do_not_depend_on_each_other() -> None:
     rule, difficulties = bk.StoppingRule("pass@1"), {"a": (0.6, 0.3), "b": (0.5, 0.3)}
     options = {"trials": 1, "correlation": 0.5, "seed": 6, **QUIET}
@@ -129,6 +130,7 @@ def test_rules_must_be_possible() -> None:
         _by_hand().threshold(0.0)
 
 
+@pytest.mark.long
 def test_a_resumed_study_gives_the_same_answer(tmp_path) -> None:
     rule, path = bk.StoppingRule("pass@1"), tmp_path / "stopping.jsonl"
     pairs, options = {"a": (0.7, 0.3), "b": (0.5, 0.3)}, {"trials": 1, "correlation": 0.5, **QUIET}

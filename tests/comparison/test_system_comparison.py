@@ -6,12 +6,17 @@ import xarray as xr
 from scipy.stats import beta as beta_distribution
 
 import bayesatk as bk
-from bayesatk.comparison.contrasts import CONTRASTS, Drawn
-from bayesatk.comparison.joint import tiers
-from bayesatk.comparison.pairwise import paired_draws
-from bayesatk.comparison.system_posteriors import Subset
-from bayesatk.core.contrasts import Differences, IndependentQuantities, Known, ratio_quantiles
-from bayesatk.core.distribution import BetaImage
+from bayesatk.comparison.pairs.contrasts import CONTRASTS, Drawn
+from bayesatk.comparison.pairs.joint import tiers
+from bayesatk.comparison.pairs.pairwise import paired_draws
+from bayesatk.comparison.pairs.system_posteriors import Subset
+from bayesatk.core.engine.contrasts import (
+    Differences,
+    IndependentQuantities,
+    Known,
+    ratio_quantiles,
+)
+from bayesatk.core.engine.distribution import BetaImage
 from bayesatk.results.result import Result
 
 
@@ -143,7 +148,7 @@ def joint_draws(template: xr.DataTree, successes, trials, seed: int) -> tuple[Dr
     return paired_draws(own, Subset.whole(own), np.random.default_rng(seed))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_and_probabilities_are_calibrated() -> None:
     """Two systems on redrawn questions: 95% intervals hold the true difference about that often."""
     shift = 0.5
@@ -251,6 +256,7 @@ def test_few_questions_leave_the_population_as_open_as_evaluating_does(pooling) 
         assert row["sd"] == pytest.approx(sd, rel=0.6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_intervals_hold_with_few_questions(seed) -> None:
     """Five questions, difficulties nothing to do with each other: 95% intervals are no shorter."""
@@ -306,7 +312,7 @@ def test_votes_are_compared_on_the_same_questions() -> None:
     assert float(marks.sel(contrast="monte_carlo_error")) == 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sampled_votes_and_marks_without_draws_of_p_are_compared() -> None:
     """Draws of means are enough, as long as every system tried every question."""
     rng = np.random.default_rng(5)

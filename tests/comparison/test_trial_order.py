@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.stats import mannwhitneyu, norm
 
 import bayesatk as bk
-from bayesatk.core.trial_order import RANK_SUM, SWITCHES, rank_sum_pmf, switches_pmf, two_sided
+from bayesatk.core.runs.trial_order import RANK_SUM, SWITCHES, rank_sum_pmf, switches_pmf, two_sided
 
 
 @pytest.mark.parametrize(("c", "f"), [(0, 3), (3, 0), (1, 1), (2, 3), (4, 4), (5, 2)])

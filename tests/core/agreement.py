@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesatk.core.distribution import Quantity
-from bayesatk.core.mixture import expected_credits
-from bayesatk.core.population import on_grid
+from bayesatk.core.engine.distribution import Quantity
+from bayesatk.core.engine.mixture import expected_credits
+from bayesatk.core.engine.population import on_grid
 
 Array = NDArray[np.float64]
 

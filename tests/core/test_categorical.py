@@ -8,9 +8,9 @@ from math import comb, factorial, prod
 import numpy as np
 import pytest
 
-from bayesatk.core.categorical import category_finite, category_moments
-from bayesatk.core.laws import finite
-from bayesatk.core.moments import posterior_moments
+from bayesatk.core.question.categorical import category_finite, category_moments
+from bayesatk.core.question.laws import finite
+from bayesatk.core.question.moments import posterior_moments
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.category_credit import CategoryCredit, compositions
 

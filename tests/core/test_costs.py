@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from bayesatk.core.cost_draws import draw_log_means, draw_questions
-from bayesatk.core.cost_model import CostModel, log_question
-from bayesatk.core.cost_prior import CostPrior, Costs, named
-from bayesatk.core.cost_quantities import cost_quantities
-from bayesatk.core.legendre import beta_moments, question_rule
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.costs.draws import draw_log_means, draw_questions
+from bayesatk.core.costs.model import CostModel, log_question
+from bayesatk.core.costs.prior import CostPrior, Costs, named
+from bayesatk.core.costs.quantities import cost_quantities
+from bayesatk.core.pooling.legendre import beta_moments, question_rule
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
 
 SIZES = st.floats(0.05, 50.0)

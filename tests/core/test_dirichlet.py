@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 
-from bayesatk.core.dirichlet import dirichlet_posterior, weighted_posterior
-from bayesatk.core.histograms import CountHistograms
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.dirichlet import dirichlet_posterior, weighted_posterior
 
 
 def simulated(seed: int, questions: int, trials: int, categories: int, icc: float):

@@ -12,7 +12,7 @@ from numpy.polynomial import Polynomial
 from scipy.integrate import quad
 from scipy.stats import nchypergeom_fisher, norm
 
-from bayesatk.core.e_values import Capital, Splits, log_integral
+from bayesatk.core.runs.e_values import Capital, Splits, log_integral
 
 
 def counts(largest: int, questions: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.special import expit, gammaln
 
 import bayesatk as bk
-from bayesatk.core.distribution import LEVELS
-from bayesatk.core.states import States
+from bayesatk.core.engine.distribution import LEVELS
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import BetaPrior, HyperPrior
@@ -127,7 +127,7 @@ def drawn_means(successes, trials, rng: np.random.Generator) -> dict[str, np.nda
     return total
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_stated_errors_hold_against_draws() -> None:
     """Ends of 95% intervals of 40 ordinary data sets, beside those of independent draws.
 

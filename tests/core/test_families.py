@@ -8,12 +8,12 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import betaln, gammaln, logsumexp
 
 import bayesatk as bk
-from bayesatk.core.difficulty import Difficulty
-from bayesatk.core.families import difficulty_of, family_posterior, family_probabilities
-from bayesatk.core.importance import importance_posterior, pareto_shape
-from bayesatk.core.mixture import expected_credits
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.engine.mixture import expected_credits
+from bayesatk.core.numerics.importance import importance_posterior, pareto_shape
+from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.families import difficulty_of, family_posterior, family_probabilities
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import pass_at
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.pooled import Pooled

@@ -15,11 +15,11 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from bayesatk.core.grouped import grouped_posterior
-from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.quadrature import straight_weights
-from bayesatk.core.states import GroupedStates
+from bayesatk.core.numerics.quadrature import straight_weights
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.hierarchy import hyper_posterior
+from bayesatk.core.pooling.states import GroupedStates
+from bayesatk.core.structure.grouped import grouped_posterior
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.grouped import GroupedModel
@@ -218,11 +218,11 @@ def test_any_counts_have_a_posterior(data) -> None:
     assert ((drawn.p >= 0.0) & (drawn.p <= 1.0)).all()
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 def test_ranks_of_the_truth_are_uniform() -> None:
     """Simulation-based calibration: truths drawn from the prior, ranks among posterior draws."""
     rng, ranks = np.random.default_rng(404), []
-    for _ in range(80):
+    for _ in range(64):
         typical, icc, sd = rng.beta(1, 1), rng.beta(1, 1), abs(rng.normal())
         mean = expit(logit(typical) + sd * rng.normal(size=8))
         ratio, group = (1.0 - icc) / icc, np.repeat(np.arange(8), 5)
@@ -239,4 +239,4 @@ def test_ranks_of_the_truth_are_uniform() -> None:
     ranks = np.array(ranks)
     for column in ranks.T:
         counts = np.histogram(column, bins=8, range=(0.0, 1.0))[0]
-        assert ((counts - 10.0) ** 2 / 10.0).sum() < 29.0  # chi-square of 7: one in 7,000
+        assert ((counts - 8.0) ** 2 / 8.0).sum() < 29.0  # chi-square of 7: one in 7,000

@@ -6,12 +6,12 @@ from scipy.special import expit, gammaln
 from scipy.stats import beta as beta_distribution
 
 import bayesatk as bk
-from bayesatk.core.beta_binomial import beta_binomial_moments
-from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.hyper_functions import draw_hyperparameters
-from bayesatk.core.mixture import StateMixture
-from bayesatk.core.states import States
+from bayesatk.core.engine.mixture import StateMixture
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.hierarchy import hyper_posterior
+from bayesatk.core.pooling.hyper_functions import draw_hyperparameters
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.credit import maj_at, pass_at, pass_hat
 from bayesatk.priors import HyperPrior
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesatk.core.laws import (
+from bayesatk.core.question.laws import (
     binomial_expectation,
     finite,
     finite_table,

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from bayesatk.core.marks import Rates, log_marked, mark_chances, right_given_marked
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.pooling.marks import Rates, log_marked, mark_chances, right_given_marked
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
 
 rate = st.floats(0.0, 1.0)
 

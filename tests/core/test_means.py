@@ -12,16 +12,16 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma
 
 import bayesatk as bk
-from bayesatk.core.distribution import BetaImage, Distribution, Quantity, constant
-from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
-from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.hyper_functions import draw_hyperparameters
-from bayesatk.core.intervals import interval, measured_interval
-from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import StateMixture
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.quadrature import beta_rule_along
-from bayesatk.core.states import States
+from bayesatk.core.engine.distribution import BetaImage, Distribution, Quantity, constant
+from bayesatk.core.engine.interval_ends import interval, measured_interval
+from bayesatk.core.engine.mean_distributions import mean_distributions
+from bayesatk.core.engine.mixture import StateMixture
+from bayesatk.core.numerics.quadrature import beta_rule_along
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.hierarchy import HyperPosterior, hyper_posterior
+from bayesatk.core.pooling.hyper_functions import draw_hyperparameters
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Credit, maj_at, pass_at, pass_hat
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.right_wrong import images

@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import linprog, minimize
 from scipy.stats import binom
 
-from bayesatk.core.count_bounds import count_bounds, thresholds
-from bayesatk.core.moment_range import metric_ranges
-from bayesatk.core.states import States
+from bayesatk.core.pooling.moment_range import metric_ranges
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.count_bounds import count_bounds, thresholds
 from bayesatk.metrics.grid import parse
 
 SHAPES = {

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesatk.core.beta_binomial import beta_binomial_moments, beta_binomial_pmf
-from bayesatk.core.moments import posterior_moments
-from bayesatk.core.quadrature import beta_rule
+from bayesatk.core.numerics.quadrature import beta_rule
+from bayesatk.core.question.beta_binomial import beta_binomial_moments, beta_binomial_pmf
+from bayesatk.core.question.moments import posterior_moments
 from bayesatk.metrics.credit import Credit, pass_at
 from tests import witness
 from tests.core.test_laws import BUILDERS

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import kstest
 
-from bayesatk.core.one_factor import Counts
-from bayesatk.core.one_factor_posterior import Fit
-from bayesatk.core.one_factor_questions import simulate_counts
+from bayesatk.core.one_factor.model import Counts
+from bayesatk.core.one_factor.posterior import Fit
+from bayesatk.core.one_factor.questions import simulate_counts
 from bayesatk.priors import LeaderboardPrior
 
 
@@ -21,7 +21,7 @@ def _from_prior(rng, prior, systems):
     ])  # fmt: skip
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 def test_ranks_of_the_truth_are_uniform() -> None:
     """Of mu, log a, log r, a difference of mu, and the mean over questions like these."""
     prior, rng = LeaderboardPrior(), np.random.default_rng(31)

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, betaln, binom, expit, logit, logsumexp, polygamma
 
 from bayesatk import HyperPrior, datasets, evaluate
-from bayesatk.core.distribution import LEVELS, Quantity
-from bayesatk.core.hierarchy import HyperPosterior, hyper_posterior
-from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.hyper_functions import draw_hyperparameters, question_variance
-from bayesatk.core.intervals import interval
-from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import StateMixture
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.engine.distribution import LEVELS, Quantity
+from bayesatk.core.engine.interval_ends import interval
+from bayesatk.core.engine.mean_distributions import mean_distributions
+from bayesatk.core.engine.mixture import StateMixture
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.hierarchy import HyperPosterior, hyper_posterior
+from bayesatk.core.pooling.hyper_functions import draw_hyperparameters, question_variance
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Credit, maj_at, pass_at, pass_hat
 from tests.core.agreement import (
     check_against_draws,

@@ -11,12 +11,12 @@ from scipy.optimize import approx_fprime
 from scipy.special import betaln, expit, gammaln, log_expit, logsumexp
 from scipy.stats import betabinom
 
-import bayesatk.core.points as points_of
-import bayesatk.core.regression_means as means
-from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.histograms import CountHistograms
-from bayesatk.core.regression import Regression, alike
-from bayesatk.core.regression_means import Questions
+import bayesatk.core.numerics.points as points_of
+import bayesatk.core.structure.regression_means as means
+from bayesatk.core.pooling.count_histograms import CountHistograms
+from bayesatk.core.pooling.hierarchy import hyper_posterior
+from bayesatk.core.structure.regression import Regression, alike
+from bayesatk.core.structure.regression_means import Questions
 from bayesatk.metrics.credit import maj_at, pass_at, pass_hat
 from bayesatk.priors import HyperPrior, RegressionPrior
 

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from bayesatk.core.bootstrap import bootstrap_moments, bootstrap_without, mean_moments
-from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import StateMixture
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States, Terms, relative
+from bayesatk.core.engine.bootstrap import bootstrap_moments, bootstrap_without, mean_moments
+from bayesatk.core.engine.mean_distributions import mean_distributions
+from bayesatk.core.engine.mixture import StateMixture
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States, Terms, relative
 from bayesatk.metrics.credit import pass_at
 
 ENDS = np.array([0.025, 0.5, 0.975])

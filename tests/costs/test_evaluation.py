@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import bayesatk as bk
 from bayesatk import costs as bkc
-from bayesatk.core.cost_quantities import cost_quantities
+from bayesatk.core.costs.quantities import cost_quantities
 
 FAST: dict[str, Any] = {"difficulty": "beta", "draws": 50}
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_evaluated_is_refused() -> None:
         bkc.cost_table(bk.evaluate(runs, "pass@1", rng=1))
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 @pytest.mark.parametrize("shape", ["gamma", "log-normal"])
 def test_intervals_are_right_as_often_as_they_say(shape: str) -> None:
     hits: dict[str, list[bool]] = {}

@@ -6,7 +6,7 @@ import xarray as xr
 from scipy.stats import beta, binom
 
 import bayesatk as bk
-from bayesatk.core.intervals import interval
+from bayesatk.core.engine.interval_ends import interval
 from bayesatk.guessing._systems import System
 from bayesatk.guessing.selection import selected_skill
 from bayesatk.results.difficulty import difficulty_draws

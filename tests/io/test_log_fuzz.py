@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.io import json_stream
-from bayesatk.io.formats import LOGS as READ
-from bayesatk.io.formats import RECORD_LOGS, TABLES
+from bayesatk.io.logs.formats import LOGS as READ
+from bayesatk.io.logs.formats import RECORD_LOGS, TABLES
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -512,7 +512,7 @@ def test_every_kind_of_value_in_every_place(tmp_path, name):
     assert not sweep.failed, "\n".join(sweep.failed)
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 @SWEPT
 def test_every_oddity_in_every_place(tmp_path, name):
     sweep = Sweep(name, tmp_path)

@@ -13,7 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import bayesatk as bk
-from bayesatk.io.formats import kind_in_folder
+from bayesatk.io.logs.formats import kind_in_folder
 from tests.io.logs import LOGS, QUIET, counts, load_quietly, refused, totals
 
 pytestmark = QUIET

@@ -182,7 +182,7 @@ def test_nothing_is_converted_onto_itself(runs, how) -> None:
     assert runs.read_text() == RUNS
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 def test_a_writer_that_is_killed_leaves_the_old_or_the_new(tmp_path) -> None:
     script = Path(__file__).with_name("killed_writers.py")
     root = str(script.parents[2])

@@ -17,7 +17,7 @@ def _data() -> bk.Outcomes:
     return bk.tally(runs, cost=cost, cost_unit="USD")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sampled_costs_agree_and_are_results(tmp_path) -> None:
     data = _data()
     exact = bkc.evaluate_cost(data, [1, 4], [1.0], difficulty="beta", draws=2000, rng=1)

@@ -9,7 +9,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import kstest
 
 import bayesatk as bk
-from bayesatk.comparison.pairing import difficulty_correlation, question_noise, reordered
+from bayesatk.comparison.pairs.pairing import difficulty_correlation, question_noise, reordered
 from tests.comparison.test_system_comparison import joint_draws
 
 MU, SIGMA, RHO = np.array([0.3, 0.8]), 1.5, 0.85
@@ -28,7 +28,7 @@ def _data(seed: int, questions: int, trials: int) -> tuple[bk.Outcomes, np.ndarr
     return bk.tally(counts, systems=["a", "b"]), p
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_crossed_model_and_what_it_is_compared_with(tmp_path) -> None:
     """One sampling, three questions to it."""
     data, p = _data(3, 120, 4)
@@ -163,6 +163,7 @@ def test_what_the_crossed_model_cannot_do_is_refused() -> None:
         bk.sample(runs, "bayes", prior_weight=0.5, progressbar=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("questions", [2, 5])
 def test_the_model_is_its_definition(questions) -> None:
     """Prior draws have the moments of the definition, in which nothing is centred."""

@@ -3,15 +3,19 @@
 from dataclasses import replace
 
 import arviz as az
+import mpmath
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
+from pytensor import function, grad
 from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import beta as beta_law
 from scipy.stats import betabinom, dirichlet
 
 import bayesatk as bk
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.models.families import log_rising
 from bayesatk.models.parts import success_p
 from bayesatk.priors import FAMILIES
 from bayesatk.results.difficulty import difficulty_draws, draw_prior
@@ -137,7 +141,7 @@ def _evidence_by_prior_draws(prior, c, n, size: int = 400_000) -> tuple[float, f
     return float(logsumexp(values) - np.log(size)), float(error)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_evidence_is_the_mean_likelihood_under_the_prior(compiled) -> None:
     """Against 400,000 draws of the prior, which share nothing with bridge sampling but the data."""
     counts = np.array([[0, 2, 3, 0], [1, 1, 2, 1]])
@@ -153,7 +157,7 @@ def test_evidence_is_the_mean_likelihood_under_the_prior(compiled) -> None:
             assert abs(float(own["family_log_evidence"]) - expected) < allowed
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_evidence_of_the_beta_is_the_exact_one(sampled, data) -> None:
     exact = bk.log_evidence(bk.evaluate(data, "bayes", difficulty="beta"))
     own = sampled["families"].to_dataset().sel(family="beta")
@@ -161,7 +165,7 @@ def test_evidence_of_the_beta_is_the_exact_one(sampled, data) -> None:
     assert float(np.abs(z).max()) < 4.5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_evidence_of_atoms_is_the_known_one() -> None:
     """Mean and icc all but fixed at .4 and .3: known from two-dimensional adaptive quadrature."""
     counts = np.repeat([0, 8, 4], [9, 3, 18])
@@ -180,7 +184,7 @@ def test_evidence_of_atoms_is_the_known_one() -> None:
     assert float(found["family_log_evidence_error"]) < 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_families_are_weighed_by_prior_and_evidence(sampled, compiled, data) -> None:
     table = sampled["families"].to_dataset()
     weight = np.exp(table["family_log_evidence"] - table["family_log_evidence"].max("family"))
@@ -198,7 +202,7 @@ def test_families_are_weighed_by_prior_and_evidence(sampled, compiled, data) -> 
     assert float(az.rhat(posterior[["mean_p", "icc", "pass_at_k"]]).to_array().max()) < 1.01
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_draws_are_whole_difficulty_distributions(sampled, data, tmp_path) -> None:
     posterior = sampled["posterior"].to_dataset()
     group = sampled["difficulty"].to_dataset()
@@ -232,7 +236,7 @@ def test_draws_are_whole_difficulty_distributions(sampled, data, tmp_path) -> No
     xr.testing.assert_equal(loaded["difficulty"].to_dataset(), group)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data) -> None:
     difficulty = difficulty_draws(sampled, 0)
     c, n = data.successes.values[0], data.trials.values[0]
@@ -261,7 +265,7 @@ def test_a_single_beta_has_no_group_of_difficulties(data) -> None:
     assert bk.verify(fit, sampled, family_error=FALSE_ALARM).verdict != "disagree"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["inflated", "mixture", "averaged"])
 def test_closed_forms_agree_with_their_twins(compiled, data, family) -> None:
     """To a tenth of a posterior sd: the closed form integrates on a thousand weighted points."""
@@ -282,7 +286,7 @@ def test_closed_forms_agree_with_their_twins(compiled, data, family) -> None:
             assert float(np.abs(ours[name] - theirs[name]).max()) < 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_question_probabilities_are_those_of_weighted_prior_draws(compiled) -> None:
     """Posterior means of p by importance sampling from the prior, averaged over families."""
     counts = np.array([[0, 2, 3, 0], [1, 1, 2, 1]])
@@ -322,3 +326,20 @@ def test_what_has_no_families_is_refused() -> None:
         bk.models.build_beta_binomial(data, "none", difficulty="inflated")
     with pytest.raises(ValueError, match="difficulty must be one of beta, inflated, mixture"):
         bk.models.build_beta_binomial(data, difficulty="averaged")
+
+
+@pytest.mark.parametrize("n", [0.0, 1.0, 3.0, 50.5, 2000.0])
+def test_rising_factorials_and_their_slopes_are_right_at_any_size(n) -> None:
+    """Where parameters are huge, log-gammas would leave rounding errors of hundreds of nats."""
+    a, by = pt.dvector(), pt.dvector()
+    found = log_rising(a, by)
+    both = function([a, by], [found, grad(found.sum(), a)])
+    sizes = np.concatenate([10.0 ** np.arange(-100, 20, 7), [9999.0, 1e4, 10001.0, 1e12]])
+    value, slope = both(sizes, np.full(len(sizes), n))
+    for size, one, its_slope in zip(sizes, value, slope, strict=True):
+        with mpmath.workdps(60):
+            base = mpmath.mpf(size)
+            exact = mpmath.loggamma(base + n) - mpmath.loggamma(base)
+            exact_slope = mpmath.digamma(base + n) - mpmath.digamma(base)
+        assert one == pytest.approx(float(exact), rel=2e-12, abs=1e-12)
+        assert its_slope * size == pytest.approx(float(exact_slope * base), rel=1e-10, abs=1e-10)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import bayesatk as bk
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.models.parts import marked_p
 from tests.conftest import FALSE_ALARM
 
 pytestmark = pytest.mark.full
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_sampled_model_of_two_systems_agrees_with_the_closed_form() -> None:
     """Of one judge; difficulties are moderate, as NUTS needs for a latent p."""
     rng, questions, trials = np.random.default_rng(3), 30, 6
@@ -39,7 +39,7 @@ def test_the_sampled_model_of_two_systems_agrees_with_the_closed_form() -> None:
         assert theirs == pytest.approx(ours, abs=tolerance)
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["inflated", "mixture"])
 def test_other_families_agree_with_the_closed_form(family) -> None:
     """One system, some questions never solved: the right trials are added up by PyMC."""

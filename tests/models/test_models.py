@@ -8,6 +8,7 @@ from scipy.special import expit
 from scipy.stats import betabinom
 
 import bayesatk as bk
+from bayesatk.models.traces import mixing_notes
 from tests.conftest import FALSE_ALARM, METRICS
 
 SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progressbar": False}
@@ -16,7 +17,12 @@ SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progressbar": False}
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("pooling", "form"),
-    [("partial", "marginal"), ("partial", "full"), ("none", "full"), ("complete", "full")],
+    [
+        ("partial", "marginal"),
+        ("none", "full"),
+        pytest.param("partial", "full", marks=pytest.mark.long),
+        pytest.param("complete", "full", marks=pytest.mark.long),
+    ],
 )
 def test_sampling_agrees_with_the_closed_form(ragged, pooling, form) -> None:
     beta = {"difficulty": "beta"} if pooling == "partial" else {}
@@ -188,3 +194,43 @@ def test_improper_priors_are_those_given(icc) -> None:
 def test_other_improper_priors_are_refused(icc) -> None:
     with pytest.raises(ValueError, match="prior: icc must be two Beta parameters > 0"):
         bk.HyperPrior(icc=icc)
+
+
+def test_categories_are_alike_wherever_questions_hardly_differ() -> None:
+    """There the density was nothing but rounding errors, and one chain in a hundred got stuck."""
+    data = bk.tally([[0, 1, 2, 2], [2, 1, 0, 2]], scores={0: 0.0, 1: 0.5, 2: 1.0})
+    model = bk.models.build_dirichlet_multinomial(data, form="marginal")
+    log_density = model.compile_logp(vars=model.potentials, jacobian=False)
+    slope = model.compile_dlogp()
+    flat = 8.0 * np.log(1.0 / 3.0)  # trials alike in all questions
+    for logit in (-20.0, -35.0, -60.0, -200.0, -700.0):
+        point = {"mean_p_simplex__": np.zeros((1, 2)), "icc_logodds__": np.array([logit])}
+        assert float(log_density(point)) == pytest.approx(flat, abs=1e-6)
+        assert np.isfinite(slope(point)).all()
+
+
+def test_chains_that_have_not_mixed_are_noted() -> None:
+    rng = np.random.default_rng(1)
+    calm = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((4, 500), bool))})
+    values = rng.normal(size=(4, 500, 2))
+    dims = ("chain", "draw", "system")
+    good = xr.Dataset({"icc": (dims, values), "p": (dims, values + 9.0 * np.eye(4)[:, :1, None])})
+    assert mixing_notes(good, [calm]) == []
+    values = values.copy()
+    values[3, :, 1] = 0.0
+    (note,) = mixing_notes(good.assign(icc=(dims, values)), [calm])
+    assert note.startswith("the chains have not mixed: R-hat is ")
+    assert " for icc, " in note
+    diverging = calm.copy(data={"diverging": np.arange(2000).reshape(4, 500) < 30})
+    assert mixing_notes(good, [calm, diverging]) == []
+    diverging = calm.copy(data={"diverging": np.arange(2000).reshape(4, 500) < 50})
+    (note,) = mixing_notes(good, [calm, diverging])
+    assert note.startswith("the chains may have missed")
+    assert "50 of 4000 transitions" in note
+
+
+def test_notes_of_sampling_reach_the_reader() -> None:
+    short = bk.sample([[0, 1], [1, 1]], "pass@1", difficulty="beta", draws=20, tune=1, rng=1,
+                      chains=2, progressbar=False)  # fmt: skip
+    (note,) = bk.notes(short)
+    assert "have not mixed" in note

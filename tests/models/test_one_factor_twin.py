@@ -5,12 +5,12 @@ import pymc as pm
 import pytest
 
 import bayesatk as bk
-from bayesatk.comparison.board import board_of
+from bayesatk.comparison.boards.board import board_of
 from bayesatk.results.result import Result
 from tests.core.test_one_factor import simulate
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nuts_finds_the_same_parameters() -> None:
     rng = np.random.default_rng(11)
     c, n, _ = simulate(rng, 4, 40, 3)
@@ -32,7 +32,7 @@ def test_nuts_finds_the_same_parameters() -> None:
         assert (abs(np.log(flat.std(axis=0) / own.std(axis=0))) < 4.5 * error).all()
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 def test_nuts_finds_the_same_parameters_of_marks_of_two_judges() -> None:
     """What might have been right added up, by other formulas, and the rates sampled."""
     rng = np.random.default_rng(4)

@@ -7,7 +7,7 @@ from tests.conftest import FALSE_ALARM
 from tests.core.test_regression import SEEDS
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nuts_agrees_on_the_seeds() -> None:
     """Crowder 1978: 21 plates, two kinds of seed, two extracts."""
     pytest.importorskip("formulaic")
@@ -27,7 +27,7 @@ def test_nuts_agrees_on_the_seeds() -> None:
         bk.verify(other, sampled)
 
 
-@pytest.mark.statistical
+@pytest.mark.long
 @pytest.mark.parametrize(("engine", "replications"), [("closed_form", 150), ("pymc", 50)])
 def test_calibration(engine, replications) -> None:
     found = bk.calibrate(

@@ -12,7 +12,7 @@ matplotlib.use("agg")
 from matplotlib import pyplot  # noqa: E402
 
 from bayesatk import plots  # noqa: E402
-from bayesatk.core.difficulty import Difficulty  # noqa: E402
+from bayesatk.core.pooling.difficulty import Difficulty  # noqa: E402
 from bayesatk.plots.bands import cdf_band, simultaneous_band  # noqa: E402
 from bayesatk.plots.canvas import backend_name  # noqa: E402
 from bayesatk.plots.labels import markup, shortened  # noqa: E402
@@ -542,6 +542,7 @@ def test_all_plots_leave_pyplot_and_its_settings_alone(fit, compared, tmp_path):
     assert pyplot.get_fignums() == figures
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["plotly", "bokeh"])
 def test_all_plots_on_other_backends(fit, compared, backend, tmp_path):
     pytest.importorskip(backend)

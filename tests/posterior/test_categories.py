@@ -9,8 +9,8 @@ import xarray as xr
 from scipy.special import ndtr
 
 import bayesatk as bk
-from bayesatk.core import points
-from bayesatk.core.categorical import category_finite, category_moments
+from bayesatk.core.numerics import points
+from bayesatk.core.question.categorical import category_finite, category_moments
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.posterior import categories as closed_categories
 from tests.conftest import FALSE_ALARM
@@ -380,9 +380,9 @@ def test_a_metric_of_ones_own_on_categories(graded) -> None:
     ("pooling", "form"),
     [
         ("partial", None),
-        ("complete", None),
-        pytest.param("none", None, marks=pytest.mark.statistical),  # with prior trials below
-        pytest.param("partial", "full", marks=pytest.mark.statistical),
+        pytest.param("complete", None, marks=pytest.mark.long),
+        pytest.param("none", None, marks=pytest.mark.long),
+        pytest.param("partial", "full", marks=pytest.mark.long),
     ],
 )
 def test_sampling_agrees_with_the_closed_form(pooling, form) -> None:
@@ -402,10 +402,8 @@ def test_sampling_agrees_with_the_closed_form(pooling, form) -> None:
     assert bk.verify(wrong, sampled, family_error=FALSE_ALARM).verdict == "disagree"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "pooling", ["none", pytest.param("partial", marks=pytest.mark.statistical)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("pooling", ["none", "partial"])
 def test_prior_trials_are_sampled_too(pooling) -> None:
     options = {"pooling": pooling, "prior_trials": simulated(seed=2, trials=3), "prior_weight": 0.5}
     data = simulated(seed=1)
@@ -454,6 +452,7 @@ def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
     bk.save(fit, tmp_path / "fit.nc")
 
 
+@pytest.mark.long
 @pytest.mark.full
 def test_equal_scores_are_sampled() -> None:
     data = bk.tally([[0, 1], [1, 1]], scores={0: 2.0, 1: 2.0})

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import bayesatk as bk
-from bayesatk.core.moment_range import metric_ranges
+from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.metrics.grid import parse
-from bayesatk.reporting.claims import levels
+from bayesatk.reporting.sentences import levels
 from bayesatk.results import Result
 
 

@@ -11,11 +11,11 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.core import leave_one_out
-from bayesatk.core.categorical import category_finite, category_moments
-from bayesatk.core.dirichlet_multinomial import log_counts
-from bayesatk.core.laws import finite, finite_table
-from bayesatk.core.states import States
+from bayesatk.core.pooling import leave_one_out
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.categorical import category_finite, category_moments
+from bayesatk.core.question.dirichlet_multinomial import log_counts
+from bayesatk.core.question.laws import finite, finite_table
 from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.category_credit import CategoryCredit

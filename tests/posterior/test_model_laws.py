@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import gammaln
 
 import bayesatk as bk
-from bayesatk.core.states import States
+from bayesatk.core.pooling.states import States
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import count_model

@@ -304,8 +304,8 @@ def test_metrics_of_any_draws_are_weighted() -> None:
         np.testing.assert_allclose(one, two.transpose(*one.dims), atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.full
-@pytest.mark.slow
 def test_the_sampled_twin_weighs_them_alike() -> None:
     rng = np.random.default_rng(2)
     data = bk.tally(rng.binomial(4, rng.beta(0.7, 0.9, 9)), trials=4, weight=rng.lognormal(0, 1, 9))

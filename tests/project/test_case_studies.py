@@ -10,15 +10,18 @@ STUDIES = Path(__file__).parents[2] / "case_studies"
 CELL = re.compile(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
 
 
-# Dozens of models compiled and hundreds of fits each: left to make test-all.
-LONG = {"03_stochastic_solver", "05_certificate", "06_comparing_systems"}
+# Ten seconds or more, for many models compiled or hundreds of fits: left to make test-all.
+LONG = {
+    "02_random_baseline", "03_stochastic_solver", "05_certificate", "06_comparing_systems",
+    "07_majority_or_plurality", "08_horizon_of_a_solver",
+}  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "folder",
     [
-        pytest.param(name, marks=[pytest.mark.statistical] if name in LONG else [])
+        pytest.param(name, marks=[pytest.mark.long] if name in LONG else [])
         for name in sorted(path.parent.name for path in STUDIES.glob("*/*.md"))
     ],
 )

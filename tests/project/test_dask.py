@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.comparison import pairwise
+from bayesatk.comparison.pairs import pairwise
 
 DIMS = ("system", "question", "trial")
 QUIET = {"progressbar": False}
@@ -183,7 +183,7 @@ def client():
             yield found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_worker_killed_in_the_middle_loses_nothing(client, tmp_path) -> None:
     path = tmp_path / "study.jsonl"
     study = {"metrics": "pass@1,4", "pooling": "none", "seed": 3, **QUIET}
@@ -242,7 +242,7 @@ def test_systems_evaluated_on_a_cluster_are_the_same(client) -> None:
     xr.testing.assert_identical(there.dataset, bk.tally(table, missing="ignore").dataset)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pairs_compared_and_systems_criticised_on_a_cluster_are_the_same(
     client, tmp_path, monkeypatch
 ) -> None:
@@ -280,7 +280,7 @@ def _words_and_numbers(page):
     return re.split(number, page), np.array(re.findall(number, page), float)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_script_of_the_page_runs_as_it_is_written_with_a_worker_killed(tmp_path) -> None:
     """The page's own code; only the number of replications is smaller, and worker 0 dies."""
     page = (Path(__file__).parents[2] / "docs" / "scale_out.md").read_text(encoding="utf-8")

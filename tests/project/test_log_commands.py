@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.io.formats import LOGS, RECORD_LOGS, detect
+from bayesatk.io.logs.formats import LOGS, RECORD_LOGS, detect
 from bayesatk.io.sources import Opener, Source
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")]

@@ -8,7 +8,8 @@ import matplotlib
 import pytest
 
 import bayesatk as bk
-from bayesatk.io import formats, readers
+from bayesatk.io import readers
+from bayesatk.io.logs import formats
 from bayesatk.metrics.grid import FAMILIES
 
 matplotlib.use("agg")
@@ -26,6 +27,7 @@ OTHERS = (
     "how_to/from_the_random_baseline_tool", "how_to/gate", "how_to/add_a_reader", "citing",
 )  # fmt: skip
 SHOWING = ("logs", "plots")  # pictures and files, checked elsewhere
+LONG = ("leaderboards", "limits")  # ten seconds or more: left to make test-all
 EXECUTED = {*SAMPLING, *LONGER, *OTHERS, *SHOWING, "choosing_a_metric"}
 
 
@@ -64,20 +66,26 @@ def _registries_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     FAMILIES.update(families)
 
 
-@pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.slow) for p in SAMPLING])
+@pytest.mark.long
+@pytest.mark.parametrize("page", SAMPLING)
 def test_page_that_samples(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(page)
     assert "AGREE" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    "page", [*OTHERS, *(pytest.param(page, marks=pytest.mark.slow) for page in LONGER)]
+    "page",
+    [
+        *OTHERS,
+        *(pytest.param(page, marks=pytest.mark.slow) for page in LONGER if page not in LONG),
+        *(pytest.param(page, marks=pytest.mark.long) for page in LONG),
+    ],
 )
 def test_page(page: str) -> None:
     run(page)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("page", SHOWING)
 def test_page_that_shows(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(DOCS)

@@ -487,7 +487,7 @@ def simulated(law, k, rng):
     return mean, np.sqrt((square / VOTES - mean**2) / VOTES)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("k", [1, 5, 16, 64])
 @every_law
 def test_many_answers_agree_with_a_million_simulated_votes(law, k):

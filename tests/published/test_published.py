@@ -30,7 +30,7 @@ def test_rat_tumours_under_the_books_prior() -> None:
         assert abs(theta[0] - 0.0636) < error * 0.045 + 5e-5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_surgical_mortality_under_the_logit_normal() -> None:
     """The BUGS example's posterior means: mu -2.554, population .073, hospitals A .053, H .123."""
     import pymc as pm

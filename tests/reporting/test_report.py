@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.reporting.claims import levels
+from bayesatk.reporting.sentences import levels
 from bayesatk.results.result import Result
 
 SYSTEMS = ["alpha", "<script>alert('system')</script>", "$x_1^2$ & {b}"]

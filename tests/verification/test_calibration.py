@@ -16,8 +16,11 @@ NUTS = {"engine": "pymc", "family_error": FALSE_ALARM, **QUIET}
 SCORES = (0.0, 0.5, 1.0)
 
 
+LONG = pytest.mark.long
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
+@pytest.mark.parametrize("pooling", [pytest.param("partial", marks=LONG), "none", "complete"])
 def test_closed_forms_are_calibrated(pooling) -> None:
     found = bk.calibrate(6, 3, "pass@1,4 maj@3", pooling=pooling, replications=280, seed=3, **QUIET)
     assert found.verdict == "calibrated", found.table.to_string()
@@ -36,14 +39,17 @@ def test_other_priors_are_calibrated() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.statistical  # make test has the votes for the calibration of a PyMC model
+@pytest.mark.long  # make test has the votes for the calibration of a PyMC model
 def test_pymc_is_calibrated() -> None:
     found = bk.calibrate(5, 4, "pass@2", difficulty="beta", replications=150, seed=5, **NUTS)
     assert found.verdict == "calibrated", found.table.to_string()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("pooling", "size"), [("none", 400), ("complete", 400), ("partial", 100)])
+@pytest.mark.parametrize(
+    ("pooling", "size"),
+    [("none", 400), ("complete", 400), pytest.param("partial", 100, marks=LONG)],
+)
 def test_scored_categories_are_calibrated(pooling, size) -> None:
     found = bk.calibrate(
         5, 4, "bayes max@3", pooling=pooling, scores=SCORES, replications=size, seed=6, **QUIET
@@ -79,7 +85,7 @@ def test_votes_under_another_prior_are_not(monkeypatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.statistical
+@pytest.mark.long
 def test_logit_normal_difficulties_are_calibrated() -> None:
     options = NUTS | {"form": "logit_normal", "replications": 100}
     found = bk.calibrate(6, 4, "pass@2", seed=5, **options)

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.core.moments import posterior_moments
+from bayesatk.core.question.moments import posterior_moments
 from bayesatk.metrics.grid import parse
 
 METRICS = "pass@4 pass^4 maj@4"
@@ -148,7 +148,7 @@ def test_chains_that_have_not_mixed_are_inconclusive(exact, sampled) -> None:
     assert (found.table["rhat"] > 1.01).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_false_alarms_stay_within_the_stated_rate(data, exact) -> None:
     """200 independent replications of a correct sampler; at most 5% of families may err."""
     c, n = data.successes.values[0], data.trials.values[0]

@@ -1,1 +1,1 @@
-"""Argument checks, seeds, progress bars, batches of simulations."""
+"""Argument checks, error messages, seeds, progress bars, batches, threads, files written whole."""

@@ -90,8 +90,8 @@ def ranked(
     fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None
 ) -> tuple[Any, Callable[[Any, Any], None]]:
     """Rank three systems or more, compare pairs where asked or few; and return how to print it."""
-    from bayesatk.comparison.leaderboard import leaderboard
-    from bayesatk.comparison.systems import compare as compare_systems
+    from bayesatk.comparison.boards.leaderboard import leaderboard
+    from bayesatk.comparison.pairs.systems import compare as compare_systems
     from bayesatk.results.result import Result
 
     own, board = Result.of(fit), None

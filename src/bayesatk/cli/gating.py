@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesatk.cli.options import AsJson, Quiet, check_file, print_json
+from bayesatk.cli.options import AsJson, Quiet, check_file, print_json, working
 from bayesatk.cli.reading import reads_data
 
 EXAMPLES = (
@@ -99,18 +99,22 @@ def gate(
     quiet: Quiet = False,
 ) -> None:
     """Decide whether a new system passes; exit code 0 pass, 1 fail, 3 inconclusive."""
-    from bayesatk.comparison.gate_policy import GatePolicy
-    from bayesatk.comparison.gate_rates import GateDesign, gate_design
-    from bayesatk.comparison.gate_result import Gate
-    from bayesatk.comparison.gates import gate_of
+    from bayesatk.comparison.gates.gate import gate_of
+    from bayesatk.comparison.gates.policy import GatePolicy
+    from bayesatk.comparison.gates.rates import GateDesign, gate_design
+    from bayesatk.comparison.gates.result import Gate
 
     rules, code = GatePolicy.read(policy), 0
     found: Gate | GateDesign
     if difficulty is None:  # check_gate has seen to the rest
-        found = gate_of(data(baseline), rules, shared=only_shared, rng=seed)
+        both = data(baseline)
+        with working("Deciding ...", quiet or as_json):
+            found = gate_of(both, rules, shared=only_shared, rng=seed)
         code = found.exit_code
     else:
-        found = gate_design(rules, mean_and_icc(difficulty), questions=questions, trials=trials)
+        place = mean_and_icc(difficulty)
+        with working("Working out error rates ...", quiet or as_json):
+            found = gate_design(rules, place, questions=questions, trials=trials)
     if output is not None:
         as_text = output.suffix == ".md"
         text = found.markdown() if as_text else json.dumps(found.as_dict(), indent=2) + "\n"

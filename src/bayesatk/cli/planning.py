@@ -74,7 +74,7 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Find numbers of questions and trials, from a pilot or a stated difficulty."""
-    from bayesatk.comparison.planning import plan as draw_up
+    from bayesatk.comparison.plans.planning import plan as draw_up
     from bayesatk.metrics.grid import parse
     from bayesatk.posterior.evaluate import evaluate as run
 

@@ -261,7 +261,7 @@ def _check_files(source: Any) -> None:
 @contextmanager
 def _standard_input(source: Any) -> Iterator[Any]:
     """Put standard input into a file of the right kind, if it is what to read."""
-    from bayesatk.io.formats import sniff
+    from bayesatk.io.logs.formats import sniff
 
     if source != "-":
         yield source

@@ -216,7 +216,7 @@ def _quantity(row: Any) -> str:
 
 def print_leaderboard(console: Console, board: Any) -> None:
     """Print a row per system and metric, ranked on questions like these."""
-    from bayesatk.comparison.leaderboard_tables import as_text
+    from bayesatk.comparison.boards.tables import as_text
 
     for metric in board.result.metrics:
         rows = board.table[board.table["metric"] == metric.label]
@@ -246,7 +246,7 @@ def print_leaderboard(console: Console, board: Any) -> None:
 def print_comparison(console: Console, result: Any, tiers: bool = True) -> None:
     """Print a row per pair, metric and target, and the sentences."""
     from bayesatk.comparison.claims import claim
-    from bayesatk.comparison.systems import comparison_table
+    from bayesatk.comparison.pairs.systems import comparison_table
     from bayesatk.results.result import Result
 
     own = Result.of(result, "comparison")

@@ -1,1 +1,1 @@
-"""Comparison of models, and of systems with point nulls, by exact evidence and leave-one-out."""
+"""Systems against each other, releases, plans, early stopping, and checks of the model."""

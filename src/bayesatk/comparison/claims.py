@@ -1,4 +1,4 @@
-"""The sentences that a result supports; terminal, report, tables and exports have no others."""
+"""The sentences on systems that a result supports: in terminal, report, tables and exports."""
 
 import json
 from typing import Literal
@@ -8,9 +8,9 @@ import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words
-from bayesatk.comparison.leaderboard import Leaderboard
-from bayesatk.comparison.pair_claims import ENDS, PairSentences, design_words, named
-from bayesatk.comparison.planning import expected_widths
+from bayesatk.comparison.boards.leaderboard import Leaderboard
+from bayesatk.comparison.pairs.verdicts import ENDS, PairSentences, design_words, named
+from bayesatk.comparison.plans.planning import expected_widths
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.ranges import ranges_beyond

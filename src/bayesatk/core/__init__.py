@@ -1,1 +1,1 @@
-"""The statistics: pure functions of arrays, numpy and scipy only, elementwise in counts."""
+"""The statistics: functions of arrays, with NumPy and SciPy only."""

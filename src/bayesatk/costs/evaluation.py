@@ -13,15 +13,15 @@ from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk.core.cost_draws import draw_questions
-from bayesatk.core.cost_model import CostModel
-from bayesatk.core.cost_prior import CostPrior as CostPrior
-from bayesatk.core.cost_prior import Costs, named
-from bayesatk.core.cost_quantities import both_targets
-from bayesatk.core.distribution import Empirical
-from bayesatk.core.importance import TRUSTED, Importance
-from bayesatk.core.intervals import measured_interval
-from bayesatk.core.states import States
+from bayesatk.core.costs.draws import draw_questions
+from bayesatk.core.costs.model import CostModel
+from bayesatk.core.costs.prior import CostPrior as CostPrior
+from bayesatk.core.costs.prior import Costs, named
+from bayesatk.core.costs.quantities import both_targets
+from bayesatk.core.engine.distribution import Empirical
+from bayesatk.core.engine.interval_ends import measured_interval
+from bayesatk.core.numerics.importance import TRUSTED, Importance
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.assembly import CHAINS

@@ -1,7 +1,7 @@
 """What trials cost: read beside their outcomes, and kept as sums by system, question and outcome.
 
 The number of trials with a known cost, the sum of their costs and the sum of the logs are all that
-the model of costs needs (`bayesatk.core.cost_model`), so memory does not grow with the trials.
+the model of costs needs (`bayesatk.core.costs.model`), so memory does not grow with the trials.
 """
 
 import math

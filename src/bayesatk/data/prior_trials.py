@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.dirichlet_multinomial import log_ordered
+from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError, shown

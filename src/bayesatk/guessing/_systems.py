@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.beta_binomial import beta_binomial_pmf
-from bayesatk.core.difficulty import Difficulty
-from bayesatk.core.states import States
+from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.beta_binomial import beta_binomial_pmf
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse

@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import betainc, betaln, expit, gammaln
 
-from bayesatk.core.distribution import Distribution, monotone_slopes
-from bayesatk.core.intervals import interval
+from bayesatk.core.engine.distribution import Distribution, monotone_slopes
+from bayesatk.core.engine.interval_ends import interval
 from bayesatk.data.chances import check_times, correct_counts
 from bayesatk.guessing._tails import log_largest_at
 from bayesatk.metrics.credit import Array

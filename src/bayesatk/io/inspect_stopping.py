@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.comparison.stopping import StoppingRule
+from bayesatk.comparison.order.stopping import StoppingRule
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError, check_scores, shown

@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
 from bayesatk.data.validation import OutcomeError, Scores
-from bayesatk.io import code_results, inspect_logs, lm_eval
-from bayesatk.io.formats import LOGS, RECORD_LOGS, TABLES, detect, kind_in_folder
+from bayesatk.io.logs import code_results, inspect_logs, lm_eval
+from bayesatk.io.logs.formats import LOGS, RECORD_LOGS, TABLES, detect, kind_in_folder
 from bayesatk.io.long_tables import Layout, join_tables, read_one_table
 from bayesatk.io.rows import LogOptions, Rows
 from bayesatk.io.sources import Opener, Source, find, refuse_copies

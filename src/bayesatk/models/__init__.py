@@ -1,4 +1,4 @@
-"""PyMC models of the same posteriors, sampled to verify every closed form.
+"""PyMC models: of the posteriors that have a closed form, to verify it, and of some that have none.
 
 Shares definitions with the closed forms (outcomes, metrics, priors, result schema) and none of
 their computations. PyMC is imported with the first name that is used.

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.models.evidence import Bridge, LogEvidence
 from bayesatk.models.traces import traced_difficulty
 from bayesatk.priors import FAMILIES, HyperPrior
@@ -38,7 +39,7 @@ class Averaged:
 
 def average(
     traces: Mapping[str, xr.DataTree],
-    bridges: Mapping[str, Bridge],
+    models: Mapping[str, pm.Model],
     prior: HyperPrior,
     systems: NDArray[np.generic],
     rng: np.random.Generator,
@@ -52,8 +53,8 @@ def average(
     ----------
     traces : mapping {family: xarray.DataTree}
         Of models of the same data, with as many chains and draws each.
-    bridges : mapping {family: Bridge}
-        Of the same models, holding the same data.
+    models : mapping {family: pymc.Model}
+        The same models, holding the same data.
     prior : HyperPrior
         With the prior probabilities of the families.
     systems : ndarray
@@ -69,7 +70,7 @@ def average(
     if len(drawn) == 1:
         ((name, only),) = drawn.items()
         return Averaged(only, np.full((len(only[0]), len(only)), FAMILIES.index(name)))
-    evidence = {name: bridges[name].log_evidence(sources[name], rng) for name in sources}
+    evidence = {name: Bridge(models[name]).log_evidence(sources[name], rng) for name in sources}
     table = _table(evidence, prior, systems)
     found, families = [], []
     for system, chances in enumerate(table["family_probability"].values):

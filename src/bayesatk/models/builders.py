@@ -1,7 +1,6 @@
 """PyMC models with named coordinates, for the user to take, change and sample."""
 
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -14,11 +13,11 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.judge_error import Judges
 from bayesatk.models.families import Shape, add_hyperparameters
+from bayesatk.models.forms import Form
 from bayesatk.models.marks import RightTrials, mark_rates
 from bayesatk.priors import FAMILIES, BetaPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.choice import resolve_prior
 
-Form = Literal["full", "marginal", "crossed"]
 _STATES = ("state_successes", "state_trials", "state_count", "state_system")
 
 
@@ -131,43 +130,6 @@ def build_families(
         name: build_beta_binomial(outcomes, pooling, difficulty=name, **options)
         for name in prior.family_prior
     }
-
-
-def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bool = False) -> Kind:
-    """Return the prior with one family, where a model takes no more than that.
-
-    A model that samples every p is of the Beta. The evidences of systems that a judge marked do
-    not add up, so their families cannot be averaged by them.
-
-    Parameters
-    ----------
-    prior : any
-        Of a model of this form.
-    form : str
-    by_default : bool
-        Whether neither prior nor families were asked for.
-    judged : bool
-        Whether judges that err marked the trials.
-    """
-    if not isinstance(prior, HyperPrior) or not (form == "full" or judged):
-        return prior
-    if by_default:
-        return replace(prior, families="beta")
-    if form != "full" and len(prior.family_prior) > 1:
-        families = list(prior.family_prior)
-        raise ArgumentError(
-            Argument("difficulty"),
-            " must be one family with judge= in PyMC, where several are not averaged; "
-            f"got {', '.join(families)}. Pass difficulty={families[0]!r}.",
-        )
-    if form != "full":
-        return prior
-    if set(prior.family_prior) != {"beta"}:
-        raise ValueError(
-            "form='full' samples every success probability, which the Beta alone allows; got "
-            f"families {', '.join(prior.family_prior)}. Pass difficulty='beta', or leave out form."
-        )
-    return prior
 
 
 def coordinates(outcomes: Outcomes) -> dict[str, list[object]]:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
-from bayesatk.models.builders import Form, distinct_states
+from bayesatk.models.builders import distinct_states
+from bayesatk.models.families import LEAST, concentration, log_rising
+from bayesatk.models.forms import Form
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, Pooling
 from bayesatk.priors.choice import resolve_category_prior
 
@@ -105,7 +107,7 @@ def _concentration(prior: DirichletHyperPrior, size: int) -> pt.TensorVariable:
     """Hyperparameters ``mean_p`` and ``icc``, and the Dirichlet parameters they stand for."""
     mean = pm.Dirichlet("mean_p", prior.vector(size), dims=("system", "category"))
     icc = pm.Beta("icc", *prior.icc, dims="system")
-    return mean * ((1.0 - icc) / icc)[:, None]
+    return pt.maximum(mean * concentration(icc)[:, None], LEAST)
 
 
 def category_data(
@@ -121,7 +123,5 @@ def category_data(
 
 def log_marginal(states: Any, repeats: Any, alpha: pt.TensorVariable) -> pt.TensorVariable:
     """Log probability of trials in their order, of questions with these counts."""
-    rises = (pt.gammaln(alpha + states) - pt.gammaln(alpha)).sum(axis=-1)
-    total = alpha.sum(axis=-1)
-    ends = pt.gammaln(total + states.sum(axis=-1)) - pt.gammaln(total)
-    return (repeats * (rises - ends)).sum()
+    own = log_rising(alpha, states).sum(axis=-1)
+    return (repeats * (own - log_rising(alpha.sum(axis=-1), states.sum(axis=-1)))).sum()

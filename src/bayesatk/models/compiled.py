@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any, Literal
 
 import nutpie
-import pymc as pm
 import xarray as xr
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
@@ -15,10 +14,10 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.models.builders import Form, one_latent_family
-from bayesatk.models.evidence import Bridge
-from bayesatk.models.sampling import Run, default_form, result
-from bayesatk.models.twins import build_models, model_values
+from bayesatk.models.count_models import build_models
+from bayesatk.models.forms import Form, default_form, one_latent_family
+from bayesatk.models.programs import Sampling, with_data_of
+from bayesatk.models.sampling import Run, result
 from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
 from bayesatk.priors.choice import (
     prior_of,
@@ -26,24 +25,6 @@ from bayesatk.priors.choice import (
     resolve_prior,
     with_families,
 )
-
-
-@dataclass(frozen=True)
-class Program:
-    """A model, and what nutpie made of it."""
-
-    model: pm.Model
-    compiled: Any
-
-    @classmethod
-    def of(cls, model: pm.Model) -> "Program":
-        """Compile a model."""
-        return cls(model, nutpie.compile_pymc_model(model))
-
-    @cached_property
-    def bridge(self) -> Bridge:
-        """Its evidence, for the data that the model holds."""
-        return Bridge(self.model)
 
 
 @dataclass(frozen=True)
@@ -72,7 +53,7 @@ class CompiledModel:
     systems: int
     questions: int
     categories: int
-    programs: dict[str, Program]
+    programs: dict[str, Any]
 
     @classmethod
     def of(
@@ -88,7 +69,7 @@ class CompiledModel:
         models = build_models(scale.of(outcomes), outcomes, pooling, prior, form)
         return cls(
             scale, pooling, prior, form, sizes["system"], sizes["question"], sizes["category"],
-            {name: Program.of(model) for name, model in models.items()},
+            {name: nutpie.compile_pymc_model(model) for name, model in models.items()},
         )  # fmt: skip
 
     def sample(
@@ -124,21 +105,14 @@ class CompiledModel:
         requested = parse(metrics)
         generator, seed = resolve_rng(rng)
         scale = self.scale.of(outcomes)
-        values, traces = model_values(scale, outcomes, self.form), {}
-        for name, program in self.programs.items():
-            traces[name] = nutpie.sample(
-                program.compiled.with_data(**values),
-                draws=draws, tune=tune, chains=chains, seed=int(generator.integers(2**31)),
-                progress_bar=progressbar, save_warmup=False,
-                **{"cores": min(chains, 2), **(sample_kwargs or {})},
-            )  # fmt: skip
-            if len(self.programs) > 1:  # whose evidence is of these data
-                pm.set_data(values, model=program.model)
-        options = {"draws": draws, "tune": tune, "sampler": "nutpie"}
+        how = Sampling(draws, tune, chains, progressbar=progressbar, options=sample_kwargs or {})
+        models, traces = build_models(scale, outcomes, self.pooling, self.prior, self.form), {}
+        for name, model in models.items():
+            program = partial(with_data_of, self.programs[name])
+            traces[name] = how.run(model, int(generator.integers(2**31)), program)
         inputs = Inputs(outcomes, requested, self.pooling, self.prior, scale)
-        run = Run(self.form, ci_prob, keep, seed, options)
-        bridges = {name: program.bridge for name, program in self.programs.items()}
-        return result(inputs, run, traces, generator, bridges=bridges)
+        run = Run(self.form, ci_prob, keep, seed, how)
+        return result(inputs, run, traces, generator, models=models)
 
     def _check(self, outcomes: Outcomes) -> None:
         sizes = outcomes.dataset.sizes
@@ -150,12 +124,13 @@ class CompiledModel:
         if sizes["system"] != self.systems:
             raise ValueError(
                 f"data must have the {self.systems} system(s) the model was compiled for; got "
-                f"{sizes['system']}. Compile another with compile_beta_binomial."
+                f"{sizes['system']}. Compile another for such data."
             )
         if self.form in ("full", "crossed") and sizes["question"] != self.questions:
             raise ValueError(
                 f"data must have the {self.questions} question(s) the model was compiled for; got "
-                f"{sizes['question']}. form='marginal' takes any number."
+                f"{sizes['question']}. Compile another for such data. Under partial pooling a "
+                "model of form='marginal' takes any number."
             )
 
 

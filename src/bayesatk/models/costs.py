@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.core.cost_prior import FINEST, NAMES, CostPrior
-from bayesatk.core.cost_quantities import both_targets
+from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
+from bayesatk.core.costs.quantities import both_targets
 from bayesatk.models.builders import coordinates, observe
 from bayesatk.models.families import add_hyperparameters
+from bayesatk.models.programs import Sampler, Sampling
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.costs import AskedCosts, cost_posterior, cost_tree, read_costs
@@ -130,7 +131,7 @@ def sample_cost(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    nuts_sampler: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie",
+    nuts_sampler: Sampler = "nutpie",
     progressbar: bool = True,
     rng: RandomSource = None,
     sample_kwargs: Mapping[str, Any] | None = None,
@@ -158,12 +159,9 @@ def sample_cost(
     """
     asked = _asked(data, k, spend, prior, cost_prior, success, ci_prob)
     generator, seed = resolve_rng(rng)
-    options = {"cores": min(chains, 2), "target_accept": 0.95, **(sample_kwargs or {})}
-    trace = pm.sample(
-        draws=draws, tune=tune, chains=chains, model=_model(asked), nuts_sampler=nuts_sampler,
-        progressbar=progressbar, quiet=not progressbar,
-        random_seed=int(generator.integers(2**31)), **options,
-    )  # fmt: skip
+    options = {"target_accept": 0.95, **(sample_kwargs or {})}
+    how = Sampling(draws, tune, chains, nuts_sampler, progressbar, options)
+    trace = how.run(_model(asked), int(generator.integers(2**31)))
     source, weights = trace["posterior"].to_dataset(), int(generator.integers(2**63))
     samples = [
         _drawn(asked, source, index, weights) for index in range(len(asked.outcomes.systems))

@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.columns import WEIGHT
 from bayesatk.data.question_columns import unequal, weights
 from bayesatk.data.scales import MetricFunction

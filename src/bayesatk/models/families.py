@@ -16,7 +16,8 @@ from bayesatk.priors import HyperPrior
 
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 _NEAR = 1e-12  # of an icc or a share to 0 or 1: beyond it the likelihood no longer changes
-_LEAST = 1e-100  # of a Beta parameter, so that its log-gamma is a number
+LEAST = 1e-100  # of a Beta parameter, so that its log-gamma is a number
+_STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
 
 
 @dataclass(frozen=True)
@@ -120,15 +121,27 @@ def _inside(share: Tensor) -> Tensor:
 
 def beta_parameters(mean: Tensor, icc: Tensor) -> tuple[Tensor, Tensor]:
     """Beta parameters of a mean and an intraclass correlation."""
+    total = concentration(icc)
+    return pt.maximum(mean * total, LEAST), pt.maximum((1.0 - mean) * total, LEAST)
+
+
+def concentration(icc: Tensor) -> Tensor:
+    """Sum of the parameters of a Beta or Dirichlet with an intraclass correlation."""
     inside = _inside(icc)
-    total = (1.0 - inside) / inside
-    return pt.maximum(mean * total, _LEAST), pt.maximum((1.0 - mean) * total, _LEAST)
+    return (1.0 - inside) / inside
 
 
 def log_beta_binomial(a: Tensor, b: Tensor, c: Tensor, n: Tensor) -> Tensor:
     """Log probability of trials in their order, the success probability integrated."""
-    return (
-        pt.gammaln(a + c) - pt.gammaln(a)
-        + pt.gammaln(b + n - c) - pt.gammaln(b)
-        - pt.gammaln(a + b + n) + pt.gammaln(a + b)
-    )  # fmt: skip
+    return log_rising(a, c) + log_rising(b, n - c) - log_rising(a + b, n)
+
+
+def log_rising(a: Tensor, n: Tensor) -> Tensor:
+    """Log of ``a (a + 1) ... (a + n - 1)``.
+
+    The difference of two log-gammas, but for large ``a``, where nothing but rounding errors would
+    be left of it, and chains get stuck at one: there by Stirling's formula.
+    """
+    direct = pt.gammaln(a + n) - pt.gammaln(a)
+    change = (a + n - 0.5) * pt.log1p(n / a) - n + (1.0 / (a + n) - 1.0 / a) / 12.0
+    return pt.switch(a < _STIRLING, direct, n * pt.log(a) + change)

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping, with_groups
 from bayesatk.data.outcomes import Outcomes

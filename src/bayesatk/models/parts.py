@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.metrics.grid import MetricGrid

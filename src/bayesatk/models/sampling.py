@@ -6,22 +6,26 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import pymc as pm
 import xarray as xr
 
-from bayesatk._tools.arguments import one_of
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.inputs import Inputs, read_inputs
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
-from bayesatk.models.builders import Form, one_latent_family
-from bayesatk.models.evidence import Bridge
+from bayesatk.models.count_models import Models, build_models
+from bayesatk.models.forms import (
+    Form,
+    check_crossed,
+    check_form,
+    default_form,
+    one_latent_family,
+)
 from bayesatk.models.grouped import build_grouped, grouped_part
 from bayesatk.models.parts import Part, answer_part, count_part
+from bayesatk.models.programs import Sampler, Sampling, compiler_of
 from bayesatk.models.regression import regression_part
-from bayesatk.models.twins import build_models
+from bayesatk.models.traces import mixing_notes
 from bayesatk.models.votes import build_answers
 from bayesatk.priors import (
     AnswerPrior,
@@ -62,7 +66,7 @@ def sample(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    nuts_sampler: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie",
+    nuts_sampler: Sampler = "nutpie",
     progressbar: bool = True,
     keep: Sequence[Literal["p", "log_likelihood", "predictive"]] = (),
     rng: RandomSource = None,
@@ -99,7 +103,8 @@ def sample(
     progressbar : bool
         Show progress.
     sample_kwargs : mapping, optional
-        More arguments for `pymc.sample`, such as ``{"cores": 1, "target_accept": 0.95}``.
+        More arguments for `nutpie.sample`, or for `pymc.sample` with another sampler, such as
+        ``{"cores": 1, "target_accept": 0.95}``.
 
     Returns
     -------
@@ -107,7 +112,8 @@ def sample(
         Groups ``posterior`` (same variables, dims and coordinates as the closed form),
         ``difficulty`` (as there), ``families`` (log evidence and posterior probability of each,
         with standard errors), ``sample_stats``, or ``sample_stats_FAMILY`` of several families,
-        ``log_likelihood``, ``observed_data``, ``constant_data``.
+        ``log_likelihood``, ``observed_data``, ``constant_data``. `bayesatk.notes` has a note where
+        chains have not mixed, or more than one transition in a hundred diverged.
 
     See Also
     --------
@@ -116,9 +122,15 @@ def sample(
     bayesatk.models.metrics_from_draws : metrics of any model that has ``p``.
     bayesatk.evaluate : the exact counterpart, in less than a second.
     bayesatk.verify : compares the two.
+
+    Notes
+    -----
+    Compiling takes seconds. With the default sampler the last programs are kept for other data with
+    equal pooling, prior, form and sizes (of questions, only if every p is sampled), but not those
+    of votes, or with prior trials, covariates, groups or a judge.
     """
     form = form or default_form(pooling)
-    _check_form(form, difficulty, judge, covariates, group)
+    check_form(form, difficulty, judge, covariates, group)
     crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
     asked = read_inputs(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
@@ -127,83 +139,34 @@ def sample(
         group_weights=group_weights, judge=judge,
     )  # fmt: skip
     if crossed:
-        _check_crossed(asked, keep)
+        check_crossed(asked, keep)
     by_default = prior is None and difficulty is None
     known = form, by_default, asked.judges is not None
     resolved = crossed or one_latent_family(asked.prior, *known)
     asked = replace(asked, prior=resolved)
     generator, seed = resolve_rng(rng)
-    options = {"cores": min(chains, 2), **(sample_kwargs or {})}
-
-    def trace_of(model: pm.Model) -> xr.DataTree:
-        trace: xr.DataTree = pm.sample(
-            draws=draws, tune=tune, chains=chains, model=model, nuts_sampler=nuts_sampler,
-            progressbar=progressbar, quiet=not progressbar,
-            random_seed=int(generator.integers(2**31)), **options,
-        )  # fmt: skip
-        return trace
-
-    judged = {}
-    if asked.grouping is not None:
-        judged = {"": build_grouped(asked.outcomes, prior=resolved)}  # type: ignore[arg-type]
-    elif asked.judged:
-        judged = build_models(
-            asked.scale, asked.outcomes, pooling, resolved, form, asked.prior_counts, asked.design,
-            asked.judges,
-        )  # fmt: skip
-    traces = {name: trace_of(model) for name, model in judged.items()}
-    voted = None
+    how = Sampling(draws, tune, chains, nuts_sampler, progressbar, sample_kwargs or {})
+    models, traces, voted = _models(asked, form), {}, None
+    for name, model in models.items():
+        seed_of = int(generator.integers(2**31))
+        traces[name] = how.run(model, seed_of, compiler_of(asked, form, name))
     if asked.votes:
-        voted = trace_of(build_answers(asked.outcomes, asked.answer_prior))
-    options = {"draws": draws, "tune": tune, "sampler": nuts_sampler}
-    bridges = {name: Bridge(model) for name, model in judged.items()}
-    run = Run(form, ci_prob, keep, seed, options)
-    return result(asked, run, traces, generator, voted, bridges)
+        votes = build_answers(asked.outcomes, asked.answer_prior)
+        voted = how.run(votes, int(generator.integers(2**31)))
+    run = Run(form, ci_prob, keep, seed, how)
+    return result(asked, run, traces, generator, voted, models)
 
 
-def _check_form(
-    form: str, difficulty: Families, judge: object, covariates: object, group: object
-) -> None:
-    """Refuse what a form has no model for."""
-    one_of("form", form, ("marginal", "full", "crossed"))
-    if form == "crossed" and judge is not None:
-        raise ValueError(
-            "judge must be left out for form='crossed', which takes marks as they are."
-        )
-    if form == "crossed" and difficulty is not None:
-        raise ArgumentError(
-            Argument("difficulty"),
-            " must be left out for form='crossed', whose difficulties are logit-normal; "
-            f"got {difficulty!r:.80}.",
-        )
-    if covariates is not None and form != "marginal":
-        raise ArgumentError(Argument("form"), f" must be left out with covariates; got {form!r}.")
-    if group is not None and form != "marginal":
-        raise ArgumentError(
-            Argument("form"),
-            f" must be 'marginal' or left out with group=; got {form!r}. Leave it out.",
-        )
-
-
-def _check_crossed(asked: Inputs, keep: Sequence[str]) -> None:
-    """Refuse what the crossed model cannot give."""
-    if asked.scale.axes or asked.votes or asked.pooling != "partial":
-        raise ValueError(
-            "form='crossed' is a model of right and wrong under pooling='partial'; got "
-            f"{[one.label for one in asked.requested]} with pooling={asked.pooling!r}. Leave "
-            "pooling as it is; for scores, say what a success is: success='score >= ...'."
-        )
-    if set(keep) - {"p"}:
-        raise ArgumentError(
-            Argument("keep"),
-            " must be empty or ['p'] for form='crossed', which has no closed likelihood of a "
-            f"question; got {list(keep)}.",
-        )
-
-
-def default_form(pooling: Pooling) -> Form:
-    """Return the form of a model that mixes best for its cost."""
-    return "marginal" if pooling == "partial" else "full"
+def _models(asked: Inputs, form: Form) -> Models:
+    """Models of counts, by difficulty family; none where votes alone were asked for."""
+    if asked.grouping is not None:
+        return {"": build_grouped(asked.outcomes, prior=asked.prior)}  # type: ignore[arg-type]
+    if not asked.judged:
+        return {}
+    return build_models(
+        asked.scale, asked.outcomes, asked.pooling, asked.prior, form, asked.prior_counts,
+        asked.design, asked.judges,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -217,15 +180,14 @@ class Run:
     keep : sequence of str
         As of `sample`.
     seed : str
-    options : mapping
-        Draws, tuning steps and sampler.
+    how : Sampling
     """
 
     form: Form
     ci_prob: float
     keep: Sequence[str]
     seed: str
-    options: Mapping[str, Any]
+    how: Sampling
 
 
 def result(
@@ -234,7 +196,7 @@ def result(
     traces: Mapping[str, xr.DataTree],
     rng: np.random.Generator,
     answers: xr.DataTree | None = None,
-    bridges: Mapping[str, Bridge] | None = None,
+    models: Models | None = None,
 ) -> xr.DataTree:
     """Metrics and hyperparameters of traces, as the library's result tree.
 
@@ -250,8 +212,8 @@ def result(
     rng : numpy.random.Generator
     answers : xarray.DataTree, optional
         Of the model of votes.
-    bridges : mapping {family: Bridge}, optional
-        Of several families.
+    models : mapping {family: pymc.Model}, optional
+        Of several families, with the data: for their evidence.
     """
     outcomes, grid = inputs.outcomes, MetricGrid.of(inputs.requested)
     main = next(iter(traces.values()), answers)
@@ -260,7 +222,7 @@ def result(
     averaged = None
     if traces and isinstance(inputs.prior, HyperPrior):
         systems = outcomes.dataset["system"].values
-        averaged = average(traces, bridges or {}, inputs.prior, systems, rng)
+        averaged = average(traces, models or {}, inputs.prior, systems, rng)
     difficulties = averaged.difficulties if averaged else None
     parts, of_groups = [], None
     if inputs.grouping is not None:
@@ -278,9 +240,11 @@ def result(
     groups = {"posterior": group, **_difficulty_groups(group, inputs.prior, averaged)}
     if inputs.grouping is not None and of_groups is not None:
         groups["group_posterior"] = group_draws(grid, inputs.grouping.labels, of_groups, group)
-    groups |= _statistics(traces, answers)
+    statistics = _statistics(traces, answers)
+    notes = mixing_notes(group, statistics.values())
+    groups |= statistics
     groups |= checking_groups(inputs, group, difficulties, run.keep, rng)
-    return build(groups | groups_of_data(inputs), _attributes(inputs, run))
+    return build(groups | groups_of_data(inputs), _attributes(inputs, run, notes))
 
 
 def _posterior(
@@ -303,7 +267,7 @@ def _posterior(
     attrs = {name: source.attrs[name] for name in _RECORDED if name in source.attrs}
     group = posterior_group(
         grid, values[:, :, :, order], outcomes.dataset["system"].values, extra,
-        {"sampling": "nuts", "tuning_steps": run.options["tune"], **attrs},
+        {"sampling": "nuts", "tuning_steps": run.how.tune, **attrs},
     )  # fmt: skip
     used = {dim for dims, _ in extra.values() for dim in dims}
     labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
@@ -342,9 +306,10 @@ def _statistics(
     }
 
 
-def _attributes(inputs: Inputs, run: Run) -> dict[str, Any]:
+def _attributes(inputs: Inputs, run: Run, notes: list[str]) -> dict[str, Any]:
     """Return the provenance of a sampled result."""
+    options = {"draws": run.how.draws, "tune": run.how.tune, "sampler": run.how.sampler}
     return provenance(
         inputs, "nuts", run.seed, (HOFFMAN,), ci_prob=float(run.ci_prob), ci_kind="eti",
-        model_form=run.form, sample_options=json.dumps(dict(run.options)),
+        model_form=run.form, sample_options=json.dumps(options), notes=json.dumps(notes),
     )  # fmt: skip

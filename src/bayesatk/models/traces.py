@@ -1,14 +1,19 @@
-"""Draws of the hyperparameters of a model of one family, as difficulty distributions.
+"""What traces say: draws of difficulty distributions, and whether chains have mixed.
 
 Without PyMC, which takes seconds to import.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.priors import FAMILIES
+from bayesatk.results.schema import MAX_RHAT
+
+_DIVERGING = 0.01  # share of transitions from which results are doubted though chains agree
 
 
 def family_of(posterior: xr.Dataset) -> str | None:
@@ -51,3 +56,34 @@ def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
     share, mean, icc = (np.take_along_axis(each, order, axis=1) for each in (share, mean, icc))
     zero = np.zeros(len(mean))
     return Difficulty(share, mean, icc, zero, zero)
+
+
+def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> list[str]:
+    """Say whether draws are those of the posterior, by R-hat and divergent transitions.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Metrics and hyperparameters. Success probabilities of questions are left out.
+    statistics : iterable of xarray.Dataset
+        Of the sampler, by model.
+    """
+    import arviz as az
+
+    with np.errstate(invalid="ignore", divide="ignore"):  # of what is known exactly there is none
+        rhat = az.rhat(posterior.drop_vars("p", errors="ignore"))
+    worst = {
+        str(name): float(np.nan_to_num(one, nan=1.0).max(initial=1.0))
+        for name, one in rhat.data_vars.items()
+    }
+    name = max(worst, key=worst.__getitem__)
+    diverging = np.concatenate([one["diverging"].values.ravel() for one in statistics])
+    unmixed = worst[name] > MAX_RHAT
+    if not unmixed and diverging.mean() <= _DIVERGING:
+        return []
+    found = f"R-hat is {worst[name]:.3g} for {name}" if unmixed else "R-hat is at most 1.01"
+    return [
+        f"the chains {'have not mixed' if unmixed else 'may have missed a part of the posterior'}: "
+        f"{found}, and {diverging.sum()} of {diverging.size} transitions diverged. Sample again "
+        "with more tune=, more draws=, or sample_kwargs={'target_accept': 0.95}."
+    ]

@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.ballot import plurality_latent, vote_credit
+from bayesatk.core.question.ballot import plurality_latent, vote_credit
 from bayesatk.data.answers import possible
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk.comparison.changes import ChangePoint
+from bayesatk.comparison.order.changes import ChangePoint
 from bayesatk.plots.canvas import (
     COLORS,
     DARK,

@@ -6,7 +6,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk.comparison.horizons import Horizon
+from bayesatk.comparison.pairs.horizons import Horizon
 from bayesatk.plots.canvas import (
     DARK,
     add_legend,

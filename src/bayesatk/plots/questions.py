@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.comparison.question_table import question_table
+from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.plots.canvas import (
     COLORS,
     backend_name,

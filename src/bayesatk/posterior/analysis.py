@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.judge_rates import JudgeRates
+from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.posterior.answers import VoteModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table

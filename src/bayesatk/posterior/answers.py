@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.ballot import plurality_latent, vote_credit
-from bayesatk.core.dirichlet import draw_probabilities
-from bayesatk.core.plurality import plurality_finite, plurality_posterior
-from bayesatk.core.states import Terms, relative
+from bayesatk.core.pooling.dirichlet import draw_probabilities
+from bayesatk.core.pooling.states import Terms, relative
+from bayesatk.core.question.ballot import plurality_latent, vote_credit
+from bayesatk.core.question.plurality import plurality_finite, plurality_posterior
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric

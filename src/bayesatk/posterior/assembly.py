@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.distribution import Empirical
-from bayesatk.core.intervals import measured_interval
+from bayesatk.core.engine.distribution import Empirical
+from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.posterior.posterior import (
     Distributions,
@@ -201,18 +201,20 @@ def monte_carlo(
     """Return how many draws are behind intervals and sds that are not exact, by variable."""
     found: dict[str, dict[str, float]] = {}
     first = posteriors[0]
+    effective = {
+        name: min(one.effective_draws[name] for one in posteriors) for name in first.effective_draws
+    }
+    drawn: dict[str, float] = {"interval_draws": draws}
+    if "mean_draws" in effective:  # weighted points, unlike nodes, limit whatever is drawn at them
+        drawn = effective | {"interval_draws": min(draws, effective["interval_draws"])}
     for family in grid.families:
         if family.on_answers:
             per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
             found[family.variable] = {"interval_draws": draws, "sd_draws": per_question}
         elif first.drawn:
-            found[family.variable] = {"interval_draws": draws}
+            found[family.variable] = drawn
+        elif effective:
+            found[family.variable] = effective
     if first.drawn:
-        found["reach_probability"] = {"interval_draws": draws}
-    effective = {
-        name: min(one.effective_draws[name] for one in posteriors) for name in first.effective_draws
-    }
-    weighted = list(first.hyper)
-    if not first.drawn:
-        weighted += [one.variable for one in grid.families]
-    return found | {name: effective for name in weighted if effective}
+        found["reach_probability"] = drawn
+    return found | {name: effective for name in first.hyper if effective}

@@ -7,15 +7,15 @@ from functools import partial
 import numpy as np
 from scipy.special import polygamma
 
-from bayesatk.core import leave_one_out
-from bayesatk.core.bootstrap import bootstrap_moments, mean_moments
-from bayesatk.core.categorical import category_finite, judged_moments
-from bayesatk.core.dirichlet import DirichletHyper, dirichlet_posterior, draw_probabilities
-from bayesatk.core.dirichlet_multinomial import log_ordered
-from bayesatk.core.distribution import BetaImage, Empirical
-from bayesatk.core.leave_one_out import Predictive
-from bayesatk.core.points import Points
-from bayesatk.core.states import States
+from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
+from bayesatk.core.engine.distribution import BetaImage, Empirical
+from bayesatk.core.numerics.points import Points
+from bayesatk.core.pooling import leave_one_out
+from bayesatk.core.pooling.dirichlet import DirichletHyper, dirichlet_posterior, draw_probabilities
+from bayesatk.core.pooling.leave_one_out import Predictive
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.categorical import category_finite, judged_moments
+from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, pass_at
 from bayesatk.posterior.conjugate import Means, Questions, complete, independent
@@ -28,7 +28,6 @@ _EVALUATIONS = 3e7  # floats drawn for one posterior; beyond these, sums are dra
 _WORK = 3e7  # elements of node-by-state arrays
 _NODES = 4096  # at which moments are worked out, at most
 _CHUNK = 2_000_000
-_STATED = ("mean_draws", "sd_draws", "interval_draws")  # the last of a quadrature rule too
 _NOISE_STATES, _NOISE_DRAWS = 1000, 400
 
 
@@ -151,7 +150,7 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
         method="elliptical slices" if hyper.points.sampled else "importance sampling",
         warning=_warning(hyper.points),
         drawn=True,
-        effective_draws=dict.fromkeys(_STATED[2 * hyper.exact :], hyper.points.effective_draws),
+        effective_draws=_draws_behind(grid, population),
     )
 
 
@@ -171,6 +170,12 @@ def _diagnostics(
         "hyper_ess": hyper.points.effective_draws,
         "hyper_error": hyper.error,
     }
+
+
+def _draws_behind(grid: DirichletHyper, population: Array) -> dict[str, float]:
+    """Effective numbers of draws; of a quadrature rule quantiles alone are read off its nodes."""
+    found = grid.points.draws_behind(np.column_stack([population, grid.mean, grid.icc]))
+    return {"interval_draws": found["interval_draws"]} if grid.exact else found
 
 
 def _node_moments(states: States, judged: list[Judged], alpha: Array) -> Array:

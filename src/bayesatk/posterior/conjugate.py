@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesatk.core.bootstrap import bootstrap_moments, mean_moments
-from bayesatk.core.distribution import Quantity
-from bayesatk.core.states import Terms
+from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
+from bayesatk.core.engine.distribution import Quantity
+from bayesatk.core.pooling.states import Terms
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.draws import correlated_normals, scaled

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.marks import right_counts, right_given_marked
-from bayesatk.core.mixture import StateMixture
-from bayesatk.core.moments import latent_on_nodes
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.engine.mixture import StateMixture
+from bayesatk.core.pooling.marks import right_counts, right_given_marked
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric

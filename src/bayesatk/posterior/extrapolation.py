@@ -5,8 +5,8 @@ import pandas as pd
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.moment_range import metric_ranges
-from bayesatk.core.states import States
+from bayesatk.core.pooling.moment_range import metric_ranges
+from bayesatk.core.pooling.states import States
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import refuse_weights
 from bayesatk.data.tally import tally

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, logsumexp
 
-from bayesatk.core.distribution import Quantity, tabulated
-from bayesatk.core.grouped import GroupedPosterior, grouped_posterior
-from bayesatk.core.grouped_moments import GroupedMeans
-from bayesatk.core.laws import finite
-from bayesatk.core.leave_one_out import Predictive
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import GroupedStates
+from bayesatk.core.engine.distribution import Quantity, tabulated
+from bayesatk.core.pooling.leave_one_out import Predictive
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import GroupedStates
+from bayesatk.core.question.laws import finite
+from bayesatk.core.structure.grouped import GroupedPosterior, grouped_posterior
+from bayesatk.core.structure.grouped_moments import GroupedMeans
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from scipy.interpolate import PPoly
 from scipy.special import expit
 
-from bayesatk.core.distribution import Quantity
-from bayesatk.core.grouped_moments import GroupedMeans
-from bayesatk.core.mixture import StateMixture
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.quadrature import straight_weights
-from bayesatk.core.states import GroupedStates, States
+from bayesatk.core.engine.distribution import Quantity
+from bayesatk.core.engine.mixture import StateMixture
+from bayesatk.core.numerics.quadrature import straight_weights
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import GroupedStates, States
+from bayesatk.core.structure.grouped_moments import GroupedMeans
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.draws import (

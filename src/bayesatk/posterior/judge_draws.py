@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.judge_rates import JudgeRates
-from bayesatk.core.nodes import Nodes
+from bayesatk.core.pooling.judge_rates import JudgeRates
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.posterior import Summary
 from bayesatk.results.likelihood import RATES

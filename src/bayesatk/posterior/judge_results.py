@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import bdtr, bdtrc
 
-from bayesatk.core.judge_rates import JudgeRates
+from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.posterior.assembly import Coords
@@ -102,7 +102,7 @@ def two_sided(judge: JudgeRates, rate: int, marked: int, size: int) -> float:
 
     Examples
     --------
-    >>> from bayesatk.core.marks import Rates
+    >>> from bayesatk.core.pooling.marks import Rates
     >>> sure = JudgeRates(Rates.known(0.5, 0.1), np.ones(1))
     >>> round(two_sided(sure, 0, 5, 5), 4)  # twice 1/32
     0.0625

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bayesatk.core import leave_one_out
-from bayesatk.core.families import family_posteriors
-from bayesatk.core.hierarchy import hyper_posterior
-from bayesatk.core.judge_rates import JudgeRates, calibrated_rates, integrated_rates
-from bayesatk.core.leave_one_out import Predictive
-from bayesatk.core.marks import MarkedCounts, Rates
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.pooling import leave_one_out
+from bayesatk.core.pooling.families import family_posteriors
+from bayesatk.core.pooling.hierarchy import hyper_posterior
+from bayesatk.core.pooling.judge_rates import JudgeRates, calibrated_rates, integrated_rates
+from bayesatk.core.pooling.leave_one_out import Predictive
+from bayesatk.core.pooling.marks import MarkedCounts, Rates
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
 from bayesatk.data.scales import MetricFunction
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.credit import Array

@@ -8,18 +8,18 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import betaln, logsumexp
 
-from bayesatk.core import leave_one_out
-from bayesatk.core.bootstrap import bootstrap_moments, mean_moments
-from bayesatk.core.distribution import Distribution, Empirical, Quantity, monotone_slopes
-from bayesatk.core.judge_rates import JudgeRates
-from bayesatk.core.leave_one_out import Predictive
-from bayesatk.core.marks import Rates
-from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import StateMixture
-from bayesatk.core.moments import latent_on_nodes
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.quadrature import BetaRule, beta_rule
-from bayesatk.core.states import States
+from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
+from bayesatk.core.engine.distribution import Distribution, Empirical, Quantity, monotone_slopes
+from bayesatk.core.engine.mean_distributions import mean_distributions
+from bayesatk.core.engine.mixture import StateMixture
+from bayesatk.core.numerics.quadrature import BetaRule, beta_rule
+from bayesatk.core.pooling import leave_one_out
+from bayesatk.core.pooling.judge_rates import JudgeRates
+from bayesatk.core.pooling.leave_one_out import Predictive
+from bayesatk.core.pooling.marks import Rates
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.credit import Array, Credit, pass_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.draws import (

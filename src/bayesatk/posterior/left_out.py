@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesatk.core.bootstrap import bootstrap_without
-from bayesatk.core.mixture import StateMixture, expected_credits
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.engine.bootstrap import bootstrap_without
+from bayesatk.core.engine.mixture import StateMixture, expected_credits
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.right_wrong import RightWrongModel

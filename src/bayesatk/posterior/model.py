@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bayesatk.core import leave_one_out
-from bayesatk.core.laws import finite
-from bayesatk.core.leave_one_out import Predictive
-from bayesatk.core.states import States
+from bayesatk.core.pooling import leave_one_out
+from bayesatk.core.pooling.leave_one_out import Predictive
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.laws import finite
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.posterior import SystemPosterior

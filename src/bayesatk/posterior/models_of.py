@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.judge_rates import JudgeRates
-from bayesatk.core.states import States
+from bayesatk.core.pooling.judge_rates import JudgeRates
+from bayesatk.core.pooling.states import States
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RightWrong, Scale

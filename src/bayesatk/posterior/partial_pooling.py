@@ -7,14 +7,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.families import difficulty_of
-from bayesatk.core.hyper_functions import at_draws, draw_hyperparameters
-from bayesatk.core.judge_rates import JudgeRates
-from bayesatk.core.marks import MarkedCounts
-from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import expected_credits
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.engine.mean_distributions import mean_distributions
+from bayesatk.core.engine.mixture import expected_credits
+from bayesatk.core.pooling.families import difficulty_of
+from bayesatk.core.pooling.hyper_functions import at_draws, draw_hyperparameters
+from bayesatk.core.pooling.judge_rates import JudgeRates
+from bayesatk.core.pooling.marks import MarkedCounts
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.draws import (

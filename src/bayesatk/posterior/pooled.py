@@ -7,19 +7,19 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.beta_binomial import beta_binomial_means
-from bayesatk.core.distribution import Empirical, Quantity
-from bayesatk.core.families import (
+from bayesatk.core.engine.distribution import Empirical, Quantity
+from bayesatk.core.engine.mixture import Given, StateMixture, expected_credits, spread_of
+from bayesatk.core.engine.population import distributions_of
+from bayesatk.core.pooling.families import (
     FamilyPosterior,
     family_posteriors,
     family_probabilities,
 )
-from bayesatk.core.hyper_functions import question_variance
-from bayesatk.core.judge_rates import JudgeRates
-from bayesatk.core.mixture import Given, StateMixture, expected_credits, spread_of
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.population import distributions_of
-from bayesatk.core.states import States
+from bayesatk.core.pooling.hyper_functions import question_variance
+from bayesatk.core.pooling.judge_rates import JudgeRates
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.beta_binomial import beta_binomial_means
 from bayesatk.metrics.credit import Array, Credit
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.judge_draws import due_to_rates, rate_summaries
@@ -253,19 +253,18 @@ class Pooled:
 
     def sd_under(self, prior: HyperPrior) -> Array:
         """Posterior sds under another prior, of the same families; shape (metrics, 2)."""
-        ratios = [one.prior_ratio(prior) for one in self.families]
-        tops = [float(ratio.max()) for ratio in ratios]
-        factors = [np.exp(ratio - top) for ratio, top in zip(ratios, tops, strict=True)]
-        rows = zip(self.families, factors, tops, strict=True)
-        logs = np.array([np.log(one.nodes.weight @ own) + top for one, own, top in rows])
+        pairs = [one.under(prior) for one in self.families]
+        every = [weight for weight, _ in pairs]
+        logs = np.array([more for _, more in pairs])
         share = self.probability * np.exp(logs - logs.max())
         share /= share.sum()
         # As the sds are worked out: of these questions on some nodes, of the population on all.
         some = [
-            part.weight * own[chosen]
-            for part, own, chosen in zip(self.parts, factors, self.chosen, strict=True)
+            part.weight * (own / np.maximum(one.nodes.weight, 1e-300))[chosen]
+            for one, part, own, chosen in zip(
+                self.families, self.parts, every, self.chosen, strict=True
+            )
         ]
-        every = [one.nodes.weight * own for one, own in zip(self.families, factors, strict=True)]
         # Weighted questions are drawn anew on the nodes on which they are.
         of_new = every if self.states.weight is None else some
         sds = [

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.difficulty import Difficulty
-from bayesatk.core.distribution import Empirical, Quantity
+from bayesatk.core.engine.distribution import Empirical, Quantity
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.metrics.credit import Array
 
 Distributions = Sequence[Sequence[Quantity | None]]  # by target

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from bayesatk.core import leave_one_out
-from bayesatk.core.distribution import Empirical
-from bayesatk.core.leave_one_out import Predictive
-from bayesatk.core.points import Points
-from bayesatk.core.regression import Regression, alike
-from bayesatk.core.regression_means import Questions
-from bayesatk.core.states import States
+from bayesatk.core.engine.distribution import Empirical
+from bayesatk.core.numerics.importance import reweighted
+from bayesatk.core.numerics.points import Points
+from bayesatk.core.pooling import leave_one_out
+from bayesatk.core.pooling.leave_one_out import Predictive
+from bayesatk.core.pooling.states import States
+from bayesatk.core.structure.regression import Regression, alike
+from bayesatk.core.structure.regression_means import Questions
 from bayesatk.data.design import Basis
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
@@ -105,14 +106,6 @@ class RegressionModel(CountModel):
         )
 
 
-def _of_sds(values: Array, weight: Array) -> float:
-    """Effective share of the draws for an sd, by the largest kurtosis of columns; 1 if normal."""
-    centred = values - weight @ values
-    second, fourth = weight @ centred**2, weight @ centred**4
-    kurtosis = fourth / np.maximum(second, 1e-300) ** 2
-    return float(2.0 / max(float(kurtosis[second > 0.0].max(initial=3.0)) - 1.0, 2.0))
-
-
 def _some(states: States, chosen: NDArray[np.intp]) -> States:
     """Return some of the states, without saying which questions are in them."""
     return replace(
@@ -165,8 +158,7 @@ class _Fitted:
             method=points.method,
             warning=warning,
             effective_draws={
-                "mean_draws": effective,
-                "sd_draws": effective * _of_sds(np.column_stack([like, points.theta]), weight),
+                **points.draws_behind(like),
                 "interval_draws": min(effective, float(self._drawn)),
             },
         )
@@ -228,8 +220,7 @@ class _Fitted:
         theta = self.questions.points.theta
         other = replace(self.model.regression, prior=prior).log_prior(theta)
         logs = other - self.model.regression.log_prior(theta)
-        weight = self.questions.weight * np.exp(logs - logs.max())
-        weight /= weight.sum()
+        weight, _ = reweighted(self.questions.weight, logs)
         these, like = self.questions.these, self.questions.like_these
         mean, population = weight @ these, weight @ like
         first = weight @ self.questions.variance_of_these + weight @ (these - mean) ** 2

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from bayesatk.core.importance import TRUSTED
-from bayesatk.core.laws import finite
+from bayesatk.core.numerics.importance import TRUSTED
+from bayesatk.core.question.laws import finite
 from bayesatk.metrics.credit import maj_at
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.posterior.posterior import FamilyShare

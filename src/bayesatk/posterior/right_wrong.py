@@ -7,15 +7,15 @@ from functools import cache, cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core import leave_one_out
-from bayesatk.core.beta_binomial import beta_binomial_moments
-from bayesatk.core.distribution import BetaImage, Quantity, constant
-from bayesatk.core.leave_one_out import Predictive
-from bayesatk.core.means import mean_distributions
-from bayesatk.core.mixture import StateMixture
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.question_laws import one_for_all
-from bayesatk.core.states import States
+from bayesatk.core.engine.distribution import BetaImage, Quantity, constant
+from bayesatk.core.engine.mean_distributions import mean_distributions
+from bayesatk.core.engine.mixture import StateMixture
+from bayesatk.core.pooling import leave_one_out
+from bayesatk.core.pooling.leave_one_out import Predictive
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.question_posteriors import one_for_all
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.credit import Array, Credit, pass_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.conjugate import Means, Questions, complete, independent

@@ -6,8 +6,8 @@ import xarray as xr
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.population import distributions_of
+from bayesatk.core.engine.population import distributions_of
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.judged import JudgedModel
 from bayesatk.posterior.models_of import model_of

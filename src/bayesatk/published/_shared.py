@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from bayesatk.core.laws import finite_table
-from bayesatk.core.moments import posterior_moments
+from bayesatk.core.question.laws import finite_table
+from bayesatk.core.question.moments import posterior_moments
 from bayesatk.metrics.credit import Credit, g_pass_at
 
 Bounds = tuple[float, float]

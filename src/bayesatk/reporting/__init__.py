@@ -13,14 +13,14 @@ import xarray as xr
 
 from bayesatk._tools.packages import REPORT, require
 from bayesatk._tools.writing import replacing_text
-from bayesatk.comparison.criticism import criticise
-from bayesatk.comparison.pair_claims import design_words
+from bayesatk.comparison.checks.criticism import criticise
+from bayesatk.comparison.pairs.verdicts import design_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
-from bayesatk.reporting.claims import claims, has_question_laws, levels, of_questions
 from bayesatk.reporting.methods import GROUPED_TARGETS, METRICS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.scores import scores
+from bayesatk.reporting.sentences import claims, has_question_laws, levels, of_questions
 from bayesatk.results.citations import cite
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesatk.reporting.claims import MANY, has_question_laws
+from bayesatk.reporting.sentences import MANY, has_question_laws
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 

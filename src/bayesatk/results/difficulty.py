@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.priors import FAMILIES, HyperPrior
 
 Array = NDArray[np.float64]

@@ -13,11 +13,11 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
-from bayesatk.core.difficulty import Difficulty
-from bayesatk.core.dirichlet_multinomial import log_counts
-from bayesatk.core.marks import log_marked
-from bayesatk.core.nodes import Nodes
-from bayesatk.core.states import States
+from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.marks import log_marked
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.priors import AnyPrior, BetaPrior, DirichletPrior

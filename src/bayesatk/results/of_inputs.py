@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.inputs import Inputs
 from bayesatk.priors import RegressionPrior
 from bayesatk.priors.choice import describe_prior

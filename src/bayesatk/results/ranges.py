@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.moment_range import metric_ranges
-from bayesatk.core.states import States
+from bayesatk.core.pooling.moment_range import metric_ranges
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.families import Metric
 from bayesatk.results.result import Result
 

@@ -7,7 +7,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from bayesatk.core.dirichlet_multinomial import log_counts
+from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.design import Basis, Design
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, log_logit_beta

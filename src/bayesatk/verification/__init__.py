@@ -1,1 +1,1 @@
-"""Closed forms compared with samplers: `bayesatk.verify`."""
+"""Closed forms compared with samplers (`bayesatk.verify`), and calibration by simulation."""

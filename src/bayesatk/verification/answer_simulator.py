@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.ballot import plurality_latent
+from bayesatk.core.question.ballot import plurality_latent
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.models.votes import answer_draws as sampled_votes

@@ -20,7 +20,7 @@ from scipy.stats import kstest
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import all_batches
 from bayesatk._tools.threads import one_thread
-from bayesatk.core.cost_prior import CostPrior
+from bayesatk.core.costs.prior import CostPrior
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.priors import (

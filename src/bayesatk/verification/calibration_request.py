@@ -9,11 +9,11 @@ import numpy as np
 
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.cost_prior import CostPrior
+from bayesatk.core.costs.prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import Metric
-from bayesatk.models.builders import one_latent_family
+from bayesatk.models.forms import one_latent_family
 from bayesatk.priors import (
     AnswerPrior,
     AnyPrior,

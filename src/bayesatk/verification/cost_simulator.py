@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesatk.core.cost_prior import CostPrior, Costs, named
-from bayesatk.core.cost_quantities import both_targets
+from bayesatk.core.costs.prior import CostPrior, Costs, named
+from bayesatk.core.costs.quantities import both_targets
 from bayesatk.costs.evaluation import draw_costs, fit_costs
 from bayesatk.priors import HyperPrior
 from bayesatk.results.difficulty import draw_prior

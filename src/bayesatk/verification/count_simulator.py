@@ -12,8 +12,8 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.data.tally import tally
 from bayesatk.judge_error import JudgeError, Judges
-from bayesatk.models.builders import Form
 from bayesatk.models.derived import expected_metric
+from bayesatk.models.forms import Form
 from bayesatk.posterior.judged import rates_of_judges
 from bayesatk.posterior.models_of import count_model
 from bayesatk.priors import DirichletHyperPrior, HyperPrior, Pooling
@@ -142,7 +142,7 @@ def _outcomes(counts: Any, scale: Scale) -> Outcomes:
 @cache
 def _program(scale: Any, pooling: Pooling, prior: Any, form: Form | None, questions: int) -> Any:
     from bayesatk.models.compiled import CompiledModel
-    from bayesatk.models.sampling import default_form
+    from bayesatk.models.forms import default_form
 
     single = np.zeros((questions, len(scale.scores)), int)
     single[:, 0] = 1

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
 
-from bayesatk.core.difficulty import Difficulty
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally

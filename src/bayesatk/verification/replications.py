@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesatk._tools.batches import misshapen
-from bayesatk.core.cost_prior import CostPrior
+from bayesatk.core.costs.prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import parse

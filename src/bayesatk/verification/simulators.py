@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.metrics.grid import Metric, MetricGrid
-from bayesatk.models.builders import Form
+from bayesatk.models.forms import Form
 from bayesatk.models.parts import Part
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS, metric_values
 

@@ -13,12 +13,12 @@ from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk.results.result import Result
+from bayesatk.results.schema import MAX_RHAT
 
 Array = NDArray[np.float64]
 Verdict = Literal["agree", "disagree", "inconclusive"]
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-MAX_RHAT = 1.01
 MIN_ESS = 400.0
 _EXPECTED = 10.0  # draws expected on either side of a count for its probability to be tested
 _SAME = 1e-12  # quantities that are known exactly must match to this

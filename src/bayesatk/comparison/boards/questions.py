@@ -1,0 +1,230 @@
+"""The questions of a leaderboard: which to ask again, and which do not fit the others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.comparison.boards.board import Board
+from bayesatk.comparison.boards.leaderboard import Leaderboard, Target, leaderboard
+from bayesatk.core.one_factor.means import population_means
+from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.one_factor.questions import Cells, mark_rates, misfit, simulate_counts
+from bayesatk.metrics.credit import pass_at
+from bayesatk.results.result import Result
+
+Array = NDArray[np.float64]
+_PARAMETER_DRAWS = 300  # draws of parameters over which questions are averaged
+_SIMULATED = 4000  # questions, fewest, that misfits are compared with
+_REPEATS = 50  # and that many times the questions there are
+
+
+def next_questions(
+    board: Leaderboard | xr.DataTree | Result,
+    count: int | None = 10,
+    *,
+    systems: Sequence[object] | None = None,
+    target: Target = "questions",
+    rng: RandomSource = None,
+) -> pd.DataFrame:
+    """Rank questions by how much one more trial of each would reduce the variance of mean scores.
+
+    It shows which questions are the most informative to try again.
+
+    Parameters
+    ----------
+    board : Leaderboard, or a result that `bayesatk.leaderboard` takes
+    count : int, optional
+        Number of questions to return, the most informative first; None: all.
+    systems : sequence, optional
+        Systems that would try them, once each; default: all.
+    target : {"questions", "population"}
+        ``"questions"``: the means over these questions; ``"population"``: over questions like
+        these.
+    rng : int, numpy.random.Generator or None
+        Seed of the leaderboard, if `board` is a result.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``question``; ``reduction``: expected reduction of the posterior variance of the mean scores
+        by one more trial of each system, as a share of that variance (summed over these systems);
+        ``difficulty`` and ``difficulty_sd`` of the question (standard normal over questions, larger
+        is harder); ``trials`` run so far.
+
+    See Also
+    --------
+    bayesatk.plan : how many questions and trials, before any are chosen.
+
+    Notes
+    -----
+    One more trial y is right or wrong, so the expected reduction of the variance of any quantity T
+    is exactly ``cov(T, y)^2 / (E y (1 - E y))``; with judges that err y is the trial's mark. T is
+    the mean score of the system that would run the trial; the information about other systems is
+    not counted. For questions like these, more trials of the same questions reduce the variance
+    little, and the differences between questions are estimated from draws.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = {"a": [[1, 1], [1, 0], [1, 1]], "b": [[1, 1], [0, 1], [1]]}
+    >>> board = bayesatk.leaderboard(bayesatk.evaluate(runs, "pass@1", rng=1), rng=1)
+    >>> next_questions(board, 1)["question"].tolist()  # both had one of two right
+    [1]
+    """
+    own = board if isinstance(board, Leaderboard) else leaderboard(board, rng=rng)
+    names = own.result.systems
+    chosen = _chosen(names, systems)
+    trials = own.result.trials
+    if count is not None:
+        count = whole_number("count", count)
+    if target not in ("questions", "population"):
+        raise ArgumentError(
+            Argument("target"), f" must be 'questions' or 'population'; got {target!r}."
+        )
+    known = _Known.of(own.board, target)
+    reduced = (known.covariance**2 / np.maximum(known.mean * (1.0 - known.mean), 1e-12))[chosen]
+    share = reduced.sum(axis=0) / max(float(known.variance[chosen].sum()), 1e-12)
+    frame = pd.DataFrame({
+        "question": own.result.data.dataset["question"].values,
+        "reduction": np.minimum(share, 1.0),
+        "difficulty": known.difficulty, "difficulty_sd": known.difficulty_sd,
+        "trials": trials.sum(axis=0),
+    })  # fmt: skip
+    frame = frame.sort_values("reduction", ascending=False, kind="stable", ignore_index=True)
+    return frame if count is None else frame.head(count)
+
+
+def _chosen(names: list[object], systems: Sequence[object] | None) -> list[int]:
+    if systems is None:
+        return list(range(len(names)))
+    unknown = [one for one in systems if one not in names]
+    if unknown or not systems or len(set(systems)) < len(systems):
+        raise ArgumentError(
+            Argument("systems"), f" must be different ones of {names}; got {list(systems)!r:.80}."
+        )
+    return [names.index(one) for one in systems]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of success probabilities p and of systems' means T of them.
+
+    Parameters
+    ----------
+    mean, covariance : ndarray, shape (systems, questions)
+        Of the mark of one more trial; of it with the mean score of the same system.
+    variance : ndarray, shape (systems,)
+        Of the mean.
+    difficulty, difficulty_sd : ndarray, shape (questions,)
+    """
+
+    mean: Array
+    covariance: Array
+    variance: Array
+    difficulty: Array
+    difficulty_sd: Array
+
+    @classmethod
+    def of(cls, board: Board, target: Target) -> "_Known":
+        """Given parameters questions are independent; draws of parameters connect them."""
+        some = np.linspace(0, len(board.draws.theta) - 1, _PARAMETER_DRAWS).astype(int)
+        draws = replace(board.draws, theta=board.draws.theta[some])
+        counts = draws.likelihood.counts
+        cells = [Cells.given(draws.likelihood, one) for one in draws.theta]
+        low, width = np.stack([mark_rates(counts, one) for one in draws.theta], axis=1)[..., None]
+        p = np.stack([one.mean for one in cells])
+        spread = np.stack([one.variance for one in cells])
+        mark, mean_variance = low + width * p, spread.mean(axis=(0, 2)) / p.shape[2]
+        within = (width * spread).mean(axis=0) / p.shape[2]
+        value = p.mean(axis=2)
+        if target == "population":
+            value = population_means([pass_at(1)], draws.of_systems)[:, :, 0]
+            within, mean_variance = 0.0 * within, 0.0 * mean_variance
+        gap = value - value.mean(axis=0)
+        across = np.einsum("ds,dsq->sq", gap, mark - mark.mean(axis=0)) / len(value)
+        variance = gap.var(axis=0) + mean_variance
+        place = np.stack([one.difficulty for one in cells])
+        known = np.mean([one.difficulty_variance for one in cells], axis=0) + place.var(axis=0)
+        own = board.order
+        return cls(
+            mark.mean(axis=0)[own], (within + across)[own], variance[own], place.mean(axis=0),
+            np.sqrt(known),
+        )  # fmt: skip
+
+
+def suspicious_questions(
+    board: Leaderboard | xr.DataTree | Result,
+    *,
+    rate: float = 0.1,
+    rng: RandomSource = None,
+) -> pd.DataFrame:
+    """Find questions that strong systems fail and weak ones solve, as with a wrong reference.
+
+    Parameters
+    ----------
+    board : Leaderboard, or a result that `bayesatk.leaderboard` takes
+    rate : float
+        Upper bound on the expected share of questions without defect among those marked (false
+        discovery rate, Benjamini and Hochberg 1995).
+    rng : int, numpy.random.Generator or None
+        Seed of the simulated questions.
+
+    Returns
+    -------
+    pandas.DataFrame
+        All questions, the most suspicious first: ``question``, ``misfit`` (standardised; negative
+        if better systems do worse than predicted from the question's difficulty), ``p_value``
+        (share of simulated questions with a misfit as low), ``suspicious``.
+
+    See Also
+    --------
+    bayesatk.question_table : suspicious questions of one system.
+
+    Notes
+    -----
+    Questions are simulated with the trials of the real ones from the model at the mean of its
+    parameters, so the p-values allow for the fact that difficulties are estimated. They have little
+    power with few systems, or with systems of about the same skill.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> good, bad = [[1, 1, 1, 1]] * 14 + [[0, 0, 0, 0]], [[0, 0, 1, 0]] * 14 + [[1, 1, 1, 1]]
+    >>> board = bayesatk.leaderboard(
+    ...     bayesatk.evaluate({"a": good, "b": good, "c": bad, "d": bad}, "pass@1", rng=1), rng=1)
+    >>> suspicious_questions(board, rng=1)["question"].iloc[0].item()
+    14
+    """
+    if not 0.0 < rate < 1.0:
+        raise ValueError(f"rate must lie strictly between 0 and 1; got {rate}. Try 0.1.")
+    generator, _ = resolve_rng(rng)
+    own = board if isinstance(board, Leaderboard) else leaderboard(board, rng=generator)
+    draws = own.board.draws
+    theta = draws.theta.mean(axis=0)
+    counts = draws.likelihood.counts
+    mu = theta[0, : counts.systems]
+    direction = mu - mu.mean()
+    found = misfit(draws.likelihood, theta, direction)
+    trials = own.result.trials[np.argsort(own.board.order)]
+    size = max(_SIMULATED, _REPEATS * trials.shape[1])
+    columns = trials[:, generator.permutation(np.arange(size) % trials.shape[1])]
+    drawn = simulate_counts(theta, columns, generator, counts)
+    again = Counts.of(drawn, columns, counts.marking)
+    z = draws.likelihood.z
+    simulated = np.sort(misfit(Likelihood.on(again, float(z[1] - z[0])), theta, direction))
+    p = (np.searchsorted(simulated, found, side="right") + 1.0) / (size + 1.0)
+    order = np.argsort(p, kind="stable")
+    passed = p[order] <= rate * np.arange(1, len(p) + 1) / len(p)
+    last = int(np.flatnonzero(passed)[-1]) + 1 if passed.any() else 0
+    questions = own.result.data.dataset["question"].values
+    return pd.DataFrame({
+        "question": questions[order], "misfit": found[order], "p_value": p[order],
+        "suspicious": np.arange(len(p)) < last,
+    })  # fmt: skip

@@ -1,0 +1,287 @@
+"""`question_table`: what each question says of each system, and of the difference of two."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.threads import one_thread
+from bayesatk.core.pooling.question_posteriors import QuestionLaws
+from bayesatk.data.columns import GROUP, WEIGHT
+from bayesatk.metrics.grid import Metric, parse
+from bayesatk.posterior.left_out import QuestionValues, question_values
+from bayesatk.posterior.models_of import model_of
+from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
+
+Array = NDArray[np.float64]
+_ALPHA = 0.05  # probability, at most, that any question of a system is called suspicious wrongly
+
+
+@one_thread()
+def question_table(
+    fit: xr.DataTree | Result,
+    metric: str | Metric | None = None,
+    *,
+    system: object = None,
+    other: object = None,
+    target: Literal["questions", "population"] = "questions",
+    margin: float = 0.05,
+) -> pd.DataFrame:
+    """Tabulate posteriors and influence of each question, by system or for a pair of systems.
+
+    Probabilities are posterior: given the observed trials of all questions.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        Of right and wrong, from `bayesatk.evaluate` or `bayesatk.sample`; only its data, pooling
+        and prior are used.
+    metric : str or Metric, optional
+        Metric for ``influence``; default: the first of the result.
+    system : label, optional
+        One system; all if not given.
+    other : label, optional
+        A second system: the table is then of the difference ``system`` less ``other``, on the
+        questions that both tried.
+    target : {"questions", "population"}
+        Target for ``influence``: the mean over these questions, or over questions like these.
+    margin : float
+        A question is saturated if its p is within this distance of 0 or 1.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Without `other` a row for each system and question: ``trials``, ``successes`` and ``rate``;
+        ``mean`` of its success probability p with ``ci_lower`` and ``ci_upper`` (equal tails);
+        ``prob_flip``, the probability that a new trial has another outcome than a randomly chosen
+        observed trial; ``information``, the posterior mean of 4 p (1 - p): 1 for p = 1/2, 0 for p =
+        0 or 1; ``prob_saturated``, the probability that p is within the margin of 0 or 1;
+        ``influence``, the posterior mean of the system's metric minus that without this question;
+        ``prob_weaker``, the probability that a weaker system has as few successes or fewer, and
+        ``suspicious``, where that is very small. ``group`` and ``weight``, where the data have
+        them.
+
+        With `other` a row for each question, in decreasing order of its effect on the difference:
+        ``difference``, the posterior mean of the difference in the metric of this question, and its
+        ``sd``; ``part``, its contribution to the difference for these questions (contributions add
+        up to it); ``influence``, the difference minus that without this question.
+
+    Raises
+    ------
+    ValueError
+        For scored categories, a sampled result without a closed form, or unknown labels.
+
+    See Also
+    --------
+    bayesatk.noise_floor : the difference of two runs of the same system.
+    bayesatk.plots.plot_questions : the same as a picture.
+    bayesatk.plots.plot_shrinkage : what pooling does to single questions.
+
+    Notes
+    -----
+    Nothing is simulated. Leaving a question out removes its likelihood from the posterior of the
+    difficulty distribution, as in `bayesatk.exact_loo`: exact under one Beta; under several
+    families the error is that of the points on which they are integrated, about 1e-3 with very few
+    questions and 1e-4 with hundreds.
+
+    A weaker system is one whose posterior mean of the metric is lower. ``prob_weaker`` is the
+    posterior predictive probability of as few successes in as many new trials of the question by a
+    weaker system, averaged over those that tried it. If a system is at least as likely to solve
+    every question as each weaker one, the probability that any of its questions is called
+    suspicious is about 0.05 or less (Bonferroni over its questions). With few trials no question
+    can reach that level. A suspicious question may have a wrong reference answer or a broken
+    environment, or weaker systems may have been trained on it.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = {"a": [[1, 1], [1, 0], [0, 0]], "b": [[1, 0], [0, 0], [0, 0]]}
+    >>> fit = bayesatk.evaluate(runs, "pass@1", pooling="none", rng=1)
+    >>> rows = bayesatk.question_table(fit, system="a")
+    >>> rows["mean"].tolist(), rows["prob_flip"].tolist()  # (c + 1)/(n + 2)
+    ([0.75, 0.5, 0.25], [0.25, 0.5, 0.25])
+    >>> rows["influence"].round(12).tolist()  # 1/2 less (1/2 + 1/4)/2, and so on
+    [0.125, 0.0, -0.125]
+    >>> pair = bayesatk.question_table(fit, system="a", other="b")
+    >>> pair["part"].sum().round(12).item()  # 1/2 - 1/3
+    0.166666666667
+    """
+    own = Result.of(fit)
+    one = chosen_metric(own, metric)
+    if target not in TARGETS:
+        rule = f" must be one of {', '.join(TARGETS)}; got {target!r}."
+        raise ArgumentError(Argument("target"), rule)
+    if not 0.0 < margin < 0.5:
+        rule = f" must lie strictly between 0 and 0.5; got {margin!r:.80}. Try 0.05."
+        raise ArgumentError(Argument("margin"), rule)
+    column = TARGETS.index(target)
+    if other is not None:
+        return _of_pair(
+            own, one, _place(own, "system", system), _place(own, "other", other), column
+        )
+    systems = range(len(own.systems)) if system is None else [_place(own, "system", system)]
+
+    def of_systems() -> pd.DataFrame:
+        every = _Systems(own, one)
+        tables = [_of_system(every, place, column, margin) for place in systems]
+        return pd.concat(tables, ignore_index=True)
+
+    # A report asks for it more than once.
+    found = own.once(("questions", one, tuple(systems), column, margin), of_systems).copy()
+    found.attrs["ci_prob"] = own.ci_prob
+    return found
+
+
+def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
+    """Return one metric of right and wrong: the one given, or the first of the result."""
+    result.right_of_all()  # refuses scored categories
+    known = result.judged or parse("pass@1")
+    asked = known[0] if metric is None else next(iter(parse(metric)), None)
+    if asked is None or asked.voted or (metric is not None and len(parse(metric)) > 1):
+        rule = f" must be one metric that judges trials; got {metric!r:.80}. Try 'pass@1'."
+        raise ArgumentError(Argument("metric"), rule)
+    return asked
+
+
+def right_wrong_model(
+    result: Result, system: int, kept: NDArray[np.bool_] | None = None
+) -> RightWrongModel:
+    """Return the closed form of a system of a result of right and wrong."""
+    result.exchangeable("laws of single questions")
+    model = model_of(result, system, kept)
+    assert isinstance(model, RightWrongModel)  # scored categories are refused before
+    return model
+
+
+def _place(result: Result, name: str, label: object) -> int:
+    """Return the position of a system."""
+    if label is None or label not in result.systems:
+        rule = f" must be one of {result.systems}; got {label!r:.80}."
+        raise ArgumentError(Argument(name), rule)
+    return result.systems.index(label)
+
+
+@dataclass(frozen=True)
+class _Systems:
+    """The systems of a result, each worked out once."""
+
+    result: Result
+    metric: Metric
+
+    @cached_property
+    def models(self) -> list[RightWrongModel]:
+        return [right_wrong_model(self.result, i) for i in range(len(self.result.systems))]
+
+    @cached_property
+    def laws(self) -> list[QuestionLaws]:
+        return [QuestionLaws.of(one.nodes, one.states) for one in self.models]
+
+    @cached_property
+    def values(self) -> list[QuestionValues]:
+        return [question_values(one, self.metric) for one in self.models]
+
+    @cached_property
+    def level(self) -> Array:
+        """Posterior mean of the metric on these questions, by system."""
+        pairs = zip(self.models, self.values, strict=True)
+        return np.array([model.states.share @ own.mean for model, own in pairs])
+
+    def prob_weaker(self, system: int) -> Array:
+        """Probability that a weaker system would do as badly, by question; NaN without any."""
+        successes, trials = (each[system] for each in self.result.right_of_all())
+        total, number = np.zeros((2, len(trials)))
+        for weaker in np.flatnonzero(self.level < self.level[system]):
+            law, which = self.laws[weaker], self.models[weaker].states.which
+            tried = self.result.trials[weaker] > 0
+            for n in np.unique(trials[(trials > 0) & tried]):
+                some = np.flatnonzero(tried & (trials == n))
+                states, place = np.unique(which[some], return_inverse=True)
+                total[some] += law.chances(int(n), states)[place, successes[some]]
+                number[some] += 1.0
+        found = np.full(len(trials), np.nan)
+        np.divide(total, number, out=found, where=number > 0)
+        return found
+
+
+def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
+    """Return the rows of one system."""
+    result, model, law = every.result, every.models[system], every.laws[system]
+    which, (low, high) = model.states.which, result.tails
+    successes, trials = (each[system] for each in result.right_of_all())
+    rate = np.divide(successes, trials, out=np.full(len(trials), np.nan), where=trials > 0)
+    mean = law.mean[which]
+    end = np.full(len(model.states), margin)
+    saturated = law.cdf(end) + 1.0 - law.cdf(np.nextafter(1.0 - end, 0.0))
+    weaker = every.prob_weaker(system)
+    tested = int((~np.isnan(weaker)).sum())
+    return pd.DataFrame(
+        {
+            "system": _repeated(result.systems[system], len(trials)),
+            "question": result.data.dataset["question"].values,
+            **_groups(result),
+            "trials": trials, "successes": successes, "rate": rate, "mean": mean,
+            "ci_lower": law.quantile(low)[which], "ci_upper": law.quantile(high)[which],
+            "prob_flip": rate * (1.0 - mean) + (1.0 - rate) * mean,
+            "information": 4.0 * law.spread[which], "prob_saturated": saturated[which],
+            "influence": every.values[system].influence[:, column],
+            "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
+        }
+    )  # fmt: skip
+
+
+def _repeated(label: Any, size: int) -> NDArray[Any]:
+    found = np.empty(size, object)
+    found[:] = [label] * size
+    return found
+
+
+def _groups(result: Result) -> dict[str, NDArray[Any]]:
+    """Return the group and the weight of every question, where the data have them."""
+    known = result.of_questions
+    return {name: known[name] for name in (GROUP, WEIGHT) if name in known}
+
+
+def _of_pair(result: Result, metric: Metric, system: int, other: int, column: int) -> pd.DataFrame:
+    """Return what every question that both tried says of the difference."""
+    if system == other:
+        rule = f" must be a system other than {result.systems[system]!r}."
+        raise ArgumentError(Argument("other"), rule)
+    successes, trials = result.right_of_all()
+    kept = (trials[[system, other]] > 0).all(axis=0)
+    if not kept.any():
+        raise ArgumentError(
+            Argument("other"), " must have tried a question that the system tried; "
+            f"{result.systems[system]!r} and {result.systems[other]!r} share none.",
+        )  # fmt: skip
+    pair: list[tuple[QuestionValues, NDArray[np.intp]]] = []
+    for one in (system, other):
+        model = right_wrong_model(result, one, kept)
+        pair.append((question_values(model, metric), model.states.which))
+    mean, variance = (
+        [getattr(values, name)[which] for values, which in pair] for name in ("mean", "variance")
+    )
+    influence = [values.influence for values, _ in pair]
+    share = np.ones(kept.sum()) if result.weight is None else result.weight[kept]
+    difference = mean[0] - mean[1]
+    table = pd.DataFrame(
+        {
+            "system": _repeated(result.systems[system], int(kept.sum())),
+            "other": _repeated(result.systems[other], int(kept.sum())),
+            "question": result.data.dataset["question"].values[kept],
+            **{name: each[kept] for name, each in _groups(result).items()},
+            "trials": trials[system, kept], "successes": successes[system, kept],
+            "other_trials": trials[other, kept], "other_successes": successes[other, kept],
+            "difference": difference, "sd": np.sqrt(variance[0] + variance[1]),
+            "part": difference * share / share.sum(),
+            "influence": (influence[0] - influence[1])[:, column],
+        }
+    )  # fmt: skip
+    size = table["influence"].abs().fillna(0.0)
+    return table.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)

@@ -1,0 +1,289 @@
+"""The gate: whether a new system passes against a baseline, by a policy stated beforehand."""
+
+import json
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtri
+
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.seeding import RandomSource
+from bayesatk._tools.threads import one_thread
+from bayesatk.comparison.gates.policy import RULES, GatePolicy
+from bayesatk.comparison.gates.rates import GateDesign, GateRates, design_of, run_noise
+from bayesatk.comparison.gates.result import FloorCheck, Gate, Verdict
+from bayesatk.comparison.pairs.systems import compare
+from bayesatk.comparison.pairs.verdicts import PairSentences
+from bayesatk.data.columns import GROUP, WEIGHT
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
+from bayesatk.posterior.evaluate import evaluate
+from bayesatk.posterior.models_of import observed_value
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
+
+NEW, BASELINE = "new", "baseline"
+_DRAWS = 2500  # per chain, for floors: an error of .002 at a probability of .95
+_FEW_DRAWS = 50  # where nothing is read off them: a comparison makes its own
+
+
+@one_thread()
+def gate(
+    new: object,
+    baseline: object,
+    policy: GatePolicy | None = None,
+    *,
+    metric: str | None = None,
+    margin: float | None = None,
+    rule: Literal["non-inferiority", "superiority"] = "non-inferiority",
+    level: float = 0.95,
+    target: Literal["questions", "population"] = "questions",
+    effect: float | None = None,
+    shared: bool = False,
+    rng: RandomSource = 0,
+) -> Gate:
+    """Decide whether a new system passes against a baseline on the same questions.
+
+    Parameters
+    ----------
+    new, baseline : array_like, table, Outcomes, ...
+        The outcomes of one system each, as `bayesatk.tally` takes them, or from `bayesatk.load`.
+    policy : GatePolicy, optional
+        All rules; give either this or the arguments from `metric` to `effect`.
+    metric, margin, rule, level, target, effect
+        As in `GatePolicy`.
+    shared : bool
+        Use the questions that both tried. By default it is an error if one did not try a question
+        that the other tried, because a system that crashes on hard questions would look better.
+    rng : int, numpy.random.Generator or None
+        Seed of the draws for floors and for questions like these. With the default, the same data
+        always get the same verdict.
+
+    Returns
+    -------
+    Gate
+        Print it to read it; `Gate.markdown` is for pull requests, `Gate.as_dict` for programs.
+
+    Raises
+    ------
+    ValueError
+        If the systems did not try the same questions, or a floor names no question and no group.
+
+    See Also
+    --------
+    bayesatk.gate_design : how often verdicts change between runs, and power, before any data.
+    bayesatk.claim : the sentence that a comparison supports without a policy.
+
+    Notes
+    -----
+    The probability that the difference is above ``-margin`` (non-inferiority) or ``+margin``
+    (superiority) is the one that `bayesatk.compare` computes with ``rope=margin``, exact for these
+    questions. The gate passes if it is `level` or more, fails if it is ``1 - level`` or less, and
+    is inconclusive otherwise; a floor that fails, or is inconclusive, does the same to the gate.
+
+    Replication probabilities: in a new run the mean of the difference is normal around the present
+    one, with the sum of the posterior variance and of the variance of new trials; a verdict is a
+    threshold on the normal score of the posterior probability.
+
+    Examples
+    --------
+    >>> old = [[1, 1, 1, 0, 1, 1, 1, 1]] * 20 + [[0, 1, 0, 0, 1, 0, 0, 1]] * 20
+    >>> found = gate(old, old, metric="pass@1", margin=0.1)
+    >>> found.verdict, round(found.probability, 3), found.exit_code
+    ('pass', 0.998, 0)
+    """
+    if policy is None:
+        if metric is None or margin is None:
+            lacking = "metric" if metric is None else "margin"
+            given = "pass@1" if metric is None else 0.02
+            raise ArgumentError(
+                "a gate must have its rules stated: give a policy, or ",
+                Argument(lacking, given),
+                ".",
+            )
+        policy = GatePolicy(metric, margin, rule, level, target, effect)
+    elif metric is not None or margin is not None:
+        raise ArgumentError(Argument("metric"), " and margin must be left out with a policy.")
+    if policy.asked.voted:
+        raise ArgumentError(
+            Argument("metric"), " must judge marks or scores here; for votes between answers load "
+            "both systems together: bayesatk gate on the command line does.",
+        )  # fmt: skip
+    return gate_of(together(new, baseline), policy, shared=shared, rng=rng)
+
+
+def together(new: object, baseline: object) -> Outcomes:
+    """Return the outcomes of two systems, each given by itself, aligned on their questions."""
+    both = {NEW: tally(new), BASELINE: tally(baseline)}
+    common = {name: _common(both, name) for name in (WEIGHT, GROUP)}
+    scales = []
+    for name, own in both.items():
+        if len(own.systems) != 1:
+            raise ArgumentError(
+                Argument(name), f" must be of one system; it has {own.systems!r:.200}. Give one."
+            )
+        scales.append(own.dataset["score"].to_series().to_dict())
+    if scales[0] != scales[1]:
+        raise ArgumentError(
+            Argument(NEW), f" must have the scores of baseline; got {scales[0]} and {scales[1]}."
+        )
+    counts = [
+        own.dataset[["count", "missing"]].reset_coords(drop=True).assign_coords(system=[name])
+        for name, own in both.items()
+    ]
+    joined = xr.concat(counts, dim="system", join="outer", fill_value=0)
+    joined = joined.assign_coords(score=("category", list(scales[0].values()))).astype(np.int64)
+    joined = joined.assign_coords(
+        {
+            name: own.sel(question=joined["question"])
+            for name, own in common.items()
+            if own is not None
+        }
+    )
+    policies = {str(own.dataset.attrs.get("missing_policy", "error")) for own in both.values()}
+    if len(policies) > 1:
+        policies.discard("error")  # nothing is missing there
+    notes = tuple(dict.fromkeys(note for own in both.values() for note in own.notes))
+    sources = tuple(one for own in both.values() for one in own.sources)
+    joined.attrs["missing_policy"] = "ignore" if len(policies) > 1 else policies.pop()
+    return Outcomes(joined, notes, None, sources)
+
+
+def _common(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
+    """Return weights or groups of all questions, which both systems must have alike."""
+    held = {system: name in own.dataset.coords for system, own in both.items()}
+    if not all(held.values()):
+        if any(held.values()) and name == WEIGHT:
+            rule = f" of the questions must be given for both; got {held}. Give the same to both."
+            raise ArgumentError(Argument(name), rule)
+        return None
+    new, old = (own.dataset[name] for own in both.values())
+    new, old = (xr.DataArray(each.values, {"question": each["question"].values}, ["question"])
+                for each in (new, old))  # fmt: skip
+    one, other = xr.align(new, old, join="inner")
+    if (one.values != other.values).any():
+        place = int((one.values != other.values).argmax())
+        first, second = one.values.tolist()[place], other.values.tolist()[place]
+        raise ArgumentError(
+            Argument(name), " of a question must be the same for both systems; that of "
+            f"{one['question'].values.tolist()[place]!r} is {first!r} and {second!r}. Give the "
+            "same to both.",
+        )  # fmt: skip
+    return new.combine_first(old)
+
+
+def gate_of(
+    data: Outcomes, policy: GatePolicy, *, shared: bool = False, rng: RandomSource = 0
+) -> Gate:
+    """Return the verdict on outcomes of the systems "new" and "baseline"."""
+    tried = (data.trials > 0).sel(system=[NEW, BASELINE]).values
+    lacking = int((tried[0] != tried[1]).sum())
+    if lacking and not shared:
+        raise ArgumentError(
+            f"both systems must have tried the same questions; {lacking} of {tried.shape[1]} were "
+            "tried by one of them only. Run them, or use those that both tried: ",
+            Argument("shared", True), ".",
+        )  # fmt: skip
+    if lacking or not tried.all():
+        data = data.shared()
+    fit = evaluate(
+        data, policy.metric, pooling=policy.pooling, keep=["p"] if policy.floors else (), rng=rng,
+        draws=_DRAWS if policy.floors else _FEW_DRAWS, progress=False,
+    )  # fmt: skip
+    compared = Result.of(compare(fit, rope=policy.margin, rng=rng, progress=False))
+    places = {name: compared.systems.index(name) for name in (NEW, BASELINE)}
+    i, j = places.values()
+    sentences, target = PairSentences(compared), TARGETS.index(policy.target)
+    rows = sentences.rows(policy.asked, i, j)
+    own, here = rows[target], rows[0]
+    probability = own["prob_above_rope"]
+    if policy.rule == RULES[0]:
+        probability = 1.0 - own["prob_below_rope"]
+    verdict, floors = decided(probability, policy.level), _floors(compared, i, policy)
+    verdicts = [verdict, *(one.verdict for one in floors)]
+    found: list[Verdict] = [one for one in ("fail", "inconclusive") if one in verdicts]
+    sd, noise = (float(np.sqrt(2.0) * one) for one in run_noise(compared, j, policy.asked))
+    scale = own["sd"] / here["sd"] if here["sd"] > 0.0 else 1.0
+    observed = {name: observed_value(compared, k, policy.asked) for name, k in places.items()}
+    return Gate(
+        (found or ["pass"])[0],
+        probability,
+        own["monte_carlo_error"],
+        observed,
+        {name: own[name] for name in ("mean", "sd", "ci_lower", "ci_upper")},
+        _repeat_probability(
+            probability, verdict, own["sd"], here["sd"], max(noise, here["sd"]), policy.level
+        ),
+        GateDesign.of(policy, *design_of(compared, j), scale * sd, noise),
+        floors,
+        policy,
+        sentences.of(policy.asked, i, j).sentences[target],
+        _origin(compared, lacking),
+    )
+
+
+def _origin(result: Result, left_out: int) -> dict[str, object]:
+    """Return what the verdict was worked out from."""
+    attrs = result.tree.attrs
+    return {
+        "input_sha256": attrs["input_sha256"], "input_files": result.described("input_files"),
+        "seed": attrs["seed"], "versions": json.loads(attrs["versions"]),
+        "created_at": attrs["created_at"], "questions": result.trials.shape[1],
+        "questions_left_out": left_out,
+    }  # fmt: skip
+
+
+def decided(probability: float, level: float) -> Verdict:
+    """Return the verdict on a probability.
+
+    Examples
+    --------
+    >>> [decided(p, 0.95) for p in (0.96, 0.5, 0.05)]
+    ['pass', 'inconclusive', 'fail']
+    """
+    if probability >= level:
+        return "pass"
+    return "fail" if 1.0 - probability >= level else "inconclusive"
+
+
+def _repeat_probability(
+    probability: float, verdict: str, sd: float, here: float, noise: float, level: float
+) -> float:
+    """Probability of the same verdict from new trials of the same questions."""
+    moved = np.hypot(here, noise)
+    if not (sd > 0.0 and moved > 0.0):
+        return 1.0
+    score = float(np.clip(ndtri(probability), -40.0, 40.0))  # Phi(40) is 1 in doubles
+    return GateRates.at(score * sd, sd, moved, level).of(verdict)
+
+
+def _floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck, ...]:
+    """Check the new system's floors, all of them together at the level."""
+    if not policy.floors:
+        return ()
+    labels = {str(one): place for place, one in enumerate(result.posterior["question"].values)}
+    p = result.posterior["p"].isel(system=system).transpose("chain", "draw", "question", ...).values
+    values = result.scale.judged(policy.asked).latent(p.reshape(-1, *p.shape[2:]))
+    each, found = 1.0 - (1.0 - policy.level) / len(policy.floors), []
+    of_data: dict[str, list[str]] = {}
+    for label, group in zip(labels, result.of_questions.get(GROUP, ()), strict=False):
+        of_data.setdefault(str(group), []).append(label)
+    for label, floor in policy.floors.items():
+        wanted = [
+            str(one) for one in policy.groups.get(str(label), of_data.get(str(label), [label]))
+        ]
+        unknown = [one for one in wanted if one not in labels]
+        if unknown:
+            raise ArgumentError(
+                Argument("floors"), f" must name questions of the data, or groups of them; "
+                f"{unknown[0]!r} is neither. The first questions are {list(labels)[:3]}.",
+            )  # fmt: skip
+        places = [labels[one] for one in wanted]
+        weight = None if result.weight is None else result.weight[places]
+        own = np.average(values[:, places], axis=1, weights=weight)
+        chance = float((own >= floor).mean())
+        found.append(
+            FloorCheck(str(label), float(floor), float(own.mean()), chance, decided(chance, each))
+        )
+    return tuple(found)

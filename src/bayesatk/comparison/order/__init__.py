@@ -1,0 +1,1 @@
+"""Trials in their order: rules for stopping early, changes on the way."""

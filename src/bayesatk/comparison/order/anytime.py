@@ -1,0 +1,312 @@
+"""Evidence that holds whatever the number of looks: e-values of systems, of thresholds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayesatk._tools.arguments import proper_probability, real_number, whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.question.laws import finite
+from bayesatk.core.runs.e_values import Capital, Splits
+from bayesatk.data.question_columns import refuse_weights
+from bayesatk.metrics.grid import Metric, one_metric
+from bayesatk.results.days import outcomes_of
+
+Ints = NDArray[np.int64]
+_TURNER = "Turner and Grünwald 2023, AISTATS, PMLR 206"
+_BETTING = "Waudby-Smith and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27"
+_LOG_2 = float(np.log(2.0))
+
+
+def e_value(
+    fit: object,
+    metric: str | None = None,
+    *,
+    threshold: float | None = None,
+    trials: int | None = None,
+    earlier: Sequence[object] = (),
+    sd: float = 1.0,
+    alpha: float = 0.05,
+) -> pd.DataFrame:
+    """Compute e-values: evidence that two systems differ, valid for any number of looks.
+
+    An e-value has expectation of at most 1 under the null hypothesis. While an evaluation grows,
+    the probability (over its trials) that its e-value ever reaches ``1/alpha`` is at most
+    ``alpha``, for any number of looks and any reason to stop. There are three null hypotheses:
+
+    * ``metric=None``: two systems are **identical**: they have the same success probability on
+      every question. Nothing is assumed about questions, their order or their difficulty.
+    * a metric: two systems have the same **mean** of the metric over questions like these. The
+      questions are independent draws, or in random order out of many.
+    * a metric and a threshold: the mean of one system is the threshold; likewise.
+
+    Two systems with the same mean are not identical if each is better on other questions: with
+    several trials of a question the evidence against *identical* then often grows. Name a metric to
+    find which system is better on average.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree, or anything `bayesatk.tally` accepts
+        Outcomes of right and wrong. Only the data of a result are used.
+    metric : str, optional
+        One metric at one k, for the mean; a question counts if it has k trials.
+    threshold : float, optional
+        Value of the mean under the null hypothesis, strictly between 0 and 1.
+    trials : int, optional
+        Planned number of trials of each question and system, fixed before the evaluation. A
+        question is then used once it has this number and all questions before it have theirs, so
+        that looks are possible at any time, even while a question is incomplete. (The selection of
+        questions must not depend on their outcomes.) Without it, every question is used with the
+        trials that it has.
+    earlier : sequence like fit, optional
+        The earlier looks at the same growing data, in order. New trials of a question that was used
+        before then enter as a separate term, because its earlier total is already known. For a
+        mean, a question enters with the trials of the first look at which it was complete.
+    sd : float
+        Sd of the normal prior, centred at 0, of the log odds ratio under the alternative. E-values
+        are valid for any value; 1 has most power against differences of half a logit to two logits.
+    alpha : float
+        One minus the simultaneous coverage of the intervals of all looks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per pair, or per system and threshold: ``e_value`` of a difference, ``log_e``,
+        ``log_e_above`` and ``log_e_below`` of `system` being better and worse (one-sided, against
+        "not better on any question" or "no larger mean"; ``e_value`` is the mean of the two),
+        ``estimate`` with ``ci_lower`` and ``ci_upper`` (of the log odds ratio, common to all
+        questions; of the difference in means; of the mean), the number of ``questions`` used, and
+        ``waiting``, the number of questions with trials that are not used yet.
+
+    Raises
+    ------
+    ValueError
+        If a question has more trials than planned, or the looks are not of the same growing data.
+
+    See Also
+    --------
+    bayesatk.StoppingRule : stops by it, with ``kind="anytime"``.
+    bayesatk.log_bayes_factor_equal : the Bayesian evidence at one look.
+
+    Notes
+    -----
+    *Identical*: under the null hypothesis, given the sum of both systems' successes on a question,
+    the successes of one system are hypergeometric, whatever the difficulty. Under the alternative
+    they have Fisher's noncentral hypergeometric distribution, with an odds ratio that is common to
+    all questions and has a normal prior; the product over questions is inside the integral over
+    this prior. The number of trials of a question must not depend on their outcomes, which `trials`
+    and `earlier` ensure. Such e-values are those of Turner and Grünwald 2023 (AISTATS, PMLR 206),
+    with the mixture of Robbins 1970 (Ann. Math. Statist. 41, 1397-1409).
+
+    *Mean*: test by betting on the unbiased estimates of single questions (Waudby-Smith and Ramdas
+    2024, J. R. Statist. Soc. B 86, 1-27), with a uniform mixture over the share of the capital that
+    is bet.
+
+    The error rate is for each pair: with several pairs, pass ``alpha`` divided by their number.
+
+    Examples
+    --------
+    >>> runs = {"a": [[1], [1], [1], [0]], "b": [[0], [0], [1], [0]]}
+    >>> row = e_value(runs).iloc[0]  # twice a alone: E[4 (1 + exp(-theta))^-2] over N(0, 1)
+    >>> round(float(row["e_value"]), 4), int(row["questions"])
+    (1.1735, 4)
+    >>> above = e_value(runs["a"], "pass@1", threshold=0.5).iloc[0]
+    >>> round(float(np.exp(above["log_e_above"])), 6)  # the mean of (1 + u)^3 (1 - u) over u
+    1.3
+    """
+    alpha = proper_probability("alpha", alpha)
+    chosen = check_asked(metric, threshold, trials, sd)
+    if trials is not None and len(earlier):
+        raise ArgumentError(
+            Argument("earlier"), " must be left out where ", Argument("trials"),
+            " says when a question is complete: the last look then holds all of it.",
+        )  # fmt: skip
+    looks = _Looks.of([*earlier, fit], trials, 1 if chosen is None else chosen.k)
+    settings = _Settings(chosen, threshold, float(sd), alpha)
+    members = 2 if threshold is None else 1
+    groups = list(combinations(range(len(looks.systems)), members))
+    if not groups:
+        raise ArgumentError(
+            Argument("fit"), " must have at least two systems to compare; got one. Pass ",
+            Argument("threshold"), " to compare its mean with a number.",
+        )  # fmt: skip
+    rows = [settings.row(looks, list(group)) for group in groups]
+    found = pd.DataFrame(rows)
+    cited = _TURNER if chosen is None else _BETTING
+    label = None if chosen is None else chosen.label
+    found.attrs.update(alpha=alpha, sd=float(sd), trials=trials, metric=label, citation=cited)
+    return found
+
+
+def check_asked(
+    metric: str | None, threshold: float | None, trials: int | None, sd: float
+) -> Metric | None:
+    """Return the metric if what is asked goes together, or refuse."""
+    if not 0.0 < real_number("sd", sd) < np.inf:
+        raise ArgumentError(Argument("sd"), f" must be finite and > 0; got {sd}. 1 is usual.")
+    chosen = None if metric is None else one_metric(metric)
+    if trials is not None:
+        whole_number("trials", trials, 1 if chosen is None else chosen.k)
+    if threshold is not None:
+        proper_probability("threshold", threshold, 0.5)
+    if threshold is not None and chosen is None:
+        raise ArgumentError(
+            Argument("metric"), " must be given with ", Argument("threshold"),
+            ": a threshold is one of the mean of a metric. Pass ", Argument("metric", "pass@1"),
+            ".",
+        )  # fmt: skip
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What is asked about every pair, or every system."""
+
+    metric: Metric | None
+    threshold: float | None
+    sd: float
+    alpha: float
+
+    def row(self, looks: "_Looks", members: list[int]) -> dict[str, object]:
+        """Return the evidence on a pair, or on one system."""
+        counted = looks.counted(members, once=self.metric is not None)
+        above, below, estimate, interval = self._evidence(counted.successes, counted.trials)
+        both = float(np.logaddexp(above, below)) - _LOG_2
+        names: dict[str, object] = {"system": looks.systems[members[0]]}
+        names |= (
+            {"other": looks.systems[members[1]]}
+            if self.threshold is None
+            else {"threshold": self.threshold}
+        )
+        with np.errstate(over="ignore", under="ignore"):
+            value = float(np.exp(both))
+        return {
+            **names, "e_value": value, "log_e": both, "log_e_above": above, "log_e_below": below,
+            "estimate": estimate, "ci_lower": interval[0], "ci_upper": interval[1],
+            "questions": counted.questions, "waiting": counted.waiting,
+        }  # fmt: skip
+
+    def _evidence(
+        self, successes: Ints, trials: Ints
+    ) -> tuple[float, float, float, tuple[float, float]]:
+        """Log e-values above and below, estimate, interval."""
+        if self.metric is None:
+            splits = Splits.of(successes, trials)
+            interval = splits.interval(self.sd, self.alpha)
+            return *splits.log_e(self.sd), splits.mode(), interval
+        values = finite(self.metric.credit, successes, trials)
+        if self.threshold is not None:
+            capital, mean = Capital.of(values[0]), self.threshold
+            return *capital.log_e(mean), capital.mean, capital.interval(self.alpha)
+        capital = Capital.of(0.5 * (values[0] - values[1]) + 0.5)
+        lower, upper = (2.0 * end - 1.0 for end in capital.interval(self.alpha))
+        return *capital.log_e(0.5), 2.0 * capital.mean - 1.0, (lower, upper)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Counts (systems, splits) that enter the evidence, and of how many questions they are."""
+
+    successes: Ints
+    trials: Ints
+    questions: int
+    waiting: int
+
+
+@dataclass(frozen=True)
+class _Looks:
+    """Successes and trials (system, question) at every look, by the labels of the last.
+
+    Parameters
+    ----------
+    systems : list
+    successes, trials : list of ndarray, shape (systems, questions)
+    plan : int or None
+        Trials of a complete question.
+    least : int
+        Trials without which no question is complete.
+    """
+
+    systems: list[Any]
+    successes: list[Ints]
+    trials: list[Ints]
+    plan: int | None
+    least: int
+
+    @classmethod
+    def of(cls, looks: Sequence[object], plan: int | None, least: int) -> "_Looks":
+        """Read the looks, the last of which says which systems and questions there are."""
+        read = [outcomes_of(one) for one in looks]
+        for one in read:
+            refuse_weights(one.weight, "an e-value")
+        labels = [read[-1].dataset[name].values.tolist() for name in ("system", "question")]
+        places = [{label: i for i, label in enumerate(each)} for each in labels]
+        counts = []
+        for one in read:
+            table = np.zeros((2, len(labels[0]), len(labels[1])), np.int64)
+            own = [one.dataset[name].values.tolist() for name in ("system", "question")]
+            lost = next((x for each, at in zip(own, places, strict=True) for x in each
+                         if x not in at), None)  # fmt: skip
+            if lost is not None:
+                raise ValueError(
+                    f"earlier must have looks at what the data hold; {lost!r} is in an earlier "
+                    "look and not in the data. Pass all that was evaluated."
+                )
+            rows, columns = ([at[x] for x in each] for each, at in zip(own, places, strict=True))
+            table[:, np.array(rows)[:, None], columns] = one.successes.values, one.trials.values
+            counts.append(table)
+        for before, after in pairwise(counts):
+            _check_grown(before, after, labels)
+        if plan is not None:
+            _check_plan(counts[-1][1], plan, labels)
+        successes, trials = ([one[i] for one in counts] for i in (0, 1))
+        return cls(labels[0], successes, trials, plan, least)
+
+    def counted(self, members: list[int], once: bool) -> _Counted:
+        """Return what counts of some systems together; of each question once, or all that came."""
+        used = np.zeros((2, len(members), self.trials[0].shape[1]), np.int64)
+        parts = []
+        for successes, trials in zip(self.successes, self.trials, strict=True):
+            new = np.stack([successes[members], trials[members]]) - used
+            ready = (new[1] >= (self.least if once else 1)).all(axis=0)
+            if self.plan is not None:
+                ready = np.logical_and.accumulate((new[1] == self.plan).all(axis=0))
+            if once:
+                ready &= ~used[1].any(axis=0)
+            used[:, :, ready] += new[:, :, ready]
+            parts.append(new[:, :, ready])
+        successes, trials = np.concatenate(parts, axis=2)
+        some = self.trials[-1][members].any(axis=0)
+        questions = used[1].any(axis=0)
+        return _Counted(successes, trials, int(questions.sum()), int((some & ~questions).sum()))
+
+
+def _check_grown(before: Ints, after: Ints, labels: list[list[Any]]) -> None:
+    """Refuse looks that are not of the same growing data."""
+    parts = (("successes", after[0] < before[0]),
+             ("failures", after[1] - after[0] < before[1] - before[0]))  # fmt: skip
+    for what, fewer in parts:
+        if fewer.any():
+            system, question = np.argwhere(fewer)[0]
+            raise ValueError(
+                "earlier must have looks at data that only grew, in their order; question "
+                f"{labels[1][question]!r} of {labels[0][system]!r} has fewer {what} than an "
+                "earlier look. Pass the earlier looks first, each with all trials so far."
+            )
+
+
+def _check_plan(trials: Ints, plan: int, labels: list[list[Any]]) -> None:
+    """Refuse questions with more trials than planned."""
+    if (trials > plan).any():
+        system, question = np.argwhere(trials > plan)[0]
+        raise ArgumentError(
+            Argument("trials"),
+            f" must be the number planned for each question and system; got {plan}, and question "
+            f"{labels[1][question]!r} of {labels[0][system]!r} has {trials[system, question]}. "
+            "Leave it out, and pass the looks before those trials as ", Argument("earlier"), ".",
+        )  # fmt: skip

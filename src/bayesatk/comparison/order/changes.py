@@ -1,0 +1,222 @@
+"""Has it got worse? A change of the success rate between days or versions."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bayesatk._tools.arguments import proper_probability, real_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.threads import one_thread
+from bayesatk._tools.words import probability_words
+from bayesatk.core.runs.alarm import alarm_evidence, day_scores
+from bayesatk.core.runs.change import Changes, ShiftPosterior, mixed_shift
+from bayesatk.data.validation import shown
+from bayesatk.priors import HyperPrior
+from bayesatk.priors.choice import describe_prior
+from bayesatk.results.days import read_days
+
+Ints = NDArray[np.int64]
+_VOVK = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World, chapter 8"
+
+
+@dataclass(frozen=True, eq=False)
+class ChangePoint:
+    """Posterior of a change of a success rate, and the alarm; made by `bayesatk.change_point`.
+
+    Parameters
+    ----------
+    by_day : pandas.DataFrame
+        One row per day: ``day``, its ``questions`` and ``trials``, the observed ``rate``,
+        ``log_evidence`` and posterior ``probability`` of a change that begins on this day; for the
+        alarm, the normal ``score`` of the day given the days before, ``log_e`` against "no change
+        so far", and whether there is an ``alarm`` on this or an earlier day.
+    probability : float
+        Posterior probability that there was a change.
+    log_evidence_same : float
+        Log marginal likelihood of no change.
+    shift : pandas.Series
+        Given a change: ``mean``, ``sd``, ``ci_lower`` and ``ci_upper`` of the shift of all logits.
+    before, after : float
+        Given a change: mean success probability of questions like these on either side of it.
+    attrs : dict
+        How it was computed: prior, sd, alpha, seed, and what to cite.
+    """
+
+    by_day: pd.DataFrame
+    probability: float
+    log_evidence_same: float
+    shift: "pd.Series[float]"
+    before: float
+    after: float
+    attrs: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def day(self) -> Any:
+        """Return the most probable first day of a change."""
+        return self.by_day["day"].iloc[int(self.by_day["probability"].argmax())]
+
+    @property
+    def alarm(self) -> Any:
+        """Return the first day with an alarm, or None."""
+        on = self.by_day["day"][self.by_day["alarm"]]
+        return on.iloc[0] if len(on) else None
+
+    def __str__(self) -> str:
+        share = _equal(float(self.by_day["probability"].max()))
+        way = "lower" if self.after < self.before else "higher"
+        alpha = 100.0 * float(self.attrs["alpha"])
+        alarm = "none" if self.alarm is None else f"since {self.alarm}"
+        return (
+            f"P(change) {_equal(self.probability)}; if there was one it was likeliest on "
+            f"{self.day} (P {share}), and success is {way} since: {self.before:.3f} before, "
+            f"{self.after:.3f} after, on questions like these. Alarm: {alarm} (false in at most "
+            f"{alpha:g}% of series without a change, however long)."
+        )
+
+
+@one_thread()
+def change_point(
+    outcomes_by_day: object,
+    *,
+    prior: HyperPrior | None = None,
+    sd: float = 1.0,
+    prob_change: float = 0.5,
+    alpha: float = 0.05,
+    ci_prob: float = 0.95,
+    rng: RandomSource = None,
+) -> ChangePoint:
+    """Estimate whether the success rate of a system changed, on which day, and by how much.
+
+    The same questions are evaluated on successive days, or by successive versions. There are two
+    results. The posterior compares "no change" with a change on each day. The alarm is a sequential
+    test that may be checked every day: without a change, the probability that it is ever raised is
+    at most `alpha`, over the trials of all days and whatever the difficulties of the questions.
+
+    Parameters
+    ----------
+    outcomes_by_day : mapping {day: data of one system}, or data whose systems are the days
+        Right and wrong, days in order, anything `bayesatk.tally` accepts. Questions are matched by
+        label. A question may be absent on some days, and numbers of trials may differ, as long as
+        neither depends on outcomes.
+    prior : HyperPrior, optional
+        Prior of the difficulty distribution before a change, a single Beta. Default: uniform.
+    sd : float
+        Sd of the normal prior, centred at 0, of the shift of every question's logit.
+    prob_change : float
+        Prior probability of a change; all days but the first are equally likely.
+    alpha : float
+        Upper bound on the probability of a false alarm.
+    ci_prob : float
+        Probability of the interval of the shift.
+    rng : int, numpy.random.Generator or None
+        Breaks ties in the alarm at random. When days are added later, pass the same integer again:
+        the results of earlier days then stay the same.
+
+    Returns
+    -------
+    ChangePoint
+        Printing it gives one sentence. ``by_day`` is a table with a row per day: its success
+        ``rate``; the posterior ``probability`` that a change began on this day; and for the alarm
+        the ``score`` of the day, ``log_e`` and whether there is an ``alarm`` up to this day.
+        ``probability`` is that of any change, ``day`` the most probable first day, ``alarm`` the
+        first day with an alarm. Given a change, ``shift`` has mean, sd and interval of the shift in
+        logits, ``before`` and ``after`` the mean success probability of questions like these.
+
+    See Also
+    --------
+    bayesatk.plots.plot_change_point : probabilities of the days and the alarm.
+    bayesatk.models.build_change_point : the PyMC model, the day marginalised.
+    bayesatk.check_trial_order : drift among the trials of one evaluation.
+
+    Notes
+    -----
+    With ``p_q ~ Beta`` before and ``logit p_q + delta`` from day d on, ``delta ~ Normal(0, sd)``,
+    the evidence of each d is an integral over every p_q, over the mean and icc of the Beta and over
+    delta, by quadrature with an error of about 1e-5. An icc below 1/2000 is taken as 1/2000. The
+    model has one change, by the same shift for all questions; several changes, or a drift, appear
+    as one change in their middle.
+
+    The alarm does not use this model. Given each question's successes so far, the total of the last
+    day has a known distribution (a sum of hypergeometric ones); its p-values are independent and
+    uniform without a change, and `log_e` is the log of a martingale in them, mixed over the day and
+    the size of a change. The alarm is raised when ``log_e >= log(1/alpha)``.
+
+    Examples
+    --------
+    >>> good, bad = [[1, 1, 1, 0]] * 12, [[0, 1, 0, 0]] * 12
+    >>> found = change_point({"Mon": good, "Tue": good, "Wed": bad, "Thu": bad}, rng=1)
+    >>> found.day, found.probability > 0.99, found.alarm
+    ('Wed', True, 'Wed')
+    """
+    chosen = _checked(prior, sd, prob_change, ci_prob)
+    alpha = proper_probability("alpha", alpha)
+    generator, seed = resolve_rng(rng)
+    days, successes, trials = read_days(outcomes_by_day)[1:]
+    changes = Changes(successes, trials, chosen, float(sd))
+    parts = [changes.at(first) for first in range(1, len(days))]
+    same = float(changes.same.log_evidence)
+    evidence = np.array([one.log_evidence for one in parts])
+    logs = np.append(
+        np.log(prob_change / len(parts)) + evidence, np.log1p(-prob_change) + same
+    )  # fmt: skip
+    probability = np.exp(logs - logsumexp(logs))
+    scores = day_scores(successes, trials, generator.random(len(days)))
+    log_e = alarm_evidence(scores, trials, float(sd))
+    number = trials.sum(axis=0)
+    table = pd.DataFrame({
+        "day": days, "questions": (trials > 0).sum(axis=0), "trials": number,
+        "rate": successes.sum(axis=0) / np.maximum(number, 1),
+        "log_evidence": np.append(np.nan, evidence),
+        "probability": np.append(0.0, probability[:-1]),
+        "score": scores, "log_e": log_e,
+        "alarm": np.logical_or.accumulate(log_e >= -np.log(alpha)),
+    })  # fmt: skip
+    attrs = {
+        "alpha": alpha, "sd": float(sd), "prob_change": float(prob_change), "seed": seed,
+        "ci_prob": float(ci_prob), "prior": json.dumps(describe_prior(chosen)),
+        "method": "quadrature", "citations": [_VOVK],
+    }  # fmt: skip
+    given = np.exp(evidence - logsumexp(evidence))
+    return ChangePoint(
+        table, float(probability[:-1].sum()), same, _shift(parts, given, ci_prob),
+        float(given @ [one.before for one in parts]), float(given @ [one.after for one in parts]),
+        attrs,
+    )  # fmt: skip
+
+
+def _shift(
+    parts: list[ShiftPosterior], given: NDArray[np.float64], ci_prob: float
+) -> "pd.Series[float]":
+    tail = 0.5 * (1.0 - ci_prob)
+    values = mixed_shift(parts, given, (tail, 1.0 - tail))
+    return pd.Series(values, index=["mean", "sd", "ci_lower", "ci_upper"], name="shift")
+
+
+def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: float) -> HyperPrior:
+    proper_probability("prob_change", prob_change, 0.5)
+    proper_probability("ci_prob", ci_prob, 0.95)
+    if not 0.0 < real_number("sd", sd) <= 10.0:
+        rule = f" must lie in (0, 10], in logits; got {sd}. 1 is usual."
+        raise ArgumentError(Argument("sd"), rule)
+    chosen = HyperPrior(families="beta") if prior is None else prior
+    if (
+        not isinstance(chosen, HyperPrior)
+        or not chosen.proper
+        or set(chosen.family_prior) != {"beta"}
+    ):
+        raise ArgumentError(
+            Argument("prior"), " must be a proper HyperPrior of a single Beta, as in "
+            f"HyperPrior(families='beta'); got {shown(prior)}.",
+        )  # fmt: skip
+    return chosen
+
+
+def _equal(probability: float) -> str:
+    words = probability_words(probability, 0.0)
+    return words if words[0] in "<>" else f"= {words}"

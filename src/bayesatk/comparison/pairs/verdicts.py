@@ -1,0 +1,267 @@
+"""Verdicts and sentences about pairs of systems, and about tiers.
+
+A verdict is decided by stated thresholds on the probabilities that `bayesatk.comparison_table`
+shows, and nothing else, so that no sentence can say what its row does not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.words import number_words, probability_words
+from bayesatk.comparison.pairs.contrasts import CONTRASTS
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.models_of import observed_value
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGET_NAMES, metric_values
+
+BEYOND_ROPE, AHEAD = "ahead by more than the ROPE", "ahead"
+EQUIVALENT, OPEN = "practically equivalent", "not separated"
+_LONGEST = 60  # letters of a system's name
+_NAMED = 8  # systems named in one tier
+
+# Monte Carlo error of a 2.5% quantile over that of the mean, for a normal: what is known of the
+# ends of an interval.
+ENDS = 2.7
+
+Row = Mapping[str, float]
+
+
+def named(system: object) -> str:
+    """Return a system's name, cut where it is very long."""
+    text = str(system)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def design_words(trials: NDArray[np.int64], weighted: bool = False) -> str:
+    """Say how many questions and trials: of (systems, questions), zeros left out.
+
+    Examples
+    --------
+    >>> design_words(np.array([[4, 4]])), design_words(np.array([[1, 3]]))
+    ('2 questions (4 trials each)', '2 questions (1 to 3 trials each)')
+    """
+    questions = int((trials > 0).any(axis=0).sum())
+    least, most = (int(f(trials[trials > 0])) for f in (np.min, np.max))
+    each = f"{least} trial{'s' * (least > 1)}" if least == most else f"{least} to {most} trials"
+    kind = "weighted question" if weighted else "question"
+    return f"{questions} {kind}{'s' * (questions > 1)} ({each} each)"
+
+
+@dataclass(frozen=True)
+class PairClaim:
+    """What is said of system i minus system j: contrasts, verdict and sentence by target."""
+
+    i: int
+    j: int
+    rows: list[dict[str, float]]
+    verdicts: list[str]
+    sentences: list[str]
+
+
+class PairSentences:
+    """Verdicts and sentences of the pairs of a comparison."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = Result.of(result)
+        self._observed: dict[tuple[str, int, bytes], float] = {}
+        self._arrays: dict[tuple[str, tuple[str, ...]], NDArray[Any]] = {}
+
+    @cached_property
+    def _data(self) -> xr.Dataset:
+        return Result.of(self._result, "comparison").group("comparison")
+
+    @property
+    def _attrs(self) -> dict[Any, Any]:
+        return self._data.attrs
+
+    @cached_property
+    def shared(self) -> NDArray[np.int64]:
+        """Questions that a pair was compared on."""
+        return np.asarray(self._data["shared_questions"].values)
+
+    def rows(self, metric: Metric, i: int, j: int) -> list[dict[str, float]]:
+        """Return the contrasts of system i minus system j, by target."""
+        values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
+        return [dict(zip(CONTRASTS, own, strict=True)) for own in values[i, j].tolist()]
+
+    def of(self, metric: Metric, i: int, j: int) -> PairClaim:
+        """Return what is said of a pair; the better on these questions comes first."""
+        rows = self.rows(metric, i, j)
+        if rows[0]["mean"] < 0.0 or (rows[0]["mean"] == 0.0 and i > j):
+            i, j = j, i
+            rows = self.rows(metric, i, j)
+        names = named(self._result.systems[i]), named(self._result.systems[j])
+        if not self.shared[i, j]:
+            nothing = (
+                f"{names[0]} and {names[1]} have no question in common: nothing can be compared."
+            )
+            return PairClaim(i, j, rows, [OPEN] * len(rows), [nothing] * len(rows))
+        leads, verdicts, sentences = rows[0]["prob_greater"] > 0.5, [], []
+        for place, (target, row) in enumerate(zip(self._result.targets, rows, strict=True)):
+            tier = self._tiers(metric, place)[[i, j]].tolist()
+            verdicts.append(self.verdict(row, leads, self._apart(metric, place, i, j, tier)))
+            where = f"On {TARGET_NAMES[target]} "
+            said = self._says(verdicts[-1], *names, row, tier)
+            sentences.append(self._scores(metric, i, j, *names) + where + said)
+        return PairClaim(i, j, rows, verdicts, sentences)
+
+    def _tiers(self, metric: Metric, target: int) -> NDArray[np.int64]:
+        """Return the tier of every system: of the leaderboard, if there is one."""
+        if not self._result.has("leaderboard"):
+            group = self._result.group("tiers")
+            own: NDArray[np.int64] = self._array(group, metric, ("target", "system"))[target]
+            return own
+        value = self._result.group("leaderboard")["value"].sel(metric=metric.label)
+        tier: NDArray[np.int64] = value.isel(target=target).sel(statistic="tier").values.astype(int)
+        return tier
+
+    def _apart(self, metric: Metric, target: int, i: int, j: int, tier: list[int]) -> bool:
+        """Whether so many systems let one be called better than another."""
+        if len(self._result.systems) == 2:
+            return True
+        if not self._result.has("leaderboard"):
+            return tier[0] < tier[1]
+        declared = self._result.group("leaderboard")["separated"].sel(metric=metric.label)
+        return bool(declared.isel(target=target, system=i, other=j))
+
+    def _array(self, group: xr.Dataset, metric: Metric, dims: tuple[str, ...]) -> NDArray[Any]:
+        """Return the values of a metric, read once."""
+        key = metric.label, dims
+        if key not in self._arrays:
+            self._arrays[key] = metric_values(group, metric).transpose(*dims).values
+        return self._arrays[key]
+
+    def verdict(self, row: Row, leads: bool, apart: bool) -> str:
+        """Decide by the thresholds that `claim` states."""
+        alpha, rope = self._attrs["alpha"], self._attrs["rope"]
+        sure = 1.0 - 0.5 * alpha
+        if rope > 0.0 and row["prob_in_rope"] >= 1.0 - alpha:
+            return EQUIVALENT
+        if not (leads and apart and row["prob_greater"] >= sure):
+            return OPEN
+        return BEYOND_ROPE if rope > 0.0 and row["prob_above_rope"] >= sure else AHEAD
+
+    def _scores(self, metric: Metric, i: int, j: int, one: str, other: str) -> str:
+        """Say what both scored on the questions that both tried."""
+        trials = self._result.trials[[i, j]]
+        both = (trials > 0).all(axis=0)
+        if not both.any():  # a crossed model compares them all the same
+            return ""
+        a, b = (self._seen(metric, each, both) for each in (i, j))
+        asked = design_words(trials[:, both], self._result.weight is not None)
+        partly = "" if both.all() else f" of {both.size}, those that both tried"
+        if np.isnan(a + b):
+            fewest = int(trials[:, both].min())
+            return (
+                f"{one} and {other} tried the same {asked}{partly}. {metric.label} judges more "
+                f"trials than some questions have ({fewest}), so it depends on the model. "
+            )
+        judged = self._result.judges is not None
+        return (
+            f"{one} {'was marked' if judged else 'scored'} {number_words(a)} and {other} "
+            f"{number_words(b)} in {metric.label} on the same {asked}{partly}. "
+            + "The following numbers are corrected for errors of the judge. "
+            * judged
+        )
+
+    def _seen(self, metric: Metric, system: int, kept: NDArray[np.bool_]) -> float:
+        key = metric.label, system, kept.tobytes()
+        if key not in self._observed:
+            self._observed[key] = observed_value(self._result, system, metric, kept)
+        return self._observed[key]
+
+    def _says(self, verdict: str, one: str, other: str, row: Row, tiers: list[int]) -> str:
+        """Say who is ahead, by how much and how surely."""
+        rope, error = f"{self._attrs['rope']:g}", row["monte_carlo_error"]
+        text = {
+            BEYOND_ROPE: f"{one} is ahead of {other} by more than {rope}",
+            AHEAD: f"{one} is ahead of {other}",
+            EQUIVALENT: f"{one} and {other} are practically equivalent",
+            OPEN: f"{one} and {other} are not separated",
+        }[verdict]
+        among = f"of {len(self._result.systems)} systems"
+        if len(self._result.systems) > 2:
+            both = (
+                f"tiers {tiers[0]} and {tiers[1]}" if tiers[0] != tiers[1] else f"tier {tiers[0]}"
+            )
+            text += f" ({both if all(tiers) else 'no tiers'} {among})"
+        known = [chance_words("better", row["prob_greater"], error)]
+        if row["prob_tie"] >= 0.0005:
+            known.append(chance_words("tie", row["prob_tie"], error))
+        if self._attrs["rope"] > 0.0:
+            beyond = verdict == BEYOND_ROPE
+            chance = row["prob_above_rope" if beyond else "prob_in_rope"]
+            what = f"by more than {rope}" if beyond else f"within ±{rope}"
+            known.append(chance_words(what, chance, error))
+        mean, low, high = _difference(row)
+        percent = f"{100 * self._result.ci_prob:g}%"
+        return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(known)}."
+
+    def tiers(self, metric: Metric, target: str) -> str:
+        """Say how many systems there are, and which are in which tier."""
+        own, ranked = self._result, self._result.trials.shape[1]
+        asked, whole = ranked, own.joint or own.has("leaderboard")
+        if not own.has("leaderboard"):
+            ranked = int(own.group("tiers").attrs["ranked_on"])
+        names = np.array([named(one) for one in own.systems], dtype=object)
+        if not ranked:
+            return f"{len(names)} systems: no question was tried by all, so there are no tiers."
+        kept = (own.trials > 0).all(axis=0) | whole
+        seen = np.array(
+            [self._seen(metric, i, kept & (own.trials[i] > 0)) for i in range(len(names))]
+        )
+        on = design_words(own.trials[:, kept], own.weight is not None)
+        on += "" if ranked == asked else f" of {asked}, those that all tried"
+        text = f"{len(names)} systems tried {on}. In {metric.label} on {TARGET_NAMES[target]} "
+        if not np.isnan(seen).any():
+            ends = f"{number_words(seen.min())} to {number_words(seen.max())}"
+            judged = own.judges is not None
+            text = (
+                f"{len(names)} systems {'were marked' if judged else 'scored'} {ends} in "
+                f"{metric.label} on {on}. On {TARGET_NAMES[target]} "
+                + "and corrected for errors of the judge "
+                * judged
+            )
+        tier = self._tiers(metric, self._result.targets.index(target))
+        if tier.max() == 1:
+            return f"{text}they are not separated: all are in one tier."
+        levels = [_some(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)]
+        return f"{text}there are {len(levels)} tiers: {' > '.join(levels)}."
+
+
+def _some(names: list[str]) -> str:
+    """Return names, some of them where they are many."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def chance_words(event: str, chance: float, error: float) -> str:
+    """Write a probability with its event.
+
+    Examples
+    --------
+    >>> chance_words("better", 0.25, 0.0), chance_words("tie", 1.0, 0.0)
+    ('P(better) = 0.250', 'P(tie) > 0.999')
+    """
+    words = probability_words(chance, error)
+    return f"P({event}) {words if words[0] in '<>' else f'= {words}'}"
+
+
+def _difference(row: Row) -> list[str]:
+    """Return difference and interval with the digits that the Monte Carlo error leaves."""
+    chance, error = row["prob_greater"], row["monte_carlo_error"]
+    # The error of a probability p from N draws is sqrt(p (1 - p) / N); of a p of 0 or 1, and with
+    # N draws, sqrt(1/2) / N.
+    inner = chance * (1.0 - chance)
+    size = np.inf if error == 0.0 else inner / error**2 if inner > 0.0 else np.sqrt(0.5) / error
+    of_mean = row["sd"] / np.sqrt(size)
+    found = [number_words(row["mean"], of_mean, sign=True)]
+    return found + [
+        number_words(row[f"ci_{end}"], ENDS * of_mean, True) for end in ("lower", "upper")
+    ]

@@ -1,0 +1,1 @@
+"""How many questions and trials an aim takes."""

@@ -1,0 +1,347 @@
+"""How many questions and trials an evaluation needs, before it is run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from bayesatk._tools.arguments import one_of, proper_probability, real_number, whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.threads import one_thread
+from bayesatk.comparison.plans.designs import ExpectedVariance, designs_of
+from bayesatk.comparison.plans.groups import group_plan
+from bayesatk.comparison.plans.marks import by_labels
+from bayesatk.metrics.grid import Metric, parse
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
+
+Array = NDArray[np.float64]
+_TRIALS = (1, 2, 4, 8, 16, 32)
+_MOST = 10**7  # questions beyond which a design is out of reach
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """What the evaluation should achieve, as a function of designs by draw and system."""
+
+    width: float | None
+    prob_correct: float | None
+    target: int
+    ci_prob: float
+    correlation: float
+
+    def __post_init__(self) -> None:
+        for name in ("width", "prob_correct", "ci_prob", "correlation"):
+            value = getattr(self, name)
+            if value is not None:
+                real_number(name, value)
+
+    def reached(
+        self, designs: list[list[ExpectedVariance]], questions: float
+    ) -> tuple[float, float]:
+        """Return the expected width (of a difference), and the probability of a right call."""
+        variance = np.array([[one.variance(questions) for one in pair] for pair in designs])
+        total = variance[:, :, self.target].sum(axis=1)
+        if variance.shape[1] > 1:
+            # What the draw of questions adds is shared as far as their difficulty is.
+            drawn = np.maximum(variance[:, :, self.target] - variance[:, :, 0], 0.0)
+            total = total - 2.0 * self.correlation * np.sqrt(drawn.prod(axis=1))
+        sd = np.sqrt(total)
+        width = float(2.0 * ndtri(0.5 + 0.5 * self.ci_prob) * sd.mean())
+        if len(designs[0]) < 2:
+            return width, float("nan")
+        gap = np.array([pair[0].value - pair[1].value for pair in designs])
+        return width, float(ndtr(np.abs(gap) / np.maximum(sd, 1e-300)).mean())
+
+    def met(self, designs: list[list[ExpectedVariance]], questions: float) -> bool:
+        width, correct = self.reached(designs, questions)
+        if self.prob_correct is not None:
+            return correct >= self.prob_correct
+        return self.width is not None and width <= self.width
+
+
+@one_thread()
+def plan(
+    source: object,
+    metric: str | Metric,
+    *,
+    width: float | None = None,
+    prob_correct: float | None = None,
+    target: Literal["questions", "population", "new_groups"] = "population",
+    trials: Sequence[int] = _TRIALS,
+    questions: Sequence[int] | None = None,
+    ci_prob: float = 0.95,
+    correlation: float = 0.0,
+    scores: Sequence[float] | None = None,
+    price: object = None,
+    spend: float | None = None,
+    labels: Sequence[int] | None = None,
+) -> pd.DataFrame:
+    """Find the number of questions at each number of trials, for a width or a right decision.
+
+    Widths and probabilities are expectations before the data: over the counts that the evaluation
+    may give, under the stated difficulties or the posterior of a pilot.
+
+    Parameters
+    ----------
+    source : result, pair or mapping
+        The difficulties: a pilot evaluated with ``pooling="partial"`` (the plan averages over its
+        posterior); a stated mean and intraclass correlation ``(mean, icc)``; or
+        ``{system: (mean, icc)}`` of one or two systems. With two systems the plan is for their
+        difference. Votes between answers need a pilot of answers, with ``pooling="none"``.
+    metric : str or Metric
+        One metric at one k.
+    width : float, optional
+        Desired width of the credible interval, in units of the metric.
+    prob_correct : float, optional
+        Desired probability that the better of two systems has the higher posterior mean, strictly
+        between 0.5 and 1. Give exactly one of `width`, `prob_correct` and `spend`.
+    target : {"population", "questions", "new_groups"}
+        ``"population"``: the mean over questions like these; ``"questions"``: over these
+        questions; ``"new_groups"``, for a pilot with groups: over questions of new groups.
+    trials : sequence of int
+        Trials per question to consider.
+    questions : sequence of int, optional
+        For a pilot with groups: questions per group to consider. Default: the pilot's number, half
+        of it and twice as many.
+    ci_prob : float
+        Probability of the interval.
+    correlation : float
+        Correlation of the two systems' difficulties over questions, in [0, 1): the larger it is,
+        the more certain their difference. `bayesatk.models.build_crossed` estimates it from a
+        pilot.
+    scores : sequence of float, optional
+        Scores of categories, for stated difficulties: ``mean`` is then one probability for each.
+    price : float or result of `bayesatk.costs.evaluate_cost`, optional
+        Cost of a trial, summed over the systems of the plan.
+    spend : float, optional
+        Budget of the evaluation: each row then has as many questions as it pays for.
+    labels : sequence of int, optional
+        For a pilot of one system with ``judge=``: numbers of further trials to mark twice, for the
+        calibration set of the judge. Each number is a plan with its own rows (column ``labels``);
+        0 keeps the calibration set as it is.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per number of ``trials``: ``questions`` needed (infinite beyond 10^7), ``total``
+        trials of a system, the expected ``width`` and ``prob_correct``, and ``cheapest``, true
+        for the smallest total. With `price` also the total cost. With `spend`, ``best`` in place of
+        ``cheapest``: the smallest width, or highest ``prob_correct``. Single trials do not identify
+        how much questions differ, so for k > 1 no number of questions with one trial each is enough
+        (except for votes, whose prior is fixed). For a pilot with groups: one row per number of
+        trials and of ``questions`` per group, with the number of ``groups`` needed (infinite where
+        k exceeds the trials).
+
+    Raises
+    ------
+    ValueError
+        If there is not exactly one goal, if the goal is outside its range, or if the source has no
+        difficulty distribution.
+
+    See Also
+    --------
+    bayesatk.simulate_stopping : error rates and savings of looking at the data as they arrive.
+    bayesatk.StoppingRule : when to stop.
+
+    Notes
+    -----
+    Preposterior analysis in closed form: expected posterior variances over the counts to come, with
+    the uncertainty of the difficulty distribution from its Fisher information and the prior; the
+    posterior is taken to be normal. Each draw of a pilot has its own difficulty family. If there
+    are over 2000 possible counts of categories, some are drawn; votes are simulated on 200
+    questions like the pilot's. Seeds are fixed, so equal arguments give equal plans, accurate to a
+    few per cent.
+
+    The Fisher information is that at the stated difficulties. Plans are accurate to 10% for an icc
+    between 0.05 and 0.95, means not close to 0 or 1, and 30 questions or more. Nearer the edges the
+    posterior is far from normal, and the plan has far too few questions.
+
+    Of a pilot with groups the variance of the mean is taken to be that of unbiased estimates, which
+    are independent between groups: for new groups ``(between + (within + trials) / questions) /
+    groups``, averaged over the pilot's posterior; for questions like these in the same groups
+    without ``between``, for these questions without ``within`` either.
+
+    With `labels` the noise of trials is multiplied by the ratio of the information in a trial's
+    true outcome and in its mark, and the variance due to the judge's error rates is added, which
+    only more labels reduce. The information of the marks about these rates is neglected.
+
+    With ``correlation=0`` two systems are planned for as if each had its own questions, which gives
+    more questions than necessary.
+
+    Examples
+    --------
+    >>> table = plan((0.6, 0.3), "pass@1", width=0.1, trials=[1, 4])
+    >>> table[["trials", "questions", "total"]].values.tolist()
+    [[1.0, 367.0, 367.0], [4.0, 174.0, 696.0]]
+    """
+    (chosen, *others) = parse(metric)
+    if others:
+        raise ArgumentError(
+            Argument("metric"),
+            f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
+        )
+    if labels is not None:
+        goal_of = partial(
+            plan, metric=chosen, width=width, prob_correct=prob_correct, target=target,
+            trials=trials, ci_prob=ci_prob, price=price, spend=spend,
+        )  # fmt: skip
+        return by_labels(source, chosen, labels, goal_of)
+    more: list[object] = [prob_correct, scores, price, spend, correlation or None]
+    pilot = _with_groups(source, width, questions, more)
+    if pilot is not None and width is not None:
+        _check_goal(_Goal(width, None, 0, ci_prob, 0.0), 1)
+        return group_plan(pilot, chosen, width, target, trials, questions, ci_prob)
+    one_of("target", target, TARGETS)
+    expected, systems = designs_of(source, chosen, scores)
+    goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
+    each = None if price is None else _price(price, systems)
+    money = _check_goal(goal, systems, spend, each)
+    if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
+        rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
+        raise ArgumentError(Argument("trials"), rule)
+    numbers = [whole_number("trials", one) for one in trials]
+    affordable = [money // (each * n) if money and each else None for n in numbers]
+    table = pd.DataFrame(
+        [_row(goal, n, expected(n), most) for n, most in zip(numbers, affordable, strict=True)]
+    )
+    if each is not None:
+        table["cost"] = each * table["total"]
+    if money:
+        value = -table["width"] if systems < 2 else table["prob_correct"]
+        return table.assign(best=(value == value.max()) & (table["questions"] >= 1.0))
+    smallest = table["total"].min()
+    return table.assign(cheapest=(table["total"] == smallest) & np.isfinite(table["total"]))
+
+
+def _row(
+    goal: _Goal, trials: int, designs: list[list[ExpectedVariance]], affordable: float | None
+) -> dict[str, float]:
+    """Plan for a number of trials: the questions that money buys, or the fewest for the goal."""
+    questions = float("inf") if affordable is None else affordable
+    if designs and affordable is None:
+        questions = _fewest(goal, designs)
+    width = correct = float("nan")
+    if designs and questions >= 1.0:
+        width, correct = goal.reached(designs, min(questions, _MOST))
+    return {
+        "trials": trials, "questions": questions, "total": questions * trials,
+        "width": width, "prob_correct": correct,
+    }  # fmt: skip
+
+
+def _with_groups(
+    source: object, width: float | None, questions: object, others: Sequence[object]
+) -> Result | None:
+    """Return a pilot with groups, if it is one; and refuse what does not go with it."""
+    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    if pilot is None or pilot.grouping is None:
+        if questions is not None:
+            rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
+            raise ArgumentError(Argument("questions"), rule)
+        return None
+    if width is None or any(one is not None for one in others):
+        raise ArgumentError(
+            "the plan of a pilot with groups must have the goal ", Argument("width", 0.1),
+            " and no option of two systems, of scores or of prices. Leave them out.",
+        )  # fmt: skip
+    return pilot
+
+
+def expected_widths(
+    pilot: Result, metric: Metric, target: str, sizes: Sequence[tuple[int, int]]
+) -> list[float]:
+    """Return the expected width of an interval for sizes (trials, questions), as a plan has them.
+
+    Parameters
+    ----------
+    pilot : Result
+        Of one system, with partial pooling.
+    metric : Metric
+    target : {"questions", "population"}
+    sizes : sequence of (int, int)
+
+    Returns
+    -------
+    list of float
+        NaN where single trials cannot tell.
+    """
+    expected, _ = designs_of(pilot, metric, None)
+    goal = _Goal(None, None, TARGETS.index(target), pilot.ci_prob, 0.0)
+    each = [(expected(trials), questions) for trials, questions in sizes]
+    return [goal.reached(designs, m)[0] if designs else float("nan") for designs, m in each]
+
+
+def _price(price: object, systems: int) -> float:
+    """Return the expected cost of a trial of every system of a plan."""
+    if isinstance(price, xr.DataTree | Result):
+        own = Result.of(price)
+        if "mean_cost" not in own.posterior or own.posterior.sizes["system"] != systems:
+            raise ArgumentError(
+                Argument("price"), f" must be of the {systems} systems of the plan, from "
+                f"bayesatk.costs.evaluate_cost; it is of {own.posterior.sizes['system']}.",
+            )  # fmt: skip
+        means = own.posterior["mean_cost"].sel(target="population").mean(("chain", "draw"))
+        return float(means.sum())
+    number = real_number("price", price)
+    if not (np.isfinite(number) and number > 0.0):
+        rule = f" must be finite and > 0; got {price!r:.80}. Say what a trial costs."
+        raise ArgumentError(Argument("price"), rule)
+    return number
+
+
+def _check_goal(
+    goal: _Goal, systems: int, spend: float | None = None, price: float | None = None
+) -> float | None:
+    """Refuse goals that cannot be; return what may be spent."""
+    given = [one for one in (goal.width, goal.prob_correct, spend) if one is not None]
+    if len(given) != 1:
+        raise ArgumentError(
+            "the plan must have exactly one goal, ", Argument("width", 0.1), ", ",
+            Argument("prob_correct", 0.9), " or ", Argument("spend", 100),
+            f"; got {len(given) or 'none'}.",
+        )  # fmt: skip
+    if spend is not None:
+        spend = real_number("spend", spend)
+        if price is None or not (np.isfinite(spend) and spend > 0.0):
+            raise ArgumentError(
+                Argument("spend"), " must be finite and > 0, beside the ", Argument("price", 0.05),
+                f" of a trial; got {spend:g}.",
+            )  # fmt: skip
+    if goal.width is not None and not goal.width > 0:
+        raise ArgumentError(Argument("width"), f" must be > 0; got {goal.width}. Try 0.1.")
+    if goal.prob_correct is not None:
+        if systems < 2:
+            raise ArgumentError(
+                Argument("prob_correct"), " needs two systems, ",
+                Argument("source", {"a": (0.6, 0.3), "b": (0.65, 0.3)}),
+                " or a pilot of two; got one.",
+            )  # fmt: skip
+        proper_probability("prob_correct", goal.prob_correct, 0.9, least=0.5)
+    if not 0.0 <= goal.correlation < 1.0 or (goal.correlation > 0.0 and systems < 2):
+        raise ArgumentError(
+            Argument("correlation"),
+            " must lie in [0, 1), and be 0 for one system; got "
+            f"{goal.correlation} for {systems} system{'s' * (systems > 1)}.",
+        )
+    proper_probability("ci_prob", goal.ci_prob, 0.95)
+    return spend
+
+
+def _fewest(goal: _Goal, designs: list[list[ExpectedVariance]]) -> float:
+    """Smallest number of questions that meets the goal; infinite when none does."""
+    if not goal.met(designs, _MOST):
+        return float("inf")
+    low, high = 0, 1
+    while not goal.met(designs, high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if goal.met(designs, middle) else (middle, high)
+    return float(high)

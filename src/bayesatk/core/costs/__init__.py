@@ -1,0 +1,1 @@
+"""Success and cost together: prior, posterior, draws, quantities."""

@@ -1,0 +1,251 @@
+"""Posterior of what costs depend on, together with the difficulties of the questions.
+
+Given its success probability p, a question's mean cost is log-normal, and the costs of its trials
+are Gamma. Both latent numbers of a question are integrated out: p with a rule of Gauss and Legendre
+(`bayesatk.core.pooling.legendre`), the log of the mean cost with Gauss-Hermite points around the
+mode, which Wright's omega function gives. What is left, six parameters of costs and the place among
+the nodes of the difficulty distribution, is sampled by importance.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import gammaln, ndtr, wrightomega
+
+from bayesatk.core.costs.prior import CostPrior, Costs, shapes
+from bayesatk.core.numerics.importance import Importance
+from bayesatk.core.numerics.points import weighted_around, with_slope
+from bayesatk.core.pooling.legendre import question_rule
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.metrics.credit import Array
+
+# Points and weights of a log mean cost: the log likelihood of a question is wrong by 1e-4 where its
+# trials say about as much as one of average spread (k = 3), by 1e-5 where they say more.
+_HERMITE = list(zip(*np.polynomial.hermite.hermgauss(7), strict=True))
+_FEWEST, _MOST = 6, 32  # points of p
+_STEEP = 4.0  # points of p for each sd by which the slope moves log mean costs
+_BLOCK = 20_000  # questions times points worked out at once: they stay in the cache
+_TABLE = 20_000_000  # floats of the rule of all nodes and counts: 160 MB
+_POINTS = (2048, 1024)  # of the posterior: usually, and where the questions are
+_MANY = 1000  # or more
+_FARTHEST = 600.0  # of a log mean cost from its mode, and of a log density
+_STEP = 3e-4  # of numerical derivatives, in units in which parameters are about 1
+_STIFFEST, _SOFTEST = 1e10, 0.25  # curvatures of a first guess, at most and at least
+_FREEDOM = 5.0  # degrees of freedom of a first guess
+_WIDER = 1.3  # of the sds of a first guess
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Questions with counts and costs.
+
+    Parameters
+    ----------
+    states : States
+    nodes : Nodes
+        Posterior of the difficulty distribution, given the counts.
+    costs : Costs
+    prior : CostPrior
+    size : int
+        Points of p.
+    """
+
+    states: States
+    nodes: Nodes
+    costs: Costs
+    prior: CostPrior
+    size: int = 16
+
+    @classmethod
+    def of(cls, states: States, nodes: Nodes, costs: Costs, prior: CostPrior) -> "CostModel":
+        """Return the model with its nodes in the order of the variance of p."""
+        most = max(64, int(_TABLE / (_MOST * len(states))))
+        if len(nodes) > most:
+            upto = np.cumsum(nodes.weight)
+            place = np.searchsorted(upto, (np.arange(most) + 0.5) / most * upto[-1])
+            nodes = replace(nodes.among(place), weight=np.full(most, 1.0 / most))
+        mean, rest, icc, _ = nodes.overall()
+        order = np.argsort(mean * rest * icc, kind="stable")
+        return cls(states, nodes.among(order), costs, prior)
+
+    @cached_property
+    def rule(self) -> tuple[Array, Array, Array, Array]:
+        """Points of p, their weights by node and state, and mean and variance of p likewise."""
+        wrong, right = self.states.counts.T
+        p, weight = question_rule(self.nodes, right, wrong, self.size)
+        mean = weight @ p
+        return p, weight, mean, np.maximum(weight @ p**2 - mean**2, 0.0)
+
+    def node(self, place: Array) -> NDArray[np.intp]:
+        """Node at a place that is standard normal a priori."""
+        upto = np.cumsum(self.nodes.weight)
+        found = np.searchsorted(upto, ndtr(place) * upto[-1], side="right")
+        return np.asarray(np.minimum(found, len(upto) - 1))
+
+    def log_prior(self, theta: Array) -> Array:
+        """Log prior density of places of nodes, and of the parameters of costs."""
+        logs = -0.5 * theta[:, 0] ** 2 - 0.5 * np.log(2.0 * np.pi)
+        return np.asarray(logs + self.prior.log_density(theta[:, 1:]))
+
+    def log_likelihood(self, theta: Array) -> Array:
+        """Log density of all costs, given the counts; shape (points,)."""
+        found = self._log_shapes(theta)
+        step = max(1, _BLOCK // len(self.costs.trials))
+        for start in range(0, len(theta), step):
+            part = slice(start, start + step)
+            found[part] += self._log_questions(theta[part])
+        return found
+
+    def _log_shapes(self, theta: Array) -> Array:
+        """Log of what the density owes to the costs of trials, whatever the means."""
+        shape, number = shapes(theta[:, 5:]), self.costs.trials.sum(axis=0)
+        logs = number * (shape * np.log(shape) - gammaln(shape))
+        logs += (shape - 1.0) * self.costs.log_total
+        return np.asarray(logs.sum(axis=1) - shape[:, 1] * number[1] * theta[:, 3])
+
+    def _log_questions(self, theta: Array) -> Array:
+        """Log density of the mean costs of questions, p and mean integrated out."""
+        node, which = self.node(theta[:, 0]), self.states.which
+        p, weight, mean, variance = self.rule
+        level, slope = theta[:, 1, None], theta[:, 2, None]
+        # So narrow that fewer points than these would miss it, a spread counts as wider.
+        sd = np.maximum(np.exp(theta[:, 4, None]), np.abs(slope) * _STEEP / self.size)
+        k, s = gamma_sums(self.costs, theta[:, 1:])
+        own = [np.take(one[node], which, axis=1) for one in np.moveaxis(weight, -1, 0)]
+        expected = [(level + slope * (0.5 - at)) / sd for at in p]
+        centre = level + slope * (0.5 - mean[node][:, which])
+        spread = sd**2 + slope**2 * variance[node][:, which]
+        logs, (mode, rate), scale = _around_mode(centre, spread, k, s)
+        # The nearest of the normals at the mode is taken out of all exponents.
+        nearest = np.min([np.square(mode / sd - one) for one in expected], axis=0)
+        found, z = np.zeros_like(logs), np.empty_like(logs)
+        for x, w in _HERMITE:
+            d, density = scale * x, np.zeros_like(logs)
+            place = (mode + d) / sd
+            tilt = (rate - k) * d - rate * _bend(d) + x * x + 0.5 * nearest
+            for share, middle in zip(own, expected, strict=True):
+                np.subtract(place, middle, out=z)
+                np.multiply(z, z, out=z)
+                z *= -0.5
+                z += tilt
+                np.exp(np.minimum(z, _FARTHEST, out=z), out=z)
+                z *= share
+                density += z
+            found += w * np.maximum(density, 0.0)
+        with np.errstate(divide="ignore"):
+            logs = logs - 0.5 * nearest + np.log(found * scale / (sd * np.sqrt(2.0 * np.pi)))
+        return np.asarray(logs.sum(axis=1))
+
+    def posterior(self) -> tuple["CostModel", Importance]:
+        """Return the model with as many points of p as it needs, and its weighted points."""
+        centre, covariance = self._first_guess()
+        sd = np.sqrt(np.diag(covariance))
+        steep = (abs(centre[2]) + 2.0 * sd[2]) / np.exp(np.clip(centre[4] - 2.0 * sd[4], -7.0, 7.0))
+        size = int(np.clip(np.ceil(_STEEP * steep), _FEWEST, _MOST))
+        own, root = replace(self, size=size), np.linalg.cholesky(covariance)
+        volume = float(np.log(np.diag(root)).sum())
+
+        def theta(u: Array) -> Array:  # of coordinates in which the guess is standard
+            return np.asarray(centre + u @ root.T)
+
+        def log_density(u: Array) -> Array:
+            at = theta(u)
+            return own.log_prior(at) + own.log_likelihood(at) + volume
+
+        last = _POINTS[len(self.costs.trials) >= _MANY]
+        found = weighted_around(log_density, np.zeros(7), np.eye(7), _FREEDOM, last)
+        return own, replace(found, points=theta(found.points))
+
+    def _first_guess(self) -> tuple[Array, Array]:
+        """Mode of the parameters of costs at the middle node, and a normal around it."""
+
+        def minus_log(points: Array) -> Array:
+            theta = np.column_stack([np.zeros(len(points)), points])
+            return np.minimum(-self.log_prior(theta) - self.log_likelihood(theta), 1e300)
+
+        def sloped(x: Array) -> tuple[float, Array]:
+            return with_slope(minus_log, x, _STEP)
+
+        median = np.log(self.prior.shape[0])
+        start = np.array([self._mean_level(), 0.0, 0.0, np.log(self.prior.spread), median, median])
+        mode = minimize(sloped, start, jac=True, method="BFGS", options={"maxiter": 60}).x
+        curvature = np.array(
+            [(sloped(mode + one)[1] - sloped(mode - one)[1]) / (2.0 * _STEP)
+             for one in _STEP * np.eye(6)]
+        )  # fmt: skip
+        values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+        inverse = (vectors / np.clip(values, _SOFTEST, _STIFFEST)) @ vectors.T
+        covariance = np.eye(7)
+        covariance[1:, 1:] = inverse
+        return np.append(0.0, mode), _WIDER**2 * covariance
+
+    def _mean_level(self) -> float:
+        number = self.costs.trials.sum()
+        return float(np.log(self.costs.total.sum() / number)) if number else 0.0
+
+
+def gamma_sums(costs: Costs, theta: Array) -> tuple[Array, Array]:
+    """Shape and rate of what the costs of a question say of its mean m: ``m^-k exp(-s / m)``.
+
+    Parameters
+    ----------
+    costs : Costs
+    theta : ndarray, shape (points, 6)
+        As of `CostPrior.from_uniform`.
+
+    Returns
+    -------
+    k, s : ndarray, shape (points, questions)
+    """
+    shape = shapes(theta[:, 4:])
+    rate = shape * np.exp(-np.outer(theta[:, 2], [0.0, 1.0]))
+    return shape @ costs.trials.T, rate @ costs.total.T
+
+
+def _around_mode(
+    centre: Array, variance: Array, k: Array, s: Array
+) -> tuple[Array, tuple[Array, Array], Array]:
+    """Where ``exp(-k v - s exp(-v))`` times a normal density of v has its mass.
+
+    Returns
+    -------
+    log_value : ndarray
+        Of the first factor at the mode.
+    mode, rate : (ndarray, ndarray)
+        Mode v of the product, and ``s exp(-v)`` there.
+    scale : ndarray
+        Sd at the mode, times the square root of 2: of Gauss-Hermite points.
+    """
+    with np.errstate(divide="ignore"):
+        omega = wrightomega(np.log(variance * s) - centre + variance * k)
+    mode = centre - variance * k + omega
+    rate = omega / variance
+    return -k * mode - rate, (mode, rate), np.sqrt(2.0 * variance / (1.0 + omega))
+
+
+def _bend(d: Array) -> Array:
+    """Return ``exp(-d) - 1 + d``, a number however negative d is."""
+    return np.expm1(np.minimum(-d, _FARTHEST)) + d
+
+
+def log_question(centre: Array, variance: Array, k: Array, s: Array) -> Array:
+    """Log of ``integral exp(-k v - s exp(-v)) Normal(v; centre, variance) dv``, elementwise.
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> float(log_question(0.0 * one, one, 2.0 * one, 0.0 * one)[0])  # E exp(-2 v) = exp(2)
+    2.0
+    """
+    logs, (mode, rate), scale = _around_mode(centre, variance, k, s)
+    found = np.zeros_like(logs)
+    for x, w in _HERMITE:
+        d = scale * x
+        # The linear parts of both logs cancel at the mode.
+        found += w * np.exp(-rate * _bend(d) + x * x - 0.5 * d * d / variance)
+    logs = logs - 0.5 * (mode - centre) ** 2 / variance
+    return np.asarray(logs + np.log(found * scale / np.sqrt(2.0 * np.pi * variance)))

@@ -1,0 +1,1 @@
+"""Distributions of means over questions, their intervals, and differences between them."""

@@ -1,0 +1,1 @@
+"""Numerical tools without models of their own: quadrature, importance sampling, slices."""

@@ -1,0 +1,334 @@
+"""Posteriors of a handful of parameters by adaptive importance sampling, without derivatives.
+
+Points from the prior are weighted by a small power of the likelihood, a mixture of Student t
+kernels is put on them, points are drawn from that and weighted by a larger power, until the power
+is one (tempering: Del Moral, Doucet and Jasra 2006; mixtures of kernels: Cappe et al. 2004). Points
+are spread evenly instead of being random, which about halves errors of probabilities. The last
+points with their weights are the posterior; the mean of the weights is the evidence. Whether
+weights can be trusted is judged by the shape of the tail of the largest (Pareto k-hat: Vehtari et
+al. 2024, below 0.7).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
+
+from bayesatk.metrics.credit import Array
+
+_ROUND_POINTS = 1024  # points of a round on the way
+_FINAL_POINTS = 4096  # points of the posterior, to begin with
+_SHARE = 0.1  # least effective number of draws of a round, as a share of its points
+_KERNELS = 24  # of the mixture
+_MANY = 6  # parameters from which points are too few for more than one kernel
+_STEPS = 3  # of expectation and maximisation
+_DEFENSIVE_SHARE = 0.1  # of one more kernel, around all points: no point of the tails weighs much
+_DEFENSIVE_SCALE = 1.5  # its scale, in that of all points
+_FEWEST = 10.0  # points at which the scale of a kernel is half its own
+_FREEDOM = 6.0  # degrees of freedom of kernels
+TRUSTED = 0.7  # largest Pareto k-hat
+_ENOUGH_DRAWS = 1000.0  # effective number of draws from which no more points are drawn
+_ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
+_MARGIN = 1.0  # of a log evidence that is not yet known well
+_REDRAWS = 2  # times that the posterior is drawn anew with twice the points
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Weighted points of a posterior.
+
+    Parameters
+    ----------
+    points : ndarray, shape (points, parameters)
+    weight : ndarray, shape (points,)
+        Sums to one.
+    log_evidence, log_evidence_error : float
+        Log of the normaliser, and its standard error.
+    k_hat : float
+        Pareto shape of the largest weights.
+    """
+
+    points: Array
+    weight: Array
+    log_evidence: float
+    log_evidence_error: float
+    k_hat: float
+
+    @property
+    def effective_draws(self) -> float:
+        """Effective number of independent draws."""
+        return 1.0 / float(self.weight @ self.weight)
+
+
+def importance_posterior(
+    from_prior: Callable[[Array], Array],
+    log_prior: Callable[[Array], Array],
+    log_likelihood: Callable[[Array], Array],
+    size: int,
+    negligible: float = -np.inf,
+    last: int = _FINAL_POINTS,
+) -> Importance:
+    """Weighted points of a posterior of unconstrained parameters.
+
+    Parameters
+    ----------
+    from_prior : callable
+        ``from_prior(u)`` turns uniform numbers (points, parameters) into draws from the prior.
+    log_prior, log_likelihood : callable
+        Of points (points, parameters); the prior normalised.
+    size : int
+        Number of parameters.
+    negligible : float
+        Log evidence below which few points will do.
+    last : int
+        Points of the posterior, to begin with.
+
+    Returns
+    -------
+    Importance
+
+    Examples
+    --------
+    >>> normal = lambda x: -0.5 * (x**2).sum(axis=1) - 0.5 * np.log(2.0 * np.pi)
+    >>> found = importance_posterior(ndtri, normal, lambda x: -0.5 * (x[:, 0] - 1.0) ** 2, 1)
+    >>> round(float(found.weight @ found.points[:, 0]), 2)  # normal of mean 1/2 and variance 1/2
+    0.5
+    >>> round(found.log_evidence, 2)  # -log(2)/2 - 1/4
+    -0.6
+    """
+    points = from_prior(spread_evenly(_ROUND_POINTS, size))
+    likelihood, excess = log_likelihood(points), np.zeros(_ROUND_POINTS)
+    power = 0.0
+    for _ in range(_ROUNDS):
+        power = _next_power(likelihood, excess, power)
+        if power == 1.0:
+            break
+        kernels = _Kernels.fit(points, _normalised(excess + power * likelihood))
+        points = kernels.draw(_ROUND_POINTS)
+        likelihood = log_likelihood(points)
+        excess = log_prior(points) - kernels.log_density(points)
+    logs = excess + power * likelihood
+    best: Importance | None = None
+    for again in range(_REDRAWS + 1):
+        kernels = _Kernels.fit(points, _normalised(logs))
+        points = kernels.draw(last * 2**again)
+        logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
+        found = _weighted(points, logs)
+        if best is None or found.effective_draws > best.effective_draws:
+            best = found
+        trusted = found.k_hat < TRUSTED and found.effective_draws > min(_ENOUGH_DRAWS, 0.4 * last)
+        if trusted or found.log_evidence + _MARGIN < negligible:
+            break
+    assert best is not None
+    return best
+
+
+def _weighted(points: Array, logs: Array) -> Importance:
+    weight = _normalised(logs)
+    return Importance(
+        points,
+        weight,
+        float(logsumexp(logs) - np.log(len(logs))),
+        float(np.sqrt(max(float(weight @ weight) - 1.0 / len(weight), 0.0))),
+        pareto_shape(weight),
+    )
+
+
+def _normalised(logs: Array) -> Array:
+    weight = np.exp(logs - logs.max())
+    return np.asarray(weight / weight.sum())
+
+
+def _next_power(likelihood: Array, excess: Array, power: float) -> float:
+    """Largest power, up to one, at which the effective number of draws is large enough."""
+
+    def effective_draws_at(exponent: float) -> float:
+        weight = _normalised(excess + exponent * likelihood)
+        return 1.0 / float(weight @ weight)
+
+    enough = _SHARE * len(likelihood)
+    if effective_draws_at(1.0) >= enough:
+        return 1.0
+    low, high = power, 1.0
+    for _ in range(40):
+        middle = float(np.sqrt(max(low, 1e-9) * high))
+        low, high = (middle, high) if effective_draws_at(middle) >= enough else (low, middle)
+    return max(low, min(1.0, 1.02 * power + 1e-6))
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """Mixture of Student t kernels.
+
+    Parameters
+    ----------
+    share : ndarray, shape (kernels,)
+    centre : ndarray, shape (kernels, parameters)
+    root : ndarray, shape (kernels, parameters, parameters)
+        Lower triangular: of the scale matrices.
+    """
+
+    share: Array
+    centre: Array
+    root: Array
+
+    @classmethod
+    def fit(cls, points: Array, weight: Array) -> "_Kernels":
+        """Kernels fitted to weighted points by a few steps of expectation and maximisation.
+
+        They start as equal ones around points drawn by their weights. The scale of each keeps a
+        small part of the overall one, so that none collapses.
+        """
+        size, place = points.shape[1], np.cumsum(weight)
+        number = _KERNELS if size < _MANY else 1
+        # As many points as a round has, equally weighted, say as much as all of them.
+        steps = (np.arange(_ROUND_POINTS) + 0.5) / _ROUND_POINTS * place[-1]
+        points = points[np.searchsorted(place, steps)]
+        centre = points.mean(axis=0)
+        overall = np.cov(points.T, ddof=0).reshape(size, size) + 1e-10 * np.eye(size)
+        order = np.argsort((points - centre) @ np.linalg.eigh(overall)[1][:, -1])
+        chosen = order[((np.arange(number) + 0.5) / number * _ROUND_POINTS).astype(int)]
+        width = (4.0 / ((size + 2.0) * number)) ** (1.0 / (size + 4.0))
+        root = np.tile(width * np.linalg.cholesky(overall), (number, 1, 1))
+        found = cls(np.full(number, 1.0 / number), points[chosen], root)
+        products = (points[:, :, None] * points[:, None, :]).reshape(_ROUND_POINTS, -1)
+        for _ in range(_STEPS):
+            logs = found._log_kernels(points)
+            part = np.exp(logs - logs.max(axis=1, keepdims=True))
+            part /= part.sum(axis=1, keepdims=True)
+            total = part.sum(axis=0)
+            inverse = 1.0 / np.maximum(total, 1e-9)
+            middle = inverse[:, None] * (part.T @ points)
+            own = (inverse[:, None] * (part.T @ products)).reshape(-1, size, size)
+            own -= middle[:, :, None] * middle[:, None, :]
+            few = _FEWEST / (_FEWEST + total)[:, None, None]
+            root = np.linalg.cholesky((1.0 - few) * own + (few * width**2 + 1e-4) * overall)
+            found = cls((total + 1.0) / (total + 1.0).sum(), middle, root)
+        return cls(
+            np.append((1.0 - _DEFENSIVE_SHARE) * found.share, _DEFENSIVE_SHARE),
+            np.concatenate([found.centre, centre[None]]),
+            np.concatenate([found.root, _DEFENSIVE_SCALE * np.linalg.cholesky(overall)[None]]),
+        )
+
+    def draw(self, number: int) -> Array:
+        """Points of the mixture, spread evenly."""
+        place, variates = _standard(number, self.centre.shape[1])
+        upto = np.cumsum(self.share)
+        which = np.minimum(np.searchsorted(upto, place * upto[-1]), len(upto) - 1)
+        return np.asarray(self.centre[which] + np.einsum("nij,nj->ni", self.root[which], variates))
+
+    def log_density(self, points: Array) -> Array:
+        """Log density of the mixture."""
+        logs = self._log_kernels(points)
+        top = logs.max(axis=1)
+        logs -= top[:, None]
+        return np.asarray(top + np.log(np.exp(logs, out=logs).sum(axis=1)))
+
+    def _log_kernels(self, points: Array) -> Array:
+        """Log density of every kernel, times its share; shape (points, kernels)."""
+        size = self.centre.shape[1]
+        inverse = np.linalg.inv(self.root)
+        place = np.einsum("kij,kj->ik", inverse, self.centre)
+        # Kernels last: they are many, parameters few.
+        moved = points @ inverse.transpose(2, 1, 0).reshape(size, -1) - place.ravel()
+        moved = moved.reshape(len(points), size, -1)
+        square = np.einsum("nik,nik->nk", moved, moved)
+        volume = np.log(np.diagonal(self.root, axis1=1, axis2=2)).sum(axis=1)
+        constant = gammaln((_FREEDOM + size) / 2.0) - gammaln(_FREEDOM / 2.0)
+        constant = constant - 0.5 * size * np.log(_FREEDOM * np.pi) - volume + np.log(self.share)
+        logs = -0.5 * (_FREEDOM + size) * np.log1p(square / _FREEDOM)
+        return np.asarray(logs + constant)
+
+
+@lru_cache(maxsize=16)
+def _standard(number: int, size: int) -> tuple[Array, Array]:
+    """Uniform numbers, and Student t variates of so many dimensions, spread evenly together."""
+    u = spread_evenly(number, size + 2)
+    scale = np.sqrt(_FREEDOM / (2.0 * gammaincinv(_FREEDOM / 2.0, u[:, 1])))
+    return u[:, 0], scale[:, None] * ndtri(u[:, 2:])
+
+
+def reweighted(weight: Array, log_ratio: Array) -> tuple[Array, float]:
+    """Weights of the same points under another prior, and the log evidence that it adds.
+
+    None is above one part in the root of their number, unless it was so before: a single point in
+    the tails would be all of the posterior (truncated importance sampling: Ionides 2008, JCGS
+    17(2)).
+
+    Parameters
+    ----------
+    weight : ndarray, shape (points,)
+        Sums to one.
+    log_ratio : ndarray, shape (points,)
+        Log of the other prior over this one.
+
+    Examples
+    --------
+    >>> weight, more = reweighted(np.full(4, 0.25), np.log([1.0, 1.0, 1.0, 9.0]))
+    >>> weight.round(3).tolist()  # 1/12 each, and 9/12 cut to 1/2
+    [0.111, 0.111, 0.111, 0.667]
+    >>> round(float(np.exp(more)), 2)  # a mean ratio of 3, of which a quarter was cut off
+    2.25
+    """
+    top = log_ratio.max()
+    found = weight * np.exp(log_ratio - top)
+    total = found.sum()
+    cut = np.minimum(found / total, np.maximum(weight, len(weight) ** -0.5))
+    return cut / cut.sum(), float(np.log(total * cut.sum()) + top)
+
+
+def spread_evenly(number: int, size: int) -> Array:
+    """Points spread evenly over the unit cube: a Halton sequence with permuted digits.
+
+    Always the same, and the first of them are spread evenly too. Owen 2017, arXiv:1706.02808; the
+    digits that tell no two points apart are random ones.
+
+    Examples
+    --------
+    >>> bool(abs(spread_evenly(1000, 3).mean(axis=0) - 0.5).max() < 0.003)
+    True
+    """
+    rng = np.random.default_rng(0)
+    u = np.empty((number, size))
+    for column, base in enumerate(_first_primes(size)):
+        value, scale = np.zeros(1), 1.0
+        while len(value) < number:  # one more digit, in front of those so far
+            scale /= base
+            digits = rng.permutation(base)[: -(-number // len(value))]
+            value = (value + scale * digits[:, None]).ravel()
+        u[:, column] = value[:number] + scale * rng.random(number)
+    return np.clip(u, 1e-12, 1.0 - 1e-12)
+
+
+def _first_primes(number: int) -> list[int]:
+    found: list[int] = []
+    candidate = 2
+    while len(found) < number:
+        if all(candidate % prime for prime in found):
+            found.append(candidate)
+        candidate += 1
+    return found
+
+
+def pareto_shape(weight: Array) -> float:
+    """Shape of a generalised Pareto distribution fitted to the largest weights (k-hat).
+
+    Zhang and Stephens 2009, Technometrics 51(3), with the prior of Vehtari et al. 2024
+    (arXiv:1507.02646, appendix C); on the largest ``min(n / 5, 3 sqrt(n))`` weights.
+    """
+    ordered = np.sort(weight)
+    number = int(min(0.2 * len(ordered), 3.0 * np.sqrt(len(ordered))))
+    cut = ordered[-number - 1]
+    excess = ordered[-number:] - cut
+    if number < 5 or not excess[0] > 0.0:
+        return -np.inf if ordered[-1] <= 2.0 * cut else np.inf
+    tries = 30 + int(np.sqrt(number))
+    theta = 1.0 - np.sqrt(tries / (np.arange(1.0, tries + 1.0) - 0.5))
+    theta = theta / (3.0 * excess[number // 4]) + 1.0 / excess[-1]
+    shape = np.log1p(-theta[:, None] * excess).mean(axis=1)
+    log_likelihood = number * (np.log(-theta / shape) - shape - 1.0)
+    share = _normalised(log_likelihood)
+    estimate = float(np.log1p(-(share @ theta) * excess).mean())
+    return (number * estimate + 5.0) / (number + 10.0)

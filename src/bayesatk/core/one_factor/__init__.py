@@ -1,0 +1,1 @@
+"""Systems crossed with questions: logit-normal difficulties that systems share in part."""

@@ -1,0 +1,209 @@
+"""Probability of counts, and of marks of judges that err, given difficulties and parameters.
+
+Given the difficulty z of a question, its success probability under a system is Beta with mean
+``m = expit(mu + a z)`` and ``alpha + beta = 1 / r``, so c successes of n trials have probability,
+in their order,
+
+    prod_{i<c} (m + i r)  prod_{j<n-c} (1 - m + j r)  /  prod_{l<n} (1 + l r),
+
+which is regular at r = 0. Marks of a judge that errs are a mixture of these over the number of
+right trials (`bayesatk.core.pooling.marks`).
+
+The rates of a judge are functions of two scores that are standard normal after calibration, before
+the marks of the evaluation: the prior of a board is then normal with judges as it is without.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainccinv, betaincinv, gammaln, log_expit, ndtr
+
+from bayesatk.core.pooling.marks import mark_chances_once
+from bayesatk.core.pooling.nodes import log_rise
+from bayesatk.metrics.credit import Array
+
+Ints = NDArray[np.int64]
+_FARTHEST = 600.0  # logits, within double precision
+_SUMMED = 128  # trials up to which logs are summed one by one
+_LEAST = 1e-300  # probability of a count, whose logarithm is a number
+
+
+def log_chances(theta: Array, z: Array, system: Ints, successes: Ints, trials: Ints) -> Array:
+    """Log probability of counts in their order, (counts, points, nodes).
+
+    Parameters
+    ----------
+    theta : ndarray, shape (points, 3, systems or more)
+        mu, log a, log r.
+    z : ndarray, shape (nodes,)
+    system, successes, trials : ndarray of int, shape (counts,)
+    """
+    r = np.exp(theta[:, 2, :, None])
+    x = theta[:, 0, :, None] + np.exp(theta[:, 1, :, None]) * z
+    x = np.clip(x, -_FARTHEST, _FARTHEST)
+    found = _rises(log_expit(x), r, successes, system)
+    found += _rises(log_expit(-x), r, trials - successes, system)
+    found -= _rises(np.zeros((*r.shape[:2], 1)), r, trials, system)
+    return found
+
+
+def _rises(log_base: Array, r: Array, count: Ints, system: Ints) -> Array:
+    """Log of ``base (base + r) ... (base + (count - 1) r)``, (columns, points, nodes)."""
+    distinct, which = np.unique(count, return_inverse=True)
+    most = int(distinct[-1])
+    shaped = distinct[:, None, None, None]
+    if most <= _SUMMED:
+        steps = np.arange(max(most, 1), dtype=float)[:, None, None, None]
+        logs = np.log(np.exp(log_base) + steps * r)
+        logs[0] = log_base
+        values = np.concatenate([np.zeros_like(logs[:1]), np.cumsum(logs, axis=0)])[distinct]
+    else:
+        log_r = np.log(r)
+        with np.errstate(under="ignore"):
+            values = log_rise(np.maximum(np.exp(log_base - log_r), 5e-324), shaped)
+        values = values + shaped * log_r
+    return np.asarray(values[which, :, system])
+
+
+@dataclass(frozen=True)
+class Marking:
+    """Judges of systems, and what they make of right and wrong trials.
+
+    Parameters
+    ----------
+    judge : ndarray of int, shape (systems,)
+        Place of every system's judge.
+    shapes : ndarray, shape (judges, 2, 2)
+        Beta parameters of its sensitivity and of its false positive rate, by the calibration set.
+    """
+
+    judge: NDArray[np.intp]
+    shapes: Array
+
+    @property
+    def judges(self) -> int:
+        """How many there are."""
+        return len(self.shapes)
+
+    def rates(self, theta: Array) -> Array:
+        """Sensitivity and false positive rate of every system's judge, (..., 2, systems).
+
+        Parameters
+        ----------
+        theta : ndarray, shape (..., 3, systems + judges)
+            The first two rows of the columns of judges are their scores.
+        """
+        score = theta[..., :2, len(self.judge) :]
+        a, b = self.shapes[..., 0].T, self.shapes[..., 1].T
+        # Either tail by itself: above the middle one minus a probability would lose digits.
+        low, high = (ndtr(np.minimum(one, 0.0)) for one in (score, -score))
+        rates = np.where(score < 0.0, betaincinv(a, b, low), betainccinv(a, b, high))
+        return np.asarray(rates[..., self.judge])
+
+    @cached_property
+    def gather(self) -> Array:
+        """Matrix of zeros and ones from five parameters by system to those of systems and judges.
+
+        The five are mu, log a and log r, and the two scores of the system's judge; its columns are
+        the parameters (3, systems + judges), flat.
+        """
+        systems = len(self.judge)
+        width = systems + self.judges
+        own, marked_by = np.arange(systems), systems + self.judge
+        row = np.repeat([0, 1, 2, 0, 1], systems)
+        column = np.concatenate([own, own, own, marked_by, marked_by])
+        found = np.zeros((5 * systems, 3 * width))
+        found[np.arange(5 * systems), row * width + column] = 1.0
+        return found
+
+    def log_marks(self, theta: Array, z: Array, system: Ints, marked: Ints, trials: Ints) -> Array:
+        """Log probability of marks in their order, (counts, points, nodes); as `log_chances`."""
+        found = np.empty((len(system), len(theta), len(z)))
+        for right, own, chances in self._joined(theta, z, system, marked, trials):
+            joint = chances.transpose(1, 2, 0) @ right.transpose(1, 0, 2)
+            found[own] = np.log(np.maximum(joint, _LEAST)).transpose(1, 0, 2)
+        return found - _log_ways(marked, trials)[:, None, None]
+
+    def right_given_marked(
+        self, theta: Array, z: Array, system: Ints, marked: Ints, trials: Ints
+    ) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """Yield counts of one system and size, and how probable each number of right trials is.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (3, systems + judges)
+
+        Yields
+        ------
+        counts : ndarray of int
+        probability : ndarray, shape (trials + 1, counts, nodes)
+        """
+        for right, own, chances in self._joined(theta[None], z, system, marked, trials):
+            joint = chances[:, 0, :, None] * right[:, 0, None, :] + _LEAST
+            yield own, joint / joint.sum(axis=0)
+
+    def draw_right(
+        self, theta: Array, z: Array, place: NDArray[np.intp], marked: Ints, trials: Ints,
+        rng: np.random.Generator,
+    ) -> Ints:  # fmt: skip
+        """Draw how many trials of every question were right, given its marks and difficulty.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (3, systems + judges)
+        z : ndarray, shape (nodes,)
+        place : ndarray of int, shape (questions,)
+            Node of every question.
+        marked, trials : ndarray of int, shape (systems, questions)
+        """
+        found = np.zeros_like(marked)
+        system, question = np.nonzero(trials)
+        cells = system, marked[system, question], trials[system, question]
+        u = rng.random(len(system))
+        for right, own, chances in self._joined(theta[None], z, *cells):
+            joint = chances[:, 0] * right[:, 0, place[question[own]]] + _LEAST
+            upto = np.cumsum(joint, axis=0)
+            found[system[own], question[own]] = (upto < u[own] * upto[-1]).sum(axis=0)
+        return found
+
+    def _joined(
+        self, theta: Array, z: Array, system: Ints, marked: Ints, trials: Ints
+    ) -> Iterator[tuple[Array, NDArray[np.intp], Array]]:
+        """Yield the values of all numbers of right trials, by system and number of trials.
+
+        Yields
+        ------
+        right : ndarray, shape (trials + 1, points, nodes)
+            Probability of so many right trials, in any order.
+        counts : ndarray of int
+            Those of the system with this number of trials.
+        chances : ndarray, shape (trials + 1, points, counts)
+            Probability of the marks given these.
+        """
+        rates = self.rates(theta)
+        both = np.stack([system, trials], axis=1)
+        pairs, of_each, many = np.unique(both, axis=0, return_inverse=True, return_counts=True)
+        groups = np.split(np.argsort(of_each.ravel(), kind="stable"), np.cumsum(many)[:-1])
+        sizes = pairs[:, 1] + 1
+        ends = np.cumsum(sizes)
+        of = np.repeat(np.arange(len(pairs)), sizes)
+        right = np.arange(ends[-1]) - (ends - sizes)[of]
+        asked = pairs[of, 1]
+        logs = log_chances(theta, z, pairs[of, 0], right, asked)
+        logs += _log_ways(right, asked)[:, None, None]
+        prior = np.exp(logs, out=logs)
+        known: dict[tuple[int, int], Array] = {}
+        for (one, size), end, own in zip(pairs, ends, groups, strict=True):
+            key = int(self.judge[one]), int(size)
+            if key not in known:
+                own_rates = rates[:, :, one]
+                known[key] = mark_chances_once(own_rates, int(size), np.arange(size + 1))
+            yield prior[end - size - 1 : end], own, known[key][:, :, marked[own]]
+
+
+def _log_ways(right: Ints, trials: Ints) -> Array:
+    ways = gammaln(trials + 1.0) - gammaln(right + 1.0) - gammaln(trials - right + 1.0)
+    return np.asarray(ways)

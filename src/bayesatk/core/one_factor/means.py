@@ -1,0 +1,129 @@
+"""Metrics of systems that share the difficulty of questions: draws of their means.
+
+Given its parameters and a question's difficulty, a system's success probability is Beta, and again
+Beta given its trials: with mean ``(m + c r) / (1 + n r)`` and ``r / (1 + n r)`` in place of m and
+r. So the expectation of any metric is one function of two numbers:
+`bayesatk.core.question.expected_credit`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from bayesatk.core.one_factor.model import Likelihood
+from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
+from bayesatk.metrics.credit import Array, Credit
+
+Ints = NDArray[np.int64]
+_STEP = 0.3  # of nodes of difficulty, for questions like these
+_DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
+_FEWEST = 200.0  # questions whose mean may be taken as normal, given parameters and difficulties
+_NOISE = 8  # draws of parameters from which the variance of that normal is averaged
+
+
+def population_means(credits: Sequence[Credit], theta: Array) -> Array:
+    """Return expectations over questions like these, (draws, systems, credits)."""
+    step = min(_STEP, 1.0 / float(np.exp(theta[:, 1].max())))
+    z = np.arange(-6.0, 6.0 + step, step)
+    weight = np.exp(-0.5 * z**2)
+    weight /= weight.sum()
+    slope = np.exp(theta[:, 1])
+    ends = float((theta[:, 0] - 6.0 * slope).min()), float((theta[:, 0] + 6.0 * slope).max())
+    log_r = theta[:, 2]
+    made = [
+        ExpectedCredit.of(one, ends, (float(log_r.min()), float(log_r.max()))) for one in credits
+    ]
+    found = np.zeros((len(theta), theta.shape[2], len(credits)))
+    for node, share in zip(z, weight, strict=True):
+        x = theta[:, 0] + slope * node
+        for i, one in enumerate(made):
+            found[:, :, i] += share * one.mean(x, log_r)
+    return found
+
+
+@dataclass(frozen=True)
+class QuestionMeans:
+    """Draws of means over these questions.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    successes, trials : ndarray of int, shape (systems, questions)
+        Successes are marks where judges err.
+    credits : sequence of Credit
+    """
+
+    likelihood: Likelihood
+    successes: Ints
+    trials: Ints
+    credits: Sequence[Credit]
+
+    def draw(self, theta: Array, latents: Sequence[object], rng: np.random.Generator) -> Array:
+        """Means of every metric given parameters; (draws, systems, metrics).
+
+        Parameters
+        ----------
+        theta : ndarray
+        latents : sequence of callable
+            ``latent(p)`` of each metric.
+        rng : numpy.random.Generator
+        """
+        systems, questions = self.trials.shape
+        one_by_one = len(theta) * self.trials.size <= _DRAWN or questions < _FEWEST
+        found = np.empty((len(theta), systems, len(self.credits)))
+        made = [] if one_by_one else self._expected(theta[:, :, :systems])
+        noise = np.zeros((systems, len(self.credits)))
+        for i, own in enumerate(theta):
+            z = self.likelihood.draw_difficulties(own, rng)
+            right = self._right(own, z, rng)
+            logits, log_r = self._posterior(own[:, :systems], z, right)
+            if one_by_one:
+                p = _draw_beta(logits, log_r, rng)
+                for j, latent in enumerate(latents):
+                    found[i, :, j] = latent(p).mean(axis=1)  # type: ignore[operator]
+                continue
+            for j, one in enumerate(made):
+                found[i, :, j] = one.mean(logits, log_r).mean(axis=1)
+                if i < _NOISE:
+                    noise[:, j] += one.variance(logits, log_r).sum(axis=1) / questions**2
+        if not one_by_one:
+            noise = np.sqrt(noise / min(_NOISE, len(theta)))
+            found = np.clip(found + noise * rng.standard_normal(found.shape), 0.0, 1.0)
+        return found
+
+    def _expected(self, theta: Array) -> list[ExpectedCredit]:
+        """Tables that hold for all cells and draws."""
+        most = float(self.trials.max())
+        low = float(np.min(theta[:, 2] - np.logaddexp(0.0, theta[:, 2] + np.log(max(most, 1.0)))))
+        log_r = low, float(theta[:, 2].max())
+        return [ExpectedCredit.of(one, (-FARTHEST, FARTHEST), log_r) for one in self.credits]
+
+    def _right(self, theta: Array, z: Array, rng: np.random.Generator) -> Ints:
+        """Successes: drawn, where judges that err marked the trials."""
+        marking = self.likelihood.counts.marking
+        if marking is None:
+            return self.successes
+        nodes = self.likelihood.z
+        place = np.searchsorted(nodes, z)
+        return marking.draw_right(theta, nodes, place, self.successes, self.trials, rng)
+
+    def _posterior(self, theta: Array, z: Array, successes: Ints) -> tuple[Array, Array]:
+        """Logit of the mean, and log r, of success probabilities given their trials."""
+        x = theta[0][:, None] + np.exp(theta[1])[:, None] * z
+        r = np.exp(theta[2])[:, None]
+        right, wrong = expit(x) + successes * r, expit(-x) + (self.trials - successes) * r
+        with np.errstate(divide="ignore"):
+            logits = np.clip(np.log(right) - np.log(wrong), -600.0, 600.0)
+        return logits, theta[2][:, None] - np.log1p(self.trials * r)
+
+
+def _draw_beta(logits: Array, log_r: Array, rng: np.random.Generator) -> Array:
+    total, least = np.exp(-log_r), 5e-324
+    alpha, beta = (
+        np.maximum(expit(logits) * total, least),
+        np.maximum(expit(-logits) * total, least),
+    )
+    return np.asarray(rng.beta(alpha, beta))

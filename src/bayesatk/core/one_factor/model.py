@@ -1,0 +1,347 @@
+"""One difficulty per question, shared by all systems: counts, likelihood, gradient, curvature.
+
+Given the difficulty ``z`` of a question, standard normal over questions, its success probability
+under system ``s`` is Beta with mean ``m = expit(mu_s + a_s z)`` and ``alpha + beta = 1 / r_s``:
+the mean is the two-parameter logistic model of item response theory, and ``r_s`` lets a system find
+a question harder or easier than the others do. With single trials r has no influence, and this is
+the model of Bock and Aitkin (1981). The difficulty of every question is integrated by the trapezoid
+rule, on nodes that all questions share: a table of the probabilities of the distinct counts of
+every system at every node (`bayesatk.core.one_factor.chances`), times a sparse matrix that says
+which question has which counts.
+
+Parameters are arrays (..., 3, systems): mu, log a, log r. Where judges that err marked the trials,
+a column for each judge follows those of systems: the scores of its two rates, and one that has no
+influence on anything.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bayesatk.core.one_factor.chances import Marking, log_chances
+from bayesatk.metrics.credit import Array
+
+Ints = NDArray[np.int64]
+_REACH = 6.0  # sds of z that nodes cover: 2e-9 of the questions are beyond
+_BLOCK = 1_000_000  # floats of an array over rows, nodes and points: 8 MB
+_STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
+_LEFT_OUT = 1e-10  # posterior probability of a node, at most, that a window leaves out
+_MARGIN = 0.25  # sds of z that windows reach further, since parameters vary
+_MANY = 3_000_000  # cells times nodes from which windows of nodes save time
+_ROWS = 1000  # of a window: fewer need fewer nodes, and more copies of the table
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts of systems on questions, each distinct row of them once.
+
+    Parameters
+    ----------
+    column : ndarray of int, shape (rows, systems)
+        Place of a cell's counts among the distinct ones; -1 where there are no trials.
+    repeats : ndarray, shape (rows,)
+        Questions with these counts.
+    which : ndarray of int, shape (questions,)
+        Row of every question.
+    system, successes, trials : ndarray of int, shape (columns,)
+        Of the distinct counts.
+    systems : int
+    marking : Marking, optional
+        Who marked the trials, where judges err: successes are then marks.
+    """
+
+    column: Ints
+    repeats: Array
+    which: Ints
+    system: Ints
+    successes: Ints
+    trials: Ints
+    systems: int
+    marking: Marking | None = None
+
+    @classmethod
+    def of(cls, successes: Ints, trials: Ints, marking: Marking | None = None) -> "Counts":
+        """Take counts (systems, questions); cells without trials say nothing.
+
+        Examples
+        --------
+        >>> found = Counts.of(np.array([[1, 1, 0], [2, 2, 0]]), np.array([[1, 1, 1], [2, 2, 0]]))
+        >>> found.column.tolist(), found.repeats.tolist(), found.which.tolist()
+        ([[0, -1], [1, 2]], [1.0, 2.0], [1, 1, 0])
+        """
+        size = len(trials)
+        system = np.broadcast_to(np.arange(size)[:, None], trials.shape)
+        cells = np.stack([system, successes, trials], axis=-1)[trials > 0]
+        distinct, place = np.unique(cells, axis=0, return_inverse=True)
+        column = np.full(trials.shape, -1)
+        column[trials > 0] = place.ravel()
+        rows, which, repeats = np.unique(
+            column.T, axis=0, return_inverse=True, return_counts=True
+        )  # fmt: skip
+        system, right, tried = distinct.T
+        return cls(rows, repeats.astype(float), which.ravel(), system, right, tried, size, marking)
+
+    @property
+    def judges(self) -> int:
+        """How many judges that err marked the trials."""
+        return 0 if self.marking is None else self.marking.judges
+
+    @property
+    def width(self) -> int:
+        """Rows of the tables that are worked out at a point and node."""
+        counts = len(self.system)
+        if self.marking is not None:  # all numbers of right trials
+            pairs = np.unique(np.stack([self.system, self.trials]), axis=1)
+            counts = max(counts, int((pairs[1] + 1).sum()))
+        return max(counts, len(self.repeats))
+
+    @cached_property
+    def incidence(self) -> csr_array:
+        """Matrix (rows, columns) of ones where a row has the counts of a column."""
+        some = self.column >= 0
+        ends = np.concatenate([[0], np.cumsum(some.sum(axis=1))])
+        shape = len(self.column), len(self.system)
+        return csr_array((np.ones(ends[-1]), self.column[some], ends), shape)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Rows in groups, and the nodes between which the difficulties of each group lie."""
+
+    rows: list[NDArray[np.intp]]
+    nodes: list[slice]
+    incidence: list[csr_array]
+
+    @classmethod
+    def whole(cls, counts: Counts, nodes: int) -> "Windows":
+        """All rows on all nodes."""
+        every = np.arange(len(counts.repeats))
+        return cls([every], [slice(0, nodes)], [counts.incidence])
+
+    @classmethod
+    def around(cls, counts: Counts, weight: Array, z: Array) -> "Windows":
+        """Rows in the order of their difficulties, on the nodes that have weight there."""
+        order = np.argsort(weight @ z, kind="stable")
+        rows = np.array_split(order, min(len(order), max(4, len(order) // _ROWS)))
+        margin = int(np.ceil(_MARGIN / (z[1] - z[0])))
+        nodes = []
+        for own in rows:
+            some = np.flatnonzero(weight[own].max(axis=0) > _LEFT_OUT)
+            nodes.append(slice(max(0, some[0] - margin), min(len(z), some[-1] + 1 + margin)))
+        return cls(rows, nodes, [counts.incidence[own] for own in rows])
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Probability of all counts given the parameters of systems, difficulties integrated.
+
+    Parameters
+    ----------
+    counts : Counts
+    z : ndarray, shape (nodes,)
+    windows : Windows
+    """
+
+    counts: Counts
+    z: Array
+    windows: Windows
+
+    @classmethod
+    def on(cls, counts: Counts, step: float) -> "Likelihood":
+        """Nodes at equal steps."""
+        half = int(np.ceil(_REACH / step))
+        z = np.linspace(-_REACH, _REACH, 2 * half + 1)
+        return cls(counts, z, Windows.whole(counts, len(z)))
+
+    def windowed(self, theta: Array) -> "Likelihood":
+        """Leave nodes out that have no weight near these parameters, where that saves time."""
+        if self.counts.incidence.nnz * len(self.z) < _MANY:
+            return self
+        weight = self.difficulties(theta)
+        return replace(self, windows=Windows.around(self.counts, weight, self.z))
+
+    @cached_property
+    def log_weight(self) -> Array:
+        """Log prior probabilities of nodes."""
+        logs = -0.5 * self.z**2
+        return np.asarray(logs - np.log(np.exp(logs).sum()))
+
+    def table(self, theta: Array) -> Array:
+        """Log probability of distinct counts, (columns, points, nodes)."""
+        own = self.counts
+        known = own.system, own.successes, own.trials
+        if own.marking is None:
+            return log_chances(theta, self.z, *known)
+        return own.marking.log_marks(theta, self.z, *known)
+
+    def log_rows(self, table: Array) -> Iterator[tuple[NDArray[np.intp], slice, Array]]:
+        """Log probability of rows and nodes, (rows, points, nodes), window by window."""
+        columns, points, _ = table.shape
+        win = self.windows
+        for rows, nodes, incidence in zip(win.rows, win.nodes, win.incidence, strict=True):
+            part = table[:, :, nodes].reshape(columns, -1)
+            found = (incidence @ part).reshape(len(rows), points, -1)
+            yield rows, nodes, found + self.log_weight[nodes]
+
+    def log_likelihood(self, theta: Array) -> Array:
+        """Log probability of all trials in their order, (points,); theta (points, 3, systems)."""
+        found = np.empty(len(theta))
+        step = max(1, _BLOCK // (self.counts.width * len(self.z)))
+        for start in range(0, len(theta), step):
+            part = slice(start, start + step)
+            total = np.zeros(len(theta[part]))
+            for rows, _, logs in self.log_rows(self.table(theta[part])):
+                total += self.counts.repeats[rows] @ _normalise(logs)
+            found[part] = total
+        return found
+
+    def difficulties(self, theta: Array) -> Array:
+        """Posterior probabilities of nodes; theta (3, systems) -> (rows, nodes)."""
+        found = np.zeros((len(self.counts.repeats), len(self.z)))
+        for rows, nodes, logs in self.log_rows(self.table(theta[None])):
+            _normalise(logs)
+            found[rows, nodes] = logs[:, 0]
+        return found
+
+    def draw_difficulties(self, theta: Array, rng: np.random.Generator) -> Array:
+        """Difficulties of all questions given parameters (3, systems) and counts: nodes."""
+        found = np.empty(len(self.counts.which))
+        for (own, place), (_, nodes, logs) in zip(
+            self._questions, self.log_rows(self.table(theta[None])), strict=True
+        ):
+            _normalise(logs)
+            upto = np.cumsum(logs[:, 0], axis=1)[place]
+            below = (upto < rng.random((len(own), 1)) * upto[:, -1:]).sum(axis=1)
+            found[own] = self.z[nodes][below]
+        return found
+
+    @cached_property
+    def _questions(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Questions of every window, and the places of their rows in it."""
+        window, place = np.empty((2, len(self.counts.repeats)), np.intp)
+        for i, rows in enumerate(self.windows.rows):
+            window[rows], place[rows] = i, np.arange(len(rows))
+        which = self.counts.which
+        found = [np.flatnonzero(window[which] == i) for i in range(len(self.windows.rows))]
+        return [(own, place[which[own]]) for own in found]
+
+    def gradient(self, theta: Array) -> tuple[float, Array]:
+        """Log likelihood, and its gradient in the shape of the parameters."""
+        ways = np.eye(self._ways)
+        steps = _STEP * np.concatenate([np.zeros((1, len(ways))), ways, -ways])
+        tables = self.table(theta + self._moves(steps))
+        ahead, behind = np.split(tables[:, 1:], 2, axis=1)
+        slopes = (ahead - behind) / (2.0 * _STEP)
+        total, expected = 0.0, np.zeros_like(tables[:, 0])
+        for rows, nodes, logs in self.log_rows(tables[:, :1]):
+            repeats = self.counts.repeats[rows]
+            total += float(repeats @ _normalise(logs)[:, 0])
+            logs[:, 0] *= repeats[:, None]
+            expected[:, nodes] += self.counts.incidence[rows].T @ logs[:, 0]
+        by_mu, *others = (expected * slopes[:, i] for i in range(len(ways)))
+        slope = np.exp(theta[1, self.counts.system])
+        own = np.stack([
+            by_mu.sum(axis=1), by_mu @ self.z * slope, *(one.sum(axis=1) for one in others)
+        ])  # fmt: skip
+        return total, self._gathered(self._by_system(own).ravel()).reshape(theta.shape)
+
+    @property
+    def _ways(self) -> int:
+        """Of parameters that tables are differentiated by: mu and log r, and scores of judges."""
+        return 2 if self.counts.marking is None else 4
+
+    def _moves(self, steps: Array) -> Array:
+        """Return moves of parameters (points, 3, columns) by steps (points, ways)."""
+        systems = self.counts.systems
+        found = np.zeros((len(steps), 3, systems + self.counts.judges))
+        found[:, [0, 2], :systems] = steps[:, :2, None]
+        if self.counts.marking is not None:
+            found[:, :2, systems:] = steps[:, 2:, None]
+        return found
+
+    def _gathered(self, by_system: Array) -> Array:
+        """Turn derivatives by each system's own parameters into those by shared ones."""
+        marking = self.counts.marking
+        return by_system if marking is None else by_system @ marking.gather
+
+    def _by_system(self, columns: Array) -> Array:
+        own, size = self.counts.system, self.counts.systems
+        return np.stack([np.bincount(own, one, size) for one in columns])
+
+    def curvature(self, theta: Array) -> Array:
+        """Minus the second derivatives of the log likelihood, (parameters, parameters).
+
+        By the formula of Louis (1982): the expected curvature given difficulties, less the
+        variance of the gradient over them.
+        """
+        size, z = self.counts.systems, self.z
+        first, second = self._derivatives(theta)
+        kinds = len(first)
+        found = np.zeros((kinds * size, kinds * size))
+        complete = np.zeros((kinds, kinds, len(self.counts.system)))
+        for rows, nodes, logs in self.log_rows(self.table(theta[None])):
+            _normalise(logs)
+            weight, own = logs[:, 0], self.counts.column[rows]
+            complete += np.einsum(
+                "uk,ijuk->iju",
+                self.counts.incidence[rows].T @ (weight * self.counts.repeats[rows, None]),
+                second[:, :, :, nodes],
+            )
+            mean = np.zeros((len(rows), kinds * size))
+            some = own >= 0
+            for k, by_row in zip(range(len(z))[nodes], weight.T, strict=True):
+                there = by_row > _LEFT_OUT
+                score = np.where(some[there], first[:, own[there], k], 0.0).transpose(1, 0, 2)
+                score = score.reshape(len(score), kinds * size)
+                share = (by_row * self.counts.repeats[rows])[there]
+                found -= score.T @ (score * share[:, None])
+                mean[there] += by_row[there, None] * score
+            found += mean.T @ (mean * self.counts.repeats[rows, None])
+        blocks = found.reshape(kinds, size, kinds, size)
+        for i in range(kinds):
+            own_blocks = self._by_system(complete[i])
+            for j in range(kinds):
+                blocks[i, range(size), j, range(size)] -= own_blocks[j]
+        return self._gathered(self._gathered(found).T)
+
+    def _derivatives(self, theta: Array) -> tuple[Array, Array]:
+        """First (kinds, columns, nodes) and second (kinds, kinds, columns, nodes) derivatives.
+
+        Kinds are the parameters of a column's system: mu, log a, log r, and its judge's scores.
+        """
+        h, unit = _STEP, np.eye(self._ways)
+        pairs = np.array(list(combinations(range(self._ways), 2)))
+        both = unit[pairs].sum(axis=1)
+        steps = h * np.concatenate([0.0 * unit[:1], unit, -unit, both, -both])
+        t = np.moveaxis(self.table(theta + self._moves(steps)), 1, 0)
+        ahead, behind = t[1 : 1 + len(unit)], t[1 + len(unit) : 1 + 2 * len(unit)]
+        slope, bent = (ahead - behind) / (2.0 * h), ahead + behind - 2.0 * t[0]
+        second = np.empty((len(unit), *slope.shape))
+        second[range(len(unit)), range(len(unit))] = bent / h**2
+        for (i, j), plus, minus in zip(pairs, *np.split(t[1 + 2 * len(unit) :], 2), strict=True):
+            mixed = plus + minus - 2.0 * t[0] - bent[i] - bent[j]
+            second[i, j] = second[j, i] = mixed / (2.0 * h**2)
+        # log a moves the logit as mu does, by a z times as much.
+        by_a = np.exp(theta[1, self.counts.system])[:, None] * self.z
+        way = np.insert(np.arange(len(unit)), 1, 0)
+        scale = np.ones((len(way), *by_a.shape))
+        scale[1] = by_a
+        first = slope[way] * scale
+        second = second[np.ix_(way, way)] * scale * scale[:, None]
+        second[1, 1] += first[1]
+        return first, second
+
+
+def _normalise(logs: Array) -> Array:
+    """Turn logs (rows, points, nodes) into probabilities of nodes in place; return log sums."""
+    top = logs.max(axis=2)
+    logs -= top[:, :, None]
+    np.exp(logs, out=logs)
+    total = logs.sum(axis=2)
+    logs /= total[:, :, None]
+    return np.asarray(top + np.log(total))

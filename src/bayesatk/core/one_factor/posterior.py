@@ -1,0 +1,292 @@
+"""Posterior of the parameters of systems that share the difficulty of questions.
+
+The likelihood is replaced by a normal one with the same value, gradient and curvature at the mode
+(Laplace). Under it the posterior of all parameters is normal given the sd of systems, which is
+integrated on a grid. Draws from that, moved to where a first few say that the posterior is, are
+weighted by the ratio of the two; whether the weights can be trusted is judged by their largest
+(Pareto k-hat, Vehtari et al. 2024). Where they cannot, the same draws start Markov chains:
+elliptical slice sampling (Murray, Adams and MacKay 2010) of the deviations from the normal
+posterior, which needs no tuning and moves freely where the normal is about right, and two steps for
+the sd of systems, one with parameters fixed and one with deviations fixed (Yu and Meng 2011). The
+chains give their effective number of independent draws.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import logit, softmax
+
+from bayesatk.core.numerics.elliptical import independent_draws, move_along_ellipse, systematic
+from bayesatk.core.numerics.importance import pareto_shape
+from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.one_factor.normal import Laplace, Normal, Spread
+from bayesatk.metrics.credit import Array
+from bayesatk.priors import LeaderboardPrior
+
+_FIRST_STEP = 0.2  # of nodes of difficulty, until their posterior sds are known
+_NODES_A_SD = 1.5  # step of nodes, in posterior sds of difficulties: an error of 1e-4 of a density
+_NARROW = 0.05  # share of questions whose difficulties may be known better than that
+_FINEST = 0.012  # step of nodes: a thousand of them
+_GRADIENT = 1e-3  # of the log posterior, in prior sds, at the mode
+_PILOT = 500  # draws that say where the posterior lies from the normal one
+_WIDER = 1.5  # sds of scores of judges that draws with weights have
+_DRAWS, _FIRST = 500, 2000  # with weights at a time, at least and at most
+_WORK = 4e8  # cells x nodes of these draws: a few seconds
+_MOST = 10_000  # draws with weights, in all
+_TRUSTED = 0.7  # largest Pareto k-hat
+_ENOUGH = 400.0  # smallest effective number of draws that is accepted
+_CHAINS = 40
+_KEPT = 50  # draws of each
+_BURN = 60  # steps, at first
+_THIN = 2  # steps for each draw, at first
+_RERUNS = 2  # times that chains run, twice as far each
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Equally probable draws of the parameters of systems.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (draws, 3, systems + judges)
+    effective_draws : float
+        Effective number of independent draws.
+    k_hat : float
+        Pareto shape of the largest weights.
+    method : str
+        ``"importance"`` or ``"slice"``.
+    likelihood : Likelihood
+    log_evidence : float
+        Of all trials in their order; NaN for chains.
+    """
+
+    theta: Array
+    effective_draws: float
+    k_hat: float
+    method: str
+    likelihood: Likelihood
+    log_evidence: float
+
+    @property
+    def of_systems(self) -> Array:
+        """Parameters of systems alone, (draws, 3, systems)."""
+        return self.theta[:, :, : self.likelihood.counts.systems]
+
+    def among(self, size: int) -> "Draws":
+        """Return about so many of them, at equal steps."""
+        step = max(1, len(self.theta) // max(size, 1))
+        theta = self.theta[::step]
+        return replace(
+            self, theta=theta, effective_draws=min(self.effective_draws, float(len(theta)))
+        )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The likelihood on its nodes, and the normal posterior."""
+
+    likelihood: Likelihood
+    laplace: Laplace
+    normal: Normal
+
+    @classmethod
+    def of(cls, counts: Counts, prior: LeaderboardPrior) -> "Fit":
+        """Find the mode, choose nodes by what the data say about difficulties, find it again."""
+        spread = Spread.rough(prior, counts.systems, counts.judges)
+        likelihood, theta = Likelihood.on(counts, _FIRST_STEP), _start(counts, spread)
+        theta = _mode(likelihood, spread, float(prior.spread_sd), theta)
+        likelihood = Likelihood.on(counts, _step(likelihood, theta)).windowed(theta)
+        between = theta[0, : counts.systems].std()
+        sd = float(np.clip(between, 0.05, prior.spread_sd))  # where the normal touches
+        theta = _mode(likelihood, spread, sd, theta)
+        laplace = Laplace.at(likelihood, theta)
+        return cls(likelihood, laplace, Normal.integrated(spread, laplace))
+
+    def log_ratio(self, theta: Array) -> Array:
+        """Log of the likelihood over the normal one."""
+        return self.likelihood.log_likelihood(theta) - self.laplace.log_likelihood(theta)
+
+    def draw(self, rng: np.random.Generator) -> Draws:
+        """Draw by importance, or by slices where weights cannot be trusted."""
+        shift = _shift(*self._weighted(_PILOT, 0.0, rng)[1:])
+        thetas: list[Array] = []
+        logs: list[Array] = []
+        cost = self.likelihood.counts.incidence.nnz * len(self.likelihood.z)
+        size = int(np.clip(_WORK / cost, _DRAWS, _FIRST))
+        while size * len(thetas) < _MOST:
+            drawn, _, log_weight = self._weighted(size, shift, rng)
+            thetas.append(drawn)
+            logs.append(log_weight)
+            log_weight = np.concatenate(logs)
+            weight = softmax(log_weight)
+            effective_draws, k_hat = 1.0 / float(weight @ weight), pareto_shape(weight)
+            if effective_draws >= _ENOUGH and k_hat < _TRUSTED:
+                break
+        theta = np.concatenate(thetas)
+        if k_hat < _TRUSTED and effective_draws >= _ENOUGH:
+            evidence = float(np.log(np.exp(log_weight - log_weight.max()).mean()))
+            evidence += float(log_weight.max()) + self._log_constant
+            evidence += self._of_scores.shape[1] * float(np.log(_WIDER))
+            chosen = theta[rng.permutation(systematic(weight, _FIRST, rng))]
+            return Draws(chosen, effective_draws, k_hat, "importance", self.likelihood, evidence)
+        started = theta[systematic(weight, _CHAINS, rng)]
+        theta, effective_draws = Chains(self, rng, started).run()
+        return Draws(theta, effective_draws, k_hat, "slice", self.likelihood, np.nan)
+
+    def _weighted(
+        self, size: int, shift: Array | float, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """Draw parameters by shifted deviations; return them, these, and the logs of weights."""
+        node = systematic(np.exp(self.normal.log_weight), size, rng)
+        standard = rng.standard_normal((size, self.normal.mean.shape[1]))
+        own = self._of_scores
+        deviation = standard + shift + (_WIDER - 1.0) * (standard @ own) @ own.T
+        theta = self.normal.place(node, deviation)
+        logs = 0.5 * ((standard**2).sum(axis=1) - (deviation**2).sum(axis=1))
+        return theta, deviation, logs + self.log_ratio(theta)
+
+    @cached_property
+    def _of_scores(self) -> Array:
+        """Orthonormal directions of deviations (parameters, directions) that move judges' scores.
+
+        Draws are wider along them: posteriors of scores are skewed, and the other parameters, which
+        follow them, would seldom be drawn in the longer tail.
+        """
+        counts, normal = self.likelihood.counts, self.normal
+        width = counts.systems + counts.judges
+        place = np.arange(counts.systems, width)
+        node = int(normal.log_weight.argmax())
+        moved = normal.root[node][np.concatenate([place, place + width])]
+        return np.linalg.qr(moved.T)[0]
+
+    @property
+    def _log_constant(self) -> float:
+        """Log of the integral of the prior times the normal likelihood."""
+        spread = self.normal.spread
+        node = int(self.normal.log_weight.argmax())
+        # Any parameters will do: prior times likelihood over posterior.
+        theta = self.normal.mean[node]
+        prior = cholesky(spread.covariance(float(spread.sd[node])), lower=True)
+        gap = solve_triangular(prior, theta - spread.centre, lower=True)
+        log_prior = -0.5 * float(gap @ gap) - float(np.log(np.diag(prior)).sum())
+        log_likelihood = self.laplace.log_likelihood(theta.reshape(1, 3, -1))[0]
+        log_posterior = -float(np.log(np.diag(self.normal.root[node])).sum())
+        joint = spread.log_weight[node] - self.normal.log_weight[node]
+        return float(log_prior + log_likelihood - log_posterior + joint)
+
+
+@dataclass
+class Chains:
+    """Markov chains of parameters, all moved together."""
+
+    fit: Fit
+    rng: np.random.Generator
+    theta: Array
+    node: NDArray[np.intp] = field(init=False)
+    deviation: Array = field(init=False)
+    log_ratio: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._move_sd_given_theta()
+        self.log_ratio = self.fit.log_ratio(self.theta)
+
+    def run(self) -> tuple[Array, float]:
+        """Return draws, and their effective number."""
+        burn, thin = _BURN, _THIN
+        for _ in range(_RERUNS):
+            for _ in range(burn):
+                self.step()
+            kept = np.empty((_KEPT, *self.theta.shape))
+            for i in range(_KEPT):
+                for _ in range(thin):
+                    self.step()
+                kept[i] = self.theta
+            effective_draws = independent_draws(kept[:, :, 0])
+            if effective_draws >= _ENOUGH:
+                break
+            burn, thin = 0, 2 * thin
+        return kept.reshape(-1, *self.theta.shape[1:]), effective_draws
+
+    def step(self) -> None:
+        """Move parameters along an ellipse, then the sd of systems, twice."""
+        self._move_along_ellipse()
+        self._move_sd_given_theta()
+        self._move_sd_given_deviation()
+
+    def _move_along_ellipse(self) -> None:
+        place = self.fit.normal.place
+
+        def ratio_of(chains: NDArray[np.intp], deviation: Array) -> Array:
+            return self.fit.log_ratio(place(self.node[chains], deviation))
+
+        move_along_ellipse(self.deviation, self.log_ratio, ratio_of, self.rng)
+        self.theta = place(self.node, self.deviation)
+
+    def _move_sd_given_theta(self) -> None:
+        spread = self.fit.normal.spread
+        share = softmax(spread.log_density(self.theta) + spread.log_weight, axis=1)
+        u = self.rng.random((len(share), 1))
+        self.node = np.minimum((share.cumsum(axis=1) < u).sum(axis=1), share.shape[1] - 1)
+        self.deviation = self.fit.normal.deviation(self.node, self.theta)
+
+    def _move_sd_given_deviation(self) -> None:
+        share = np.exp(self.fit.normal.log_weight)
+        node = self.rng.choice(len(share), len(self.node), p=share / share.sum())
+        theta = self.fit.normal.place(node, self.deviation)
+        found = self.fit.log_ratio(theta)
+        taken = np.log(self.rng.random(len(node))) < found - self.log_ratio
+        self.node = np.where(taken, node, self.node)
+        self.theta[taken], self.log_ratio[taken] = theta[taken], found[taken]
+
+
+def _shift(deviation: Array, log_weight: Array) -> Array:
+    """Posterior mean of deviations, from weights cut at the top, shrunk for their noise.
+
+    Weights are cut at sqrt(n) times their mean (Ionides 2008); the mean is shrunk as James and
+    Stein (1961) do.
+    """
+    weight = softmax(log_weight)
+    weight = np.minimum(weight, 1.0 / np.sqrt(len(weight)))
+    weight /= weight.sum()
+    mean = weight @ deviation
+    noise = len(mean) * float(weight @ weight)
+    return np.asarray(max(0.0, 1.0 - noise / float(mean @ mean)) * mean)
+
+
+def _start(counts: Counts, spread: Spread) -> Array:
+    """Return rough parameters: logits of mean scores, the prior's means of the others."""
+    questions = counts.incidence.T @ counts.repeats
+    right, trials = (
+        np.bincount(counts.system, part * questions, counts.systems)
+        for part in (counts.successes, counts.trials)
+    )
+    theta = spread.centre.reshape(3, -1).copy()
+    theta[0, : counts.systems] = 1.3 * logit((right + 1.0) / (trials + 2.0))
+    return theta
+
+
+def _step(likelihood: Likelihood, theta: Array) -> float:
+    """Return the step of nodes that the posterior of difficulties asks for."""
+    weight, z = likelihood.difficulties(theta), likelihood.z
+    variance = np.maximum(weight @ z**2 - (weight @ z) ** 2, 0.0)
+    narrow = np.sqrt(np.quantile(variance, _NARROW))
+    steepest = float(np.exp(theta[1, : likelihood.counts.systems].max()))
+    return float(np.clip(min(_NODES_A_SD * narrow, 1.0 / steepest), _FINEST, _FIRST_STEP))
+
+
+def _mode(likelihood: Likelihood, spread: Spread, sd: float, start: Array) -> Array:
+    """Posterior mode of parameters given the sd of systems."""
+    root = cholesky(spread.covariance(sd), lower=True)
+
+    def objective(x: Array) -> tuple[float, Array]:
+        theta = spread.centre + root @ x
+        value, gradient = likelihood.gradient(theta.reshape(start.shape))
+        return 0.5 * float(x @ x) - value, x - root.T @ gradient.ravel()
+
+    x = solve_triangular(root, start.ravel() - spread.centre, lower=True)
+    found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"gtol": _GRADIENT})
+    return np.asarray((spread.centre + root @ found.x).reshape(start.shape))

@@ -1,0 +1,144 @@
+"""What is known of single questions, given the parameters of the systems that share them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.metrics.credit import Array
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Posterior of questions and of success probabilities, given parameters.
+
+    Parameters
+    ----------
+    difficulty, difficulty_variance : ndarray, shape (questions,)
+        Of ``-z``: larger is harder.
+    mean, variance : ndarray, shape (systems, questions)
+        Of success probabilities.
+    """
+
+    difficulty: Array
+    difficulty_variance: Array
+    mean: Array
+    variance: Array
+
+    @classmethod
+    def given(cls, likelihood: Likelihood, theta: Array) -> "Cells":
+        """Return them at parameters (3, systems and judges)."""
+        counts, z = likelihood.counts, likelihood.z
+        mean, square = _by_column(counts, theta, z)
+        rows, systems = counts.column.shape
+        untried = len(counts.system) + np.arange(systems)
+        column = np.where(counts.column >= 0, counts.column, untried)
+        first, second = np.empty((2, rows, systems))
+        place = np.empty((2, rows))
+        weight = likelihood.difficulties(theta)
+        for own, nodes in zip(likelihood.windows.rows, likelihood.windows.nodes, strict=True):
+            share = weight[own][:, nodes]
+            place[:, own] = share @ z[nodes], share @ z[nodes] ** 2
+            for values, found in ((mean, first), (square, second)):
+                found[own] = np.einsum("rk,rsk->rs", share, values[:, nodes][column[own]])
+        which = counts.which
+        return cls(
+            -place[0, which], np.maximum(place[1] - place[0] ** 2, 0.0)[which],
+            first[which].T, np.maximum(second - first**2, 0.0)[which].T,
+        )  # fmt: skip
+
+
+def _by_column(counts: Counts, theta: Array, z: Array) -> tuple[Array, Array]:
+    """First and second moment of p at every node: of distinct counts, then of no trials."""
+    known = counts.system, counts.successes, counts.trials
+    if counts.marking is None:
+        mean, square = _moments(theta, z, *known)
+    else:
+        mean, square = np.empty((2, len(counts.system), len(z)))
+        for own, share in counts.marking.right_given_marked(theta, z, *known):
+            right = np.arange(len(share))
+            system, trials = np.full((2, len(share)), [[counts.system[own[0]]], [right[-1]]])
+            each = _moments(theta, z, system, right, trials)
+            mean[own], square[own] = (np.einsum("tck,tk->ck", share, one) for one in each)
+    every = np.arange(counts.systems)
+    alone = _moments(theta, z, every, 0 * every, 0 * every)
+    return np.concatenate([mean, alone[0]]), np.concatenate([square, alone[1]])
+
+
+def _moments(
+    theta: Array, z: Array, system: Ints, successes: Ints, trials: Ints
+) -> tuple[Array, Array]:
+    """First and second moment of p given successes, (counts, nodes)."""
+    x = theta[0, system, None] + np.exp(theta[1, system, None]) * z
+    r = np.exp(theta[2, system])[:, None]
+    right, trials = successes[:, None], trials[:, None]
+    mean = (expit(x) + right * r) / (1.0 + trials * r)
+    rest = (expit(-x) + (trials - right) * r) / (1.0 + trials * r)
+    own = r / (1.0 + trials * r)
+    return mean, mean**2 + mean * rest * own / (1.0 + own)
+
+
+def misfit(likelihood: Likelihood, theta: Array, direction: Array) -> Array:
+    """Standardised lack of fit of every question along a direction over systems, (questions,).
+
+    ``sum_s direction_s (c_s - n_s E[m_s])`` over its sd, with the difficulty expected from all
+    systems; c_s are marks, and m_s the rate of marks, where judges err. Negative where systems with
+    a large weight do worse than its difficulty says, and those with a small one better.
+    """
+    counts, z = likelihood.counts, likelihood.z
+    weight = likelihood.difficulties(theta)
+    some = counts.column >= 0
+    column = np.where(some, counts.column, 0)
+    right = np.where(some, counts.successes[column], 0)
+    trials = np.where(some, counts.trials[column], 0)
+    low, width = mark_rates(counts, theta)
+    theta = theta[:, : counts.systems]
+    rho = expit(theta[2])
+    total, variance = np.zeros((2, len(column)))
+    for node, share in zip(z, weight.T, strict=True):
+        m = expit(theta[0] + np.exp(theta[1]) * node)
+        mark = low + width * m
+        total += share * ((right - trials * mark) @ direction)
+        # Two trials of a question depend on each other through p, by rho m (1 - m).
+        together = np.maximum(trials - 1, 0) * rho * width**2 * m * (1.0 - m)
+        spread = trials * (mark * (1.0 - mark) + together)
+        variance += share * (spread @ direction**2)
+    found = total / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    return np.asarray(found[counts.which])
+
+
+def mark_rates(counts: Counts, theta: Array) -> tuple[Array, Array]:
+    """Return false positive rates, and by how much sensitivities exceed them, by system."""
+    if counts.marking is None:
+        return np.zeros(counts.systems), np.ones(counts.systems)
+    s, f = counts.marking.rates(theta)
+    return f, s - f
+
+
+def simulate_counts(
+    theta: Array, trials: Ints, rng: np.random.Generator, counts: Counts | None = None
+) -> Ints:
+    """Successes of new questions with these trials (systems, questions), or marks.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (3, systems and judges)
+    trials : ndarray of int, shape (systems, questions)
+    rng : numpy.random.Generator
+    counts : Counts, optional
+        Of who marks the trials.
+    """
+    own = theta[:, : len(trials)]
+    z = rng.standard_normal(trials.shape[1])
+    x = own[0][:, None] + np.exp(own[1])[:, None] * z
+    total = np.exp(-own[2])[:, None]
+    least = 5e-324
+    p = rng.beta(np.maximum(expit(x) * total, least), np.maximum(expit(-x) * total, least))
+    if counts is not None:
+        low, width = mark_rates(counts, theta)
+        p = low[:, None] + width[:, None] * p
+    return np.asarray(rng.binomial(trials, p))

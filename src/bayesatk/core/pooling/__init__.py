@@ -1,0 +1,1 @@
+"""What questions share: distinct counts, difficulty families, hyperparameters, error rates."""

@@ -1,0 +1,181 @@
+"""Distributions of success probability between questions: Betas and atoms at 0 and 1, with shares.
+
+Every difficulty family is one of these once its hyperparameters are known, and what is computed
+from draws or nodes of hyperparameters needs no more.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, gammaln, logsumexp
+
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.question.dirichlet_multinomial import log_counts
+from bayesatk.metrics.credit import Array
+
+_LEAST = 1e-300  # of an icc and of Beta parameters: their inverses are numbers
+_MANY = 10_000  # trials from which factorials lose digits
+_BLOCK = 2_000_000  # probabilities worked out at once: 16 MB
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """Difficulty distributions, one for each draw of hyperparameters.
+
+    Parameters
+    ----------
+    share, mean, icc : ndarray, shape (draws, components)
+        Of the Betas; ``icc = 1 / (alpha + beta + 1)``.
+    never, always : ndarray, shape (draws,)
+        Shares of questions with p = 0 and p = 1; with the others they sum to one.
+    """
+
+    share: Array
+    mean: Array
+    icc: Array
+    never: Array
+    always: Array
+
+    @classmethod
+    def of_beta(cls, mean: ArrayLike, icc: ArrayLike) -> "Difficulty":
+        """Return single Betas.
+
+        Examples
+        --------
+        >>> one = Difficulty.of_beta([0.5], [1 / 3])  # uniform
+        >>> np.exp(one.log_counts([1], [2])).round(12).tolist()
+        [[0.333333333333]]
+        """
+        mean = np.asarray(mean, float)
+        zero = np.zeros(len(mean))
+        icc = np.asarray(icc, float)
+        return cls(np.ones((len(mean), 1)), mean[:, None], icc[:, None], zero, zero)
+
+    def __len__(self) -> int:
+        return len(self.never)
+
+    def among(self, which: slice | NDArray[np.intp] | list[int]) -> "Difficulty":
+        """Return some of the draws."""
+        parts = (self.share, self.mean, self.icc, self.never, self.always)
+        return Difficulty(*(one[which] for one in parts))
+
+    @property
+    def alpha(self) -> Array:
+        """First Beta parameters."""
+        return np.maximum(self.mean * (1.0 - self.icc) / np.maximum(self.icc, _LEAST), _LEAST)
+
+    @property
+    def beta(self) -> Array:
+        """Second Beta parameters."""
+        total = (1.0 - self.icc) / np.maximum(self.icc, _LEAST)
+        return np.maximum((1.0 - self.mean) * total, _LEAST)
+
+    @property
+    def overall(self) -> tuple[Array, Array]:
+        """Mean of p, and its variance over mean (1 - mean): the intraclass correlation.
+
+        Examples
+        --------
+        >>> half = np.array([0.5])
+        >>> atoms = Difficulty(np.zeros((1, 1)), half[:, None], half[:, None], half, half)
+        >>> [float(one[0]) for one in atoms.overall]
+        [0.5, 1.0]
+        """
+        mean = self.always + (self.share * self.mean).sum(axis=1)
+        rest = self.never + (self.share * (1.0 - self.mean)).sum(axis=1)
+        # E p(1 - p) leaves the atoms out, and does not cancel.
+        within = (self.share * self.mean * (1.0 - self.mean) * (1.0 - self.icc)).sum(axis=1)
+        return mean, 1.0 - within / np.maximum(mean * rest, _LEAST)
+
+    def log_counts(self, successes: ArrayLike, trials: ArrayLike) -> Array:
+        """Log probability of so many successes of a new question, in any order; (draws, states)."""
+        c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
+        found = np.empty((len(self), len(c)))
+        step = max(1, _BLOCK // max(1, 2 * len(c)))
+        own = self._saddle_point if n.max(initial=0) > _MANY else self._direct
+        with np.errstate(divide="ignore", under="ignore"):
+            for start in range(0, len(self), step):
+                part = slice(start, start + step)
+                found[part] = own(part, c, n)
+        return found
+
+    def _direct(self, part: slice, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+        ways = gammaln(n + 1.0) - gammaln(c + 1.0) - gammaln(n - c + 1.0)
+        return np.asarray(self._nodes(part).log_likelihood(c, n - c) + ways)
+
+    @property
+    def nodes(self) -> Nodes:
+        """The same, equally probable."""
+        return self._nodes(slice(None))
+
+    def _nodes(self, part: slice) -> Nodes:
+        share = self.share[part]
+        atoms = np.stack([self.never[part], self.always[part]], axis=1)
+        weight = np.full(len(share), 1.0 / max(1, len(share)))
+        return Nodes(self.alpha[part], self.beta[part], share, atoms, weight)
+
+    def _saddle_point(self, part: slice, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+        return np.asarray(logsumexp(self.among(part)._log_parts(c, n), axis=-1))
+
+    def _log_parts(self, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+        """Log probability of counts and of each Beta or atom; (draws, states, components + 2)."""
+        counts = np.stack([c, n - c], axis=-1)
+        mean, icc = self.mean[:, None, :, None], self.icc[:, None, :]
+        both = np.concatenate([mean, 1.0 - mean], axis=-1)
+        ratio = icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
+        with np.errstate(divide="ignore", under="ignore"):
+            logs = log_counts(counts[:, None, :], both, ratio) + np.log(self.share[:, None, :])
+            atoms = [self.never[:, None] * (c == 0), self.always[:, None] * (c == n)]
+            return np.concatenate([logs, np.log(np.stack(atoms, axis=-1))], axis=-1)
+
+    def parts_given(self, successes: int, trials: int) -> Array:
+        """Probability that a question with these counts is of each Beta, or of an atom.
+
+        Returns
+        -------
+        ndarray, shape (draws, components + 2)
+            The last two are of questions never and always solved.
+
+        Examples
+        --------
+        >>> third = np.array([1 / 3])
+        >>> one = Difficulty(third[:, None], third[:, None] * 1.5, third[:, None], third, third)
+        >>> one.parts_given(0, 1).round(12).tolist()  # half of the uniform's questions, and p = 0
+        [[0.333333333333, 0.666666666667, 0.0]]
+        """
+        logs = self._log_parts(np.array([successes]), np.array([trials]))[:, 0]
+        with np.errstate(under="ignore"):
+            weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+
+    def cdf(self, p: ArrayLike) -> Array:
+        """Probability of a success probability at most p; shape (draws, points)."""
+        p = np.asarray(p, float)
+        total = self.never[:, None] * (p >= 0.0) + self.always[:, None] * (p >= 1.0)
+        for j in range(self.share.shape[1]):
+            own = betainc(self.alpha[:, j, None], self.beta[:, j, None], np.clip(p, 0.0, 1.0))
+            total = total + self.share[:, j, None] * own
+        return np.asarray(total)
+
+    def draw_p(self, questions: int, rng: np.random.Generator) -> Array:
+        """Success probabilities of new questions; shape (draws, questions)."""
+        if self.share.shape[1] == 1 and not (self.never.any() or self.always.any()):
+            return rng.beta(self.alpha, self.beta, (len(self), questions))
+        shares = np.concatenate([self.share, self.never[:, None]], axis=1).cumsum(axis=1)
+        shares /= np.maximum(shares[:, -1:] + self.always[:, None], _LEAST)
+        u = rng.random((len(self), questions))
+        which = (u[..., None] >= shares[:, None, :]).sum(axis=-1)
+        size = self.share.shape[1]
+        row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
+        p = rng.beta(self.alpha[row, part], self.beta[row, part])
+        return np.asarray(np.where(which < size, p, (which > size).astype(float)))
+
+    def draw_counts(self, trials: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Successes of new questions, each with so many trials; shape (draws, questions)."""
+        found = np.empty((len(self), len(trials)), np.int64)
+        step = max(1, _BLOCK // max(1, len(trials)))
+        for start in range(0, len(self), step):
+            part = slice(start, start + step)
+            found[part] = rng.binomial(trials, self.among(part).draw_p(len(trials), rng))
+        return found

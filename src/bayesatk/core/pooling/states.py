@@ -1,0 +1,244 @@
+"""Distinct counts of questions: all that a posterior needs of them."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.metrics.credit import Array
+
+Counts = NDArray[np.int64]
+_UNIT = 3.0  # root mean squares, up to about which rounded weights lie on even levels
+_LEVELS = 30.0  # of them up to there: a tenth of the root mean square apart, 3% of it above
+_KEPT = 32  # largest weights, whose single questions can shape a mean
+
+
+@dataclass(frozen=True)
+class States:
+    """Distinct counts of trials by category, with the number of questions in each.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (states, categories)
+        Observed trials. Right and wrong are two categories: wrong, then right.
+    prior : ndarray, shape (states, categories)
+        Prior trials, discounted.
+    count : ndarray, shape (states,)
+        Questions in each.
+    which : ndarray of int, shape (questions,)
+        State of every question.
+    weight : ndarray, shape (questions,), optional
+        Weight of every question in a mean over them, with a mean of one (`relative`); none where
+        all are alike. The probability of the counts has no weights.
+    """
+
+    counts: Counts
+    prior: Array
+    count: Array
+    which: NDArray[np.intp]
+    weight: Array | None = None
+
+    @classmethod
+    def of(cls, successes: ArrayLike, trials: ArrayLike, weight: Array | None = None) -> "States":
+        """Group questions of right and wrong.
+
+        Examples
+        --------
+        >>> states = States.of([1, 1, 0], [2, 2, 2])
+        >>> states.successes.tolist(), states.count.tolist(), states.which.tolist()
+        ([0, 1], [1.0, 2.0], [1, 1, 0])
+        """
+        c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
+        key = c + n * (int(n.max(initial=0)) + 1)
+        _, first, which, count = np.unique(
+            key, return_index=True, return_inverse=True, return_counts=True
+        )
+        counts = np.stack([n[first] - c[first], c[first]], axis=1)
+        prior = np.zeros(counts.shape)
+        return cls(counts, prior, count.astype(float), which.reshape(c.shape), relative(weight))
+
+    @classmethod
+    def of_counts(
+        cls, counts: Counts, prior: Array | None = None, weight: Array | None = None
+    ) -> "States":
+        """Group questions by their counts (questions, categories), observed and prior.
+
+        Examples
+        --------
+        >>> states = States.of_counts(np.array([[1, 0, 2], [1, 0, 2], [3, 0, 0]]))
+        >>> states.count.tolist(), states.which.tolist()
+        ([2.0, 1.0], [0, 0, 1])
+        """
+        prior = np.zeros(counts.shape) if prior is None else prior
+        keys = np.concatenate([counts, prior], axis=1)
+        distinct, which, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+        own, before = np.split(distinct, 2, axis=1)
+        return cls(
+            own.astype(np.int64), before, count.astype(float), which.ravel(), relative(weight)
+        )
+
+    def among(self, keep: NDArray[np.bool_], count: Array) -> "States":
+        """Return some of the states, with other numbers of questions in all, all weighed alike."""
+        question = np.repeat(np.arange(keep.sum()), count[keep].astype(int))
+        return States(self.counts[keep], self.prior[keep], count[keep], question)
+
+    @cached_property
+    def successes(self) -> Counts:
+        """Right trials: those of the last category."""
+        return np.ascontiguousarray(self.counts[:, -1])
+
+    @cached_property
+    def trials(self) -> Counts:
+        """Observed trials."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @cached_property
+    def evidence(self) -> Array:
+        """Observed and prior trials together, by category."""
+        return np.asarray(self.counts + self.prior)
+
+    @property
+    def questions(self) -> float:
+        """Number of questions."""
+        return float(self.count.sum())
+
+    @property
+    def share(self) -> Array:
+        """Share of each state in a mean over the questions."""
+        return np.asarray(self.sums[1] / self.questions)
+
+    @cached_property
+    def sums(self) -> Array:
+        """Sums over the questions of each state of powers 0 to 4 of their weights; (5, states)."""
+        if self.weight is None:
+            return np.broadcast_to(self.count, (5, len(self)))
+        powers = [np.bincount(self.which, self.weight**j, len(self)) for j in range(5)]
+        return np.stack(powers)
+
+    @cached_property
+    def terms(self) -> "Terms":
+        """Distinct pairs of a state and a weight."""
+        if self.weight is None:
+            return Terms(np.arange(len(self)), np.ones(len(self)), self.count)
+        order = np.lexsort((self.which, self.weight))
+        weight, state = self.weight[order], self.which[order]
+        first = np.flatnonzero(np.diff(weight, prepend=-1.0) + np.diff(state, prepend=-1) != 0.0)
+        count = np.diff(first, append=len(order)).astype(float)
+        return Terms(state[first], weight[first], count)
+
+    def rounded(self) -> "States":
+        """Return the states with weights on few levels, but for the largest, which stay."""
+        if self.weight is None:
+            return self
+        unit = _UNIT * np.sqrt((self.weight**2).mean())
+        near = unit * np.sinh(np.rint(np.arcsinh(self.weight / unit) * _LEVELS) / _LEVELS)
+        largest = np.argsort(-self.weight, kind="stable")[:_KEPT]
+        near[largest] = self.weight[largest]
+        return replace(self, weight=near)
+
+    @property
+    def log_ways(self) -> Array:
+        """Log number of orders in which the trials of each state can come."""
+        return np.asarray(gammaln(self.trials + 1.0) - gammaln(self.counts + 1.0).sum(axis=1))
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+
+class Terms(NamedTuple):
+    """What a weighted mean over questions is the sum of.
+
+    Parameters
+    ----------
+    state : ndarray of int, shape (terms,)
+    weight : ndarray, shape (terms,)
+        In rising order.
+    questions : ndarray, shape (terms,)
+        How many questions have both.
+    """
+
+    state: NDArray[np.intp]
+    weight: Array
+    questions: Array
+
+
+def relative(weight: ArrayLike | None) -> Array | None:
+    """Return weights with a mean of one; None where all are the same.
+
+    Examples
+    --------
+    >>> relative([1.0, 3.0]).tolist(), relative([0.1, 0.1, 0.1])
+    ([0.5, 1.5], None)
+    """
+    if weight is None:
+        return None
+    own = np.asarray(weight, float)
+    if (own == own[0]).all():
+        return None
+    scaled = own / own.max()  # a sum of the largest numbers is none
+    return np.asarray(scaled / scaled.mean())
+
+
+@dataclass(frozen=True)
+class GroupedStates:
+    """Distinct counts of right and wrong, and how many questions of every group have them.
+
+    Parameters
+    ----------
+    states : States
+        Distinct (group, successes, trials); ``which`` is that of every question.
+    group : ndarray of int, shape (states,)
+        Group of each.
+    size : int
+        Number of groups, of which some may have no question.
+    """
+
+    states: States
+    group: NDArray[np.intp]
+    size: int
+
+    @classmethod
+    def of(
+        cls, successes: NDArray[np.int64], trials: NDArray[np.int64], group: NDArray[np.intp],
+        size: int,
+    ) -> "GroupedStates":  # fmt: skip
+        """Group questions that are alike and in the same group.
+
+        Examples
+        --------
+        >>> c, n = np.array([1, 1, 0, 1]), np.array([2, 2, 2, 2])
+        >>> found = GroupedStates.of(c, n, np.array([0, 0, 0, 1]), 2)
+        >>> found.group.tolist(), found.states.successes.tolist(), found.states.count.tolist()
+        ([0, 0, 1], [1, 0, 1], [2.0, 1.0, 1.0])
+        """
+        rows = np.stack([group, trials - successes, successes], axis=1)
+        distinct, which, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+        counts = np.ascontiguousarray(distinct[:, 1:])
+        states = States(counts, np.zeros(counts.shape), count.astype(float), which.ravel())
+        return cls(states, distinct[:, 0].astype(np.intp), size)
+
+    @cached_property
+    def distinct(self) -> tuple[States, Array, NDArray[np.intp]]:
+        """Counts whatever their group; questions (groups, counts); and where each state is."""
+        alike = States.of(self.states.successes, self.states.trials)
+        # `which` of these is the place of every (group, successes, trials).
+        table = np.zeros((self.size, len(alike)))
+        np.add.at(table, (self.group, alike.which), self.states.count)
+        return alike, table, alike.which
+
+    @cached_property
+    def questions(self) -> Array:
+        """Questions of every group."""
+        return np.bincount(self.group, self.states.count, minlength=self.size)
+
+    def log_likelihood(self, x: Array, y: Array) -> Array:
+        """Log-likelihood of every group's trials in order; shape (rows, points, groups)."""
+        alike, table, _ = self.distinct
+        xs, ys = (one.ravel() for one in np.meshgrid(x, y))
+        nodes = Nodes.of(xs, ys, np.full(len(xs), 1.0 / len(xs)))
+        logs = nodes.log_likelihood(alike.successes, alike.trials - alike.successes)
+        return np.asarray(logs @ table.T).reshape(len(y), len(x), self.size)

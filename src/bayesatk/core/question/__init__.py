@@ -1,0 +1,1 @@
+"""Laws of one question: credits of k trials, given counts or a distribution of p."""

@@ -1,0 +1,235 @@
+"""The plurality vote: expected credit of the most frequent of ``k`` drawn answers.
+
+The credit of ``k`` votes is (tied modes that are correct) / (tied modes): ties are broken
+uniformly at random. When the votes of the answers are independent once their total is left free,
+the expected credit is a coefficient of a product of polynomials, divided by the probability of
+the total: Poisson votes for known probabilities (here), binomial and negative binomial ones for a
+bank of answers and a Dirichlet posterior (`bayesatk.core.question.plurality`).
+
+Ties need no bookkeeping: ``c / (c + w) = int_0^1 c u^(c + w - 1) du``, so each answer with the
+winning number of votes carries a factor ``u``, one correct winner carries none, and
+Gauss-Legendre nodes make the integral exact. Every term is non-negative: nothing cancels.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
+
+Array = NDArray[np.float64]
+
+_SPREAD = 250  # ks further apart than this get a total of their own: no probability underflows
+_DENSE = 10  # equal answers from which a power is cheaper than as many products
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """Answers of one question, as independent numbers of votes given a free total.
+
+    Parameters
+    ----------
+    correct, wrong : tuple of ndarray, shape (batch, votes + 1)
+        Probability of each number of votes, one array per distinct kind of answer.
+    wrong_repeats : tuple of int
+        How many wrong answers are of that kind.
+    nobody : ndarray, shape (batch, votes + 1), optional
+        Votes for nobody: they count towards ``k`` and never win.
+    total : ndarray, shape (votes + 1,)
+        Probability of each total.
+    """
+
+    correct: tuple[Array, ...]
+    wrong: tuple[Array, ...]
+    wrong_repeats: tuple[int, ...]
+    nobody: Array | None
+    total: Array
+
+
+def vote_credit(votes: NDArray[np.int64], correct: NDArray[np.bool_]) -> Array:
+    """Return the credit of votes that were held: the share of the tied modes that is correct.
+
+    Parameters
+    ----------
+    votes : ndarray of int, shape (elections, answers)
+    correct : ndarray of bool, shape (answers,)
+
+    Examples
+    --------
+    >>> vote_credit(np.array([[2, 2, 1], [0, 0, 0]]), np.array([True, False, False])).tolist()
+    [0.5, 0.0]
+    """
+    tied = (votes == votes.max(axis=1, keepdims=True)) & (votes > 0)
+    return np.asarray((tied & correct).sum(axis=1) / np.maximum(tied.sum(axis=1), 1))
+
+
+def plurality_latent(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) -> Array:
+    """Return the expected credit of ``k`` answers drawn with known probabilities.
+
+    Parameters
+    ----------
+    p : ndarray, shape (batch, answers)
+        Probabilities of the answers; what a row lacks to one goes to nobody.
+    correct : ndarray of bool, shape (answers,)
+    ks : sequence of int
+
+    Returns
+    -------
+    ndarray, shape (batch, len(ks))
+
+    Examples
+    --------
+    >>> plurality_latent(np.array([[0.5, 0.5]]), np.array([True, False]), [1, 3]).round(12).tolist()
+    [[0.5, 0.5]]
+    """
+    found = np.empty((len(p), len(ks)))
+    rest = np.maximum(1.0 - p.sum(axis=1), 0.0)
+    for some in together(ks):
+        largest = max(ks[i] for i in some)
+        votes = [_poisson(largest * column, largest) for column in p.T]
+        ballot = Ballot(
+            tuple(vote for vote, right in zip(votes, correct, strict=True) if right),
+            tuple(vote for vote, right in zip(votes, correct, strict=True) if not right),
+            (1,) * int((~correct).sum()),
+            _poisson(largest * rest, largest) if rest.any() else None,
+            _poisson(np.array([float(largest)]), largest)[0],
+        )
+        found[:, some] = expected_credit(ballot, [ks[i] for i in some])
+    return found
+
+
+def together(ks: Sequence[int], trials: int | None = None) -> Iterator[list[int]]:
+    """Yield positions of ks that one total serves, those beyond the trials left out."""
+    order = [i for i in np.argsort(ks)[::-1].tolist() if trials is None or ks[i] <= trials]
+    while order:
+        group = [i for i in order if ks[order[0]] - ks[i] <= _SPREAD]
+        yield group
+        order = order[len(group) :]
+
+
+def _poisson(rate: Array, k: int) -> Array:
+    """Poisson probabilities of 0..k, one row per rate."""
+    v = np.arange(k + 1)
+    return np.exp(xlogy(v, rate[:, None]) - rate[:, None] - gammaln(v + 1.0))
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Pairs (winning votes m, node u), ascending in m.
+
+    More than half of the votes win alone and leave too few for any other to catch up, so all
+    those m share one last pair, with polynomials that are not cut off.
+
+    Parameters
+    ----------
+    u, weight : ndarray, shape (pairs,)
+    start : ndarray, shape (k + 1,)
+        Position of the first pair whose polynomials have the power ``d``.
+    tied : ndarray, shape (k + 1,)
+        Position after the last pair in which that power carries a factor u.
+    """
+
+    u: Array
+    weight: Array
+    start: NDArray[np.intp]
+    tied: NDArray[np.intp]
+
+
+@lru_cache(maxsize=64)
+def _grid(k: int, most: int, answers: int) -> _Grid:
+    """With m winning votes at most k // m answers tie: a polynomial in u of one degree less."""
+    u, weight = [], []
+    sizes = [0]
+    for winning in range(1, min(k // 2, most) + 1):
+        ties = min(k // winning, answers)
+        nodes, weights = np.polynomial.legendre.leggauss((ties + 1) // 2)
+        sizes.append(len(nodes))
+        u.append(0.5 + 0.5 * nodes)
+        weight.append(0.5 * weights)
+    if most > k // 2:
+        u.append(np.ones(1))
+        weight.append(np.ones(1))
+    last = np.cumsum(sizes)
+    start = np.concatenate([[0, 0], last[1:], np.full(k, last[-1])])[: k + 1]
+    tied = np.append(last, np.full(k, last[-1]))[: k + 1]
+    return _Grid(np.concatenate(u), np.concatenate(weight), start, tied)
+
+
+def expected_credit(ballot: Ballot, ks: Sequence[int]) -> Array:
+    """Return the expected credit at every k; shape (batch, len(ks)).
+
+    Polynomials are arrays (power, pair, batch): shifted products then run over whole blocks.
+    """
+    batch = max((len(one) for one in (*ballot.correct, *ballot.wrong)), default=1)
+    if not ballot.correct:
+        return np.zeros((batch, len(ks)))
+    k = max(ks)
+    answers = len(ballot.correct) + sum(ballot.wrong_repeats)
+    grid = _grid(k, max(vote.shape[1] - 1 for vote in ballot.correct), answers)
+    neutral = np.zeros((k + 1, len(grid.u), batch))
+    neutral[0] = 1.0
+    if ballot.nobody is not None:
+        neutral[: ballot.nobody.shape[1]] = ballot.nobody.T[:, None]
+    for vote, repeats in zip(ballot.wrong, ballot.wrong_repeats, strict=True):
+        neutral = _times_power(neutral, vote, repeats, grid)
+    won = np.zeros_like(neutral)
+    for vote in ballot.correct:
+        won = _times(won, vote, grid)
+        _add_winner(won, neutral, vote, grid)
+        neutral = _times(neutral, vote, grid)
+    sums = np.einsum("p,kpb->bk", grid.weight, won)
+    return np.asarray(np.minimum(sums[:, ks] / ballot.total[ks], 1.0))
+
+
+def _times(product: Array, vote: Array, grid: _Grid) -> Array:
+    """Multiply by an answer with fewer than m votes, or with m of them and a factor u."""
+    size = len(product)
+    result = product * vote[:, 0]
+    for d in range(1, min(vote.shape[1], size)):
+        first, beyond = grid.start[d], grid.tied[d]
+        if first == len(grid.u):
+            break
+        shifted = product[: size - d, first:] * vote[:, d]
+        shifted[:, : beyond - first] *= grid.u[first:beyond, None]
+        result[d:, first:] += shifted
+    return np.asarray(result)
+
+
+def _times_power(product: Array, vote: Array, repeats: int, grid: _Grid) -> Array:
+    """Multiply by several answers of one kind."""
+    if repeats < _DENSE or vote.shape[1] <= _DENSE:
+        for _ in range(repeats):
+            product = _times(product, vote, grid)
+        return product
+    one = np.zeros_like(product)
+    one[0] = 1.0
+    square, held = _times(one, vote, grid), 1
+    while repeats:
+        if repeats % 2:
+            product = _multiply(product, square, held, grid)
+        repeats //= 2
+        if repeats:
+            square, held = _multiply(square, square, held, grid), 2 * held
+    return product
+
+
+def _multiply(left: Array, right: Array, answers: int, grid: _Grid) -> Array:
+    """Multiply by the product of some answers, which share at most ``answers * m`` votes."""
+    size = len(left)
+    result = left * right[0]
+    for d in range(1, size):
+        first = grid.start[-(-d // answers)]
+        if first == len(grid.u):
+            break
+        result[d:, first:] += left[: size - d, first:] * right[d, first:]
+    return np.asarray(result)
+
+
+def _add_winner(won: Array, neutral: Array, vote: Array, grid: _Grid) -> None:
+    """Add the terms in which this correct answer is the winner that was picked."""
+    size = len(won)
+    for m in range(1, min(vote.shape[1], size)):
+        pairs = slice(grid.start[m], grid.tied[m] if 2 * m < size else None)
+        won[m:, pairs] += neutral[: size - m, pairs] * vote[:, m]

@@ -1,0 +1,159 @@
+"""Scores of categories: expected value of ``k`` drawn categories, finite and posterior law.
+
+The best of ``k`` scores is a sum of pass@k's, one for each step of the scale: with the scores in
+ascending order, ``E[max] = w_1 + sum_c (w_c+1 - w_c) P(at least one draw above w_c)``. The mean
+score is ``k = 1``. Any other value function is a vector over the compositions of ``k``.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from bayesatk.core.question.laws import finite
+from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.metrics.credit import Array, pass_at
+
+
+def _steps(scores: ArrayLike, counts: Array) -> tuple[float, Array, Array, Array]:
+    """Lowest score, steps to the next ones, and what lies above and up to each step."""
+    scores = np.asarray(scores, float)
+    order = np.argsort(scores, kind="stable")
+    ascending = counts[..., order]
+    above = np.cumsum(ascending[..., :0:-1], axis=-1)[..., ::-1]
+    below = np.cumsum(ascending, axis=-1)[..., :-1]
+    return float(scores[order[0]]), np.diff(scores[order]), above, below
+
+
+def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike) -> Array:
+    """Return the expected value of ``k`` trials drawn without replacement from the observed ones.
+
+    Parameters
+    ----------
+    credit : CategoryCredit
+    counts : array_like of int, shape (..., categories)
+    scores : array_like, shape (categories,)
+
+    Returns
+    -------
+    ndarray, shape (...)
+        NaN where ``k`` exceeds the trials. For the best score every term is non-negative.
+
+    Examples
+    --------
+    >>> category_finite(CategoryCredit(2), [[1, 1, 1]], [0.0, 0.5, 1.0]).round(12).item()  # 2.5/3
+    0.833333333333
+    """
+    counts = np.asarray(counts, np.int64)
+    trials = counts.sum(axis=-1)
+    if credit.value is None:
+        lowest, steps, above, _ = _steps(scores, counts)
+        reached = finite(pass_at(credit.k), above, trials[..., None])
+        return np.asarray(lowest + reached @ steps)
+    drawn, values = credit.values(scores)
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        ways = _log_choose(counts, credit.k)
+        logs = sum(ways[..., c, drawn[:, c]] for c in range(counts.shape[-1]))
+        weight = np.exp(logs - _log_choose(trials, credit.k)[..., -1:])
+        expected = values[0] + weight @ (values - values[0])  # exact where all have the same value
+    return np.where(trials >= credit.k, expected, np.nan)
+
+
+def _log_choose(n: NDArray[np.int64], k: int) -> Array:
+    """Log binomial coefficients ``C(n, i)`` for i = 0..k; minus infinity where i > n."""
+    i = np.arange(k)
+    factors = np.maximum(n[..., None] - i, 0) / (i + 1.0)
+    steps = np.concatenate([np.ones((*n.shape, 1)), factors], axis=-1)
+    return np.asarray(np.cumsum(np.log(steps), axis=-1))
+
+
+@np.errstate(under="ignore")
+def category_moments(
+    credit: CategoryCredit, alpha: ArrayLike, scores: ArrayLike
+) -> tuple[Array, Array]:
+    """Posterior mean and variance of the latent value when ``p ~ Dirichlet(alpha)``.
+
+    Parameters
+    ----------
+    credit : CategoryCredit
+    alpha : array_like, shape (..., categories)
+    scores : array_like, shape (categories,)
+
+    Returns
+    -------
+    mean, variance : ndarray, shape (...)
+
+    Notes
+    -----
+    With ``F_c`` the probability of a score up to ``w_c``, ``F_b / F_c`` and ``F_c`` are independent
+    for ``b <= c``, so ``Cov(F_b^k, F_c^k) = E F_b^k E F_c^k (e^d - 1)`` with ``d = sum_i log(1 + k
+    A_above / ((A + k + i)(A_upto + i)))``: sums of positive terms, nothing cancels.
+
+    Examples
+    --------
+    >>> mean, variance = category_moments(CategoryCredit(1), [1.0, 1.0], [0.0, 1.0])
+    >>> mean.round(12).item(), variance.round(12).item()
+    (0.5, 0.083333333333)
+    """
+    alpha = np.asarray(alpha, float)
+    if credit.value is not None:
+        return _general_moments(credit, alpha, scores)
+    lowest, steps, above, below = _steps(scores, alpha)
+    total = alpha.sum(axis=-1)[..., None]
+    log_missed, log_ratio = np.zeros(above.shape), np.zeros(above.shape)
+    for i in range(credit.k):
+        rest, size = below + i, total + i
+        part = np.minimum(above / size, 0.5)  # more of it would round to one
+        log_missed += np.where(part < 0.5, np.log1p(-part), np.log(rest / size))
+        log_ratio += np.log1p(credit.k / (size + credit.k) * above / rest)
+    weighted = np.exp(log_missed) * steps
+    later = np.cumsum(weighted, axis=-1)  # sum over b <= c
+    pairs = 2.0 * later - weighted
+    spread = np.where(  # E F^2k / E F^k, which is at most one, less E F^k
+        log_ratio < 1.0,
+        np.exp(log_missed) * np.expm1(np.minimum(log_ratio, 1.0)),
+        np.exp(log_missed + log_ratio) - np.exp(log_missed),
+    )
+    variance = (spread * steps * pairs).sum(axis=-1)
+    return np.asarray(lowest - np.expm1(log_missed) @ steps), variance
+
+
+def _general_moments(
+    credit: CategoryCredit, alpha: Array, scores: ArrayLike
+) -> tuple[Array, Array]:
+    """Mean and second moment over pairs of independent sets of ``k`` trials."""
+    drawn, values = credit.values(scores)
+    centre = float(values[0] + (values - values[0]).mean())
+    ways = gammaln(credit.k + 1) - gammaln(drawn + 1).sum(axis=1)
+    rows = alpha.reshape(-1, alpha.shape[-1])
+    mean, second = np.empty(len(rows)), np.empty(len(rows))
+    for row, own in enumerate(rows):
+        rises = [_rises(a, 2 * credit.k) for a in own]
+        total = _rises(float(own.sum()), 2 * credit.k)
+        pmf = np.exp(ways + _at(rises, drawn) - total[credit.k])
+        mean[row] = pmf @ (values - centre)
+        second[row] = 0.0
+        for first, weight, value in zip(drawn, ways, values - centre, strict=True):
+            joint = np.exp(weight + ways + _at(rises, drawn + first) - total[2 * credit.k])
+            second[row] += value * (joint @ (values - centre))
+    shape = alpha.shape[:-1]
+    variance = np.maximum(second - mean**2, 0.0)
+    return (mean + centre).reshape(shape), variance.reshape(shape)
+
+
+def _at(rises: list[Array], counts: NDArray[np.int64]) -> Array:
+    """Add up the rises of every category at its count; shape (compositions,)."""
+    return np.asarray(sum(own[column] for own, column in zip(rises, counts.T, strict=True)))
+
+
+def _rises(alpha: float, most: int) -> Array:
+    """Log of ``alpha (alpha + 1) ... (alpha + i - 1)`` for i = 0..most."""
+    return np.concatenate([[0.0], np.cumsum(np.log(alpha + np.arange(most)))])
+
+
+def judged_moments(judged: Sequence[Judged], alpha: Array) -> tuple[Array, Array]:
+    """Means and variances under Dirichlet(alpha); shapes (..., len(judged))."""
+    pairs = [category_moments(one.credit, alpha, one.scores) for one in judged]
+    mean, variance = (np.stack(part, axis=-1) for part in zip(*pairs, strict=True))
+    return mean, variance

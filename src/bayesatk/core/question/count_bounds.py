@@ -1,0 +1,148 @@
+"""Bounds on probabilities of sets of counts that hold together, for any difficulties.
+
+The number of questions with 0..t successes, or with t + 1..u, is a sum of independent indicators.
+Its mean lies in the Clopper-Pearson interval of its value with at least the stated confidence, for
+questions alike or not (Hoeffding 1956, theorem 4). The confidence is shared between all sets of
+counts (Bonferroni), which are chosen beforehand. Bounds on "at most t" make metrics within the
+trials narrow, those on single counts metrics beyond them; both together are close to the better
+of the two everywhere.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betainccinv, betaincinv
+
+from bayesatk.core.question.laws import hypergeometric_pmf
+from bayesatk.metrics.credit import Array
+
+EVEN = 8  # thresholds up to half of the trials; up to 16 trials every count is one
+_MOST_GROUPS = 8  # of questions by number of trials; those with still fewer are left out
+_BLOCK = 1_000_000  # probabilities held at once: 8 MB each array
+
+
+@dataclass(frozen=True)
+class CountBounds:
+    """Bounds on probabilities of sets of counts, for questions with so many trials or more.
+
+    Parameters
+    ----------
+    trials : int
+        That the probabilities are of: the fewest of the group.
+    share : float
+        Of all questions.
+    lower, upper : ndarray, shape (sets,)
+        Of each set of counts, as `set_probabilities` lists them.
+    """
+
+    trials: int
+    share: float
+    lower: Array
+    upper: Array
+
+
+def count_bounds(
+    successes: NDArray[np.int64], trials: NDArray[np.int64], repeats: Array, confidence: float
+) -> list[CountBounds]:
+    """Return bounds that hold together with the stated confidence.
+
+    Questions with more trials than the fewest of their group count as the expected indicators of
+    as few, drawn from theirs; the limits of sums of such fractions have an error rate smaller by a
+    factor e (Bentkus 2004, theorem 1.2).
+
+    Examples
+    --------
+    >>> (found,) = count_bounds(np.array([0, 2]), np.array([2, 2]), np.array([5.0, 5.0]), 0.95)
+    >>> found.lower.round(3).tolist(), found.upper.round(3).tolist()
+    ([0.144, 0.144, 0.0], [0.856, 0.856, 0.38])
+    """
+    groups = _groups(trials, repeats)
+    used = sum(float(repeats[own].sum()) for _, own in groups)
+    found = []
+    for fewest, own in groups:
+        c, n, m = successes[own], trials[own], repeats[own]
+        size = float(m.sum())
+        below = _below(fewest, c, n, m)
+        number = np.concatenate([below, np.diff(below)])
+        alpha = (1.0 - confidence) * size / used / (2 * len(number))
+        if n.max() > fewest:
+            alpha /= np.e
+        lower, upper = _limits(number, size, alpha)
+        found.append(CountBounds(fewest, size / float(repeats.sum()), lower, upper))
+    return found
+
+
+def _below(fewest: int, c: NDArray[np.int64], n: NDArray[np.int64], m: Array) -> Array:
+    """Return the expected number of questions with at most t successes in the fewest trials."""
+    at = np.array(thresholds(fewest))
+    if n.max() == fewest:
+        return (c <= at[:, None]) @ m
+    found, block = np.zeros(len(at)), max(1, _BLOCK // fewest)
+    for start in range(0, len(c), block):
+        part = slice(start, start + block)
+        pmf = hypergeometric_pmf(fewest, c[part].astype(float), n[part].astype(float))
+        upto = np.minimum(np.cumsum(m[part] @ pmf), m[part].sum())
+        found += upto[np.minimum(at, len(upto) - 1)]
+    return found
+
+
+def _limits(number: Array, size: float, alpha: float) -> tuple[Array, Array]:
+    """Return the ends of Clopper-Pearson intervals with error rate alpha at each end.
+
+    For indicators of unequal probability they hold one question away from the estimate or more.
+    """
+    low, high = np.floor(number + 1e-9), np.ceil(number - 1e-9)
+    none, every = low <= 0.0, high >= size
+    lower = betaincinv(np.where(none, 1.0, low), np.where(none, 1.0, size - low + 1.0), alpha)
+    rest = np.where(every, 1.0, size - high)
+    upper = betainccinv(np.where(every, 1.0, high + 1.0), rest, alpha)
+    lower = np.where(none, 0.0, np.minimum(lower, (low - 1.0) / size))
+    upper = np.where(every, 1.0, np.maximum(upper, (high + 1.0) / size))
+    return np.maximum(lower, 0.0), np.minimum(upper, 1.0)
+
+
+def _groups(trials: NDArray[np.int64], repeats: Array) -> list[tuple[int, NDArray[np.bool_]]]:
+    """Divide questions by their number of trials: many in a group, and many trials of each.
+
+    Narrowest of the rules that were tried, on seven designs of unequal trials.
+    """
+    left = np.ones(len(trials), bool)
+    found: list[tuple[int, NDArray[np.bool_]]] = []
+    while left.any() and len(found) < _MOST_GROUPS:
+        fewest, number = np.unique(trials[left], return_inverse=True)
+        questions = np.bincount(number, repeats[left])
+        usable = np.sqrt(fewest) * np.cumsum(questions[::-1])[::-1]
+        best = int(fewest[np.argmax(usable)])
+        found.append((best, left & (trials >= best)))
+        left = left & (trials < best)
+    return found
+
+
+@lru_cache(maxsize=64)
+def thresholds(trials: int) -> tuple[int, ...]:
+    """Return counts t at which the probability of at most t is bounded: finer near both ends.
+
+    Examples
+    --------
+    >>> thresholds(4), thresholds(40)
+    ((0, 1, 2, 3), (0, 1, 2, 5, 7, 10, 12, 15, 17, 19, 20, 22, 24, 27, 29, 32, 34, 37, 38, 39))
+    """
+    near = [0, *(2**i * j // 2 for i in range(trials.bit_length()) for j in (2, 3))]
+    even = [trials * i // (2 * EVEN) for i in range(1, EVEN + 1)]
+    half = [t for t in near if 2 * EVEN * t < trials] + even
+    return tuple(sorted({*half, *(trials - 1 - t for t in half)}))
+
+
+def set_probabilities(trials: int, p: Array) -> Array:
+    """Probability of at most t successes for all thresholds, then of every step between them.
+
+    Examples
+    --------
+    >>> set_probabilities(2, np.array([0.5])).ravel().tolist()
+    [0.25, 0.75, 0.5]
+    """
+    t = np.array(thresholds(trials), float)[:, None]
+    below = betainc(trials - t, t + 1.0, 1.0 - p)
+    return np.concatenate([below, np.diff(below, axis=0)])

@@ -1,0 +1,113 @@
+"""The difference of two runs of one system on the same questions: its predictive distribution.
+
+Given a node the questions are independent, and of one question the successes of both runs together
+are a mixture of Beta-binomials, of which either run has a hypergeometric share. So the
+characteristic function of the difference is a product over the states, and symmetric: it is real.
+The difference lies on a lattice, and as many frequencies as the lattice has points within reach
+give its probabilities without error but rounding.
+"""
+
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.question_posteriors import QuestionLaws, fewer
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.laws import log_binomials
+from bayesatk.metrics.credit import Array
+
+_FINEST = 4096  # steps of the scale to which values are rounded that have no common fraction
+_REACH = 12.0  # standard deviations within which the lattice is kept
+_STEPS = 40.0  # and largest differences of a question: few questions are far from normal
+_BLOCK = 1_000_000  # of frequencies, nodes and states at once: 8 MB an array
+_WORK = 10_000_000  # of them in all, for which nodes stand for others where they are many
+_NODES = (50, 1000)  # at least and at most
+_NEGLIGIBLE = 1e-16  # characteristic function from which the rest is nothing
+
+
+def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, Array]:
+    """Distribution of the absolute difference of the mean values of two runs.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        Posterior of the difficulty distribution.
+    states : States
+    values : ndarray, shape (trials + 1,)
+        Value of a question with 0, 1, ... successes in a run of so many trials.
+
+    Returns
+    -------
+    difference, probability : ndarray
+        Absolute differences in rising order, and their probabilities.
+
+    Examples
+    --------
+    >>> one = run_difference(Nodes.single(1.0, 1.0), States.of([0], [0]), np.array([0.0, 1.0]))
+    >>> one[0].tolist(), one[1].round(12).tolist()  # 2 E p (1 - p) = 1/3
+    ([0.0, 1.0], [0.666666666667, 0.333333333333])
+    """
+    step = _step(values)
+    places = np.rint((values - values.min()) / step).astype(np.int64)
+    widest = int(places.max())
+    if not widest:
+        return np.zeros(1), np.ones(1)
+    trials = 2 * (len(values) - 1)
+    split, gaps = _splits(places)
+    few = QuestionLaws.of(fewer(nodes, _NODES[0]), states).counts(trials)
+    sd = np.sqrt((few @ (split * gaps**2).sum(axis=1) @ states.count).max())
+    reach = int(min(states.questions * widest, np.ceil(_REACH * sd + _STEPS * widest)))
+    # It falls all the way from 0 on where a run is right or wrong, or the share of right trials.
+    falls = widest == 1 or bool((places == np.arange(len(places))).all())
+    size = reach if not falls else min(reach, int(_STEPS + 8 * _REACH))
+    most = int(np.clip(_WORK // ((size + 4 * trials) * len(states)), *_NODES))
+    laws = QuestionLaws.of(fewer(nodes, most), states)
+    angles = 2.0 * np.pi * np.arange(reach + 1) / (2 * reach + 1)
+    curve = np.zeros(reach + 1)
+    pmf, width = laws.counts(trials), max(16, _BLOCK // laws.share[0].size)
+    for start in range(0, reach + 1, width):
+        part = slice(start, start + width)
+        waves = (split * np.cos(angles[part, None, None] * gaps)).sum(axis=2)
+        each = np.tensordot(waves, pmf, axes=(1, 2))  # of one question, by node and state
+        given = (each**states.count).prod(axis=2)
+        curve[part] = given @ laws.weight
+        if falls and np.abs(given).max() < _NEGLIGIBLE:
+            break
+    both = np.fft.irfft(curve, 2 * reach + 1)[: reach + 1]
+    probability = np.maximum(both * np.where(np.arange(reach + 1), 2.0, 1.0), 0.0)
+    probability = np.asarray(probability / probability.sum(), float)
+    difference = np.arange(reach + 1, dtype=float) * (step / states.questions)
+    return difference, probability
+
+
+def _step(values: Array) -> float:
+    """Return the step of a lattice that holds the values, to the finest that is kept."""
+    scale = float(np.ptp(values)) or 1.0
+    shares = [Fraction(float(each)).limit_denominator(_FINEST) for each in values / scale]
+    near = all(
+        abs(float(one) - each) < 1e-12 for one, each in zip(shares, values / scale, strict=True)
+    )
+    whole = lcm(*(one.denominator for one in shares)) if near else _FINEST
+    return scale / min(whole, _FINEST)
+
+
+def _splits(places: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Probability of the successes of the first run given those of both, and what they differ by.
+
+    Returns
+    -------
+    probability, gap : ndarray, shape (2 trials + 1, trials + 1)
+        By successes of both runs, and of the first.
+    """
+    trials = len(places) - 1
+    both, first = np.arange(2 * trials + 1)[:, None], np.arange(trials + 1)[None, :]
+    second = both - first
+    possible = (second >= 0) & (second <= trials)
+    second = np.clip(second, 0, trials)
+    ways, every = log_binomials(trials), log_binomials(2 * trials)
+    logs = ways[first] + ways[second] - every[both]
+    gap = np.where(possible, places[first] - places[second], 0)
+    return np.where(possible, np.exp(logs), 0.0), gap.astype(float)

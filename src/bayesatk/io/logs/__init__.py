@@ -1,0 +1,1 @@
+"""Formats of logs: descriptions of records, and readers of what is no list of records."""

@@ -1,0 +1,145 @@
+"""Weighted points of posteriors that are known exactly, and fewer of them that stand for all."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, ndtri
+from scipy.stats import loggamma, norm
+
+import bayesatk as bk
+from bayesatk.core.numerics.importance import importance_posterior, spread_evenly
+from bayesatk.core.numerics.points import Points
+
+LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
+BOUND = 3.5  # standard errors; of these 3,800 probabilities the largest is at 2.9
+
+
+def standard_errors(found, values, quantiles) -> np.ndarray:
+    """Weights below exact quantiles, in the standard errors that independent draws would have."""
+    below = np.array([found.weight[values <= one].sum() for one in quantiles])
+    return (below - LEVELS) / np.sqrt(LEVELS * (1.0 - LEVELS) / found.effective_draws)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size", range(2, 9))
+def test_probabilities_are_those_of_a_normal_in_every_direction(size, seed) -> None:
+    """Points that are even in each parameter may be uneven in a direction between them."""
+    rng = np.random.default_rng([size, seed])
+    root = rng.normal(size=(size, size)) / np.sqrt(size)
+    precision = np.linalg.inv(root @ root.T)
+
+    def log_ratio(x):  # to a standard normal
+        square = np.einsum("ni,ij,nj->n", x, precision, x)
+        return 0.5 * (x**2).sum(axis=1) - 0.5 * square
+
+    def log_base(x):
+        return -0.5 * (x**2).sum(axis=1) - 0.5 * size * np.log(2.0 * np.pi)
+
+    found = importance_posterior(ndtri, log_base, log_ratio, size)
+    for direction in rng.normal(size=(20, size)):
+        sd = np.linalg.norm(root.T @ direction)
+        z = standard_errors(found, found.points @ direction, sd * norm.ppf(LEVELS))
+        assert np.abs(z).max() < BOUND
+
+
+def test_probabilities_are_those_of_skewed_parameters() -> None:
+    shape = np.array([0.7, 3.0, 30.0])
+
+    def log_ratio(x):  # logs of gamma variates
+        logs = x * shape - np.exp(x) - gammaln(shape)
+        return logs.sum(axis=1) - log_base(x)
+
+    def log_base(x):
+        return (-0.5 * (x / 3.0) ** 2 - np.log(3.0 * np.sqrt(2.0 * np.pi))).sum(axis=1)
+
+    found = importance_posterior(lambda u: 3.0 * ndtri(u), log_base, log_ratio, 3)
+    assert found.log_evidence == pytest.approx(0.0, abs=0.01)
+    for i, a in enumerate(shape):
+        z = standard_errors(found, found.points[:, i], loggamma(a).ppf(LEVELS))
+        assert np.abs(z).max() < BOUND
+
+
+def test_even_points_are_the_first_of_more() -> None:
+    few, many = spread_evenly(700, 4), spread_evenly(2000, 4)
+    assert few.shape == (700, 4)
+    assert 0.0 < few.min()
+    assert few.max() < 1.0
+    for u in (few, many):  # each tenth of each axis, and each ninth of each pair
+        counts = [np.histogram(column, 10, (0.0, 1.0))[0] for column in u.T]
+        assert np.abs(np.array(counts) - len(u) / 10).max() <= 7
+        pairs = [np.histogram2d(u[:, i], u[:, j], 3)[0] for i in range(4) for j in range(i)]
+        assert np.abs(np.array(pairs) - len(u) / 9).max() <= 12
+
+
+def test_some_points_keep_the_means_and_variances_of_all() -> None:
+    rng = np.random.default_rng(3)
+    theta, weight = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 3)), rng.gamma(3.0, size=2000)
+    every = Points(theta, weight / weight.sum(), -1.0, 0.1, 1500.0, "importance sampling")
+    some = every.calibrated(np.arange(0, 2000, 20))
+    assert some.weight.min() >= 0.0
+    assert some.weight.sum() == pytest.approx(1.0)
+    for power in (1, 2):
+        exact = every.weight @ every.theta**power
+        assert some.weight @ some.theta**power == pytest.approx(exact, rel=1e-8)
+    assert some.effective_draws == pytest.approx(1.0 / (some.weight @ some.weight))
+
+
+def test_what_is_stated_of_categories_covers_their_error() -> None:
+    """Means and quantiles of a new question's scores, against a random walk of 400 chains."""
+    rng = np.random.default_rng(1)
+    raw = [rng.choice(3, 4, p=p).tolist() for p in rng.dirichlet(np.ones(3), 30)]
+    data = bk.tally(raw, scores={0: 0.0, 1: 0.5, 2: 1.0})
+    fit = bk.evaluate(data, "bayes", rng=1)
+    closed = fit["closed_form"]
+    assert closed["bayes"].attrs["mean_draws"] > 1000
+    assert all(type(number) in (int, float) for number in closed["bayes"].attrs.values())
+    assert closed["reach_probability"].attrs["interval_draws"] > 1000
+    means, draws = metropolis(data.dataset["count"].values[0], 60_000, rng)
+    scores, size = means @ [0.0, 0.5, 1.0], draws
+    exact = closed["bayes"].sel(target="population").isel(system=0)
+    stated = closed["bayes"].attrs
+    error = scores.std() * np.sqrt(1.0 / size + 1.0 / stated["mean_draws"])
+    assert abs(scores.mean() - exact.sel(statistic="mean")) < 4.0 * error
+    inner = LEVELS[1:-1]
+    quantiles = fit["closed_form_quantiles"]["bayes"].sel(target="population", quantile=inner)
+    below = (scores[:, None] <= quantiles.isel(system=0).values).mean(axis=0)
+    spread = np.sqrt(inner * (1.0 - inner) * (1.0 / size + 1.0 / stated["interval_draws"]))
+    assert (np.abs(below - inner) < 4.0 * spread).all()
+
+
+def test_nodes_of_two_categories_do_not_limit_what_is_drawn() -> None:
+    """They are a quadrature rule: a hundred of them are worth more than a hundred draws."""
+    rng = np.random.default_rng(2)
+    raw = [rng.choice(2, 5, p=[1.0 - p, p]).tolist() for p in rng.beta(1.0, 1.3, 30)]
+    closed = bk.evaluate(bk.tally(raw, scores={0: 0.0, 1: 0.7}), "bayes", rng=1)["closed_form"]
+    for name in ("bayes", "reach_probability"):
+        assert closed[name].attrs == {"interval_draws": 4000}
+    assert closed["mean_p"].attrs["interval_draws"] < 1000  # quantiles are read off the nodes
+
+
+def metropolis(counts: np.ndarray, size: int, rng: np.random.Generator) -> tuple:
+    """Draws of mean vectors by a random walk of 400 chains, and what they are worth."""
+    chains, thin = 400, 20
+
+    def log_density(x):
+        m = np.exp(np.column_stack([x[:, :-1], np.zeros(len(x))]))
+        m /= m.sum(axis=1, keepdims=True)
+        alpha = (m * np.exp(-x[:, -1:]))[:, None]
+        rise = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(1, 2))
+        total = alpha.sum(axis=-1)
+        rise -= (gammaln(total + counts.sum(axis=1)) - gammaln(total)).sum(axis=1)
+        y = x[:, -1]  # flat priors of the mean vector and of the icc, in logits
+        return rise + np.log(m).sum(axis=1) - np.logaddexp(0, -y) - np.logaddexp(0, y), m
+
+    x = rng.normal(0.0, 0.3, (chains, counts.shape[1]))
+    (now, mean), kept = log_density(x), []
+    for step in range(size // chains * thin + 400):
+        moved = x + rng.normal(0.0, 0.35, x.shape)
+        there, other = log_density(moved)
+        taken = np.log(rng.random(chains)) < there - now
+        x, now = np.where(taken[:, None], moved, x), np.where(taken, there, now)
+        mean = np.where(taken[:, None], other, mean)
+        if step >= 400 and step % thin == 0:
+            kept.append(mean)
+    means = np.stack(kept)  # of chains that know nothing of each other
+    by_chain = means[:, :, 0].mean(axis=0).var(ddof=1)
+    return means.reshape(-1, means.shape[-1]), means[:, :, 0].var() / by_chain * chains
