@@ -52,7 +52,7 @@ def test_other_families_agree_with_the_closed_form(family) -> None:
     fit = bk.evaluate(data, "pass@1,3", **known)
     sampled = bk.sample(
         data, "pass@1,3", progressbar=False, sample_kwargs={"cores": 1, "target_accept": 0.95},
-        chains=2, draws=800, **known,
+        chains=2, draws=2000, **known,
     )  # fmt: skip
     table = bk.verify(fit, sampled, family_error=FALSE_ALARM).table
     assert "disagree" not in set(table["verdict"])

@@ -1,5 +1,6 @@
 """The leaderboard's model sampled by PyMC, difficulties and all, against quadrature and weights."""
 
+import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
@@ -8,6 +9,14 @@ import bayesatk as bk
 from bayesatk.comparison.boards.board import board_of
 from bayesatk.results.result import Result
 from tests.core.test_one_factor import simulate
+
+
+def _error(trace, name: str, effective_draws: float) -> float:
+    """Standard error of a difference of means, in posterior sds, and about that of log sds."""
+    drawn = trace["posterior"][name]
+    sizes = [float(az.ess(drawn, method=method).min()) for method in ("mean", "sd")]
+    assert min(sizes) > 100.0  # or everything would agree
+    return float(np.sqrt(1.0 / effective_draws + 1.0 / min(sizes)))
 
 
 @pytest.mark.long
@@ -27,7 +36,7 @@ def test_nuts_finds_the_same_parameters() -> None:
         drawn = trace["posterior"][name].transpose("chain", "draw", "system").values
         flat = drawn.reshape(-1, 4)
         own = board.draws.theta[:, place][:, board.order]
-        error = np.sqrt(1.0 / board.draws.effective_draws + 1.0 / 600)
+        error = _error(trace, name, board.draws.effective_draws)
         assert (abs(flat.mean(axis=0) - own.mean(axis=0)) < 4.5 * error * flat.std(axis=0)).all()
         assert (abs(np.log(flat.std(axis=0) / own.std(axis=0))) < 4.5 * error).all()
 
@@ -58,7 +67,7 @@ def test_nuts_finds_the_same_parameters_of_marks_of_two_judges() -> None:
     for name, ours in known.items():
         drawn = trace["posterior"][name].transpose("chain", "draw", "system").values
         flat, own = drawn.reshape(-1, 3), ours[:, board.order]
-        error = np.sqrt(1.0 / draws.effective_draws + 1.0 / 500)
+        error = _error(trace, name, draws.effective_draws)
         gap = abs(flat.mean(axis=0) - own.mean(axis=0)) / flat.std(axis=0)
         assert (gap < 4.5 * error).all(), name
         inner = [np.diff(np.quantile(each, [1 / 6, 5 / 6], axis=0), axis=0) for each in (flat, own)]

@@ -288,50 +288,48 @@ def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any
     import arviz as az  # tables and reports of a verification do without
 
     mean, sd = float(draws.mean()), float(draws.std(ddof=1))
-    row: dict[str, Any] = {
-        **one.labels,
-        "exact_mean": one.mean,
-        "sampled_mean": mean,
-        "exact_sd": one.sd,
+    row = {
+        **one.labels, "exact_mean": one.mean, "sampled_mean": mean, "exact_sd": one.sd,
         "sampled_sd": sd,
-    }
+    }  # fmt: skip
     if one.sd <= _SAME or sd <= _SAME:
-        same = bool(np.abs(draws.values - one.mean).max() <= _SAME and one.sd <= _SAME)
-        certain = {"z_mean": 0.0 if same else np.inf, "z_sd": 0.0, "z_pit": 0.0}
-        verdict: Verdict = "agree" if same else "disagree"
-        rest = {"rhat": 1.0, "ess": float(draws.size), "p_adjusted": float(same)}
-        return {**row, **certain, **rest, "detectable": 0.0, "verdict": verdict}
-    rhat = float(az.rhat(draws))
-    ess = float(az.ess(draws, method="bulk"))
-    error = float(az.mcse(draws, method="mean"))
-    error_sd = float(az.mcse(draws, method="sd"))
-    deviations = _pit_deviations(one, draws, ess)
+        return row | _constant(one, draws)
+    rhat, ess = float(az.rhat(draws)), float(az.ess(draws, method="bulk"))
     # Of several families the exact side too is a mean over weighted points.
-    error = float(np.hypot(error, one.sd / np.sqrt(one.mean_draws)))
-    z_mean = (mean - one.mean) / error
-    # An sd that is itself estimated from so many draws has a relative variance of about 1/(2n).
-    z_sd = (sd - one.sd) / np.hypot(error_sd, one.sd / np.sqrt(2.0 * one.sd_draws))
-    z_sd = 0.0 if np.isnan(one.sd) else z_sd  # known only for its mean
-    z_pit = float(deviations[np.argmax(np.abs(deviations))]) if len(deviations) else 0.0
-    p_value = 2.0 * ndtr(-max(abs(z_mean), abs(z_sd), abs(z_pit)))
-    mixed = rhat <= MAX_RHAT and ess >= MIN_ESS
-    if not mixed:
-        verdict = "inconclusive"
-    else:
-        verdict = "disagree" if p_value < level else "agree"
-    return {
-        **row,
-        "z_mean": z_mean,
-        "z_sd": z_sd,
-        "z_pit": z_pit,
-        "rhat": rhat,
-        "ess": ess,
-        "p_adjusted": min(1.0, p_value / level * family_error),
-        "detectable": float(ndtri(1.0 - level / 2.0) + ndtri(0.9))
-        * error
-        / (sd if np.isnan(one.sd) else one.sd),
-        "verdict": verdict,
+    error = float(np.hypot(az.mcse(draws, method="mean"), one.sd / np.sqrt(one.mean_draws)))
+    z = {
+        "z_mean": (mean - one.mean) / error,
+        "z_sd": _sd_deviation(one, sd, float(az.mcse(draws, method="sd"))),
+        "z_pit": float(max(_pit_deviations(one, draws, ess), key=abs, default=0.0)),
     }
+    p_value = 2.0 * ndtr(-max(abs(value) for value in z.values()))
+    verdict: Verdict = "disagree" if p_value < level else "agree"
+    mixed = rhat <= MAX_RHAT and ess >= MIN_ESS
+    noticed = (ndtri(1.0 - level / 2.0) + ndtri(0.9)) * error
+    return {
+        **row, **z, "rhat": rhat, "ess": ess,
+        "p_adjusted": min(1.0, p_value / level * family_error),
+        "detectable": float(noticed / (sd if np.isnan(one.sd) else one.sd)),
+        "verdict": verdict if mixed else "inconclusive",
+    }  # fmt: skip
+
+
+def _constant(one: _Quantity, draws: xr.DataArray) -> dict[str, Any]:
+    """Return the rest of the row of a quantity that one side holds for known exactly."""
+    same = bool(np.abs(draws.values - one.mean).max() <= _SAME and one.sd <= _SAME)
+    return {
+        "z_mean": 0.0 if same else np.inf, "z_sd": 0.0, "z_pit": 0.0, "rhat": 1.0,
+        "ess": float(draws.size), "p_adjusted": float(same), "detectable": 0.0,
+        "verdict": "agree" if same else "disagree",
+    }  # fmt: skip
+
+
+def _sd_deviation(one: _Quantity, sd: float, error: float) -> float:
+    """Difference of sds, in standard errors; 0 of a quantity known only for its mean."""
+    if np.isnan(one.sd):
+        return 0.0
+    # An sd that is itself estimated from so many draws has a relative variance of about 1/(2n).
+    return float((sd - one.sd) / np.hypot(error, one.sd / np.sqrt(2.0 * one.sd_draws)))
 
 
 def _pit_deviations(one: _Quantity, draws: xr.DataArray, ess: float) -> Array:
