@@ -10,6 +10,7 @@ from scipy.special import polygamma
 from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.engine.distribution import BetaImage, Empirical
 from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.total import total_moments
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.core.pooling.dirichlet import DirichletHyper, dirichlet_posterior, draw_probabilities
 from bayesatk.core.pooling.leave_one_out import Predictive
@@ -110,11 +111,8 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
     alpha, weight, questions = grid.alpha, grid.weight, len(states.which)
     node_mean, node_variance, population, pop_given = _node_moments(states, judged, alpha)
     weighted = states.weight is not None
-    # About the first node: what does not vary between nodes comes out as it is.
-    mean = node_mean[0] + weight @ (node_mean - node_mean[0])
-    pop_mean = population[0] + weight @ (population - population[0])
-    variance = weight @ node_variance + weight @ (node_mean - mean) ** 2
-    pop_variance = weight @ pop_given + weight @ (population - pop_mean) ** 2
+    mean, variance = total_moments(weight, node_mean, node_variance)
+    pop_mean, pop_variance = total_moments(weight, population, pop_given)
     if weighted:
         question = np.maximum(pop_variance - variance, 0.0)
     else:

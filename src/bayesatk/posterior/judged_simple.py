@@ -13,6 +13,7 @@ from bayesatk.core.engine.distribution import Distribution, Empirical, Quantity,
 from bayesatk.core.engine.mean_distributions import mean_distributions
 from bayesatk.core.engine.mixture import StateMixture
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule
+from bayesatk.core.numerics.total import total_moments
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.leave_one_out import Predictive
@@ -181,8 +182,7 @@ def unpooled(
     number, weight = states.questions, judge.probability
     own, trial = mean_moments(each[0], each[1], states.terms)
     question = bootstrap_moments(each[0], each[1], states.terms)[1] - trial
-    mean = weight @ own
-    between = weight @ (own - mean) ** 2
+    mean, between = total_moments(weight, own)
     within = weight @ trial + between
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:

@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesatk.core.engine.bootstrap import bootstrap_without
 from bayesatk.core.engine.mixture import StateMixture, expected_credits
+from bayesatk.core.numerics.total import total_moments
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
@@ -49,8 +50,7 @@ def question_values(model: RightWrongModel, metric: Metric) -> QuestionValues:
     states, nodes = model.states, model.nodes
     given, variance = _by_node(nodes, states, metric)
     weight = nodes.weight / nodes.weight.sum()
-    mean = weight @ given
-    spread = np.maximum(weight @ (variance + given**2) - mean**2, 0.0)
+    mean, spread = total_moments(weight, given, variance)
     if states.questions == 1.0:
         return QuestionValues(mean, spread, np.full((1, 2), np.nan))
     # Weighted questions like these, and those without pooling, are a bootstrap of these.

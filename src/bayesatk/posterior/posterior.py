@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.engine.distribution import Empirical, Quantity
+from bayesatk.core.numerics.total import total_moments
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.metrics.credit import Array
 
@@ -78,8 +79,8 @@ class Summary:
     @classmethod
     def on_nodes(cls, weight: Array, values: Array, work_out: Callable[[], Quantity]) -> "Summary":
         """Return the summary of a function of the hyperparameters."""
-        mean = float(weight @ values)
-        return cls(mean, float(np.sqrt(weight @ (values - mean) ** 2)), work_out)
+        mean, variance = total_moments(weight, values)
+        return cls(float(mean), float(np.sqrt(variance)), work_out)
 
     @classmethod
     def on_points(cls, weight: Array, values: Array) -> "Summary":

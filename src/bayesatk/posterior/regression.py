@@ -11,6 +11,7 @@ from scipy.special import expit, logsumexp
 from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.numerics.importance import reweighted
 from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.total import total_moments
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.core.pooling.leave_one_out import Predictive
 from bayesatk.core.pooling.states import States
@@ -133,9 +134,8 @@ class _Fitted:
         weight, points = self.questions.weight, self.model.points
         effective = points.effective_draws
         these, like = self.questions.these, self.questions.like_these
-        mean, other = weight @ these, weight @ like
-        variance = weight @ self.questions.variance_of_these + weight @ (these - mean) ** 2
-        population = weight @ (like - other) ** 2
+        mean, variance = total_moments(weight, these, self.questions.variance_of_these)
+        other, population = total_moments(weight, like)
         question = np.minimum(weight @ self.questions.variance_of_like_these, population)
         warning = None
         if points.sampled:
@@ -221,7 +221,6 @@ class _Fitted:
         other = replace(self.model.regression, prior=prior).log_prior(theta)
         logs = other - self.model.regression.log_prior(theta)
         weight, _ = reweighted(self.questions.weight, logs)
-        these, like = self.questions.these, self.questions.like_these
-        mean, population = weight @ these, weight @ like
-        first = weight @ self.questions.variance_of_these + weight @ (these - mean) ** 2
-        return np.sqrt(by_target(first, weight @ (like - population) ** 2))
+        asked = self.questions
+        _, variance = total_moments(weight, asked.these, asked.variance_of_these)
+        return np.sqrt(by_target(variance, total_moments(weight, asked.like_these)[1]))

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaln, expit
 
+from bayesatk.core.numerics.total import total_moments
 from bayesatk.core.pooling.count_histograms import CountHistograms
 from bayesatk.core.pooling.marks import MarkedCounts
 from bayesatk.core.pooling.nodes import Nodes, heaviest
@@ -260,5 +261,5 @@ def _difference(fine: HyperPosterior, coarse: HyperPosterior) -> float:
 
 
 def _mean_sd(weight: Array, values: Array) -> tuple[float, float]:
-    mean = float(weight @ values)
-    return mean, float(np.sqrt(weight @ (values - mean) ** 2))
+    mean, variance = total_moments(weight, values)
+    return float(mean), float(np.sqrt(variance))
