@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import gammaln, ndtri
 from scipy.stats import loggamma, norm
 
 import bayesatk as bk
-from bayesatk.core.numerics.importance import importance_posterior, spread_evenly
+from bayesatk.core.numerics.importance import (
+    _Kernels,
+    importance_posterior,
+    reweighted,
+    spread_evenly,
+)
 from bayesatk.core.numerics.points import Points
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
@@ -56,6 +63,40 @@ def test_probabilities_are_those_of_skewed_parameters() -> None:
     for i, a in enumerate(shape):
         z = standard_errors(found, found.points[:, i], loggamma(a).ppf(LEVELS))
         assert np.abs(z).max() < BOUND
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 50])
+@pytest.mark.parametrize("distinct", [1, 2, 3])
+def test_kernels_are_put_on_the_few_points_that_have_weight(size, distinct) -> None:
+    """In many dimensions a round may leave no more, far from 0: Cholesky failed."""
+    rng = np.random.default_rng([size, distinct])
+    points = 100.0 + 10.0 * rng.normal(size=(1024, size))
+    weight = np.zeros(1024)
+    weight[:distinct] = 1.0 / distinct
+    kernels = _Kernels.fit(points, weight)
+    drawn = kernels.draw(500)
+    assert np.isfinite(drawn).all()
+    assert np.isfinite(kernels.log_density(drawn)).all()
+    if distinct > 1:
+        assert np.abs(drawn.mean(axis=0) - points[:distinct].mean(axis=0)).max() < 20.0
+
+
+@given(st.lists(st.floats(-40.0, 40.0), min_size=1, max_size=200), st.integers(0, 2**32 - 1))
+def test_no_point_is_all_of_the_posterior_under_another_prior(ratios, seed) -> None:
+    rng, logs = np.random.default_rng(seed), np.array(ratios)
+    weight = rng.dirichlet(np.ones(len(logs)))
+    found, more = reweighted(weight, logs)
+    most = np.maximum(weight, len(logs) ** -0.5)
+    assert found.sum() == pytest.approx(1.0)
+    assert (found <= most * (1.0 + 1e-9)).all()
+    exact = weight * np.exp(logs - logs.max())
+    assert more <= np.log(exact.sum()) + logs.max() + 1e-9
+    exact /= exact.sum()
+    if (exact <= most).all():  # nothing to cut
+        np.testing.assert_allclose(found, exact, atol=1e-12)
+        assert more == pytest.approx(np.log(weight @ np.exp(logs)))
+    free = found < most * (1.0 - 1e-9)  # those that were not cut keep their ratios
+    np.testing.assert_allclose(found[free] * exact[free].sum(), exact[free] * found[free].sum())
 
 
 def test_even_points_are_the_first_of_more() -> None:
@@ -114,6 +155,34 @@ def test_nodes_of_two_categories_do_not_limit_what_is_drawn() -> None:
     for name in ("bayes", "reach_probability"):
         assert closed[name].attrs == {"interval_draws": 4000}
     assert closed["mean_p"].attrs["interval_draws"] < 1000  # quantiles are read off the nodes
+
+
+@pytest.mark.parametrize("order", ["AB", "BA"])
+def test_systems_may_differ_in_what_is_exact(order) -> None:
+    """Prior trials of A are halved to fractions, so it has weighted points, B has nodes."""
+    rng = np.random.default_rng(1)
+    runs = {
+        "A": [(rng.random(4) < p).astype(int).tolist() for p in rng.random(20)],
+        "B": [[1] * 4] * 20,
+    }
+    runs = {name: runs[name] for name in order}
+    data = bk.tally(runs, scores={0: 0.2, 1: 0.9})
+    fit = bk.evaluate(data, "max@2", prior_trials=runs, prior_weight=0.5, rng=1, draws=400)
+    stated = fit["closed_form"]["max_at_k"].attrs
+    assert stated["interval_draws"] == 1600
+    assert 100 < stated["mean_draws"] < 4000
+
+
+def test_one_heavy_tail_does_not_blunt_what_is_said_of_others() -> None:
+    rng = np.random.default_rng(1)
+    raw = [rng.choice(3, 8, p=p).tolist() for p in rng.dirichlet([300, 300, 400], 100)]
+    data = bk.tally(raw, scores={0: 0.0, 1: 0.5, 2: 1.0})
+    alone, both = (bk.evaluate(data, one, rng=1, draws=400) for one in ("bayes", "bayes max@100"))
+    for name in ("bayes", "mean_p", "icc"):
+        found, other = (each["closed_form"][name].attrs["sd_draws"] for each in (alone, both))
+        assert other == pytest.approx(found, rel=0.2)
+    assert both["closed_form"]["bayes"].attrs["sd_draws"] > 400
+    assert 1.0 <= both["closed_form"]["max_at_k"].attrs["sd_draws"] < 10.0
 
 
 def metropolis(counts: np.ndarray, size: int, rng: np.random.Generator) -> tuple:

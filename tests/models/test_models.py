@@ -229,6 +229,23 @@ def test_chains_that_have_not_mixed_are_noted() -> None:
     assert "50 of 4000 transitions" in note
 
 
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.arange(1000.0)[None], "R-hat is 3"),  # one chain, judged by its halves
+        (np.arange(4.0)[:, None].repeat(1000, 1), "R-hat is infinite or unknown"),
+        (np.random.default_rng(0).normal(size=(4, 2)), "R-hat is infinite or unknown"),
+        (np.ones((1, 100)), None),
+        (np.random.default_rng(1).normal(size=(1, 2000)), None),
+    ],
+)
+def test_chains_that_cannot_be_judged_are_not_called_mixed(values, said) -> None:
+    calm = xr.Dataset({"diverging": (("chain", "draw"), np.zeros(values.shape, bool))})
+    notes = mixing_notes(xr.Dataset({"x": (("chain", "draw"), values)}), [calm])
+    assert [said in one for one in notes] == ([True] if said else [])
+
+
 def test_notes_of_sampling_reach_the_reader() -> None:
     short = bk.sample([[0, 1], [1, 1]], "pass@1", difficulty="beta", draws=20, tune=1, rng=1,
                       chains=2, progressbar=False)  # fmt: skip

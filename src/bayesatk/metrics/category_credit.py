@@ -90,9 +90,9 @@ class CategoryCredit:
         """
         p, scores = np.asarray(p, float), np.asarray(scores, float)
         if self.value is None:
-            order = np.argsort(scores, kind="stable")
-            upto = np.minimum(np.cumsum(p[..., order], axis=-1)[..., :-1], 1.0)
-            return _best(scores[order], upto**self.k)
+            scale, of_scores = by_score(scores, p)
+            upto = np.minimum(np.cumsum(of_scores, axis=-1)[..., :-1], 1.0)
+            return _best(scale, upto**self.k)
         drawn, values = self.values(scores)
         ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
         pmf = np.exp(xlogy(drawn, p[..., None, :]).sum(axis=-1) + ways)
@@ -123,9 +123,9 @@ class CategoryCredit:
         """
         alpha, scores = np.asarray(alpha, float), np.asarray(scores, float)
         if self.value is None:
-            order = np.argsort(scores, kind="stable")
+            scale, of_scores = by_score(scores, alpha)
             total = alpha.sum(axis=-1)[..., None]
-            upto = np.cumsum(alpha[..., order], axis=-1)[..., :-1]
+            upto = np.cumsum(of_scores, axis=-1)[..., :-1]
             # Log-Beta differences lose total * eps; beyond this a Beta is a point to that accuracy.
             point = total > 1e8
             a = np.where(point, 1.0, np.maximum(upto, 1e-300))
@@ -133,13 +133,28 @@ class CategoryCredit:
             power = np.where(
                 point, (upto / total) ** self.k, np.exp(betaln(a + self.k, b) - betaln(a, b))
             )
-            return _best(scores[order], power)
+            return _best(scale, power)
         drawn, values = self.values(scores)
         ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
         own, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
         rises = (gammaln(own + drawn) - gammaln(own)).sum(axis=-1)
         rises = rises - gammaln(total + self.k) + gammaln(total)
         return np.asarray(values[0] + np.exp(ways + rises) @ (values - values[0]))
+
+
+def by_score(scores: Array, values: Array) -> tuple[Array, Array]:
+    """Return the distinct scores, ascending, and what values (..., categories) add up to at each.
+
+    Examples
+    --------
+    >>> scale, total = by_score(np.array([1.0, 0.0, 1.0]), np.array([0.5, 0.25, 0.25]))
+    >>> scale.tolist(), total.tolist()
+    ([0.0, 1.0], [0.25, 0.75])
+    """
+    scale, place = np.unique(scores, return_inverse=True)
+    if len(scale) == len(scores):
+        return scale, values[..., np.argsort(scores)]
+    return scale, values @ (place[:, None] == np.arange(len(scale))).astype(values.dtype)
 
 
 def _best(ascending: Array, missed: Array) -> Array:

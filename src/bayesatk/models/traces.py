@@ -68,22 +68,41 @@ def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> lis
     statistics : iterable of xarray.Dataset
         Of the sampler, by model.
     """
-    import arviz as az
-
-    with np.errstate(invalid="ignore", divide="ignore"):  # of what is known exactly there is none
-        rhat = az.rhat(posterior.drop_vars("p", errors="ignore"))
     worst = {
-        str(name): float(np.nan_to_num(one, nan=1.0).max(initial=1.0))
-        for name, one in rhat.data_vars.items()
+        str(name): _largest_rhat(one)
+        for name, one in posterior.drop_vars("p", errors="ignore").data_vars.items()
     }
     name = max(worst, key=worst.__getitem__)
     diverging = np.concatenate([one["diverging"].values.ravel() for one in statistics])
     unmixed = worst[name] > MAX_RHAT
     if not unmixed and diverging.mean() <= _DIVERGING:
         return []
-    found = f"R-hat is {worst[name]:.3g} for {name}" if unmixed else "R-hat is at most 1.01"
+    rhat = f"{worst[name]:.3g}" if np.isfinite(worst[name]) else "infinite or unknown"
+    found = f"R-hat is {rhat} for {name}" if unmixed else "R-hat is at most 1.01"
     return [
         f"the chains {'have not mixed' if unmixed else 'may have missed a part of the posterior'}: "
         f"{found}, and {diverging.sum()} of {diverging.size} transitions diverged. Sample again "
         "with more tune=, more draws=, or sample_kwargs={'target_accept': 0.95}."
     ]
+
+
+def _largest_rhat(draws: xr.DataArray) -> float:
+    """Largest R-hat of any number in a variable; one chain is judged by its halves.
+
+    Infinite where draws vary and are too few to tell, 1 where none varies: known exactly.
+    """
+    import arviz as az
+
+    draws = draws.transpose("chain", "draw", ...)
+    values = draws.values.reshape(*draws.shape[:2], -1)
+    if len(values) == 1:
+        half = values.shape[1] // 2
+        values = np.stack([values[0, :half], values[0, half : 2 * half]])
+    if not values.size:
+        return np.inf
+    values = values[:, :, np.ptp(values, axis=(0, 1)) > 0.0]
+    if not values.size:
+        return 1.0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rhat = az.rhat(values, chain_axis=0, draw_axis=1)
+    return float(np.where(np.isnan(rhat), np.inf, rhat).max())

@@ -1,6 +1,6 @@
 """From the posteriors of systems to the labelled groups of a result."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from bayesatk.posterior.posterior import (
     Draws,
     Summary,
     SystemPosterior,
+    least,
 )
 from bayesatk.priors import FAMILIES
 from bayesatk.results.schema import (
@@ -25,7 +26,8 @@ from bayesatk.results.schema import (
 )
 
 CHAINS = 4
-Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
+Array = NDArray[np.float64]
+Variables = dict[str, tuple[tuple[str, ...], Array]]
 Coords = dict[str, Any]
 AXES = {"coefficients": "coefficient"}  # of hyperparameters that are no vector over categories
 
@@ -34,10 +36,10 @@ def statistics_table(
     posterior: SystemPosterior,
     distributions: Distributions,
     drawn: Draws,
-    estimate: NDArray[np.float64],
+    estimate: Array,
     ci_prob: float,
     ci_kind: str,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the array (metrics, target, statistic); the last statistic is left open."""
     table = np.full((*posterior.mean.shape, len(STATISTICS)), np.nan)
     table[: len(estimate), :, 0] = estimate[:, None]
@@ -51,7 +53,7 @@ def statistics_table(
     return table
 
 
-def quantile_table(distributions: Distributions, drawn: Draws) -> NDArray[np.float64]:
+def quantile_table(distributions: Distributions, drawn: Draws) -> Array:
     """Return the array (metrics, target, quantile); draws stand for what has no distribution."""
     table = np.empty((drawn.metrics.shape[1], len(distributions), len(QUANTILE_LEVELS)))
     for target, exact in enumerate(distributions):
@@ -113,9 +115,9 @@ def family_variables(posteriors: Sequence[SystemPosterior]) -> xr.Dataset:
 
 def exact_dataset(
     grid: MetricGrid,
-    rows: Sequence[NDArray[np.float64]],
+    rows: Sequence[Array],
     coords: Coords,
-    last: tuple[str, NDArray[np.float64] | tuple[str, ...]],
+    last: tuple[str, Array | tuple[str, ...]],
     reached: list[str],
 ) -> xr.Dataset:
     """Return statistics or quantiles by metric, and those to reach each higher score.
@@ -143,7 +145,7 @@ def exact_dataset(
 
 
 def question_statistics(
-    question_p: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    question_p: Sequence[tuple[Array, Array]],
 ) -> Variables:
     """Exact mean and sd of every question's p, dims (system, question, [category,] statistic)."""
     means = np.stack([mean for mean, _ in question_p])
@@ -157,7 +159,7 @@ def hyper_statistics(
 ) -> Variables:
     """Exact statistics of the hyperparameters, dims (system, [category,] statistic)."""
 
-    def row(one: Summary) -> NDArray[np.float64]:
+    def row(one: Summary) -> Array:
         values = np.full(len(STATISTICS), np.nan)
         ends, error = measured_interval(one.distribution, ci_prob, ci_kind)
         values[1:6] = one.mean, one.sd, *ends, error
@@ -173,7 +175,7 @@ def hyper_quantiles(posteriors: Sequence[SystemPosterior]) -> Variables:
 
 def _by_hyper(
     posteriors: Sequence[SystemPosterior],
-    row: Callable[[Summary], NDArray[np.float64]],
+    row: Callable[[Summary], Array],
     last: str,
 ) -> Variables:
     found: Variables = {}
@@ -198,23 +200,30 @@ def diagnostic_variables(posteriors: Sequence[SystemPosterior]) -> Variables:
 def monte_carlo(
     grid: MetricGrid, draws: int, posteriors: Sequence[SystemPosterior]
 ) -> dict[str, dict[str, float]]:
-    """Return how many draws are behind intervals and sds that are not exact, by variable."""
-    found: dict[str, dict[str, float]] = {}
+    """Return how many draws are behind intervals and sds that are not exact, by variable.
+
+    The fewest of any system, k and tau.
+    """
     first = posteriors[0]
-    effective = {
-        name: min(one.effective_draws[name] for one in posteriors) for name in first.effective_draws
+    of_grid = [metric.family.variable for metric in grid]
+    variable = np.array(of_grid + ["reach_probability"] * (len(first.mean) - len(of_grid)))
+    behind: list[Mapping[str, float | Array]] = [one.effective_draws for one in posteriors]
+    if first.drawn:
+        behind.append({"interval_draws": float(draws)})
+
+    def of_variable(name: str, one: Mapping[str, float | Array]) -> dict[str, Array]:
+        return {
+            key: np.broadcast_to(own, len(variable))[variable == name] for key, own in one.items()
+        }
+
+    found = {
+        name: least(*(of_variable(name, one) for one in behind))
+        for name in dict.fromkeys(variable.tolist())
     }
-    drawn: dict[str, float] = {"interval_draws": draws}
-    if "mean_draws" in effective:  # weighted points, unlike nodes, limit whatever is drawn at them
-        drawn = effective | {"interval_draws": min(draws, effective["interval_draws"])}
     for family in grid.families:
         if family.on_answers:
             per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
             found[family.variable] = {"interval_draws": draws, "sd_draws": per_question}
-        elif first.drawn:
-            found[family.variable] = drawn
-        elif effective:
-            found[family.variable] = effective
-    if first.drawn:
-        found["reach_probability"] = drawn
-    return found | {name: effective for name in first.hyper if effective}
+    for name in first.hyper:
+        found[name] = least(*(one.hyper_draws.get(name, {}) for one in posteriors))
+    return found

@@ -22,7 +22,7 @@ from bayesatk.metrics.credit import Array, pass_at
 from bayesatk.posterior.conjugate import Means, Questions, complete, independent
 from bayesatk.posterior.draws import correlated_normals, means_of_draws, scaled
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
+from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target, least
 from bayesatk.priors import DirichletHyperPrior
 
 _EVALUATIONS = 3e7  # floats drawn for one posterior; beyond these, sums are drawn as sums
@@ -148,7 +148,8 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
         method="elliptical slices" if hyper.points.sampled else "importance sampling",
         warning=_warning(hyper.points),
         drawn=True,
-        effective_draws=_draws_behind(grid, population),
+        effective_draws={} if grid.exact else grid.points.draws_behind(population),
+        hyper_draws=_draws_behind(hyper),
     )
 
 
@@ -170,10 +171,13 @@ def _diagnostics(
     }
 
 
-def _draws_behind(grid: DirichletHyper, population: Array) -> dict[str, float]:
+def _draws_behind(hyper: DirichletHyper) -> dict[str, dict[str, float]]:
     """Effective numbers of draws; of a quadrature rule quantiles alone are read off its nodes."""
-    found = grid.points.draws_behind(np.column_stack([population, grid.mean, grid.icc]))
-    return {"interval_draws": found["interval_draws"]} if grid.exact else found
+    known = {"mean_p": hyper.mean, "icc": hyper.icc[:, None]}
+    found = {name: least(hyper.points.draws_behind(values)) for name, values in known.items()}
+    if not hyper.exact:
+        return found
+    return {name: {"interval_draws": own["interval_draws"]} for name, own in found.items()}
 
 
 def _node_moments(states: States, judged: list[Judged], alpha: Array) -> Array:

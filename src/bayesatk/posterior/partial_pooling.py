@@ -47,6 +47,7 @@ def partial_pooling(
     draws = PooledDraws(pooled)
     questions, population = pooled.mixture.moments, pooled.population
     question = np.minimum(pooled.question_variance, population.total_variance)
+    hyper = pooled.summaries
     return SystemPosterior(
         by_target(questions.overall[0], population.overall[0]),
         by_target(questions.total_variance, population.total_variance - question),
@@ -57,12 +58,13 @@ def partial_pooling(
         ),
         draws.draw,
         pooled.mixture.question_p,
-        pooled.summaries,
+        hyper,
         {"quadrature_error": pooled.error, "log_evidence": pooled.log_evidence},
         pooled.described,
         pooled.sd_under,
         pooled.method,
         effective_draws=pooled.effective_draws,
+        hyper_draws=dict.fromkeys(hyper, pooled.effective_draws),
         judge_share=None if judge is None else pooled.judge_share,
     )
 

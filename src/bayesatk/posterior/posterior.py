@@ -1,6 +1,6 @@
 """What a closed-form posterior of one system is, whatever the pooling."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -92,6 +92,19 @@ def _identity(found: Quantity) -> Quantity:
     return found
 
 
+def least(*draws: Mapping[str, float | Array]) -> dict[str, float]:
+    """Return the smallest effective number of draws of each statistic that any of these has.
+
+    Examples
+    --------
+    >>> least({"mean_draws": np.array([400.0, 300.0])}, {"interval_draws": 95.0}, {})
+    {'mean_draws': 300.0, 'interval_draws': 95.0}
+    """
+    names = dict.fromkeys(name for one in draws for name in one)
+    found = {name: float(min(np.min(one.get(name, np.inf)) for one in draws)) for name in names}
+    return {name: number for name, number in found.items() if np.isfinite(number)}
+
+
 class FamilyShare(NamedTuple):
     """What a family of difficulty contributes to an average.
 
@@ -143,9 +156,11 @@ class SystemPosterior:
         Why the hyperparameters had to be sampled, and are not integrated.
     drawn : bool
         Whether intervals of metrics come from draws.
-    effective_draws : dict of statistic -> float
-        Effective number of draws of weighted points of the hyperparameters; empty where these are
-        integrated by quadrature.
+    effective_draws : dict of statistic -> float or ndarray
+        Effective number of draws of weighted points that the metrics are worked out at, of all or
+        by metric; empty where hyperparameters are integrated by quadrature.
+    hyper_draws : dict of name -> dict of statistic -> float
+        The same, of the hyperparameters.
     groups : list of SystemPosterior
         Of each group of questions alone, where there are groups.
     judge_share : ndarray, optional
@@ -168,7 +183,8 @@ class SystemPosterior:
     method: str = "conjugate"
     warning: str | None = None
     drawn: bool = False
-    effective_draws: dict[str, float] = field(default_factory=dict)
+    effective_draws: Mapping[str, float | Array] = field(default_factory=dict)
+    hyper_draws: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     groups: "list[SystemPosterior]" = field(default_factory=list)
     judge_share: NDArray[np.float64] | None = None
     expected: Callable[[], tuple[Array, Array]] | None = None

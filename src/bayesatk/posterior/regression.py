@@ -22,7 +22,7 @@ from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target
+from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target, least
 from bayesatk.priors import RegressionPrior
 
 _DRAWS = (2000, 20_000)  # of means over questions, for their intervals, at least and at most
@@ -161,6 +161,7 @@ class _Fitted:
                 **points.draws_behind(like),
                 "interval_draws": min(effective, float(self._drawn)),
             },
+            hyper_draws=self._hyper_draws,
         )
 
     def _intervals(self) -> list[Empirical]:
@@ -204,6 +205,15 @@ class _Fitted:
         coefficients = self.model.basis.coefficients(points.logits)
         hyper = {"coefficients": coefficients, "icc": expit(points.log_ratio)}
         return Draws(values, hyper, p)
+
+    @property
+    def _hyper_draws(self) -> dict[str, dict[str, float]]:
+        points = self.model.points
+        columns = self.model.basis.coefficients(points.logits), expit(points.log_ratio)[:, None]
+        return {
+            name: least(points.draws_behind(values))
+            for name, values in zip(self._summaries, columns, strict=True)
+        }
 
     @cached_property
     def _summaries(self) -> dict[str, Summary | list[Summary]]:

@@ -28,6 +28,7 @@ _DEFENSIVE_SHARE = 0.1  # of one more kernel, around all points: no point of the
 _DEFENSIVE_SCALE = 1.5  # its scale, in that of all points
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
 _FREEDOM = 6.0  # degrees of freedom of kernels
+_RIDGE = 1e-8  # least scale of any direction, squared, in units of the parameters' variances
 TRUSTED = 0.7  # largest Pareto k-hat
 _ENOUGH_DRAWS = 1000.0  # effective number of draws from which no more points are drawn
 _ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
@@ -186,30 +187,36 @@ class _Kernels:
         # As many points as a round has, equally weighted, say as much as all of them.
         steps = (np.arange(_ROUND_POINTS) + 0.5) / _ROUND_POINTS * place[-1]
         points = points[np.searchsorted(place, steps)]
+        # In units of their own: products of raw points would be rounding errors where those are far
+        # from 0 but close together.
         centre = points.mean(axis=0)
-        overall = np.cov(points.T, ddof=0).reshape(size, size) + 1e-10 * np.eye(size)
-        order = np.argsort((points - centre) @ np.linalg.eigh(overall)[1][:, -1])
+        unit = np.sqrt(points.var(axis=0) + 1e-10)
+        z = (points - centre) / unit
+        overall = z.T @ z / _ROUND_POINTS + _RIDGE * np.eye(size)
+        longest = np.linalg.eigh(overall * unit * unit[:, None])[1][:, -1]
+        order = np.argsort((unit * z) @ longest)
         chosen = order[((np.arange(number) + 0.5) / number * _ROUND_POINTS).astype(int)]
         width = (4.0 / ((size + 2.0) * number)) ** (1.0 / (size + 4.0))
         root = np.tile(width * np.linalg.cholesky(overall), (number, 1, 1))
-        found = cls(np.full(number, 1.0 / number), points[chosen], root)
-        products = (points[:, :, None] * points[:, None, :]).reshape(_ROUND_POINTS, -1)
+        found = cls(np.full(number, 1.0 / number), z[chosen], root)
+        products = (z[:, :, None] * z[:, None, :]).reshape(_ROUND_POINTS, -1)
         for _ in range(_STEPS):
-            logs = found._log_kernels(points)
+            logs = found._log_kernels(z)
             part = np.exp(logs - logs.max(axis=1, keepdims=True))
             part /= part.sum(axis=1, keepdims=True)
             total = part.sum(axis=0)
             inverse = 1.0 / np.maximum(total, 1e-9)
-            middle = inverse[:, None] * (part.T @ points)
+            middle = inverse[:, None] * (part.T @ z)
             own = (inverse[:, None] * (part.T @ products)).reshape(-1, size, size)
             own -= middle[:, :, None] * middle[:, None, :]
             few = _FEWEST / (_FEWEST + total)[:, None, None]
             root = np.linalg.cholesky((1.0 - few) * own + (few * width**2 + 1e-4) * overall)
             found = cls((total + 1.0) / (total + 1.0).sum(), middle, root)
+        around = _DEFENSIVE_SCALE * np.linalg.cholesky(overall)
         return cls(
             np.append((1.0 - _DEFENSIVE_SHARE) * found.share, _DEFENSIVE_SHARE),
-            np.concatenate([found.centre, centre[None]]),
-            np.concatenate([found.root, _DEFENSIVE_SCALE * np.linalg.cholesky(overall)[None]]),
+            centre + unit * np.concatenate([found.centre, np.zeros((1, size))]),
+            unit[:, None] * np.concatenate([found.root, around[None]]),
         )
 
     def draw(self, number: int) -> Array:
@@ -217,7 +224,13 @@ class _Kernels:
         place, variates = _standard(number, self.centre.shape[1])
         upto = np.cumsum(self.share)
         which = np.minimum(np.searchsorted(upto, place * upto[-1]), len(upto) - 1)
-        return np.asarray(self.centre[which] + np.einsum("nij,nj->ni", self.root[which], variates))
+        points: Array = self.centre[which]
+        if len(self.root) > 2:  # few parameters: products of points and roots are small
+            return np.asarray(points + np.einsum("nij,nj->ni", self.root[which], variates))
+        for kernel, root in enumerate(self.root):
+            own = np.flatnonzero(which == kernel)
+            points[own] += variates[own] @ root.T
+        return points
 
     def log_density(self, points: Array) -> Array:
         """Log density of the mixture."""
@@ -253,9 +266,9 @@ def _standard(number: int, size: int) -> tuple[Array, Array]:
 def reweighted(weight: Array, log_ratio: Array) -> tuple[Array, float]:
     """Weights of the same points under another prior, and the log evidence that it adds.
 
-    None is above one part in the root of their number, unless it was so before: a single point in
-    the tails would be all of the posterior (truncated importance sampling: Ionides 2008, JCGS
-    17(2)).
+    Truncated importance sampling (Ionides 2008, JCGS 17(2)): none is above one part in the root of
+    their number, unless it was so before. A single point in the tails would be all of the
+    posterior.
 
     Parameters
     ----------
@@ -267,16 +280,30 @@ def reweighted(weight: Array, log_ratio: Array) -> tuple[Array, float]:
     Examples
     --------
     >>> weight, more = reweighted(np.full(4, 0.25), np.log([1.0, 1.0, 1.0, 9.0]))
-    >>> weight.round(3).tolist()  # 1/12 each, and 9/12 cut to 1/2
-    [0.111, 0.111, 0.111, 0.667]
-    >>> round(float(np.exp(more)), 2)  # a mean ratio of 3, of which a quarter was cut off
-    2.25
+    >>> weight.round(3).tolist()  # the last would have 3/4, and is cut to 1/2
+    [0.167, 0.167, 0.167, 0.5]
+    >>> round(float(np.exp(more)), 2)  # the mean of 1, 1, 1 and, cut, 3
+    1.5
     """
     top = log_ratio.max()
-    found = weight * np.exp(log_ratio - top)
-    total = found.sum()
-    cut = np.minimum(found / total, np.maximum(weight, len(weight) ** -0.5))
-    return cut / cut.sum(), float(np.log(total * cut.sum()) + top)
+    share = weight * np.exp(log_ratio - top)
+    total = share.sum()
+    share /= total
+    most = np.maximum(weight, len(weight) ** -0.5)
+    # Cutting makes the others larger shares of the rest: those of them that now are too large are
+    # cut in turn, until none is.
+    factor, cut = 1.0, share > most
+    while cut.any():
+        rest = share[~cut].sum()
+        if rest <= 0.0:
+            break
+        factor = (1.0 - most[cut].sum()) / rest
+        more = factor * share > most
+        if (more == cut).all():
+            break
+        cut = cut | more
+    found = np.where(cut, most, factor * share)
+    return found / found.sum(), float(np.log(total / factor) + top)
 
 
 def spread_evenly(number: int, size: int) -> Array:

@@ -80,25 +80,25 @@ class Points:
         weight = np.full(size, 1.0 / size)
         return replace(self, theta=self.theta[chosen], weight=weight)
 
-    def draws_behind(self, values: Array) -> dict[str, float]:
+    def draws_behind(self, values: Array) -> dict[str, Array]:
         """Effective numbers of draws of means, sds and quantiles of functions of the parameters.
 
-        Those of sds are fewer where tails are heavy: by the largest kurtosis of the parameters and
-        of ``values``, shape (points, functions).
+        Of ``values``, shape (points, functions); each of shape (functions,). Those of sds are fewer
+        where tails are heavy, by the kurtosis.
         """
-        columns = np.column_stack([values, self.theta])
-        centred = columns - self.weight @ columns
+        centred = values - self.weight @ values
         second, fourth = self.weight @ centred**2, self.weight @ centred**4
-        kurtosis = float((fourth / np.maximum(second**2, 1e-300)).max(initial=3.0))
-        number = self.effective_draws
-        share = min(1.0, 2.0 / (kurtosis - 1.0))
-        return {"mean_draws": number, "sd_draws": share * number, "interval_draws": number}
+        kurtosis = np.maximum(fourth / np.maximum(second**2, 1e-300), 3.0)
+        number = np.full(len(kurtosis), self.effective_draws)
+        of_sds = np.maximum(2.0 / (kurtosis - 1.0) * number, 1.0)
+        return {"mean_draws": number, "sd_draws": of_sds, "interval_draws": number}
 
     def calibrated(self, kept: NDArray[np.intp]) -> "Points":
         """Return some of the points, with weights that give the means and variances of all.
 
         Weights change by factors linear in the parameters and their squares (calibration:
-        Deville and Sarndal 1992, JASA 87), so that means of smooth functions lose little.
+        Deville and Sarndal 1992, JASA 87), so that means of smooth functions lose little. Nearly so
+        where factors come out negative, which are made 0: of many parameters and few points.
         """
         mean = self.weight @ self.theta
         scale = np.sqrt(np.maximum(self.weight @ (self.theta - mean) ** 2, 1e-300))

@@ -79,7 +79,7 @@ class DirichletHyper:
         return data.of_means(self.mean.T, self.points.log_ratio)
 
     def thinned(self, size: int) -> "DirichletHyper":
-        """Return at most ``size`` of the points, with the means and variances of all.
+        """Return at most ``size`` of the points, with nearly the means and variances of all.
 
         The first of weighted points are spread as evenly as all of them; of others some at equal
         distances are taken.

@@ -73,13 +73,20 @@ class FamilyPosterior:
         assert self.marked is not None
         return self.log_evidence + self.marked.log_likelihood_of_rates(self.nodes)
 
-    def under(self, prior: HyperPrior) -> tuple[Array, float]:
-        """Weights of the nodes under another prior, and the log evidence that it adds."""
-        logs = self.prior_ratio(prior)
+    def under(
+        self, prior: HyperPrior, some: tuple[Array, NDArray[np.intp]] | None = None
+    ) -> tuple[Array, float]:
+        """Weights of nodes under another prior, and the log evidence that it adds.
+
+        Of all, or of some, given by their weights under this prior and which they are.
+        """
+        weight, logs = self.nodes.weight, self.prior_ratio(prior)
+        if some is not None:
+            weight, logs = some[0], logs[some[1]]
         if self.grid is None:
-            return reweighted(self.nodes.weight, logs)
+            return reweighted(weight, logs)
         top = logs.max()
-        found = self.nodes.weight * np.exp(logs - top)
+        found = weight * np.exp(logs - top)
         return found / found.sum(), float(np.log(found.sum()) + top)
 
     def thinned(self, size: float) -> NDArray[np.intp]:
@@ -160,7 +167,7 @@ def family_posterior(
     own += () if rates is None else (rates.values, rates.log_weight)
     content = b"".join(np.ascontiguousarray(one).tobytes() for one in own)
     # What is kept must not hold an array as long as the questions.
-    states = replace(states, which=np.zeros(0, np.intp))
+    states = replace(states, which=np.zeros(0, np.intp), weight=None)
     return _integrated(_Asked(name, prior.of_family(name), negligible, content, states, rates))
 
 

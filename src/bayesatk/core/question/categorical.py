@@ -12,18 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from bayesatk.core.question.laws import finite
-from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.metrics.category_credit import CategoryCredit, Judged, by_score
 from bayesatk.metrics.credit import Array, pass_at
 
 
 def _steps(scores: ArrayLike, counts: Array) -> tuple[float, Array, Array, Array]:
     """Lowest score, steps to the next ones, and what lies above and up to each step."""
-    scores = np.asarray(scores, float)
-    order = np.argsort(scores, kind="stable")
-    ascending = counts[..., order]
+    scale, ascending = by_score(np.asarray(scores, float), counts)
     above = np.cumsum(ascending[..., :0:-1], axis=-1)[..., ::-1]
     below = np.cumsum(ascending, axis=-1)[..., :-1]
-    return float(scores[order[0]]), np.diff(scores[order]), above, below
+    return float(scale[0]), np.diff(scale), above, below
 
 
 def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike) -> Array:
