@@ -194,22 +194,29 @@ def _node_moments(states: States, judged: list[Judged], alpha: Array) -> Array:
     return found
 
 
+def _slope(judged: Judged, alpha: Array) -> Array:
+    """Gradient of the mean under Dirichlet(alpha), (nodes, categories), in alpha."""
+    if judged.k == 1 and judged.credit.value is None:  # the mean is a ratio of sums
+        total = alpha.sum(axis=1, keepdims=True)
+        centred = judged.scores - judged.scores[0]
+        return np.asarray((centred - alpha @ centred[:, None] / total) / total)
+    step = 1e-4
+    slope = np.empty(alpha.shape)
+    for c, own in enumerate(alpha.T):
+        move = np.ones(alpha.shape[1])
+        move[c] = np.exp(step)
+        up, down = (judged_moments([judged], at)[0][:, 0] for at in (alpha * move, alpha / move))
+        slope[:, c] = (up - down) / (2.0 * step * own)
+    return slope
+
+
 def _question_variance(judged: list[Judged], alpha: Array, weight: Array) -> Array:
     """Asymptotic variance, times questions, if every question's probabilities were known.
 
     ``h' J^-1 h`` with the Fisher information ``J = diag(psi'(alpha)) - psi'(A)`` and the gradient
     ``h`` of the population mean in alpha; Sherman and Morrison invert J.
     """
-    step = 1e-4
-    slopes = []
-    for c in range(alpha.shape[1]):
-        move = np.ones(alpha.shape[1])
-        move[c] = np.exp(step)
-        difference = (
-            judged_moments(judged, alpha * move)[0] - judged_moments(judged, alpha / move)[0]
-        )
-        slopes.append(difference / (2.0 * step * alpha[:, c, None]))
-    slope = np.stack(slopes, axis=1)
+    slope = np.stack([_slope(one, alpha) for one in judged], axis=-1)
     own, joint = polygamma(1, alpha), polygamma(1, alpha.sum(axis=1))
     scaled = slope / own[:, :, None]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -7,8 +7,8 @@ numbers of questions that exceed v trials, in each category and in all, remain. 
 does not grow with the trials. Right and wrong are two categories: the Beta-binomial.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,12 +76,17 @@ class Exceeding:
         """Sum over questions of ``sum_{v < count} log(base + v ratio)``; shape (g, 1) each."""
         with np.errstate(divide="ignore"):
             total = np.log(base + np.arange(len(self.explicit)) * ratio) @ self.explicit
+        return np.asarray(total + self.log_rest(base, ratio))
+
+    def log_rest(self, base: Array, ratio: Array) -> Array | float:
+        """Terms of `log_rise` that are not added one by one."""
+        total: Array | float = 0.0
         if len(self.large):
             total = total + _later(base, ratio, self.large) @ self.weight
         if self.fractions.size:
             whole, fraction, weight = self.fractions
             total = total + _fractional(base, ratio, whole, fraction) @ weight
-        return np.asarray(total)
+        return total
 
 
 def _fractions(values: Array, whole: NDArray[np.int64], weight: Array) -> Array:
@@ -166,23 +171,49 @@ class CountHistograms:
         """Log-likelihood of right and wrong at ``x = logit m``, ``y = logit r``; shapes (g,)."""
         return self.of_means((expit(-x), expit(x)), y)
 
-    def of_means(self, mean: Iterable[Array], y: Array) -> Array:
+    def of_means(self, mean: ArrayLike, y: Array) -> Array:
         """Log-likelihood of the trials in their given order.
 
         Parameters
         ----------
-        mean : iterable of ndarray, shape (g,)
+        mean : array_like, shape (categories, g)
             Mean probability of each category.
         y : ndarray, shape (g,)
             ``logit r``.
         """
-        found = np.empty(len(y))
-        rows = max(1, _BLOCK // max(1, *(one.terms for one in (self.trials, *self.categories))))
+        found, of_category = np.empty(len(y)), np.asarray(mean)
+        rows = max(1, _BLOCK // max(1, self._terms))
+        length, place, weight = self._explicit
         for start in range(0, len(y), rows):
             part = slice(start, start + rows)
-            ratio = np.exp(np.minimum(y[part], _FARTHEST))[:, None]
-            pairs = zip(self.categories, mean, strict=True)
-            rises = sum(one.log_rise(own[part, None], ratio) for one, own in pairs)
+            ratio = np.exp(np.minimum(y[part], _FARTHEST))
+            with np.errstate(divide="ignore"):
+                terms = np.log(of_category[:, part].repeat(length, axis=0) + place * ratio)
+            rises, ratio = weight @ terms, ratio[:, None]
+            for category in self._with_rest:
+                base = of_category[category, part, None]
+                rises += self.categories[category].log_rest(base, ratio)
             found[part] = rises - self.trials.log_rise(np.ones_like(ratio), ratio)
-        power = sum(one.power for one in self.categories) - self.trials.power
-        return found + power * np.maximum(y - _FARTHEST, 0.0)
+        return found + self._power * np.maximum(y - _FARTHEST, 0.0)
+
+    @cached_property
+    def _explicit(self) -> tuple[NDArray[np.intp], Array, Array]:
+        """How many terms each category has that are added one by one, their v and weights."""
+        each = [one.explicit for one in self.categories]
+        places = [np.arange(len(one)) for one in each]
+        length = np.array([len(one) for one in each])
+        return length, np.concatenate(places)[:, None].astype(float), np.concatenate(each)
+
+    @cached_property
+    def _with_rest(self) -> list[int]:
+        """Categories with terms that are not added one by one."""
+        each = enumerate(self.categories)
+        return [i for i, one in each if len(one.large) or one.fractions.size]
+
+    @cached_property
+    def _terms(self) -> int:
+        return sum(one.terms for one in (self.trials, *self.categories))
+
+    @cached_property
+    def _power(self) -> float:
+        return sum(one.power for one in self.categories) - self.trials.power
