@@ -97,8 +97,14 @@ def category_moments(
     alpha = np.asarray(alpha, float)
     if credit.value is not None:
         return _general_moments(credit, alpha, scores)
-    lowest, steps, above, below = _steps(scores, alpha)
     total = alpha.sum(axis=-1)[..., None]
+    if credit.k == 1:  # a mean of scores
+        scale, own = by_score(np.asarray(scores, float), alpha)
+        share, above = own / total, scale - scale[0]
+        mean = share @ above
+        gap = above - mean[..., None]
+        return scale[0] + mean, (share * gap**2).sum(axis=-1) / (total[..., 0] + 1.0)
+    lowest, steps, above, below = _steps(scores, alpha)
     log_missed, log_ratio = np.zeros(above.shape), np.zeros(above.shape)
     for i in range(credit.k):
         rest, size = below + i, total + i

@@ -70,15 +70,21 @@ def log_counts(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:
 def _log_negative_binomial(c: Array, m: Array | float, u: Array, total: Array) -> Array:
     """Log pmf of c at parameter ``m / u`` and probability ``total u / (1 + total u)``."""
     c, m, u, total = np.broadcast_arrays(c, np.asarray(m, float), u, total)
-    spread = np.log1p(total * u)
-    none = -m * (spread / u)
-    size, some = np.maximum(m, _LEAST * u) / u, np.maximum(c, 1.0)
-    gap = (some - m * total) / (1.0 + total * u)  # from the expected count
-    share = (m + some * u) / (1.0 + total * u)
-    log_pmf = _stirling_error(size + some) - _stirling_error(size) - _stirling_error(some)
-    log_pmf -= _deviance(size, share / u, -gap) + _deviance(some, share * total, gap)
-    log_pmf += 0.5 * (np.log(size) - np.log(size + some) - np.log(2.0 * np.pi * some))
-    return np.where(c == 0.0, none, np.where(m > 0.0, log_pmf, -np.inf))
+    found = np.array(-m * (np.log1p(total * u) / u))  # of no trial
+    some = c > 0.0
+    found[some] = _log_of_some(c[some], m[some], u[some], total[some])
+    return found
+
+
+def _log_of_some(c: Array, m: Array, u: Array, total: Array) -> Array:
+    """Return the same of one trial or more; of many categories most have none."""
+    size = np.maximum(m, _LEAST * u) / u
+    gap = (c - m * total) / (1.0 + total * u)  # from the expected count
+    share = (m + c * u) / (1.0 + total * u)
+    log_pmf = _stirling_error(size + c) - _stirling_error(size) - _stirling_error(c)
+    log_pmf -= _deviance(size, share / u, -gap) + _deviance(c, share * total, gap)
+    log_pmf += 0.5 * (np.log(size) - np.log(size + c) - np.log(2.0 * np.pi * c))
+    return np.where(m > 0.0, log_pmf, -np.inf)
 
 
 def _stirling_error(x: Array) -> Array:
