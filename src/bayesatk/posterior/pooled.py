@@ -260,8 +260,10 @@ class Pooled:
         share /= share.sum()
         # As the sds are worked out: of these questions on some nodes, of the population on all.
         some = [
-            one.under(prior, (part.weight / part.weight.sum(), chosen))[0]
-            for one, part, chosen in zip(self.families, self.parts, self.chosen, strict=True)
+            part.weight * (own / np.maximum(one.nodes.weight, 1e-300))[chosen]
+            for one, part, own, chosen in zip(
+                self.families, self.parts, every, self.chosen, strict=True
+            )
         ]
         # Weighted questions are drawn anew on the nodes on which they are.
         of_new = every if self.states.weight is None else some

@@ -73,20 +73,13 @@ class FamilyPosterior:
         assert self.marked is not None
         return self.log_evidence + self.marked.log_likelihood_of_rates(self.nodes)
 
-    def under(
-        self, prior: HyperPrior, some: tuple[Array, NDArray[np.intp]] | None = None
-    ) -> tuple[Array, float]:
-        """Weights of nodes under another prior, and the log evidence that it adds.
-
-        Of all, or of some, given by their weights under this prior and which they are.
-        """
-        weight, logs = self.nodes.weight, self.prior_ratio(prior)
-        if some is not None:
-            weight, logs = some[0], logs[some[1]]
+    def under(self, prior: HyperPrior) -> tuple[Array, float]:
+        """Weights of the nodes under another prior, and the log evidence that it adds."""
+        logs = self.prior_ratio(prior)
         if self.grid is None:
-            return reweighted(weight, logs)
+            return reweighted(self.nodes.weight, logs)
         top = logs.max()
-        found = weight * np.exp(logs - top)
+        found = self.nodes.weight * np.exp(logs - top)
         return found / found.sum(), float(np.log(found.sum()) + top)
 
     def thinned(self, size: float) -> NDArray[np.intp]:
