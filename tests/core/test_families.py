@@ -9,7 +9,8 @@ from scipy.special import betaln, gammaln, logsumexp
 
 import bayesatk as bk
 from bayesatk.core.engine.mixture import expected_credits
-from bayesatk.core.numerics.importance import importance_posterior, pareto_shape
+from bayesatk.core.numerics.importance import importance_posterior
+from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.families import difficulty_of, family_posterior, family_probabilities
 from bayesatk.core.pooling.nodes import Nodes

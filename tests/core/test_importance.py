@@ -8,13 +8,9 @@ from scipy.special import gammaln, ndtri
 from scipy.stats import loggamma, norm
 
 import bayesatk as bk
-from bayesatk.core.numerics.importance import (
-    _Kernels,
-    importance_posterior,
-    reweighted,
-    spread_evenly,
-)
+from bayesatk.core.numerics.importance import _Kernels, importance_posterior, spread_evenly
 from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.weights import reweighted
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
 BOUND = 3.5  # standard errors; of these 3,800 probabilities the largest is at 2.9

@@ -10,7 +10,7 @@ from scipy.special import polygamma
 from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.engine.distribution import BetaImage, Empirical
 from bayesatk.core.numerics.points import Points
-from bayesatk.core.numerics.total import total_moments
+from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.core.pooling.dirichlet import DirichletHyper, dirichlet_posterior, draw_probabilities
 from bayesatk.core.pooling.leave_one_out import Predictive

@@ -13,7 +13,7 @@ from bayesatk.core.engine.distribution import Distribution, Empirical, Quantity,
 from bayesatk.core.engine.mean_distributions import mean_distributions
 from bayesatk.core.engine.mixture import StateMixture
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule
-from bayesatk.core.numerics.total import total_moments
+from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.leave_one_out import Predictive

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesatk.core.engine.bootstrap import bootstrap_without
 from bayesatk.core.engine.mixture import StateMixture, expected_credits
-from bayesatk.core.numerics.total import total_moments
+from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.engine.distribution import Empirical, Quantity
-from bayesatk.core.numerics.total import total_moments
+from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.metrics.credit import Array
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
 from bayesatk.core.engine.distribution import Empirical
-from bayesatk.core.numerics.importance import reweighted
 from bayesatk.core.numerics.points import Points
-from bayesatk.core.numerics.total import total_moments
+from bayesatk.core.numerics.weights import reweighted, total_moments
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.core.pooling.leave_one_out import Predictive
 from bayesatk.core.pooling.states import States

@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
 
+from bayesatk.core.numerics.weights import normalised, pareto_shape
 from bayesatk.metrics.credit import Array
 
 _ROUND_POINTS = 1024  # points of a round on the way
@@ -106,14 +107,14 @@ def importance_posterior(
         power = _next_power(likelihood, excess, power)
         if power == 1.0:
             break
-        kernels = _Kernels.fit(points, _normalised(excess + power * likelihood))
+        kernels = _Kernels.fit(points, normalised(excess + power * likelihood))
         points = kernels.draw(_ROUND_POINTS)
         likelihood = log_likelihood(points)
         excess = log_prior(points) - kernels.log_density(points)
     logs = excess + power * likelihood
     best: Importance | None = None
     for again in range(_REDRAWS + 1):
-        kernels = _Kernels.fit(points, _normalised(logs))
+        kernels = _Kernels.fit(points, normalised(logs))
         points = kernels.draw(last * 2**again)
         logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
         found = _weighted(points, logs)
@@ -127,7 +128,7 @@ def importance_posterior(
 
 
 def _weighted(points: Array, logs: Array) -> Importance:
-    weight = _normalised(logs)
+    weight = normalised(logs)
     return Importance(
         points,
         weight,
@@ -137,16 +138,11 @@ def _weighted(points: Array, logs: Array) -> Importance:
     )
 
 
-def _normalised(logs: Array) -> Array:
-    weight = np.exp(logs - logs.max())
-    return np.asarray(weight / weight.sum())
-
-
 def _next_power(likelihood: Array, excess: Array, power: float) -> float:
     """Largest power, up to one, at which the effective number of draws is large enough."""
 
     def effective_draws_at(exponent: float) -> float:
-        weight = _normalised(excess + exponent * likelihood)
+        weight = normalised(excess + exponent * likelihood)
         return 1.0 / float(weight @ weight)
 
     enough = _SHARE * len(likelihood)
@@ -263,49 +259,6 @@ def _standard(number: int, size: int) -> tuple[Array, Array]:
     return u[:, 0], scale[:, None] * ndtri(u[:, 2:])
 
 
-def reweighted(weight: Array, log_ratio: Array) -> tuple[Array, float]:
-    """Weights of the same points under another prior, and the log evidence that it adds.
-
-    Truncated importance sampling (Ionides 2008, JCGS 17(2)): none is above one part in the root of
-    their number, unless it was so before. A single point in the tails would be all of the
-    posterior.
-
-    Parameters
-    ----------
-    weight : ndarray, shape (points,)
-        Sums to one.
-    log_ratio : ndarray, shape (points,)
-        Log of the other prior over this one.
-
-    Examples
-    --------
-    >>> weight, more = reweighted(np.full(4, 0.25), np.log([1.0, 1.0, 1.0, 9.0]))
-    >>> weight.round(3).tolist()  # the last would have 3/4, and is cut to 1/2
-    [0.167, 0.167, 0.167, 0.5]
-    >>> round(float(np.exp(more)), 2)  # the mean of 1, 1, 1 and, cut, 3
-    1.5
-    """
-    top = log_ratio.max()
-    share = weight * np.exp(log_ratio - top)
-    total = share.sum()
-    share /= total
-    most = np.maximum(weight, len(weight) ** -0.5)
-    # Cutting makes the others larger shares of the rest: those of them that now are too large are
-    # cut in turn, until none is.
-    factor, cut = 1.0, share > most
-    while cut.any():
-        rest = share[~cut].sum()
-        if rest <= 0.0:
-            break
-        factor = (1.0 - most[cut].sum()) / rest
-        more = factor * share > most
-        if (more == cut).all():
-            break
-        cut = cut | more
-    found = np.where(cut, most, factor * share)
-    return found / found.sum(), float(np.log(total / factor) + top)
-
-
 def spread_evenly(number: int, size: int) -> Array:
     """Points spread evenly over the unit cube: a Halton sequence with permuted digits.
 
@@ -337,25 +290,3 @@ def _first_primes(number: int) -> list[int]:
             found.append(candidate)
         candidate += 1
     return found
-
-
-def pareto_shape(weight: Array) -> float:
-    """Shape of a generalised Pareto distribution fitted to the largest weights (k-hat).
-
-    Zhang and Stephens 2009, Technometrics 51(3), with the prior of Vehtari et al. 2024
-    (arXiv:1507.02646, appendix C); on the largest ``min(n / 5, 3 sqrt(n))`` weights.
-    """
-    ordered = np.sort(weight)
-    number = int(min(0.2 * len(ordered), 3.0 * np.sqrt(len(ordered))))
-    cut = ordered[-number - 1]
-    excess = ordered[-number:] - cut
-    if number < 5 or not excess[0] > 0.0:
-        return -np.inf if ordered[-1] <= 2.0 * cut else np.inf
-    tries = 30 + int(np.sqrt(number))
-    theta = 1.0 - np.sqrt(tries / (np.arange(1.0, tries + 1.0) - 0.5))
-    theta = theta / (3.0 * excess[number // 4]) + 1.0 / excess[-1]
-    shape = np.log1p(-theta[:, None] * excess).mean(axis=1)
-    log_likelihood = number * (np.log(-theta / shape) - shape - 1.0)
-    share = _normalised(log_likelihood)
-    estimate = float(np.log1p(-(share @ theta) * excess).mean())
-    return (number * estimate + 5.0) / (number + 10.0)

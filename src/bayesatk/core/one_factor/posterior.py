@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from scipy.special import logit, softmax
 
 from bayesatk.core.numerics.elliptical import independent_draws, move_along_ellipse, systematic
-from bayesatk.core.numerics.importance import pareto_shape
+from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.one_factor.normal import Laplace, Normal, Spread
 from bayesatk.metrics.credit import Array

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bayesatk.core.numerics.importance import Importance, importance_posterior, reweighted
+from bayesatk.core.numerics.importance import Importance, importance_posterior
+from bayesatk.core.numerics.weights import reweighted
 from bayesatk.core.pooling.count_histograms import CountHistograms
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.family_shapes import SHAPES, Shape, log_beta_prior

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaln, expit
 
-from bayesatk.core.numerics.total import total_moments
+from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling.count_histograms import CountHistograms
 from bayesatk.core.pooling.marks import MarkedCounts
 from bayesatk.core.pooling.nodes import Nodes, heaviest

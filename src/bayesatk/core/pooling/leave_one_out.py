@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, xlog1py, xlogy
 
-from bayesatk.core.numerics.importance import TRUSTED, pareto_shape
+from bayesatk.core.numerics.importance import TRUSTED
 from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.count_histograms import CountHistograms
 from bayesatk.core.pooling.dirichlet import dirichlet_posterior
 from bayesatk.core.pooling.families import (
