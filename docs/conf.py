@@ -74,3 +74,12 @@ html_theme_options = {
     "footer_end": [],
     "show_toc_level": 2,
 }
+
+
+def setup(app):
+    """Let links to case studies, written for the repository, lead to the copies."""
+    app.connect("source-read", _to_the_copies)
+
+
+def _to_the_copies(app, page, source):
+    source[0] = source[0].replace("](../case_studies/", "](case_studies/")

@@ -71,7 +71,8 @@ from .priors import RegressionPrior as RegressionPrior
 from .reporting import report as report
 from .results.citations import cite as cite
 from .results.predictions import predict as predict
-from .results.schema import one_system as one_system
+from .results.result import Result as Result
+from .results.selection import one_system as one_system
 from .results.tables import category_table as category_table
 from .results.tables import notes as notes
 from .results.tables import table as table

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk import costs as bkc
+from bayesatk.core.costs.quantities import cost_quantities
+from bayesatk.models.costs import _Tries
 from tests.conftest import FALSE_ALARM
 
 
@@ -32,6 +36,20 @@ def test_sampled_costs_agree_and_are_results(tmp_path) -> None:
     again = bk.load_result(bk.save(sampled, tmp_path / "sampled.nc"))
     assert len(bkc.cost_table(again)) == len(bkc.cost_table(exact))
     assert "hoffman2014nuts" in bk.cite(again)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.02, 0.3, 2.0]))
+def test_quantities_of_draws_are_computed_twice_and_agree(seed: int, spread: float) -> None:
+    rng = np.random.default_rng(seed)
+    p = rng.beta(spread, spread, (20, 7))  # 0 and 1 included
+    wrong, right = rng.lognormal(size=(2, 20, 7))
+    weight = rng.dirichlet(np.ones(7), 20)
+    asked = [1, 2, 50, 3000], [0.1, 1.0, 30.0]
+    expected = cost_quantities(p, wrong, right, weight, *asked)
+    found = _Tries(p, wrong, right, weight).quantities(*asked)
+    assert set(found) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-6, atol=1e-12, err_msg=name)
 
 
 def test_the_model_takes_costs_of_some_trials_and_one_family_only() -> None:

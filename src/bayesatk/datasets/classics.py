@@ -81,6 +81,12 @@ def batting_1975_remaining() -> Outcomes:
     Returns
     -------
     Outcomes
+
+    Examples
+    --------
+    >>> rest = batting_1975_remaining().sel(question="Clemente")
+    >>> int(rest.successes.squeeze()), int(rest.trials.squeeze())
+    (127, 367)
     """
     players = [player for player, *_ in _BATTING]
     hits, at_bats = [row[2] for row in _BATTING], [row[3] for row in _BATTING]

@@ -208,6 +208,16 @@ def baseline_table(result: xr.DataTree | Result) -> pd.DataFrame:
     See Also
     --------
     bayesatk.plots.plot_baseline : the distribution behind it.
+
+    Examples
+    --------
+    Four right of four questions with two choices: a guesser gets there with probability 1/16.
+
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[1], [1], [1], [1]], "bayes", pooling="none", rng=1)
+    >>> baseline = bayesatk.guessing.random_baseline(fit, p=0.5, t=1)
+    >>> baseline_table(baseline)[["observed_accuracy", "p_value"]].values.round(12).tolist()
+    [[1.0, 0.0625]]
     """
     group = Result.of(result, "random_baseline").group("random_baseline")
     scalars = [name for name in group.data_vars if group[name].dims == ("system",)]

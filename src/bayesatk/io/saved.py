@@ -168,6 +168,14 @@ def load_result(path: str | Path) -> xr.DataTree:
     See Also
     --------
     bayesatk.save : writes it.
+
+    Examples
+    --------
+    >>> import bayesatk, tempfile
+    >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "bayes", pooling="none", rng=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_result(bayesatk.save(fit, f"{folder}/fit.nc")).identical(fit)
+    True
     """
     path = Path(path)
     if not path.exists():

@@ -40,6 +40,12 @@ class Family:
         categories too; ``credit`` is then the same metric for the scores 0 and 1.
     on_answers : bool
         Whether the metric judges the answers themselves (a vote); it then has no credit.
+    unit : str
+        What an axis calls its values.
+    meaning, formula : str
+        What it is, for the reader of a report, and its value for a success probability p (HTML).
+    source : str
+        What `bayesatk.cite` names: an arXiv identifier, a DOI, or a short reference.
 
     See Also
     --------
@@ -62,6 +68,10 @@ class Family:
     has_tau: bool = False
     category: Callable[[int], CategoryCredit] | None = None
     on_answers: bool = False
+    unit: str = "score"
+    meaning: str = "a metric of your own"
+    formula: str = ""
+    source: str = ""
 
     def at(self, k: int = 1, tau: float | None = None) -> "Metric":
         """Return the member with this ``k`` (and ``tau``)."""
@@ -222,16 +232,59 @@ def _no_credit(k: int) -> Credit:
     )
 
 
-FAMILIES: dict[str, Family] = {
-    "pass@": Family("pass_at_k", "pass@", credits.pass_at),
-    "pass^": Family("pass_hat_k", "pass^", credits.pass_hat),
-    "g-pass@": Family("g_pass_at_k", "g-pass@", credits.g_pass_at, has_tau=True),
-    "mg-pass@": Family("mg_pass_at_k", "mg-pass@", credits.mg_pass_at),
-    "maj@": Family("maj_at_k", "maj@", credits.maj_at),
-    "auc@": Family("auc_at_k", "auc@", credits.auc_at),
-    "max@": Family("max_at_k", "max@", credits.pass_at, category=CategoryCredit),
-    "plurality@": Family("plurality_at_k", "plurality@", _no_credit, on_answers=True),
-    "bayes": Family(
-        "bayes", "bayes", lambda k: credits.pass_at(1), has_k=False, category=CategoryCredit
+_G_PASS = "Findings of ACL 2025, 905"
+_ALL = (
+    Family(
+        "pass_at_k", "pass@", credits.pass_at, unit="probability", source="arXiv:2107.03374",
+        meaning="the probability that at least one of k new trials of a question is right",
+        formula="E[1 &minus; (1 &minus; p)<sup>k</sup>]",
     ),
-}
+    Family(
+        "pass_hat_k", "pass^", credits.pass_hat, unit="probability", source="arXiv:2406.12045",
+        meaning="the probability that all k new trials of a question are right",
+        formula="E[p<sup>k</sup>]",
+    ),
+    Family(
+        "g_pass_at_k", "g-pass@", credits.g_pass_at, has_tau=True, unit="probability",
+        source=_G_PASS,
+        meaning="the probability that at least a share τ of k new trials of a question is right",
+        formula="E[P(X ≥ max(1, ⌈τk⌉))], X ~ Binomial(k, p)",
+    ),
+    Family(
+        "mg_pass_at_k", "mg-pass@", credits.mg_pass_at, unit="score, 0 to 1", source=_G_PASS,
+        meaning="the published mean of g-pass@k over the shares τ from 1/2 to 1",
+        formula="(2/k) E[max(0, X &minus; ⌈k/2⌉)], X ~ Binomial(k, p)",
+    ),
+    Family(
+        "maj_at_k", "maj@", credits.maj_at, unit="probability",
+        meaning="the probability that more than half of k new trials of a question are right",
+        formula="E[P(X &gt; k/2)], X ~ Binomial(k, p)",
+    ),
+    Family(
+        "auc_at_k", "auc@", credits.auc_at, unit="area, 0 to 1", source="arXiv:2601.08763",
+        meaning="the area under pass@1 to pass@k, over its width",
+        formula=(
+            "Σ<sub>j</sub> w<sub>j</sub> E[1 &minus; (1 &minus; p)<sup>j</sup>], "
+            "trapezoid weights w"
+        ),
+    ),
+    Family(
+        "max_at_k", "max@", credits.pass_at, category=CategoryCredit, source="arXiv:2510.23393",
+        meaning="the expected best score among k new trials of a question",
+        formula="E[max of k scores]",
+    ),
+    Family(
+        "plurality_at_k", "plurality@", _no_credit, on_answers=True, unit="probability",
+        meaning=(
+            "the probability that the most frequent answer of k new trials is right, ties at random"
+        ),
+        formula="E[P(the plurality of k answers is right)]",
+    ),
+    Family(
+        "bayes", "bayes", lambda k: credits.pass_at(1), has_k=False, category=CategoryCredit,
+        unit="mean score", source="arXiv:2510.04265",
+        meaning="the expected score of a new trial; for right and wrong the success probability",
+        formula="E[p]",
+    ),
+)  # fmt: skip
+FAMILIES: dict[str, Family] = {family.symbol: family for family in _ALL}

@@ -63,7 +63,7 @@ def build_beta_binomial(
 
     See Also
     --------
-    bayesatk.evaluate : the exact posterior of this model.
+    bayesatk.evaluate : the exact posterior; of this model with ``difficulty="beta"``.
     bayesatk.sample : samples this model and returns metrics.
     bayesatk.models.compile_beta_binomial : compiles it once for many data sets.
 

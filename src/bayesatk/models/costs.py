@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
-from bayesatk.core.costs.quantities import both_targets
 from bayesatk.models.builders import coordinates, observe
 from bayesatk.models.families import add_hyperparameters
 from bayesatk.models.programs import Sampler, Sampling
@@ -23,6 +22,8 @@ from bayesatk.results.costs import AskedCosts, cost_posterior, cost_tree, read_c
 
 _BLOCK = 200_000  # draws times questions at once
 _DIMS = ("system", "question")
+_MOST_TRIES = 1e12  # beyond which a budget is not followed
+_RARE = 1e-8  # of p, below which (1 - p)^k is exp(-k p) to eight digits, and 1 - p loses them
 
 
 def build_cost_model(
@@ -156,6 +157,15 @@ def sample_cost(
     --------
     bayesatk.verify : compares it with the closed form.
     bayesatk.models.build_cost_model : the model, to change.
+
+    Examples
+    --------
+    >>> import bayesatk as bk
+    >>> data = bk.tally([[1, 0], [1, 1]], cost=[[2, 3], [1, 1]])
+    >>> sampled = sample_cost(data, [1, 4], rng=1)  # doctest: +SKIP
+    >>> exact = bk.costs.evaluate_cost(data, [1, 4], difficulty="beta", rng=1)  # doctest: +SKIP
+    >>> bk.verify(exact, sampled).verdict  # doctest: +SKIP
+    'agree'
     """
     asked = _asked(data, k, spend, prior, cost_prior, success, ci_prob)
     generator, seed = resolve_rng(rng)
@@ -191,9 +201,84 @@ def _drawn(
     step, parts = max(1, _BLOCK // p.shape[1]), []
     for start in range(0, len(p), step):
         part = slice(start, start + step)
-        values = p[part], wrong[part], right[part], asked.weight[tried], shared[part]
-        parts.append(both_targets(*values, asked.k, asked.budget))
+        weights = [asked.weight[tried] * one for one in (np.ones_like(p[part]), shared[part])]
+        of_target = [
+            _Tries(p[part], wrong[part], right[part], one / one.sum(axis=1, keepdims=True))
+            .quantities(asked.k, asked.budget)
+            for one in weights
+        ]  # fmt: skip
+        parts.append({
+            name: np.stack([one[name] for one in of_target], axis=-1) for name in of_target[0]
+        })  # fmt: skip
     found = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
     shape = flat("cost_shape")
     found |= {name: flat(name) for name in ("mean_p", *NAMES[:4])}
     return found | {NAMES[4]: shape[:, 0], NAMES[5]: shape[:, 1]}
+
+
+class _Tries:
+    """What success costs at each draw, by sums over the tries of every question.
+
+    The definitions are those of `bayesatk.core.costs.quantities`, the computation is another: tries
+    as geometric sums, and the tries that a budget buys by bisection over whole numbers.
+
+    Parameters
+    ----------
+    p, wrong, right, weight : ndarray, shape (draws, questions)
+        Success probabilities, mean costs of a trial, and weights that sum to one.
+    """
+
+    def __init__(
+        self, p: NDArray[np.float64], wrong: NDArray[np.float64], right: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        p = np.clip(p, 1e-300, 1.0 - 2.0**-53)  # what NUTS rounds to 0 or 1 is neither
+        self._p, self._wrong, self._right, self._weight = p, wrong, right, weight
+        self._cost = wrong + p * (right - wrong)
+
+    def quantities(self, k: Sequence[int], budget: Sequence[float]) -> dict[str, Any]:
+        """Return each quantity, shape (draws,), (draws, k) or (draws, budget)."""
+        mean, p = self._mean(self._cost), self._p
+        found = {
+            "mean_cost": mean,
+            "cost_if_right": self._mean(p * self._right) / self._mean(p),
+            "cost_if_wrong": self._mean((1.0 - p) * self._wrong) / self._mean(1.0 - p),
+            "cost_of_pass": mean / self._mean(p),
+        }
+        if k:
+            tried = np.array([self._after(np.full(len(p), float(one))) for one in k])
+            found["pass_at_k"], found["cost_to_success"] = tried[:, 0].T, tried[:, 1].T
+        if budget:
+            tries = [np.minimum(one / mean, _MOST_TRIES) for one in budget]
+            found["tries_at_budget"] = np.stack([one / mean for one in budget], axis=1)
+            found["pass_at_budget"] = np.stack([self._between(each)[0] for each in tries], axis=1)
+            found["coverage_at_budget"] = np.stack([self._covered(one) for one in budget], axis=1)
+        return found
+
+    def _mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray((self._weight * values).sum(axis=1))
+
+    def _after(self, k: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Share solved, and expected cost, of at most so many whole tries: geometric sums."""
+        p, k = self._p, k[:, None]
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+            tries = np.where(p < _RARE, -np.expm1(-k * p), 1.0 - (1.0 - p) ** k) / p
+        return self._mean(p * tries), self._mean(self._cost * tries)
+
+    def _between(self, k: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the same for a number of tries drawn between the two nearest whole numbers."""
+        low = np.floor(k)
+        more = k - low
+        pairs = zip(self._after(low), self._after(low + 1.0), strict=True)
+        return np.stack([first + more * (second - first) for first, second in pairs])
+
+    def _covered(self, budget: float) -> NDArray[np.float64]:
+        """Share solved if a question may cost so much on average until it is solved."""
+        low, high = np.zeros(len(self._p)), np.full(len(self._p), _MOST_TRIES)
+        while (high - low > 1.0).any():
+            middle = np.floor(0.5 * (low + high))
+            affordable = self._after(middle)[1] <= budget
+            low, high = np.where(affordable, middle, low), np.where(affordable, high, middle)
+        spent, more = self._after(low)[1], self._after(low + 1.0)[1]
+        share = np.clip((budget - spent) / np.where(more > spent, more - spent, np.inf), 0.0, 1.0)
+        return np.asarray(self._between(low + share)[0])

@@ -12,6 +12,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.priors import HyperPrior
 
 Tensor = Any  # a symbolic array: PyTensor has no types to check
@@ -52,6 +53,12 @@ class Shape:
 
 def add_hyperparameters(prior: HyperPrior, family: str) -> Shape:
     """Add the hyperparameters of a family, by system, to the model in context."""
+    if family not in _FAMILIES:
+        raise ArgumentError(
+            Argument("difficulty"),
+            f": {family!r} has no PyMC model; those that have are {', '.join(_FAMILIES)}. "
+            f"Pass them, as in difficulty={list(_FAMILIES)!r}.",
+        )
     return _FAMILIES[family](prior)
 
 

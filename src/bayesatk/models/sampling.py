@@ -128,6 +128,18 @@ def sample(
     Compiling takes seconds. With the default sampler the last programs are kept for other data with
     equal pooling, prior, form and sizes (of questions, only if every p is sampled), but not those
     of votes, or with prior trials, covariates, groups or a judge.
+
+    Examples
+    --------
+    Five of six trials are right; of one p with a uniform prior the posterior is Beta(6, 2), whose
+    mean is 0.75.
+
+    >>> import bayesatk
+    >>> marks = [[1, 0, 1], [1, 1, 1]]
+    >>> options = {"pooling": "complete", "chains": 2, "progressbar": False}
+    >>> sampled = bayesatk.sample(marks, "pass@1", **options, rng=1)
+    >>> bool(abs(sampled["posterior"]["pass_at_k"].mean() - 0.75) < 0.03)
+    True
     """
     form = form or default_form(pooling)
     check_form(form, difficulty, judge, covariates, group)

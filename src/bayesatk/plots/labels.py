@@ -8,17 +8,6 @@ from bayesatk._tools.words import probability_words
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.schema import TARGET_NAMES as TARGET_NAMES
 
-_UNITS = {
-    "pass_at_k": "probability",
-    "pass_hat_k": "probability",
-    "g_pass_at_k": "probability",
-    "maj_at_k": "probability",
-    "plurality_at_k": "probability",
-    "mg_pass_at_k": "score, 0 to 1",
-    "auc_at_k": "area, 0 to 1",
-    "max_at_k": "score",
-    "bayes": "mean score",
-}
 _LONGEST = 30
 # Backends read these as the start of a formula.
 _FORMULA_STARTS = ("$$", r"\(", r"\[", r"\]", r"\)")
@@ -36,7 +25,7 @@ def estimand(metric: Metric, over_k: bool = False) -> str:
     label = metric.label
     if over_k:
         label = metric.family.symbol + "k" + ("" if metric.tau is None else f":{metric.tau:g}")
-    return f"{label} ({_UNITS.get(metric.family.variable, 'score')})"
+    return f"{label} ({metric.family.unit})"
 
 
 def interval_name(probability: float, kind: str) -> str:

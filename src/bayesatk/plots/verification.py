@@ -26,6 +26,7 @@ from bayesatk.plots.canvas import (
     set_panels,
 )
 from bayesatk.plots.labels import shortened
+from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification, continuous_at, reference_draws
 
 Array = NDArray[np.float64]
@@ -36,8 +37,8 @@ _POWER = 0.9  # with which `detectable` would be caught
 
 def plot_verification(
     verification: Verification,
-    fit: xr.DataTree | None = None,
-    sampled: xr.DataTree | None = None,
+    fit: xr.DataTree | Result | None = None,
+    sampled: xr.DataTree | Result | None = None,
     *,
     backend: str | None = None,
 ) -> Any:
@@ -93,7 +94,8 @@ def plot_verification(
     if (fit is None) != (sampled is None):
         raise ValueError("fit and sampled must be given together; got one. Pass both, or neither.")
     if fit is not None and sampled is not None:
-        return _plot_distributions(verification, fit, sampled, name)
+        exact, drawn = (Result.of(each, None).tree for each in (fit, sampled))
+        return _plot_distributions(verification, exact, drawn, name)
     table = verification.table.reset_index(drop=True)
     worst = table[list(_TESTS)].abs().max(axis=1)
     shown = table.loc[

@@ -33,11 +33,12 @@ from bayesatk.priors import (
     AnswerPrior,
     CategoryPrior,
     Families,
+    GroupedPrior,
     Pooling,
     Prior,
     RegressionPrior,
 )
-from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN, SOURCES_OF_METRICS
+from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
 from bayesatk.results.groups import group_results, labelled
 from bayesatk.results.of_inputs import checking_groups, groups_of_data, provenance
@@ -59,7 +60,7 @@ def evaluate(
     metrics: MetricSpec,
     *,
     pooling: Pooling = "partial",
-    prior: Prior | CategoryPrior | RegressionPrior | None = None,
+    prior: Prior | CategoryPrior | RegressionPrior | GroupedPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
     judge: object = None,
@@ -148,9 +149,10 @@ def evaluate(
         to 10^6 values. ``"predictive"``: replicated counts, by default up to 2 x 10^5 values. Each
         needs 32 kB per question and system at the default number of draws.
     rng : int, numpy.random.Generator or None
-        Seed of the draws. The exact statistics do not depend on it, except the interval of the
-        population target under ``pooling="none"``, or of weighted questions, which comes from the
-        Bayesian bootstrap.
+        Seed of the draws. Estimates, means and sds of right/wrong data do not depend on it, and
+        neither do their intervals; but intervals do of scored categories, groups, weighted
+        questions, and of the population under ``pooling="none"`` (the Bayesian bootstrap); of votes
+        sds do, too.
     progress : bool, optional
         Show a progress bar over systems. Default: after two seconds, if the output is a terminal.
     client : dask.distributed.Client, optional
@@ -318,7 +320,7 @@ def _of_groups(
 
 
 def _citations(request: Request) -> tuple[str, ...]:
-    sources = [SOURCES_OF_METRICS.get(family.variable, "") for family in request.grid.families]
+    sources = [family.source for family in request.grid.families]
     if request.bootstrapped:
         sources.append(RUBIN)
     if request.judges is not None:

@@ -35,7 +35,7 @@ def count_model(
     judge: JudgeRates | None = None,
     grouping: Grouping | None = None,
 ) -> CountModel:
-    """Return the model of one system: the one place where right and wrong part from categories.
+    """Return the model of one system: where groups, judges, covariates and scales part.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from bayesatk.comparison.checks.criticism import criticise
 from bayesatk.comparison.pairs.verdicts import design_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
-from bayesatk.reporting.methods import GROUPED_TARGETS, METRICS, POOLINGS, TARGETS
+from bayesatk.reporting.methods import GROUPED_TARGETS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.scores import scores
 from bayesatk.reporting.sentences import claims, has_question_laws, levels, of_questions
@@ -248,7 +248,7 @@ def _methods(result: Result) -> dict[str, Any]:
     families = {}
     for metric in result.metrics:
         symbol = metric.family.symbol + "k" * metric.family.has_k
-        families[symbol] = METRICS.get(metric.family.variable, ("a metric of your own", ""))
+        families[symbol] = (metric.family.meaning, metric.family.formula)
     return {
         "metrics": families,
         "pooling": POOLINGS[_structure(result)],

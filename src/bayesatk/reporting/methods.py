@@ -1,45 +1,6 @@
-"""What the metrics and the poolings are, in words that stand in a report."""
+"""What the poolings and the targets are, in words that stand in a report."""
 
 from bayesatk.data.outcomes import Outcomes
-
-METRICS = {
-    "pass_at_k": (
-        "the probability that at least one of k new trials of a question is right",
-        "E[1 &minus; (1 &minus; p)<sup>k</sup>]",
-    ),
-    "pass_hat_k": (
-        "the probability that all k new trials of a question are right",
-        "E[p<sup>k</sup>]",
-    ),
-    "g_pass_at_k": (
-        "the probability that at least a share τ of k new trials of a question is right",
-        "E[P(X ≥ max(1, ⌈τk⌉))], X ~ Binomial(k, p)",
-    ),
-    "mg_pass_at_k": (
-        "the published mean of g-pass@k over the shares τ from 1/2 to 1",
-        "(2/k) E[max(0, X &minus; ⌈k/2⌉)], X ~ Binomial(k, p)",
-    ),
-    "maj_at_k": (
-        "the probability that more than half of k new trials of a question are right",
-        "E[P(X &gt; k/2)], X ~ Binomial(k, p)",
-    ),
-    "auc_at_k": (
-        "the area under pass@1 to pass@k, over its width",
-        "Σ<sub>j</sub> w<sub>j</sub> E[1 &minus; (1 &minus; p)<sup>j</sup>], trapezoid weights w",
-    ),
-    "max_at_k": (
-        "the expected best score among k new trials of a question",
-        "E[max of k scores]",
-    ),
-    "plurality_at_k": (
-        "the probability that the most frequent answer of k new trials is right, ties at random",
-        "E[P(the plurality of k answers is right)]",
-    ),
-    "bayes": (
-        "the expected score of a new trial; for right and wrong the success probability",
-        "E[p]",
-    ),
-}
 
 POOLINGS = {
     "partial": (

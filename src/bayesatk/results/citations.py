@@ -112,15 +112,6 @@ _ENTRIES = {
         "  volume = {4},\n  number = {33},\n  pages = {1143},\n  year = {2019}\n}"
     ),
 }  # fmt: skip
-SOURCES_OF_METRICS = {  # by variable
-    "pass_at_k": "arXiv:2107.03374",
-    "pass_hat_k": "arXiv:2406.12045",
-    "g_pass_at_k": "Findings of ACL 2025, 905",
-    "mg_pass_at_k": "Findings of ACL 2025, 905",
-    "auc_at_k": "arXiv:2601.08763",
-    "bayes": "arXiv:2510.04265",
-    "max_at_k": "arXiv:2510.23393",
-}
 
 
 def citations(result: xr.DataTree | Result | None = None) -> list[str]:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import one_of, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.costs.prior import CostPrior, Costs
-from bayesatk.core.costs.quantities import BY_BUDGET, BY_K
+from bayesatk.core.costs.prior import BY_BUDGET, BY_K, CostPrior, Costs
 from bayesatk.data.inputs import read_inputs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.priors import HyperPrior

@@ -160,18 +160,34 @@ def draw_prior(
     >>> family.tolist(), bool((drawn.mean[:, 0] < drawn.mean[:, 1]).all())
     ([2, 2, 2], True)
     """
-    mean, icc = rng.beta(*prior.mean, (size, 2)), rng.beta(*prior.icc, (size, 2))
     if not has_difficulty_group(prior):
-        return Difficulty.of_beta(mean[:, 0], icc[:, 0]), np.zeros(size, np.int64)
+        return _of_beta(prior, size, rng), np.zeros(size, np.int64)
     names, chances = zip(*prior.families, strict=True)
-    family = np.array([FAMILIES.index(name) for name in names])[
-        rng.choice(len(names), size, p=chances)
+    chosen = rng.choice(len(names), size, p=chances)
+    parts = [paired(_PRIORS[name](prior, size, rng)) for name in names]
+    found = [
+        np.stack([getattr(part, field) for part in parts])[chosen, np.arange(size)]
+        for field in ("share", "mean", "icc", "never", "always")
     ]
-    inflated, mixture = (family == FAMILIES.index(name) for name in ("inflated", "mixture"))
-    order = np.where(mixture[:, None], np.argsort(mean, axis=1), 0)
-    mean, icc = (np.take_along_axis(each, order, axis=1) for each in (mean, icc))
+    return Difficulty(*found), np.array([FAMILIES.index(name) for name in names])[chosen]
+
+
+def _of_beta(prior: HyperPrior, size: int, rng: np.random.Generator) -> Difficulty:
+    return Difficulty.of_beta(rng.beta(*prior.mean, size), rng.beta(*prior.icc, size))
+
+
+def _of_inflated(prior: HyperPrior, size: int, rng: np.random.Generator) -> Difficulty:
+    beta = _of_beta(prior, size, rng)
     never, always, between = rng.dirichlet(prior.atoms, size).T
-    never, always = (np.where(inflated, each, 0.0) for each in (never, always))
-    lower = np.where(mixture, rng.beta(*prior.share, size), np.where(inflated, between, 1.0))
-    share = np.stack([lower, np.where(mixture, 1.0 - lower, 0.0)], axis=1)
-    return Difficulty(share, mean, icc, never, always), family
+    return Difficulty(between[:, None], beta.mean, beta.icc, never, always)
+
+
+def _of_mixture(prior: HyperPrior, size: int, rng: np.random.Generator) -> Difficulty:
+    mean = np.sort(rng.beta(*prior.mean, (size, 2)), axis=1)
+    lower, none = rng.beta(*prior.share, size), np.zeros(size)
+    share = np.stack([lower, 1.0 - lower], axis=1)
+    return Difficulty(share, mean, rng.beta(*prior.icc, (size, 2)), none, none)
+
+
+# Written apart from the priors that posteriors are computed with: calibration compares the two.
+_PRIORS = {"beta": _of_beta, "inflated": _of_inflated, "mixture": _of_mixture}

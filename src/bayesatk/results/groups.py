@@ -11,10 +11,10 @@ from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import MetricGrid
+from bayesatk.results import likelihood, predictive
 from bayesatk.results.schema import QUANTILE_LEVELS, STATISTICS, TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
-_AUTOMATIC = 1_000_000  # values (8 MB) up to which log-likelihoods and replicates are filled
 _MOST = 10_000_000  # draws of metrics of groups that are kept: 80 MB
 _DIMS = ("chain", "draw", "system")
 
@@ -128,9 +128,11 @@ def grouped_checks(
         for each in (outcomes.trials, outcomes.successes)
     )
     sizes = posterior.sizes["chain"], posterior.sizes["draw"]
-    few = sizes[0] * sizes[1] * trials.size <= _AUTOMATIC
-    wanted = {"log_likelihood": few or "log_likelihood" in keep,
-              "posterior_predictive": few or "predictive" in keep}  # fmt: skip
+    size = sizes[0] * sizes[1] * trials.size
+    wanted = {
+        "log_likelihood": size <= likelihood.AUTOMATIC or "log_likelihood" in keep,
+        "posterior_predictive": size <= predictive.AUTOMATIC or "predictive" in keep,
+    }
     found: dict[str, Array] = {
         name: np.empty((sizes[0] * sizes[1], *trials.shape)) for name, own in wanted.items() if own
     }

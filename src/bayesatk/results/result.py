@@ -49,6 +49,11 @@ class Result:
     ----------
     tree : xarray.DataTree
 
+    See Also
+    --------
+    bayesatk.table : the numbers as a table.
+    bayesatk.one_system : the result of one system.
+
     Examples
     --------
     >>> import bayesatk

@@ -185,60 +185,6 @@ def statistics_of_draws(
     return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
 
 
-def one_system(result: xr.DataTree, system: object = None) -> xr.DataTree:
-    """Return a result of one system, without the dimension of systems.
-
-    ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and others) need
-    observations along one dimension, the questions.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        From `bayesatk.evaluate` or `bayesatk.sample`.
-    system : label, optional
-        The system; it may be left out if there is only one.
-
-    Returns
-    -------
-    xarray.DataTree
-        The same groups without the dimension ``system``.
-
-    Raises
-    ------
-    ValueError
-        If there are several systems and none is named, or the name is unknown.
-
-    See Also
-    --------
-    bayesatk.Outcomes.sel : the same for data.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> fit = bayesatk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "bayes", rng=1)
-    >>> one_system(fit, "b")["observed_data"]["successes"].values.tolist()
-    [2]
-    """
-    check_result(result)
-    labels = result["posterior"].to_dataset()["system"].values.tolist()
-    if system is None and len(labels) > 1:
-        raise ValueError(f"system must be given if there are several; choose one of {labels}.")
-    if system is not None and system not in labels:
-        raise ValueError(f"system must be one of {labels}; got {system!r}.")
-    index = 0 if system is None else labels.index(system)
-    groups = {}
-    for name, node in result.children.items():
-        group = node.to_dataset()
-        groups[f"/{name}"] = (
-            group.isel(system=index, drop=True) if "system" in group.dims else group
-        )
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs.update(result.attrs)
-    if "judges" in result.attrs:
-        tree.attrs["judges"] = json.dumps([json.loads(result.attrs["judges"])[index]])
-    return tree
-
-
 def metric_values(variables: xr.Dataset, metric: Metric) -> xr.DataArray:
     """Return the variable of a metric at its own k and tau."""
     values = variables[metric.family.variable]

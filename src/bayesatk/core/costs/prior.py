@@ -11,10 +11,13 @@ from bayesatk.metrics.credit import Array
 
 FINEST = 1e-4  # least square of a coefficient of variation
 _HALF = 0.5 * np.log(2.0 * np.pi)
-NAMES = (
+NAMES = (  # of the parameters in results
     "cost_level", "cost_slope", "cost_outcome", "cost_spread", "cost_shape_wrong",
     "cost_shape_right",
 )  # fmt: skip
+# Names of the quantities that depend on the number of tries, and on what may be spent.
+BY_K = ("pass_at_k", "cost_to_success")
+BY_BUDGET = ("tries_at_budget", "pass_at_budget", "coverage_at_budget")
 
 
 @dataclass(frozen=True)

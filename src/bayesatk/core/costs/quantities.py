@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesatk.core.costs.prior import BY_BUDGET, BY_K
 from bayesatk.metrics.credit import Array
 
 _LEAST = 1e-300  # of a success probability, whose inverse is then a number
@@ -18,10 +19,6 @@ _MOST = 1.0 - 2.0**-53  # of a success probability, so that the log of failure i
 _MOST_TRIES = 1e12  # beyond which a budget is not followed
 _STEPS = 200  # of Newton's method, which rises to the root; about 10 are usual
 _CLOSE = 1e-6  # of the number of tries, relative: coverage is continuous, also at whole numbers
-
-PLAIN = ("mean_cost", "cost_if_right", "cost_if_wrong", "cost_of_pass")
-BY_K = ("pass_at_k", "cost_to_success")
-BY_BUDGET = ("tries_at_budget", "pass_at_budget", "coverage_at_budget")
 
 
 def cost_quantities(
@@ -50,7 +47,7 @@ def cost_quantities(
     Returns
     -------
     dict of ndarray
-        Those of `PLAIN` of shape (draws,), of `BY_K` (draws, k), of `BY_BUDGET` (draws, budget);
+        Those of `BY_K` of shape (draws, k), of `BY_BUDGET` (draws, budget), others (draws,);
         the latter two where any k, or budget, is given.
 
     Examples
