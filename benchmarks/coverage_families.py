@@ -29,7 +29,7 @@ from bayesatk.metrics.grid import parse
 from bayesatk.posterior.draws import draw_question_means
 from bayesatk.posterior.partial_pooling import PooledDraws
 from bayesatk.posterior.pooled import Pooled
-from bayesatk.priors import FAMILIES, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from benchmarks.shapes import POPULATION, SHAPES
 
 METRICS = parse("pass@1 pass@4 pass^4 pass@16 pass@64")
@@ -39,7 +39,8 @@ METHODS = ("Beta alone", "averaged")
 BATCH = 5
 _DRAWS = 2000  # of means whose series does not settle: 1/40 of the width of an interval
 _STUDY = {
-    "shapes": list(SHAPES), "questions": QUESTIONS, "trials": TRIALS, "families": FAMILIES,
+    "shapes": list(SHAPES), "questions": QUESTIONS, "trials": TRIALS,
+    "families": DIFFICULTY_FAMILIES,
     "metrics": [metric.label for metric in METRICS], "batch": BATCH,
 }  # fmt: skip
 

@@ -20,6 +20,20 @@ def real_number(name: str, value: object) -> float:
     return float(value)
 
 
+def positive_number(name: str, value: object, advice: str) -> float:
+    """Return a finite number above 0, or refuse and say what to do.
+
+    Examples
+    --------
+    >>> positive_number("price", 2, "Say what a trial costs.")
+    2.0
+    """
+    number = real_number(name, value)
+    if not (np.isfinite(number) and number > 0.0):
+        raise ArgumentError(Argument(name), f" must be finite and > 0; got {value!r:.80}. {advice}")
+    return number
+
+
 def whole_number(name: str, value: object, least: int = 1) -> int:
     """Return a whole number of at least so much, or refuse.
 

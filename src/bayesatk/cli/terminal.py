@@ -108,8 +108,7 @@ def _print_coefficients(console: Console, fit: Any, percent: str) -> None:
     for row in frame.to_dict("records"):
         first = row["coefficient"] == "Intercept"
         cells = [str(row["system"]) if first else ""] if many else []
-        cells += [str(row["coefficient"]), f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
-        cells += [f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]", f"{row['prob_positive']:.3f}"]
+        cells += [str(row["coefficient"]), *_posterior_cells(row), f"{row['prob_positive']:.3f}"]
         grid.add_row(*cells)
     console.print(grid, markup=False)
 
@@ -130,8 +129,7 @@ def _print_groups(console: Console, own: Any, percent: str) -> None:
     for row in chosen.to_dict("records"):
         grid.add_row(
             *[str(row["system"])] * many, str(row["group"]), str(row["questions"]),
-            f"{row['mean']:.3f}", f"{row['sd']:.3f}",
-            f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]",
+            *_posterior_cells(row),
         )  # fmt: skip
     console.print(grid, markup=False)
 
@@ -154,9 +152,14 @@ def _print_categories(console: Console, fit: Any, percent: str) -> None:
         first = row["target"] == "questions"
         cells = [str(row["system"]) if first else ""] if many else []
         cells += [f">= {row['score']:g}" if first else "", TARGETS[str(row["target"])]]
-        cells += [f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
-        grid.add_row(*cells, f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]")
+        grid.add_row(*cells, *_posterior_cells(row))
     console.print(grid, markup=False)
+
+
+def _posterior_cells(row: Mapping[Any, Any]) -> list[str]:
+    """Return mean, sd and interval as text."""
+    interval = f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]"
+    return [f"{row['mean']:.3f}", f"{row['sd']:.3f}", interval]
 
 
 def new_grid(title: str) -> Table:

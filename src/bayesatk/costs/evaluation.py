@@ -24,7 +24,6 @@ from bayesatk.core.numerics.importance import TRUSTED, Importance
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.assembly import CHAINS
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import Families, HyperPrior
 from bayesatk.results.costs import (
@@ -35,6 +34,7 @@ from bayesatk.results.costs import (
     cost_tree,
     read_costs,
 )
+from bayesatk.results.schema import CHAINS
 
 
 @one_thread()

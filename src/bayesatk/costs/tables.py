@@ -9,7 +9,7 @@ import xarray as xr
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.results.costs import MONEY
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS
+from bayesatk.results.schema import TARGETS, statistics_of_draws
 
 
 def read_result(costs: object) -> Result:
@@ -65,7 +65,11 @@ def cost_table(costs: xr.DataTree | Result) -> pd.DataFrame:
     [2.666667, 2.666667]
     """
     own = read_result(costs)
-    statistics = own.group("closed_form") if own.has("closed_form") else _of_draws(own)
+    if own.has("closed_form"):
+        statistics = own.group("closed_form")
+    else:
+        names = {name for name, _ in cells_of(own.posterior)}
+        statistics = statistics_of_draws(own.posterior, names, own.tails)
     unit, rows = str(own.tree.attrs.get("cost_unit", "")), []
     for system in own.systems:
         for name, where in cells_of(statistics):
@@ -80,15 +84,3 @@ def cost_table(costs: xr.DataTree | Result) -> pd.DataFrame:
                     "unit": unit if name in MONEY else "",
                 })  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def _of_draws(own: Result) -> xr.Dataset:
-    """Return the statistics of draws."""
-    draws = own.posterior[[name for name, _ in dict(cells_of(own.posterior)).items()]]
-    sample = ("chain", "draw")
-    ends = draws.quantile(list(own.tails), dim=sample)
-    parts = {
-        "mean": draws.mean(sample), "sd": draws.std(sample, ddof=1),
-        "ci_lower": ends.isel(quantile=0, drop=True), "ci_upper": ends.isel(quantile=1, drop=True),
-    }  # fmt: skip
-    return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))

@@ -172,7 +172,7 @@ class RightWrong:
 
     def log_density(self, p: Array, alpha: Array) -> Array:
         """Log density of logits under Beta(alpha[1], alpha[0])."""
-        return log_logit_beta(p, alpha[1], alpha[0])
+        return log_density_of_logit(p, alpha[1], alpha[0])
 
     def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Draw success probabilities."""
@@ -283,7 +283,7 @@ class Scored:
 RIGHT_WRONG = RightWrong()
 
 
-def log_logit_beta(x: Array, a: float, b: float) -> Array:
+def log_density_of_logit(x: Array, a: float, b: float) -> Array:
     """Log density of ``logit x`` when x is Beta(a, b); up to a constant where b <= 0 (improper)."""
     constant = betaln(a, b) if b > 0 else 0.0
     return np.asarray(xlogy(a, x) + xlog1py(b, -x) - constant)

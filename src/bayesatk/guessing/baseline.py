@@ -20,9 +20,8 @@ from bayesatk.guessing.selection import skill_if_selected
 from bayesatk.metrics.credit import Array
 from bayesatk.results.citations import YAUNEY
 from bayesatk.results.result import Result
-from bayesatk.results.schema import SCHEMA_VERSION, STATISTICS, TARGETS, build
+from bayesatk.results.schema import CHAINS, SCHEMA_VERSION, STATISTICS, TARGETS, build
 
-_CHAINS = 4
 _DIMS = {
     "prob_exceeds": ("system", "target"),
     "prob_exceeds_error": ("system", "target"),
@@ -276,12 +275,12 @@ def random_baseline_distribution(
     counts = np.arange(best.support()[0], best.support()[1] + 1)
     statistics = np.full(len(STATISTICS), np.nan)
     statistics[1:6] = best.mean(), best.std(), *best.interval(ci_prob), 0.0
-    drawn = np.asarray(best.rvs((_CHAINS, draws), generator))
+    drawn = np.asarray(best.rvs((CHAINS, draws), generator))
     dims = ("chain", "draw")
     groups = {
         "prior": xr.Dataset(
             {"best_correct": (dims, drawn), "best_accuracy": (dims, drawn / n)},
-            coords={"chain": np.arange(_CHAINS), "draw": np.arange(draws)},
+            coords={"chain": np.arange(CHAINS), "draw": np.arange(draws)},
             attrs={"sampling": "exact", "sample_dims": ["chain", "draw"]},
         ),
         "closed_form": xr.Dataset(

@@ -13,7 +13,7 @@ from bayesatk.data.question_columns import with_roles
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import read_delimited
 from bayesatk.io.folders import Folders
-from bayesatk.io.logs.records import read_array, read_lines
+from bayesatk.io.json_tables import read_array, read_lines
 from bayesatk.io.parquet_files import read_parquet
 from bayesatk.io.sources import Source
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.models.evidence import Bridge, LogEvidence
 from bayesatk.models.traces import traced_difficulty
-from bayesatk.priors import FAMILIES, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.results.difficulty import paired
 
 Array = NDArray[np.float64]
@@ -26,7 +26,7 @@ class Averaged:
     difficulties : sequence of Difficulty
         One for each system, of all draws.
     family : ndarray of int, shape (draws, system)
-        Of each draw, as an index of ``bayesatk.priors.FAMILIES``.
+        Of each draw, as an index of ``bayesatk.priors.DIFFICULTY_FAMILIES``.
     table : xarray.Dataset, optional
         Of several families: ``family_probability`` and ``family_log_evidence`` with their standard
         errors, dims ``system, family``.
@@ -69,7 +69,7 @@ def average(
     }
     if len(drawn) == 1:
         ((name, only),) = drawn.items()
-        return Averaged(only, np.full((len(only[0]), len(only)), FAMILIES.index(name)))
+        return Averaged(only, np.full((len(only[0]), len(only)), DIFFICULTY_FAMILIES.index(name)))
     evidence = {name: Bridge(models[name]).log_evidence(sources[name], rng) for name in sources}
     table = _table(evidence, prior, systems)
     found, families = [], []
@@ -77,7 +77,7 @@ def average(
         each = [paired(own[system]) for own in drawn.values()]
         chosen = rng.choice(len(each), len(each[0]), p=chances)
         found.append(_chosen(each, chosen))
-        families.append(np.array([FAMILIES.index(name) for name in drawn])[chosen])
+        families.append(np.array([DIFFICULTY_FAMILIES.index(name) for name in drawn])[chosen])
     return Averaged(found, np.stack(families, axis=1), table)
 
 

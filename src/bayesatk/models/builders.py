@@ -12,10 +12,10 @@ from bayesatk.data.judges import read_judges
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.judge_error import Judges
-from bayesatk.models.families import Shape, add_hyperparameters
+from bayesatk.models.difficulty_families import Shape, add_hyperparameters
 from bayesatk.models.forms import Form
 from bayesatk.models.marks import RightTrials, mark_rates
-from bayesatk.priors import FAMILIES, BetaPrior, HyperPrior, Pooling, Prior
+from bayesatk.priors import DIFFICULTY_FAMILIES, BetaPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.choice import resolve_prior
 
 _STATES = ("state_successes", "state_trials", "state_count", "state_system")
@@ -99,9 +99,10 @@ def build_beta_binomial(
 
 def _checked_form(pooling: Pooling, difficulty: str, form: Form | None) -> Form:
     """Return the form asked for, or the default of the family, where the model has it."""
-    if difficulty not in FAMILIES:
+    if difficulty not in DIFFICULTY_FAMILIES:
         raise ArgumentError(
-            Argument("difficulty"), f" must be one of {', '.join(FAMILIES)}; got {difficulty!r}."
+            Argument("difficulty"),
+            f" must be one of {', '.join(DIFFICULTY_FAMILIES)}; got {difficulty!r}.",
         )
     if form not in (None, "full", "marginal"):
         raise ArgumentError(Argument("form"), f" must be 'full' or 'marginal'; got {form!r}.")

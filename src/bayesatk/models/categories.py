@@ -11,7 +11,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.models.builders import distinct_states
-from bayesatk.models.families import LEAST, concentration, log_rising
+from bayesatk.models.difficulty_families import LEAST, concentration, log_rising
 from bayesatk.models.forms import Form
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, Pooling
 from bayesatk.priors.choice import resolve_category_prior

@@ -14,7 +14,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
 from bayesatk.models.builders import coordinates, observe
-from bayesatk.models.families import add_hyperparameters
+from bayesatk.models.difficulty_families import add_hyperparameters
 from bayesatk.models.programs import Sampler, Sampling
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import HOFFMAN

@@ -20,7 +20,7 @@ from bayesatk.data.question_columns import unequal, weights
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec
 from bayesatk.models.traces import traced_difficulty
-from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.results.difficulty import difficulty_draws, flat_draws
 from bayesatk.results.schema import TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
@@ -192,8 +192,7 @@ def population_mean(
     """
 
     def draws(name: str) -> Array:
-        variable = posterior[name]
-        return flat_draws(variable.isel(system=system) if "system" in variable.dims else variable)
+        return flat_draws(posterior[name], system)
 
     if difficulty is not None:
         return partial(expected_metric, difficulty)
@@ -210,12 +209,6 @@ def population_mean(
     icc = draws("icc")
     alpha = mean * ((1.0 - icc) / icc)[:, None]
     return lambda metric: np.asarray(metric.predictive(alpha))
-
-
-def flat_draws(variable: xr.DataArray) -> Array:
-    """One system's draws in one row: chains one after the other; (draws, ...)."""
-    values = variable.transpose("chain", "draw", ...).values
-    return np.asarray(values.reshape(-1, *values.shape[2:]))
 
 
 def expected_metric(difficulty: Difficulty, metric: Metric) -> Array:

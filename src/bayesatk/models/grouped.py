@@ -14,11 +14,12 @@ from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping, with_groups
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, MetricGrid
-from bayesatk.models.derived import expected_metric, flat_draws
-from bayesatk.models.families import beta_parameters, log_beta_binomial
+from bayesatk.models.derived import expected_metric
+from bayesatk.models.difficulty_families import beta_parameters, log_beta_binomial
 from bayesatk.models.parts import Part
 from bayesatk.priors import GroupedPrior
-from bayesatk.results.groups import group_difficulties, grouped_p
+from bayesatk.results.difficulty import flat_draws
+from bayesatk.results.question_groups import group_difficulties, grouped_p
 
 Array = NDArray[np.float64]
 _DIMS = ("chain", "draw", "system")

@@ -7,8 +7,7 @@ import xarray as xr
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import check_times, success_probabilities
-
-CHAINS = 4
+from bayesatk.results.schema import CHAINS
 
 
 def build_random_guessers(n: int, p: object, t: int = 10) -> pm.Model:

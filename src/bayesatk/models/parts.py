@@ -14,9 +14,10 @@ from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.models.derived import QuestionDraws, draw_metrics, flat_draws, population_mean
+from bayesatk.models.derived import QuestionDraws, draw_metrics, population_mean
 from bayesatk.models.votes import answer_draws, answer_entries
 from bayesatk.priors import AnswerPrior
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.likelihood import RATES
 
 Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]

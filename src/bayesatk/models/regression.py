@@ -16,7 +16,7 @@ from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.models.builders import coordinates, model_data
 from bayesatk.models.derived import draw_metrics
-from bayesatk.models.families import beta_parameters
+from bayesatk.models.difficulty_families import beta_parameters
 from bayesatk.models.parts import Part
 from bayesatk.priors import RegressionPrior
 from bayesatk.priors.choice import prior_of

@@ -38,8 +38,8 @@ from bayesatk.priors import (
 from bayesatk.priors.choice import prior_of
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
-from bayesatk.results.groups import group_draws
-from bayesatk.results.of_inputs import checking_groups, groups_of_data, provenance
+from bayesatk.results.of_inputs import attributes_of_inputs, checking_groups, groups_of_data
+from bayesatk.results.question_groups import group_draws
 from bayesatk.results.schema import build, posterior_group
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
@@ -321,7 +321,7 @@ def _statistics(
 def _attributes(inputs: Inputs, run: Run, notes: list[str]) -> dict[str, Any]:
     """Return the provenance of a sampled result."""
     options = {"draws": run.how.draws, "tune": run.how.tune, "sampler": run.how.sampler}
-    return provenance(
+    return attributes_of_inputs(
         inputs, "nuts", run.seed, (HOFFMAN,), ci_prob=float(run.ci_prob), ci_kind="eti",
         model_form=run.form, sample_options=json.dumps(options), notes=json.dumps(notes),
     )  # fmt: skip

@@ -10,7 +10,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.priors import FAMILIES
+from bayesatk.priors import DIFFICULTY_FAMILIES
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.schema import MAX_RHAT
 
 _DIVERGING = 0.01  # share of transitions from which results are doubted though chains agree
@@ -23,7 +24,7 @@ def family_of(posterior: xr.Dataset) -> str | None:
     if found:
         return found[0]
     beta = {"mean_p", "icc"} <= set(posterior) and "category" not in posterior["mean_p"].dims
-    return FAMILIES[0] if beta else None
+    return DIFFICULTY_FAMILIES[0] if beta else None
 
 
 def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
@@ -34,11 +35,7 @@ def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
     """
 
     def draws(name: str) -> NDArray[np.float64]:
-        variable = posterior[name]
-        if "system" in variable.dims:
-            variable = variable.isel(system=system)
-        values = variable.transpose("chain", "draw", ...).values
-        return np.asarray(values.reshape(-1, *values.shape[2:]))
+        return flat_draws(posterior[name], system)
 
     family = family_of(posterior)
     if family is None:

@@ -1,6 +1,7 @@
-"""The closed-form analysis of one system, whatever its metrics judge."""
+"""The closed-form analysis of one system, as a task that another process can do."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,58 @@ from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.remarks import family_note, outside_note, proxy_note, weight_note
 from bayesatk.posterior.request import Request
 from bayesatk.priors import BetaPrior, HyperPrior
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What a result needs of one system.
+
+    Parameters
+    ----------
+    posterior : SystemPosterior
+        Settled: numbers and hyperparameters, without what they were worked out from.
+    statistics, quantiles : ndarray, shape (metrics, target, ...)
+        As `statistics_table` and `quantile_table` return them.
+    drawn : Draws
+    groups : pair of ndarray, shape (group, metrics, target, ...), optional
+        Statistics and quantiles of each group of questions.
+    question_p : pair of ndarray, optional
+        Exact mean and sd of every question's success probability, where draws of it are kept.
+    remarks : list of str
+    """
+
+    posterior: SystemPosterior
+    statistics: NDArray[np.float64]
+    quantiles: NDArray[np.float64]
+    drawn: Draws
+    groups: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    question_p: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    remarks: list[str]
+
+
+@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
+def evaluate_system(
+    request: Request, streams: Sequence[np.random.Generator], keep_p: bool, index: int
+) -> Evaluated:
+    """Evaluate the system at a position, with the random stream at the same position."""
+    stream = streams[index]
+    analysis = Analysis(request.outcomes, index, request, stream)
+    posterior = analysis.posterior
+    drawn = posterior.draw(request.draws, stream, keep_p)
+    exact = posterior.distributions()
+    statistics = statistics_table(
+        posterior, exact, drawn, analysis.estimate, request.ci_prob, request.ci_kind
+    )
+    analysis.finish(statistics)
+    return Evaluated(
+        posterior.settled(),
+        statistics,
+        quantile_table(exact, drawn),
+        drawn,
+        analysis.of_groups(drawn),
+        None if drawn.p is None else posterior.question_p(),
+        analysis.remarks,
+    )
 
 
 class Analysis:

@@ -17,15 +17,15 @@ from bayesatk.posterior.posterior import (
     SystemPosterior,
     least,
 )
-from bayesatk.priors import FAMILIES
+from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.schema import (
+    CHAINS,
     QUANTILE_LEVELS,
     STATISTICS,
     metric_dataset,
     posterior_group,
 )
 
-CHAINS = 4
 Array = NDArray[np.float64]
 Variables = dict[str, tuple[tuple[str, ...], Array]]
 Coords = dict[str, Any]
@@ -102,7 +102,7 @@ def posterior_dataset(
 
 def family_variables(posteriors: Sequence[SystemPosterior]) -> xr.Dataset:
     """Probability of each difficulty family, its error, evidence and Pareto k, by system."""
-    names = [name for name in FAMILIES if name in posteriors[0].families]
+    names = [name for name in DIFFICULTY_FAMILIES if name in posteriors[0].families]
     if len(names) < 2:
         return xr.Dataset()
     table = np.array([[one.families[name] for name in names] for one in posteriors])

@@ -14,6 +14,7 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricSpec
+from bayesatk.posterior.analysis import Evaluated, evaluate_system
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
     exact_dataset,
@@ -26,7 +27,6 @@ from bayesatk.posterior.assembly import (
 )
 from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.missing_bounds import brackets_missing
-from bayesatk.posterior.one_system import Evaluated, evaluate_system
 from bayesatk.posterior.posterior import Draws
 from bayesatk.posterior.request import Request, read_request
 from bayesatk.priors import (
@@ -40,8 +40,8 @@ from bayesatk.priors import (
 )
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
-from bayesatk.results.groups import group_results, labelled
-from bayesatk.results.of_inputs import checking_groups, groups_of_data, provenance
+from bayesatk.results.of_inputs import attributes_of_inputs, checking_groups, groups_of_data
+from bayesatk.results.question_groups import group_results, labelled
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
     QUANTILE_LEVELS,
@@ -245,7 +245,7 @@ def evaluate(
     groups = _tables(request, each, ci_prob, ci_kind) | groups_of_data(request)
     drawn, difficulties = groups["posterior"], all_difficulties(groups)
     groups |= checking_groups(request, drawn, difficulties, keep, replicating)
-    attributes = provenance(
+    attributes = attributes_of_inputs(
         request, max((one.posterior.method for one in each), key=len),  # the approximate, if any
         seed, _citations(request), ci_prob=float(ci_prob), ci_kind=ci_kind,
         notes=json.dumps(remarks),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bayesatk.core.pooling import leave_one_out
-from bayesatk.core.pooling.families import family_posteriors
+from bayesatk.core.pooling.difficulty_families import family_posteriors
 from bayesatk.core.pooling.hierarchy import hyper_posterior
 from bayesatk.core.pooling.judge_rates import JudgeRates, calibrated_rates, integrated_rates
 from bayesatk.core.pooling.leave_one_out import Predictive

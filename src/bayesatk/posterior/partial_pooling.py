@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesatk.core.engine.mean_distributions import mean_distributions
 from bayesatk.core.engine.mixture import expected_credits
-from bayesatk.core.pooling.families import difficulty_of
+from bayesatk.core.pooling.difficulty_families import difficulty_of
 from bayesatk.core.pooling.hyper_functions import at_draws, draw_hyperparameters
 from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.marks import MarkedCounts
@@ -28,7 +28,7 @@ from bayesatk.posterior.draws import (
 from bayesatk.posterior.judge_draws import draw_given_rates
 from bayesatk.posterior.pooled import Pooled
 from bayesatk.posterior.posterior import Draws, SystemPosterior, by_target
-from bayesatk.priors import FAMILIES, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.results.likelihood import RATES
 
 _FALLBACK = 8e5  # draws of p that intervals may take where no series settles
@@ -138,7 +138,7 @@ class PooledDraws:
         """Draws of all families as one, the family of each, and the order."""
         size = sum(n for _, n in shares)
         nodes = Nodes.joined(drawn, [n / size for _, n in shares])
-        index = [FAMILIES.index(self.pooled.families[i].name) for i, _ in shares]
+        index = [DIFFICULTY_FAMILIES.index(self.pooled.families[i].name) for i, _ in shares]
         family = np.repeat(index, [n for _, n in shares])
         order = rng.permutation(size) if len(shares) > 1 else np.arange(size)
         return nodes.among(order), family[order], order

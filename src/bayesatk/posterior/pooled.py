@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from bayesatk.core.engine.distribution import Empirical, Quantity
 from bayesatk.core.engine.mixture import Given, StateMixture, expected_credits, spread_of
 from bayesatk.core.engine.population import distributions_of
-from bayesatk.core.pooling.families import (
+from bayesatk.core.pooling.difficulty_families import (
     FamilyPosterior,
     family_posteriors,
-    family_probabilities,
+    weigh_families,
 )
 from bayesatk.core.pooling.hyper_functions import question_variance
 from bayesatk.core.pooling.judge_rates import JudgeRates
@@ -68,7 +68,7 @@ class Pooled:
     ) -> "Pooled":
         """Integrate the hyperparameters of every family."""
         every = family_posteriors(states, prior, None if judge is None else judge.rates)
-        share, error, evidence = family_probabilities(every, prior)
+        share, error, evidence = weigh_families(every, prior)
         return cls(states, metrics, every, share, error, evidence, judge)
 
     @cached_property

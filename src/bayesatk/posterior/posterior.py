@@ -46,7 +46,7 @@ class Draws:
     difficulty : Difficulty, optional
         Where it takes more than a Beta.
     family : ndarray of int, optional
-        Position of the difficulty family in `bayesatk.priors.FAMILIES`.
+        Position of the difficulty family in `bayesatk.priors.DIFFICULTY_FAMILIES`.
     groups : GroupDraws, optional
         Where questions have groups.
     """

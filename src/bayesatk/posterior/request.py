@@ -6,7 +6,7 @@ from typing import Any
 from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk.data.inputs import Inputs, read_inputs
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
-from bayesatk.posterior.assembly import CHAINS
+from bayesatk.results.schema import CHAINS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from bayesatk.priors.counts import BetaPrior as BetaPrior
 from bayesatk.priors.counts import DirichletHyperPrior as DirichletHyperPrior
 from bayesatk.priors.counts import DirichletPrior as DirichletPrior
 from bayesatk.priors.counts import HyperPrior as HyperPrior
-from bayesatk.priors.shapes import FAMILIES as FAMILIES
-from bayesatk.priors.shapes import Families as Families
-from bayesatk.priors.shapes import family_probabilities as family_probabilities
+from bayesatk.priors.difficulties import DIFFICULTY_FAMILIES as DIFFICULTY_FAMILIES
+from bayesatk.priors.difficulties import Families as Families
+from bayesatk.priors.difficulties import family_probabilities as family_probabilities
 from bayesatk.priors.systems import CrossedPrior as CrossedPrior
 from bayesatk.priors.systems import GroupedPrior as GroupedPrior
 from bayesatk.priors.systems import LeaderboardPrior as LeaderboardPrior

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import whole_number
+from bayesatk.priors.difficulties import DIFFICULTY_FAMILIES, Families, family_probabilities
 from bayesatk.priors.fields import (
     beta_parameters,
     concentration,
     positive_numbers,
     spread,
 )
-from bayesatk.priors.shapes import FAMILIES, Families, family_probabilities
 
 INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
 
@@ -103,7 +103,7 @@ class HyperPrior:
         beta_parameters(self, "icc", improper=True)
         concentration(self, "atoms", 3)
         concentration(self, "share", 2)
-        default = FAMILIES if self.proper else FAMILIES[:1]
+        default = DIFFICULTY_FAMILIES if self.proper else DIFFICULTY_FAMILIES[:1]
         families = family_probabilities(default if self.families is None else self.families)
         if not self.proper and families != (("beta", 1.0),):
             raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import one_of, real_number, whole_number
+from bayesatk._tools.arguments import one_of, positive_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.costs.prior import BY_BUDGET, BY_K, CostPrior, Costs
 from bayesatk.data.inputs import read_inputs
@@ -88,7 +88,9 @@ def read_costs(
 ) -> AskedCosts:  # fmt: skip
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate_cost`."""
     ks = tuple(whole_number("k", one) for one in _listed(k))
-    budgets = tuple(_positive(one) for one in _listed(spend))
+    budgets = tuple(
+        positive_number("spend", one, "It is in the unit of the costs.") for one in _listed(spend)
+    )
     one_of("ci_kind", ci_kind, ("eti", "hdi"))
     asked = read_inputs(
         data, [f"pass@{one}" for one in ks or (1,)], pooling="partial", prior=prior,
@@ -119,14 +121,6 @@ def _listed(value: object) -> Sequence[Any]:
     if isinstance(value, np.ndarray | list | tuple | range | set):
         return list(value)
     return [value]
-
-
-def _positive(value: object) -> float:
-    number = real_number("spend", value)
-    if not (math.isfinite(number) and number > 0.0):
-        rule = f" must be finite and > 0, in the unit of the costs; got {value!r:.80}."
-        raise ArgumentError(Argument("spend"), rule)
-    return number
 
 
 def cost_posterior(

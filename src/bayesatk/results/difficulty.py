@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.priors import FAMILIES, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 
 Array = NDArray[np.float64]
 COMPONENTS = ("lower", "upper")
@@ -35,7 +35,7 @@ def difficulty_group(
     difficulties : sequence of Difficulty
         One for each system, of all draws.
     family : ndarray of int, shape (draws, system)
-        Family of each draw, as an index of ``bayesatk.priors.FAMILIES``.
+        Family of each draw, as an index of ``bayesatk.priors.DIFFICULTY_FAMILIES``.
     posterior : xarray.Dataset
         With the coordinates of chains, draws and systems.
     """
@@ -51,7 +51,7 @@ def difficulty_group(
     found["family"] = (_DIMS, np.asarray(family, np.int64).reshape(shape))
     coords = {name: posterior[name].values for name in _DIMS} | {"component": list(COMPONENTS)}
     return xr.Dataset(
-        found, coords, {"sample_dims": ["chain", "draw"], "families": " ".join(FAMILIES)}
+        found, coords, {"sample_dims": ["chain", "draw"], "families": " ".join(DIFFICULTY_FAMILIES)}
     )
 
 
@@ -92,12 +92,14 @@ def difficulty_draws(
         own = _dataset(groups, "posterior")
         if not {"mean_p", "icc"} <= set(own) or "category" in own["mean_p"].dims:
             return None
-        return Difficulty.of_beta(_flat(own["mean_p"], system), _flat(own["icc"], system))
+        return Difficulty.of_beta(flat_draws(own["mean_p"], system), flat_draws(own["icc"], system))
     own = _dataset(groups, "difficulty")
-    share, mean, icc = (_flat(own[name], system) for name in ("share", "mean", "icc"))
+    share, mean, icc = (flat_draws(own[name], system) for name in ("share", "mean", "icc"))
     if not (share[:, 1] > 0.0).any():
         share, mean, icc = share[:, :1], mean[:, :1], icc[:, :1]
-    return Difficulty(share, mean, icc, _flat(own["never"], system), _flat(own["always"], system))
+    return Difficulty(
+        share, mean, icc, flat_draws(own["never"], system), flat_draws(own["always"], system)
+    )
 
 
 def all_difficulties(groups: Mapping[str, xr.Dataset]) -> list[Difficulty] | None:
@@ -114,9 +116,9 @@ def _dataset(groups: xr.DataTree | Mapping[str, xr.Dataset], name: str) -> xr.Da
     return found
 
 
-def _flat(variable: xr.DataArray, system: int) -> Array:
-    """One system's draws in one row: chains one after the other."""
-    if "system" in variable.dims:
+def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:
+    """Draws in one row, chains one after the other, of one system if it is named; (draws, ...)."""
+    if system is not None and "system" in variable.dims:
         variable = variable.isel(system=system)
     values = variable.transpose("chain", "draw", ...).values
     return np.asarray(values.reshape(-1, *values.shape[2:]), float)
@@ -152,7 +154,7 @@ def draw_prior(
     difficulty : Difficulty
         Of two Betas, unless the prior is of single ones.
     family : ndarray of int, shape (size,)
-        Index of ``bayesatk.priors.FAMILIES``.
+        Index of ``bayesatk.priors.DIFFICULTY_FAMILIES``.
 
     Examples
     --------
@@ -169,7 +171,7 @@ def draw_prior(
         np.stack([getattr(part, field) for part in parts])[chosen, np.arange(size)]
         for field in ("share", "mean", "icc", "never", "always")
     ]
-    return Difficulty(*found), np.array([FAMILIES.index(name) for name in names])[chosen]
+    return Difficulty(*found), np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[chosen]
 
 
 def _of_beta(prior: HyperPrior, size: int, rng: np.random.Generator) -> Difficulty:

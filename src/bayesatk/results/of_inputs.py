@@ -11,9 +11,9 @@ from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.inputs import Inputs
 from bayesatk.priors import RegressionPrior
 from bayesatk.priors.choice import describe_prior
-from bayesatk.results.groups import grouped_checks
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
+from bayesatk.results.question_groups import grouped_checks
 from bayesatk.results.regression import regression_groups
 from bayesatk.results.schema import root_attributes
 from bayesatk.results.stored_data import data_groups
@@ -56,7 +56,7 @@ def checking_groups(
     ) | predictive_groups(outcomes, posterior, *known, rng, difficulties, judged)
 
 
-def provenance(
+def attributes_of_inputs(
     inputs: Inputs, method: str, seed: str, citations: tuple[str, ...], **more: str | float
 ) -> dict[str, Any]:
     """Return the root attributes of a result, from which `Result` reads its inputs back."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.scales import RIGHT_WRONG, Scale, log_logit_beta
+from bayesatk.data.scales import RIGHT_WRONG, Scale, log_density_of_logit
 from bayesatk.priors import (
     AnswerPrior,
     AnyPrior,
@@ -167,7 +167,7 @@ class _Hyper:
         found = {"mean_p": (_DIMS, self.scale.log_density(mean, self.mean))}
         if self.icc is not None and "icc" in posterior:
             icc = posterior["icc"].transpose(*_DIMS).values
-            found["icc"] = (_DIMS, log_logit_beta(icc, *self.icc))
+            found["icc"] = (_DIMS, log_density_of_logit(icc, *self.icc))
         coords = {name: posterior[name] for name in ("chain", "draw", "system")}
         return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"]})
 

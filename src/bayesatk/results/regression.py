@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.design import Basis, Design
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.scales import RIGHT_WRONG, log_logit_beta
+from bayesatk.data.scales import RIGHT_WRONG, log_density_of_logit
 from bayesatk.priors import RegressionPrior
 from bayesatk.results import likelihood, predictive
 from bayesatk.results.result import Result
@@ -105,8 +105,8 @@ def _log_prior(posterior: xr.Dataset, prior: RegressionPrior, basis: Basis) -> x
     slopes = -0.5 * (logits[..., 1:] ** 2).sum(axis=-1) / prior.slope_sd**2
     icc = posterior["icc"].transpose(*_DIMS).values
     found = {
-        "coefficients": (_DIMS, log_logit_beta(expit(logits[..., 0]), *prior.mean) + slopes),
-        "icc": (_DIMS, log_logit_beta(icc, *prior.icc)),
+        "coefficients": (_DIMS, log_density_of_logit(expit(logits[..., 0]), *prior.mean) + slopes),
+        "icc": (_DIMS, log_density_of_logit(icc, *prior.icc)),
     }
     coords = {name: posterior[name] for name in _DIMS}
     return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"]})

@@ -43,6 +43,7 @@ STATISTICS = (
 )
 QUANTILE_LEVELS = np.round(np.concatenate([[0.005], np.arange(0.01, 1.0, 0.01), [0.995]]), 3)
 MAX_RHAT = 1.01  # above which chains have not mixed
+CHAINS = 4  # that exact draws are laid out as, so that ArviZ takes them
 _PACKAGES = ("bayesatk", "numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")
 
 

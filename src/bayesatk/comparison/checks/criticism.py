@@ -18,8 +18,8 @@ from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.checks.model_checks import family_row, group_row
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.results.difficulty import difficulty_draws
-from bayesatk.results.groups import group_difficulties
 from bayesatk.results.likelihood import RATES
+from bayesatk.results.question_groups import group_difficulties
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
-from bayesatk.priors import FAMILIES, GroupedPrior, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, GroupedPrior, HyperPrior
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
@@ -34,12 +34,12 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     if not isinstance(prior, HyperPrior) or not prior.proper:
         return None
     asked = fit.judged
-    whole = replace(prior, families=FAMILIES)
+    whole = replace(prior, families=DIFFICULTY_FAMILIES)
     found = replace(model_of(fit, system), prior=whole).fit(asked)
     shares = {name: one.probability for name, one in found.families.items()}
     own = float(sum(shares[name] for name in prior.family_prior))
     text = f"{FAMILIES_CHECK}: {family_shares(shares, least=0.0)}"
-    if set(prior.family_prior) == set(FAMILIES):
+    if set(prior.family_prior) == set(DIFFICULTY_FAMILIES):
         sentence = f"{text}; all are averaged."
     else:
         change = _change(fit, system, asked, found)
@@ -47,7 +47,8 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
         sentence = f"{text}. This fit has {given} alone. {change}"
     return {
         "check": FAMILIES_CHECK, "observed": own,
-        "expected": len(prior.family_prior) / len(FAMILIES), "sd": np.nan, "p_value": np.nan,
+        "expected": len(prior.family_prior) / len(DIFFICULTY_FAMILIES), "sd": np.nan,
+        "p_value": np.nan,
         "flagged": own < alpha, "sentence": sentence,
     }  # fmt: skip
 

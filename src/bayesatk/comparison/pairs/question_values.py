@@ -15,8 +15,8 @@ from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.models_of import judged_models
 from bayesatk.results.difficulty import difficulty_draws
-from bayesatk.results.groups import grouped_p
 from bayesatk.results.likelihood import RATES
+from bayesatk.results.question_groups import grouped_p
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 

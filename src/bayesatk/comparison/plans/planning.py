@@ -11,7 +11,13 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from bayesatk._tools.arguments import one_of, proper_probability, real_number, whole_number
+from bayesatk._tools.arguments import (
+    one_of,
+    positive_number,
+    proper_probability,
+    real_number,
+    whole_number,
+)
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.plans.designs import ExpectedVariance, designs_of
@@ -289,11 +295,7 @@ def _price(price: object, systems: int) -> float:
             )  # fmt: skip
         means = own.posterior["mean_cost"].sel(target="population").mean(("chain", "draw"))
         return float(means.sum())
-    number = real_number("price", price)
-    if not (np.isfinite(number) and number > 0.0):
-        rule = f" must be finite and > 0; got {price!r:.80}. Say what a trial costs."
-        raise ArgumentError(Argument("price"), rule)
-    return number
+    return positive_number("price", price, "Say what a trial costs.")
 
 
 def _check_goal(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, expit, logsumexp, polygamma
 
-from bayesatk.core.pooling.family_shapes import log_logit_beta
+from bayesatk.core.pooling.difficulty_shapes import log_logit_beta
 from bayesatk.core.pooling.marks import Rates
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array

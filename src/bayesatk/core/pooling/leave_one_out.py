@@ -11,13 +11,13 @@ from bayesatk.core.numerics.importance import TRUSTED
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.count_histograms import CountHistograms
-from bayesatk.core.pooling.dirichlet import dirichlet_posterior
-from bayesatk.core.pooling.families import (
+from bayesatk.core.pooling.difficulty_families import (
     FamilyPosterior,
     family_posterior,
     family_posteriors,
-    family_probabilities,
+    weigh_families,
 )
+from bayesatk.core.pooling.dirichlet import dirichlet_posterior
 from bayesatk.core.pooling.marks import Rates, log_marked
 from bayesatk.core.pooling.states import Counts, States
 from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
@@ -124,7 +124,7 @@ def partial(states: States, prior: HyperPrior, rates: Rates | None = None) -> Pr
     (3, True)
     """
     every = family_posteriors(states, prior, rates)
-    share, _, log_evidence = family_probabilities(every, prior)
+    share, _, log_evidence = weigh_families(every, prior)
     inverse, fitted, unsure = (
         np.stack(each)
         for each in zip(*(_of_family(one, states) for one in every), strict=True)
@@ -146,7 +146,7 @@ def partial(states: States, prior: HyperPrior, rates: Rates | None = None) -> Pr
 def partial_evidence(states: States, prior: HyperPrior, rates: Rates | None = None) -> float:
     """Log evidence under partial pooling, difficulty families averaged."""
     every = family_posteriors(states, prior, rates)
-    return family_probabilities(every, prior)[2]
+    return weigh_families(every, prior)[2]
 
 
 def _of_family(

@@ -1,7 +1,7 @@
 """Difficulty families: the posterior of each, as nodes and draws, and its evidence.
 
 Given its hyperparameters a family is Betas and atoms with shares
-(`bayesatk.core.pooling.family_shapes`), which is all that the rest needs of it. The Beta is
+(`bayesatk.core.pooling.difficulty_shapes`), which is all that the rest needs of it. The Beta is
 integrated on a grid; the others, of four and five hyperparameters, by importance sampling.
 """
 
@@ -17,14 +17,14 @@ from bayesatk.core.numerics.importance import Importance, importance_posterior
 from bayesatk.core.numerics.weights import reweighted
 from bayesatk.core.pooling.count_histograms import CountHistograms
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.family_shapes import SHAPES, Shape, log_beta_prior
+from bayesatk.core.pooling.difficulty_shapes import SHAPES, Shape, log_beta_prior
 from bayesatk.core.pooling.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.pooling.hyper_functions import draw_hyperparameters
 from bayesatk.core.pooling.marks import MarkedCounts, Rates
 from bayesatk.core.pooling.nodes import Nodes, heaviest
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
-from bayesatk.priors import FAMILIES, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 
 _KEPT = 300  # posteriors: three families of a hundred systems, about half a megabyte each
 _BLOCK = 4_000_000  # floats in one array: 32 MB
@@ -181,7 +181,7 @@ class _Asked:
 def _integrated(asked: _Asked) -> FamilyPosterior:
     name, states, prior = asked.name, asked.states, asked.prior
     marked = None if asked.rates is None else MarkedCounts(states, asked.rates)
-    if name == FAMILIES[0]:
+    if name == DIFFICULTY_FAMILIES[0]:
         return _of_beta(states, prior, marked)
     shape = SHAPES[name](prior)
     likelihood = partial(_log_likelihood, shape, states, marked)
@@ -226,7 +226,7 @@ def _of_beta(
     evidence = hyper.log_evidence, hyper.error
     error = hyper.error
     return FamilyPosterior(
-        FAMILIES[0], nodes, *evidence, error, draw, ratio, grid=hyper, marked=marked
+        DIFFICULTY_FAMILIES[0], nodes, *evidence, error, draw, ratio, grid=hyper, marked=marked
     )
 
 
@@ -259,7 +259,7 @@ def family_posteriors(
     return every
 
 
-def family_probabilities(
+def weigh_families(
     posteriors: list[FamilyPosterior], prior: HyperPrior
 ) -> tuple[Array, Array, float]:
     """Posterior probabilities of families, their standard errors, and the averaged log evidence.
@@ -267,7 +267,7 @@ def family_probabilities(
     Examples
     --------
     >>> known = [family_posterior("beta", States.of([1, 0], [1, 1]), HyperPrior())]
-    >>> family_probabilities(known, HyperPrior(families="beta"))[0].tolist()
+    >>> weigh_families(known, HyperPrior(families="beta"))[0].tolist()
     [1.0]
     """
     if len(posteriors) == 1:

@@ -12,13 +12,17 @@ from bayesatk.core.engine.mixture import expected_credits
 from bayesatk.core.numerics.importance import importance_posterior
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.families import difficulty_of, family_posterior, family_probabilities
+from bayesatk.core.pooling.difficulty_families import (
+    difficulty_of,
+    family_posterior,
+    weigh_families,
+)
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import pass_at
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.pooled import Pooled
-from bayesatk.priors import FAMILIES, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 
 NEVER, ALWAYS = 9, 3
 COUNTS = np.array(
@@ -119,21 +123,21 @@ def test_average_is_that_of_its_families() -> None:
     rng = np.random.default_rng(3)
     successes, trials = rng.binomial(6, rng.beta(1, 2, 40)), np.full(40, 6)
     states = States.of(successes, trials)
-    every = [family_posterior(name, states, HyperPrior()) for name in FAMILIES]
+    every = [family_posterior(name, states, HyperPrior()) for name in DIFFICULTY_FAMILIES]
     prior = HyperPrior(families="averaged")
-    share, error, evidence = family_probabilities(every, prior)
+    share, error, evidence = weigh_families(every, prior)
     logs = np.array([one.log_evidence for one in every])
     np.testing.assert_allclose(share, np.exp(logs - logsumexp(logs)), rtol=1e-12)
     assert abs(evidence - (logsumexp(logs) - np.log(3))) < 1e-12
     assert (error > 0).all()
     fits = {
         name: bk.evaluate((successes, trials), "pass@1,12", difficulty=name, rng=1)["closed_form"]
-        for name in (*FAMILIES, "averaged")
+        for name in (*DIFFICULTY_FAMILIES, "averaged")
     }
     assert fits["averaged"]["family_probability"].values.ravel() == pytest.approx(share)
     mean = sum(
         p * fits[name]["pass_at_k"].sel(statistic="mean")
-        for p, name in zip(share, FAMILIES, strict=True)
+        for p, name in zip(share, DIFFICULTY_FAMILIES, strict=True)
     )
     got = fits["averaged"]["pass_at_k"].sel(statistic="mean")
     sd = fits["averaged"]["pass_at_k"].sel(statistic="sd")

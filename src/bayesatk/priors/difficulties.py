@@ -8,7 +8,7 @@ import numpy as np
 from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 
-FAMILIES = ("beta", "inflated", "mixture")  # shapes of the difficulty distribution
+DIFFICULTY_FAMILIES = ("beta", "inflated", "mixture")  # shapes of the distribution
 Families = Any  # what `family_probabilities` takes
 
 
@@ -22,13 +22,15 @@ def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:
 
     Examples
     --------
-    >>> family_probabilities("averaged") == family_probabilities(FAMILIES)
+    >>> family_probabilities("averaged") == family_probabilities(DIFFICULTY_FAMILIES)
     True
     >>> family_probabilities(["inflated", "beta"])
     (('beta', 0.5), ('inflated', 0.5))
     """
     if isinstance(difficulty, str):
-        names: list[object] = list(FAMILIES) if difficulty == "averaged" else [difficulty]
+        names: list[object] = (
+            list(DIFFICULTY_FAMILIES) if difficulty == "averaged" else [difficulty]
+        )
         weights: list[object] = [1.0] * len(names)
     elif isinstance(difficulty, Mapping):
         names, weights = list(difficulty), list(difficulty.values())
@@ -37,12 +39,12 @@ def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:
         names, weights = ([pair[i] for pair in pairs] for i in (0, 1))
     else:
         names, weights = [difficulty], [1.0]
-    unknown = [name for name in names if name not in FAMILIES]
+    unknown = [name for name in names if name not in DIFFICULTY_FAMILIES]
     if unknown or not names or len(set(names)) < len(names):
         raise ArgumentError(
             Argument("difficulty"),
-            f" must be 'averaged', or one or several different of {', '.join(FAMILIES)}; "
-            f"got {difficulty!r:.80}.",
+            " must be 'averaged', or one or several different of "
+            f"{', '.join(DIFFICULTY_FAMILIES)}; got {difficulty!r:.80}.",
         )
     numbers = np.array([real_number("difficulty", one) for one in weights])
     if not np.isfinite(numbers).all() or (numbers < 0.0).any() or not numbers.sum() > 0.0:
@@ -52,4 +54,4 @@ def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:
             f"{difficulty!r:.80}.",
         )
     found = dict(zip(names, (numbers / numbers.sum()).tolist(), strict=True))
-    return tuple((name, found[name]) for name in FAMILIES if found.get(name, 0.0) > 0.0)
+    return tuple((name, found[name]) for name in DIFFICULTY_FAMILIES if found.get(name, 0.0) > 0.0)

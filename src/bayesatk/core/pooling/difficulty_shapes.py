@@ -97,7 +97,7 @@ SHAPES: dict[str, Callable[[HyperPrior], Shape]] = {"inflated": Inflated, "mixtu
 
 
 def log_logit_beta(shape: tuple[float, float], x: Array) -> Array:
-    """Log density of the logit of a Beta, without its normaliser where it has none."""
+    """Log density of the logit of a Beta at a logit, without its normaliser where it has none."""
     scale = betaln(*shape) if min(shape) > 0.0 else 0.0
     return np.asarray(shape[0] * log_expit(x) + shape[1] * log_expit(-x) - scale)
 

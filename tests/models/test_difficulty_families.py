@@ -15,9 +15,9 @@ from scipy.stats import betabinom, dirichlet
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.models.families import log_rising
+from bayesatk.models.difficulty_families import log_rising
 from bayesatk.models.parts import success_p
-from bayesatk.priors import FAMILIES
+from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.difficulty import difficulty_draws, draw_prior
 from tests.conftest import FALSE_ALARM, METRICS
 
@@ -147,7 +147,7 @@ def test_evidence_is_the_mean_likelihood_under_the_prior(compiled) -> None:
     counts = np.array([[0, 2, 3, 0], [1, 1, 2, 1]])
     small = bk.tally(counts, trials=np.full((2, 4), 3))
     table = compiled.sample(small, "pass@1", rng=3)["families"]
-    for family in FAMILIES:
+    for family in DIFFICULTY_FAMILIES:
         for system, c in enumerate(counts):
             prior = bk.HyperPrior(families=family)
             expected, error = _evidence_by_prior_draws(prior, c, np.full(4, 3))
@@ -193,7 +193,7 @@ def test_families_are_weighed_by_prior_and_evidence(sampled, compiled, data) -> 
     assert float(table["family_probability"].sel(system="alike", family="beta")) > 0.3
     draws = sampled["difficulty"]["family"]
     size = draws.sizes["chain"] * draws.sizes["draw"]
-    for index, family in enumerate(FAMILIES):
+    for index, family in enumerate(DIFFICULTY_FAMILIES):
         share = (draws == index).mean(("chain", "draw"))
         chance = table["family_probability"].sel(family=family)
         error = np.sqrt(chance * (1 - chance) / size) + 1e-9
