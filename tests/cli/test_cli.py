@@ -215,7 +215,7 @@ def test_compare_prints_pairs_and_sentences(runs) -> None:
         assert text in done.output
     answer = json.loads(run("compare", runs, "-m", "pass@1", "--seed", 1, "--json").output)
     assert len(answer["tables"]["comparison"]) == 2
-    assert answer["tables"]["comparison"][0]["monte_carlo_error"] == 0
+    assert answer["tables"]["comparison"][0]["monte_carlo_error"] < 0.01
 
 
 LOGS = Path(__file__).parents[1] / "logs"

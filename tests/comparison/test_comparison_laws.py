@@ -238,3 +238,15 @@ def test_no_rule_names_a_worse_system(pooling) -> None:
         assert "is ahead" not in " ".join(bk.comparison_table(result)["sentence"])
     same = _compared({"a": runs["b"], "b": runs["b"]}, pooling, "pass@8")
     _check(same, [(0, 1)])
+
+
+@pytest.mark.parametrize(
+    "marks", [{"a": [[1, 1]], "b": [[0, 0]]}, {f"s{i}": [[int(i == 2), 0]] for i in range(6)}]
+)
+def test_one_question_in_a_group_is_compared_without_warnings(marks) -> None:
+    fit = bk.evaluate(bk.tally(marks, group=["g"]), "pass@1", group="group", rng=1)
+    with np.errstate(all="raise"):
+        chance = bk.compare(fit, rng=1)["comparison"]["pass_at_k"].sel(contrast="prob_greater")
+    both = chance + chance.transpose("other", "system", ...).values
+    off = ~np.eye(len(marks), dtype=bool)
+    np.testing.assert_allclose(both.values[off], 1.0)

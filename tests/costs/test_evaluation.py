@@ -138,6 +138,26 @@ def test_a_result_is_saved_tabulated_and_cited(tmp_path: Any) -> None:
     assert_allclose(bkc.cost_table(drawn)["mean"], table["mean"], rtol=1e-9)
 
 
+def test_a_result_has_a_report_and_what_takes_no_costs_says_so(tmp_path: Any) -> None:
+    _, runs, cost = _simulated(8, 3, np.random.default_rng(4))
+    fit = bkc.evaluate_cost(bk.tally(runs, cost=cost), 4, 1.0, **FAST, rng=1)
+    assert "Success and cost" in bk.report(fit, tmp_path / "costs.html").read_text()
+    for refusing in (
+        lambda: bk.guessing.random_baseline(fit, 0.2), lambda: bk.plan(fit, "pass@1", width=0.1),
+        lambda: bk.plots.plot_difficulty(fit), lambda: bk.question_table(fit),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="must be a result of bayesatk[.]evaluate"):
+            refusing()
+
+
+def test_a_budget_far_below_any_cost_buys_nothing() -> None:
+    _, runs, cost = _simulated(6, 2, np.random.default_rng(5))
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        fit = bkc.evaluate_cost(bk.tally(runs, cost=1e9 * cost), 1, 1.0, **FAST, rng=1)
+    bought = fit["posterior"]["coverage_at_budget"]
+    assert float(bought.max()) < 1e-6
+
+
 def test_what_cannot_be_evaluated_is_refused() -> None:
     runs = [[1, 0], [1, 1]]
     paid = bk.tally(runs, cost=[[1, 2], [3, 4]])

@@ -166,3 +166,14 @@ def test_beside_logs_tables_are_passed_over(tmp_path):
     (tmp_path / log.name).write_bytes(log.read_bytes())
     written(tmp_path, table=TABLE)
     assert "passed over in" in bk.load(tmp_path).card()
+
+
+def test_the_folder_one_is_in_and_results_saved_in_it(tmp_path, monkeypatch):
+    written(tmp_path, runs=TABLE)
+    monkeypatch.chdir(tmp_path)
+    read = bk.load(".")
+    assert counts(read) == counts(bk.load(tmp_path / "runs.csv"))
+    bk.save(bk.evaluate(read, "pass@1", pooling="none", rng=1), "fit.zarr")
+    assert counts(bk.load(tmp_path)) == counts(read)
+    with pytest.raises(FileNotFoundError, match="no file without a name"):
+        bk.load("")

@@ -1,5 +1,6 @@
 """A result read back is what it was made from, in memory and from a file."""
 
+import arviz as az
 import numpy as np
 import pytest
 
@@ -120,3 +121,26 @@ def test_a_result_without_its_systems_is_refused_where_they_are_needed() -> None
     fit = bk.evaluate({"a": [[0, 1], [1, 1]], "b": [[1, 1], [0, 0]]}, "bayes", draws=10, rng=1)
     with pytest.raises(ValueError, match="dimension of systems"):
         bk.log_evidence(bk.one_system(fit, "a"))
+
+
+def test_draws_of_p_are_tabulated_whatever_the_questions_have() -> None:
+    """ArviZ takes no coordinates of questions but their labels."""
+    data = bk.tally([[1, 0], [1, 1], [0, 0]], weight=[1, 2, 3.0], group=["x", "x", "y"])
+    fit = bk.evaluate(data, "pass@1", pooling="none", keep=["p"], rng=1)
+    assert len(az.summary(fit, var_names=["p"])) == 3
+    assert fit["constant_data"]["weight"].values.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_prior_trials_are_named_where_they_are_refused() -> None:
+    marks = np.array([[1, 0], [1, 1]])
+    fit = bk.evaluate(bk.tally(marks), "bayes", prior_trials=marks, rng=1)
+    for refusing in (bk.noise_floor, lambda one: bk.guessing.random_baseline(one, 0.2)):
+        with pytest.raises(ValueError, match="without prior trials"):
+            refusing(fit)
+
+
+def test_scored_categories_are_named_where_they_are_refused() -> None:
+    scores = {"no": 0, "part": 0.5, "yes": 1}
+    fit = bk.evaluate(bk.tally([["no", "part", "yes"]] * 2, scores=scores), "bayes", rng=1)
+    with pytest.raises(ValueError, match="of scored categories"):
+        bk.tail_exponent(fit)

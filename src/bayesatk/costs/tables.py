@@ -15,7 +15,7 @@ from bayesatk.results.schema import TARGETS, statistics_of_draws
 def read_result(costs: object) -> Result:
     """Return a result of costs as fields, or say what is wrong with it."""
     own = Result.of(costs)  # type: ignore[arg-type]
-    if "cost_of_pass" not in own.posterior:
+    if not own.of_costs:
         raise ArgumentError(
             Argument("costs"), " must be a result of bayesatk.costs.evaluate_cost; it has no "
             "costs. Use bayesatk.costs.evaluate_cost(data).",

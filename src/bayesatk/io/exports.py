@@ -73,7 +73,7 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
     parts: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
         ("categories", "reach_probability" in own.posterior, category_table),
         ("coefficients", own.covariates is not None, coefficient_table),
-        ("costs", "cost_of_pass" in own.posterior, cost_table),
+        ("costs", own.of_costs, cost_table),
         ("leaderboard", own.has("leaderboard"), leaderboard_rows),
         ("groups", own.grouping is not None, partial(table, by="group")),
         ("group_comparison", own.has("group_comparison"), partial(comparison_table, by="group")),

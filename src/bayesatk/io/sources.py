@@ -84,8 +84,11 @@ def find(source: object, kind_of: Callable[[Path, Path], str], strict: bool) -> 
         if system is not None and not isinstance(system, str):
             raise OutcomeError(f"a system must be named by text; got {shown(system)}.")
         paths = [given] if isinstance(given, str | os.PathLike) else list(given)
-        for path in map(Path, paths):
+        for each in paths:
+            path = Path(each)
             try:
+                if not os.fspath(each):  # Path("") is the folder that one is in
+                    raise FileNotFoundError("'': there is no file without a name.")
                 files, passed_over, folder = _files(path, kind_of)
                 found += [Source(file, system, _sha256(file), folder) for file in files]
             except FileNotFoundError:
@@ -114,11 +117,13 @@ def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path]
     These are its logs, or, where it holds none, its tables; then the name of the folder is the
     third of what is returned. The second is what is passed over.
     """
-    if path == Path() or not path.exists():
+    if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file.")
     if not path.is_dir():
         return [path], [], ""
-    inside = sorted(file for file in path.rglob("*") if not file.is_dir())
+    inside = sorted(
+        file for file in path.rglob("*") if not file.is_dir() and not _in_zarr(file, path)
+    )
     kinds = {file: kind_of(file, path) for file in inside if _is_data(file)}
     logs = [file for file, kind in kinds.items() if kind not in ("", SUMMARY, TABLE)]
     pointers = [file for file, kind in kinds.items() if not kind and is_pointer(file)]
@@ -143,6 +148,11 @@ def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path]
 def _hidden(file: Path, folder: Path) -> bool:
     """Whether a file is hidden, or within a hidden folder, as copies of editors are."""
     return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _in_zarr(file: Path, folder: Path) -> bool:
+    """Whether a file is a piece of a result or array that was saved as a folder."""
+    return any(part.endswith(".zarr") for part in file.relative_to(folder).parts[:-1])
 
 
 def _is_data(file: Path) -> bool:

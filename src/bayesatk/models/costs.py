@@ -232,7 +232,7 @@ class _Tries:
         self, p: NDArray[np.float64], wrong: NDArray[np.float64], right: NDArray[np.float64],
         weight: NDArray[np.float64],
     ) -> None:  # fmt: skip
-        p = np.clip(p, 1e-300, 1.0 - 2.0**-53)  # what NUTS rounds to 0 or 1 is neither
+        p = np.clip(p, 1e-250, 1.0 - 2.0**-53)  # what NUTS rounds to 0 or 1 is neither
         self._p, self._wrong, self._right, self._weight = p, wrong, right, weight
         self._cost = wrong + p * (right - wrong)
 

@@ -101,11 +101,16 @@ def plot_difficulty(
 
 def _check_partial(result: Result) -> None:
     pooling = result.pooling
-    if pooling != "partial" or "icc" not in result.posterior or result.scale.axes:
+    if result.scale.axes:
+        raise ValueError(
+            "result must be of right and wrong; it is of scored categories. Evaluate the data with "
+            "success='score >= ...' for this."
+        )
+    if pooling != "partial" or "icc" not in result.posterior:
         what = f"pooling={pooling!r}" if pooling != "partial" else f"form={result.form!r}"
         raise ValueError(
             "result must have a distribution of difficulties over questions; got "
-            f"{what}. Pass pooling='partial' and outcomes of right and wrong."
+            f"{what}. Pass pooling='partial'."
         )
 
 

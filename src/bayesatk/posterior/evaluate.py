@@ -271,7 +271,7 @@ def _tables(
     levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
     levels = levels.assign(hyper_quantiles(posteriors))
     if question_p:
-        labels = dataset["question"]
+        labels = dataset["question"].values  # ArviZ's tables take no other coordinates
         drawn = drawn.assign_coords(question=labels)
         closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
     closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))

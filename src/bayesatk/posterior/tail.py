@@ -85,6 +85,11 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     own = Result.of(fit)
     own.exchangeable("the law of large k")
     prior = own.prior
+    if own.scale.axes:
+        raise ArgumentError(
+            Argument("fit"), " must be of right and wrong; it is of scored categories. Evaluate "
+            "the data with ", Argument("success", "score >= ..."), " for this.",
+        )  # fmt: skip
     if not isinstance(prior, HyperPrior):
         raise ArgumentError(
             Argument("fit"),

@@ -33,6 +33,7 @@ _HEADINGS = {
     "results": "Results",
     "categories": "Probability to reach a score",
     "coefficients": "Coefficients of covariates (logits)",
+    "costs": "Success and cost",
     "leaderboard": "Leaderboard",
     "comparison": "Differences between systems",
     "groups": "Groups of questions",
@@ -200,7 +201,7 @@ def _summary(result: Result) -> str:
 
 def _criticism(result: Result, client: Any) -> list[str]:
     """Return what speaks against the shape of difficulties, or that nothing does."""
-    if "successes" not in result.group("observed_data") or result.voted:
+    if "successes" not in result.group("observed_data") or result.voted or result.of_costs:
         return []
     shaped = "mean_p" in result.posterior or result.grouping is not None
     if result.pooling not in ("partial", "complete") or not shaped:

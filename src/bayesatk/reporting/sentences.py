@@ -41,6 +41,7 @@ def levels(result: Result) -> list[str]:
 def has_question_laws(result: Result) -> bool:
     """Whether what is known of single questions has a closed form, for few enough systems."""
     known = isinstance(result.prior, BetaPrior | HyperPrior) and result.judges is None
+    known = known and not result.of_costs
     return known and not result.scale.axes and len(result.systems) <= MANY
 
 
@@ -90,7 +91,7 @@ def _beyond(result: Result) -> list[str]:
 
 def _ceilings(result: Result) -> list[str]:
     """Say which share of questions is never solved, where some may be."""
-    if "inflated" not in result.families:
+    if result.of_costs or "inflated" not in result.families:
         return []
     found = []
     for row in tail_exponent(result).to_dict("records"):

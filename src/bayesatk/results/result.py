@@ -227,8 +227,18 @@ class Result:
         found: dict[str, Any] | None = self.described("covariates", None)
         return found
 
+    @property
+    def of_costs(self) -> bool:
+        """Whether it is of success and cost together."""
+        return "cost_of_pass" in self.posterior
+
     def exchangeable(self, what: str, argument: str = "fit") -> None:
-        """Refuse covariates, and groups of questions, for something that ignores them."""
+        """Refuse costs, covariates, and groups of questions, for what ignores them."""
+        if self.of_costs:
+            raise ArgumentError(
+                Argument(argument), f" must be a result of bayesatk.evaluate for {what}; got one "
+                "of bayesatk.costs.evaluate_cost. Evaluate the same data with bayesatk.evaluate.",
+            )  # fmt: skip
         asked = self.covariates
         if asked is not None:
             held, got, option = "covariates", asked["formula"] or asked["names"], "covariates"
@@ -276,6 +286,11 @@ class Result:
         if not marks:
             self.refuse_judges()
         observed = self.group("observed_data")
+        if self.prior_counts is not None:
+            raise ValueError(
+                "the result must be without prior trials for this, which would take no account of "
+                "them. Evaluate the same data without prior_trials=."
+            )
         if "successes" not in observed:
             raise ValueError(
                 "the result must be of right and wrong; it is of scored categories. Evaluate the "

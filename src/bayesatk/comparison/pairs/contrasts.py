@@ -218,6 +218,7 @@ class Exact:
         all_, above, loss = self._together(cell, settings.rope)
         greater, tie = all_.prob_greater, all_.prob_tie
         values = np.stack([one.values for one in self.known[cell]])
+        moved = np.array([one.error for one in self.known[cell]])
         gap, levels = Differences(values[i], values[j]), settings.ratio_levels
         ends = gap.quantile(levels[1:])
         if settings.ci_kind == "hdi":
@@ -238,7 +239,7 @@ class Exact:
             "expected_loss": loss[i, j],
             "expected_gain": loss[j, i],
             **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratios, strict=True)),
-            "monte_carlo_error": np.zeros(len(i)),
+            "monte_carlo_error": gap.error(np.hypot(moved[i], moved[j])),
             "sd_unpaired": sd,
         }
 
@@ -265,7 +266,8 @@ def _even_ratio(lower: Array, upper: Array) -> Found:
     """Ratio quantiles of systems alike: those of the ratio and of its inverse are the same."""
     bounded = (lower > 0.0) & np.isfinite(upper)
     low = np.sqrt(np.where(bounded, lower, 0.0) / np.where(bounded, upper, 1.0))
-    high = np.where(bounded, 1.0 / np.where(bounded, low, 1.0), np.inf)
+    with np.errstate(divide="ignore", over="ignore"):
+        high = np.where(bounded, 1.0 / low, np.inf)
     return {"ratio_median": np.ones(len(lower)), "ratio_lower": low, "ratio_upper": high}
 
 
@@ -275,7 +277,7 @@ def mirrored(found: Found) -> Found:
     for name in found:
         value = found[_OPPOSITE.get(name, name)]
         if name.startswith("ratio"):
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", over="ignore"):
                 value = 1.0 / value
         turned[name] = -value if name in _SIGNED else value
     return turned

@@ -42,6 +42,7 @@ class Findings:
 
 
 @one_thread()
+@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def compare(
     fit: xr.DataTree | Result,
     *,
@@ -83,10 +84,10 @@ def compare(
         [k], [tau], target, contrast)``, contrasts of ``system`` minus ``other``: mean, sd, interval
         (as in the result), probability that ``system`` is better (``prob_greater``, with half the
         probability of a tie), of a tie (``prob_tie``), of a difference below, inside and above the
-        ROPE, expected loss of choosing ``system``, quantiles of the ratio, the Monte Carlo
-        standard error of probabilities (0: exact), the sd had the questions not been paired, and
-        the ends of a band that contains the curve of differences over k with the interval's
-        probability (from joint draws); and ``shared_questions(system, other)``.
+        ROPE, expected loss of choosing ``system``, quantiles of the ratio, the standard error of
+        ``prob_greater`` (of draws, weighted points or tables), the sd had the questions not been
+        paired, and the ends of a band that contains the curve of differences over k with the
+        interval's probability (from joint draws); and ``shared_questions(system, other)``.
         ``ranks`` holds the probability of every rank (1 is best), dims ``(system, rank, ...,
         target)``; ``tiers`` the tier of every system (1 is best): between tiers every system above
         is ahead of every one below with probability 1 - alpha/2 or more. Of questions in groups
@@ -113,7 +114,9 @@ def compare(
     systems are therefore reordered (Iman and Conover 1982) to have the rank correlation that
     follows from the covariance of the observed rates, corrected for the noise of trials (Spearman
     1904): of rates within groups and, for new groups, of the means of groups. Differences are then
-    more certain than two separate intervals suggest.
+    more certain than two separate intervals suggest. What partial pooling moves the means of all
+    systems by, from these questions to others, is left out of differences as far as the
+    difficulties are correlated: a mean difference is not exactly the difference of the means.
 
     Systems marked by the same judge (``judge=``) share its error rates in every draw, so most of
     the uncertainty about the judge cancels in their difference.

@@ -14,7 +14,7 @@ import numpy as np
 from bayesatk.core.costs.prior import BY_BUDGET, BY_K
 from bayesatk.metrics.credit import Array
 
-_LEAST = 1e-300  # of a success probability, whose inverse is then a number
+_LEAST = 1e-250  # of a success probability: a cost over it is then a number
 _MOST = 1.0 - 2.0**-53  # of a success probability, so that the log of failure is a number
 _MOST_TRIES = 1e12  # beyond which a budget is not followed
 _STEPS = 200  # of Newton's method, which rises to the root; about 10 are usual

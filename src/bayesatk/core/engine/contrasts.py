@@ -8,13 +8,13 @@ construction. No draws are needed.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import PchipInterpolator
 
+from bayesatk.core.engine.distribution import Quantity
 from bayesatk.metrics.credit import Array
 
 # Share of the scale within which two values are the same, 9e-13: distributions are no better known.
@@ -24,30 +24,23 @@ _TAIL = np.array([1e-7, 1e-5])
 _INNER = np.sin(0.5 * np.pi * np.arange(1, 96) / 96.0) ** 2
 _ASKED = np.concatenate([[_EDGE], _TAIL, _INNER, 1.0 - _TAIL[::-1], [1.0 - _EDGE]])
 LEVELS = np.concatenate([[0.0], _ASKED[1:-1], [1.0]])  # of the values of a `Known`
+_MIDDLE = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+# Standard errors in a stated error of quantiles: two or three, at the worse end of an interval, of
+# points taken as independent; those of the average are spread more evenly.
+_STATED = 5.0
 _MOST_CELLS = 512
 _CROWDED = 0.125  # expected number of quantities in a cell beyond which ranks split it
 _MOST_STEPS, _NEWTON_STEPS = 60, 12
 _LARGEST = 300.0  # of the absolute log of a ratio, and of a value that is 0
 
 
-class Quantity(Protocol):
-    """A distribution function and its inverse."""
-
-    def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at most x."""
-        ...
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Value exceeded with probability 1 - probability."""
-        ...
-
-
 class Known:
-    """A quantity with its quantiles at `LEVELS`."""
+    """A quantity with its quantiles at `LEVELS`, and their standard error in the middle."""
 
     def __init__(self, quantity: Quantity) -> None:
         self.cdf = quantity.cdf
         self.values = np.maximum.accumulate(np.asarray(quantity.quantile(_ASKED), float))
+        self.error = float(np.mean(quantity.stated_error(_MIDDLE))) / _STATED
 
 
 def round_to_resolution(values: ArrayLike) -> tuple[NDArray[np.int64], float]:
@@ -247,6 +240,18 @@ class Differences:
         """Probability that the difference is at most x; (pairs, points)."""
         pair = np.repeat(np.arange(len(x)), x.shape[1])
         return self._evaluate(pair, x.ravel())[0].reshape(x.shape)
+
+    def error(self, moved: Array) -> Array:
+        """Return standard errors of the probabilities of a positive difference.
+
+        Parameters
+        ----------
+        moved : ndarray, shape (pairs,)
+            Standard errors of the quantiles of the difference.
+        """
+        near = self.cdf(np.stack([-moved, moved], axis=1))
+        same = (self._first == self._second).all(axis=1)  # one half by symmetry
+        return np.where(same, 0.0, 0.5 * (near[:, 1] - near[:, 0]))
 
     def quantile(self, probability: Array) -> Array:
         """Values exceeded with probability ``1 - probability``; (pairs, levels)."""
