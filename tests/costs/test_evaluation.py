@@ -146,7 +146,7 @@ def test_a_result_has_a_report_and_what_takes_no_costs_says_so(tmp_path: Any) ->
         lambda: bk.guessing.random_baseline(fit, 0.2), lambda: bk.plan(fit, "pass@1", width=0.1),
         lambda: bk.plots.plot_difficulty(fit), lambda: bk.question_table(fit),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="must be a result of bayesatk[.]evaluate"):
+        with pytest.raises(ValueError, match="must be a result of"):
             refusing()
 
 
