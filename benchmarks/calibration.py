@@ -180,7 +180,7 @@ def row(run: Run, engine: str, client: Any) -> str:
     RESULTS.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     found = bk.calibrate(
-        *run.size, run.metrics, engine=engine, replications=run.replications, seed=2026,
+        *run.size, run.metrics, engine=engine, replications=run.replications, rng=2026,
         path=RESULTS / f"{run.name}.jsonl", client=client, **run.options,
     )  # fmt: skip
     table = found.table

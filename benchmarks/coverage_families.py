@@ -146,7 +146,7 @@ def main() -> None:
     all_batches(
         run_batch, starts, _STUDY,
         fault=_fault, path=options.output, client=None, description="coverage of families",
-        progressbar=True,
+        progress=None,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ def run(start):
 def batches(path, number=4, study=STUDY):
     return all_batches(
         run, range(0, 2 * number, 2), study, fault=lambda found: misshapen(found, 2), path=path,
-        client=None, description="", progressbar=False,
+        client=None, description="", progress=False,
     )  # fmt: skip
 
 
@@ -101,5 +101,5 @@ def test_a_second_writer_is_refused(tmp_path) -> None:
         all_batches(
             lambda start: batches(path)[start], range(0, 20, 2), STUDY,
             fault=lambda found: misshapen(found, 2), path=path, client=None, description="",
-            progressbar=False,
+            progress=False,
         )  # fmt: skip

@@ -158,7 +158,7 @@ def test_a_rule_by_hand_and_what_it_says() -> None:
 
 @pytest.mark.slow
 def test_a_study_answers_rules_of_both_kinds() -> None:
-    options = {"trials": 2, "correlation": 1.0, "replications": 20, "progressbar": False}
+    options = {"trials": 2, "correlation": 1.0, "replications": 20, "progress": False}
     far = {"a": (0.8, 0.3), "b": (0.5, 0.3)}
     rule = bk.StoppingRule("pass@1", prob=0.975)
     study = bk.simulate_stopping(far, rule, [50], **options)

@@ -118,7 +118,7 @@ def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
     assert questions < 0.6 * unpaired["questions"]
     study = bk.simulate_stopping(
         pairs, bk.StoppingRule("pass@1"), [questions], trials=4, correlation=0.8, replications=20,
-        progressbar=False,
+        progress=False,
     )  # fmt: skip
     assert (study.upper - study.lower).mean() == pytest.approx(0.15, rel=0.12)
 

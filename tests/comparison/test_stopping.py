@@ -7,7 +7,7 @@ import bayesatk as bk
 from bayesatk.comparison.order.growing import _difference
 from bayesatk.metrics.grid import parse
 
-QUIET = {"progressbar": False}
+QUIET = {"progress": False}
 
 
 def _by_hand() -> bk.StoppingStudy:
@@ -48,7 +48,7 @@ def test_looking_often_costs_false_decisions_and_the_threshold_pays_for_it() -> 
     rule, looks = bk.StoppingRule("pass@1", prob=0.975), [20, 40, 80]
     options = {"trials": 2, "correlation": 0.8, **QUIET}
     equal = {"a": (0.6, 0.3), "b": (0.6, 0.3)}
-    study = bk.simulate_stopping(equal, rule, looks, replications=60, seed=1, **options)
+    study = bk.simulate_stopping(equal, rule, looks, replications=60, rng=1, **options)
     found = study.summary(rule)
     assert found["wrong"] > found["wrong_at_end"] + 0.01
     assert found["wrong_at_end"] < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
@@ -56,7 +56,7 @@ def test_looking_often_costs_false_decisions_and_the_threshold_pays_for_it() -> 
     assert dear.prob > 0.975
     assert study.summary(dear)["wrong"] <= 0.05
     apart = {"a": (0.75, 0.3), "b": (0.5, 0.3)}
-    ends = bk.simulate_stopping(apart, dear, looks, replications=20, seed=3, **options)
+    ends = bk.simulate_stopping(apart, dear, looks, replications=20, rng=3, **options)
     assert ends.summary(dear)["right"] > 0.8
     assert ends.summary(dear)["questions"] < 60
 
@@ -82,7 +82,7 @@ def test_the_posterior_at_a_look_is_that_of_compare() -> None:
 @pytest.mark.long
 def test_replications_do_not_depend_on_each_other() -> None:
     rule, difficulties = bk.StoppingRule("pass@1"), {"a": (0.6, 0.3), "b": (0.5, 0.3)}
-    options = {"trials": 1, "correlation": 0.5, "seed": 6, **QUIET}
+    options = {"trials": 1, "correlation": 0.5, "rng": 6, **QUIET}
     few = bk.simulate_stopping(difficulties, rule, [5, 8], replications=3, **options)
     more = bk.simulate_stopping(difficulties, rule, [5, 8], replications=23, **options)
     np.testing.assert_array_equal(few.mean, more.mean[:3])

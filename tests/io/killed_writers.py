@@ -113,7 +113,7 @@ def kill_writer(name, write, things, read, folder, rng):
 def study(path, replications):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of lines that were cut
-        options = {"pooling": "none", "seed": 1, "progressbar": False, "path": path}
+        options = {"pooling": "none", "rng": 1, "progress": False, "path": path}
         return bk.calibrate(2, 1, replications=replications, **options)
 
 

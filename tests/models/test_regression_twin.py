@@ -32,7 +32,7 @@ def test_nuts_agrees_on_the_seeds() -> None:
 def test_calibration(engine, replications) -> None:
     found = bk.calibrate(
         10, 3, "pass@1,4", prior=bk.RegressionPrior(), engine=engine, replications=replications,
-        family_error=FALSE_ALARM, progressbar=False,
+        family_error=FALSE_ALARM, progress=False,
     )  # fmt: skip
     assert found.verdict == "calibrated", found.table
     assert {"Intercept", "trend", "icc"} < set(found.table.index)

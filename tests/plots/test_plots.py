@@ -72,7 +72,7 @@ def every_plot(fit, compared, backend=None):
     """One plot of each kind of a result, and its name."""
     baseline = bk.guessing.random_baseline(fit, 0.25, t=5, rng=1)
     found = bk.verify(fit, fit)
-    calibration = bk.calibrate(3, 2, replications=50, seed=1, progressbar=False)
+    calibration = bk.calibrate(3, 2, replications=50, rng=1, progress=False)
     yield plots.plot_curve(fit, backend=backend)
     yield plots.plot_systems(fit, "pass@4", backend=backend)
     yield plots.plot_difference(compared, backend=backend)
@@ -480,7 +480,7 @@ def test_verification_shows_the_worst_of_many(fit):
 
 
 def test_calibration_has_a_panel_per_quantity():
-    found = bk.calibrate(3, 2, replications=50, seed=1, progressbar=False)
+    found = bk.calibrate(3, 2, replications=50, rng=1, progress=False)
     plot = plots.plot_calibration(found)
     assert set(plot.viz["plot"].data_vars) == set(found.table.index)
     assert "50 data sets" in title(plot)

@@ -315,7 +315,7 @@ def test_the_antibody_survey_of_santa_clara_has_its_published_interval() -> None
 @pytest.mark.full
 def test_a_short_calibration_of_the_closed_form_finds_it_right() -> None:
     found = bk.calibrate(
-        5, 2, "pass@1", judge=JUDGE, pooling="none", replications=50, seed=1, progressbar=False
+        5, 2, "pass@1", judge=JUDGE, pooling="none", replications=50, rng=1, progress=False
     )
     assert found.verdict == "calibrated"
     assert {"sensitivity", "false_positive_rate"} <= set(found.table.index)

@@ -23,7 +23,7 @@ import bayesatk as bk
 from bayesatk.comparison.pairs import pairwise
 
 DIMS = ("system", "question", "trial")
-QUIET = {"progressbar": False}
+QUIET = {"progress": False}
 
 
 def _marks(kind: str) -> tuple[np.ndarray, dict]:
@@ -186,7 +186,7 @@ def client():
 @pytest.mark.long
 def test_a_worker_killed_in_the_middle_loses_nothing(client, tmp_path) -> None:
     path = tmp_path / "study.jsonl"
-    study = {"metrics": "pass@1,4", "pooling": "none", "seed": 3, **QUIET}
+    study = {"metrics": "pass@1,4", "pooling": "none", "rng": 3, **QUIET}
     pids = list(client.run(os.getpid).values())
 
     def kill() -> None:

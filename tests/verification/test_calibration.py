@@ -11,7 +11,7 @@ import bayesatk as bk
 from bayesatk.verification import answer_simulator, count_simulator
 from tests.conftest import FALSE_ALARM
 
-QUIET = {"progressbar": False}
+QUIET = {"progress": False}
 NUTS = {"engine": "pymc", "family_error": FALSE_ALARM, **QUIET}
 SCORES = (0.0, 0.5, 1.0)
 
@@ -22,7 +22,7 @@ LONG = pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("pooling", [pytest.param("partial", marks=LONG), "none", "complete"])
 def test_closed_forms_are_calibrated(pooling) -> None:
-    found = bk.calibrate(6, 3, "pass@1,4 maj@3", pooling=pooling, replications=280, seed=3, **QUIET)
+    found = bk.calibrate(6, 3, "pass@1,4 maj@3", pooling=pooling, replications=280, rng=3, **QUIET)
     assert found.verdict == "calibrated", found.table.to_string()
     names = set(found.table.index)
     assert {"p_first", "pass@4 questions"} <= names
@@ -33,7 +33,7 @@ def test_closed_forms_are_calibrated(pooling) -> None:
 @pytest.mark.slow
 def test_other_priors_are_calibrated() -> None:
     prior = bk.HyperPrior((3.0, 1.5), (1.0, 4.0), families="beta")
-    found = bk.calibrate(4, 2, "pass^2", prior=prior, replications=250, seed=4, **QUIET)
+    found = bk.calibrate(4, 2, "pass^2", prior=prior, replications=250, rng=4, **QUIET)
     assert found.verdict == "calibrated", found.table.to_string()
     assert (found.table["detectable_bias"] < 0.3).all()
 
@@ -41,7 +41,7 @@ def test_other_priors_are_calibrated() -> None:
 @pytest.mark.slow
 @pytest.mark.long  # make test has the votes for the calibration of a PyMC model
 def test_pymc_is_calibrated() -> None:
-    found = bk.calibrate(5, 4, "pass@2", difficulty="beta", replications=150, seed=5, **NUTS)
+    found = bk.calibrate(5, 4, "pass@2", difficulty="beta", replications=150, rng=5, **NUTS)
     assert found.verdict == "calibrated", found.table.to_string()
 
 
@@ -52,7 +52,7 @@ def test_pymc_is_calibrated() -> None:
 )
 def test_scored_categories_are_calibrated(pooling, size) -> None:
     found = bk.calibrate(
-        5, 4, "bayes max@3", pooling=pooling, scores=SCORES, replications=size, seed=6, **QUIET
+        5, 4, "bayes max@3", pooling=pooling, scores=SCORES, replications=size, rng=6, **QUIET
     )
     assert found.verdict == "calibrated", found.table.to_string()
     names = set(found.table.index)
@@ -65,7 +65,7 @@ def test_scored_categories_are_calibrated(pooling, size) -> None:
 def test_votes_of_known_choices_are_calibrated(engine) -> None:
     options = NUTS | {"engine": engine, "replications": 300 if engine == "closed_form" else 100}
     prior = bk.AnswerPrior(0.8, choices=4)
-    found = bk.calibrate(5, 4, "plurality@1,3", pooling="none", prior=prior, seed=3, **options)
+    found = bk.calibrate(5, 4, "plurality@1,3", pooling="none", prior=prior, rng=3, **options)
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"plurality@3 questions", "plurality@3 first"} <= set(found.table.index)
 
@@ -79,7 +79,7 @@ def test_votes_under_another_prior_are_not(monkeypatch) -> None:
     monkeypatch.setattr(answer_simulator, "VoteModel", wrong)
     prior = bk.AnswerPrior(choices=4)
     found = bk.calibrate(
-        8, 2, "plurality@1", pooling="none", prior=prior, replications=300, seed=3, **QUIET
+        8, 2, "plurality@1", pooling="none", prior=prior, replications=300, rng=3, **QUIET
     )
     assert found.verdict == "wrong"
 
@@ -88,7 +88,7 @@ def test_votes_under_another_prior_are_not(monkeypatch) -> None:
 @pytest.mark.long
 def test_logit_normal_difficulties_are_calibrated() -> None:
     options = NUTS | {"form": "logit_normal", "replications": 100}
-    found = bk.calibrate(6, 4, "pass@2", seed=5, **options)
+    found = bk.calibrate(6, 4, "pass@2", rng=5, **options)
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"mu", "sigma", "p_first", "pass@2 population"} <= set(found.table.index)
 
@@ -101,7 +101,7 @@ def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
 
     monkeypatch.setattr(count_simulator, "count_model", wrong)
     found = bk.calibrate(
-        8, 2, "bayes", pooling="none", scores=SCORES, replications=400, seed=6, **QUIET
+        8, 2, "bayes", pooling="none", scores=SCORES, replications=400, rng=6, **QUIET
     )
     assert found.verdict == "wrong"
 
@@ -117,12 +117,12 @@ def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
         return right(scale, pooling, prior, counts + missed, **more)
 
     monkeypatch.setattr(count_simulator, "count_model", wrong)
-    found = bk.calibrate(8, 2, pooling="none", replications=400, seed=6, **QUIET)
+    found = bk.calibrate(8, 2, pooling="none", replications=400, rng=6, **QUIET)
     assert found.verdict == "wrong"
 
 
 def test_a_resumed_run_gives_the_same_answer(tmp_path) -> None:
-    options = {"pooling": "none", "seed": 7, **QUIET}
+    options = {"pooling": "none", "rng": 7, **QUIET}
     path = tmp_path / "study.jsonl"
     bk.calibrate(3, 2, replications=100, path=path, **options)
     text = path.read_text()
@@ -133,7 +133,7 @@ def test_a_resumed_run_gives_the_same_answer(tmp_path) -> None:
     xr.testing.assert_identical(resumed.tree["prior_sbc"].ds, whole.tree["prior_sbc"].ds)
     assert resumed.tree["prior_sbc"].sizes["draw"] == 250
     with pytest.raises(ValueError, match="file of this study"):
-        bk.calibrate(3, 2, replications=50, path=path, pooling="none", seed=8, **QUIET)
+        bk.calibrate(3, 2, replications=50, path=path, pooling="none", rng=8, **QUIET)
     for content in (b"a,b\n1,2\n", b"\x89PNG\r\n\x1a\n\xff", b'{"other": 1}\n'):
         path.write_bytes(content)  # of something else, and left as it is
         with pytest.raises(ValueError, match="file of this study"):
@@ -154,8 +154,8 @@ def test_workers_do_not_change_the_answer() -> None:
         with Client(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
         ) as c:
-            spread = bk.calibrate(3, 2, pooling="none", replications=150, seed=9, client=c, **QUIET)
-    alone = bk.calibrate(3, 2, pooling="none", replications=150, seed=9, **QUIET)
+            spread = bk.calibrate(3, 2, pooling="none", replications=150, rng=9, client=c, **QUIET)
+    alone = bk.calibrate(3, 2, pooling="none", replications=150, rng=9, **QUIET)
     xr.testing.assert_identical(spread.tree["prior_sbc"].ds, alone.tree["prior_sbc"].ds)
 
 
@@ -190,8 +190,8 @@ def test_what_cannot_be_simulated_is_refused() -> None:
 
 
 def test_costs_are_calibrated_on_data_from_their_prior() -> None:
-    options = {"difficulty": "beta", "cost_prior": bk.costs.CostPrior(), "progressbar": False}
-    found = bk.calibrate(4, 3, "pass@1,2", replications=50, seed=1, **options)
+    options = {"difficulty": "beta", "cost_prior": bk.costs.CostPrior(), "progress": False}
+    found = bk.calibrate(4, 3, "pass@1,2", replications=50, rng=1, **options)
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"cost_slope", "mean_p", "cost_of_pass questions"} <= set(found.table.index)
     with pytest.raises(ValueError, match="cost_prior goes with"):

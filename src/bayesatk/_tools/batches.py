@@ -24,7 +24,7 @@ def all_batches(
     path: str | Path | None,
     client: Any,
     description: str,
-    progressbar: bool,
+    progress: bool | None,
 ) -> dict[int, Any]:
     """Return every batch by its start; those that a file holds are read, the others run and added.
 
@@ -44,8 +44,8 @@ def all_batches(
     client : dask.distributed.Client or None
     description : str
         Of the progress bar, which a cluster has of its own.
-    progressbar : bool
-        Whether to show one, where somebody watches: on a terminal or in Jupyter.
+    progress : bool or None
+        Whether to show one. None: after two seconds, on a terminal or in Jupyter.
 
     Raises
     ------
@@ -54,11 +54,10 @@ def all_batches(
 
     Examples
     --------
-    >>> options = {"path": None, "client": None, "description": "adding", "progressbar": False}
+    >>> options = {"path": None, "client": None, "description": "adding", "progress": False}
     >>> all_batches(lambda start: [start + 1], range(0, 10, 5), {}, fault=str, **options)
     {0: [1], 5: [6]}
     """
-    progress = None if progressbar else False
     if path is None:
         return dict(sorted(in_batches(run, starts, client, description, progress)))
     described = json.loads(json.dumps(dict(study)))

@@ -38,8 +38,8 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
     --------
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
-    >>> options = {"difficulty": "beta", "replications": 60, "seed": 1}
-    >>> found = bayesatk.calibrate(3, 2, progressbar=False, **options)
+    >>> options = {"difficulty": "beta", "replications": 60, "rng": 1}
+    >>> found = bayesatk.calibrate(3, 2, progress=False, **options)
     >>> sorted(plot_calibration(found).viz["plot"].data_vars)[:2]
     ['icc', 'mean_p']
     """

@@ -127,10 +127,10 @@ def calibrate(
     cost_prior: CostPrior | None = None,
     judge: JudgeError | None = None,
     replications: int = 1000,
-    seed: int = 0,
+    rng: int = 0,
     path: str | Path | None = None,
     client: Any = None,
-    progressbar: bool = True,
+    progress: bool | None = None,
     family_error: float = 0.01,
 ) -> Calibration:
     """Check posteriors by simulation-based calibration: ranks of true values in the posterior.
@@ -171,16 +171,16 @@ def calibrate(
         ``false_positive_rate`` are then tested, too.
     replications : int
         Number of simulated data sets.
-    seed : int
-        Replication i depends on (seed, i) only, so the result depends neither on the number of
+    rng : int
+        Seed. Replication i depends on (rng, i) only, so the result depends neither on the number of
         workers nor on interruptions.
     path : path, optional
         JSON Lines file to which every finished batch is appended; batches that it already has are
         not computed again. Only one process may write it at a time.
     client : dask.distributed.Client, optional
         Cluster that computes the batches.
-    progressbar : bool
-        Show progress.
+    progress : bool, optional
+        Show a progress bar. Default: after two seconds, if the output is a terminal.
     family_error : float
         As in `Calibration`.
 
@@ -214,8 +214,8 @@ def calibrate(
 
     Examples
     --------
-    >>> options = {"difficulty": "beta", "replications": 60, "seed": 1}
-    >>> found = calibrate(3, 2, progressbar=False, **options)
+    >>> options = {"difficulty": "beta", "replications": 60, "rng": 1}
+    >>> found = calibrate(3, 2, progress=False, **options)
     >>> found.verdict, sorted(found.table.index)[:2]
     ('calibrated', ['icc', 'mean_p'])
     """
@@ -230,14 +230,15 @@ def calibrate(
     labels = " ".join(metric.label for metric in requested)
     check_judge(judge, engine, values, chosen)
     study = Study(
-        questions, trials, labels, pooling, describe_prior(chosen), engine, int(seed), form, values,
+        questions, trials, labels, pooling, describe_prior(chosen), engine,
+        whole_number("rng", rng, 0), form, values,
         None if judge is None else asdict(judge),
         described_cost_prior(cost_prior, chosen, engine, values, judge),
     )  # fmt: skip
     done = all_batches(
         partial(run_batch, study), range(0, replications, BATCH), study.identity,
         fault=partial(batch_fault, quantities(study)), path=path, client=client,
-        description="calibration", progressbar=progressbar,
+        description="calibration", progress=progress,
     )  # fmt: skip
     return Calibration(_tree(study, list(done.values()), replications), family_error)
 

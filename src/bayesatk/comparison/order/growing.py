@@ -39,10 +39,10 @@ def simulate_stopping(
     trials: int,
     correlation: float,
     replications: int = 400,
-    seed: int = 0,
+    rng: int = 0,
     path: str | Path | None = None,
     client: Any = None,
-    progressbar: bool = True,
+    progress: bool | None = None,
 ) -> StoppingStudy:
     """Simulate evaluations of two systems that grow question by question.
 
@@ -68,15 +68,15 @@ def simulate_stopping(
         (``bayesatk.models.build_crossed``).
     replications : int
         Number of simulated evaluations.
-    seed : int
-        Replication i depends on (seed, i) only.
+    rng : int
+        Seed. Replication i depends on (rng, i) only.
     path : path, optional
         JSON Lines file to which every finished batch is appended; batches that it already has are
         not computed again. Only one process may write it at a time.
     client : dask.distributed.Client, optional
         Cluster that computes the batches.
-    progressbar : bool
-        Show progress.
+    progress : bool, optional
+        Show a progress bar. Default: after two seconds, if the output is a terminal.
 
     Returns
     -------
@@ -90,17 +90,17 @@ def simulate_stopping(
     --------
     >>> rule = StoppingRule("pass@1", prob=0.95)
     >>> far = {"a": (0.8, 0.2), "b": (0.4, 0.2)}
-    >>> options = {"trials": 2, "correlation": 0.5, "replications": 2, "progressbar": False}
+    >>> options = {"trials": 2, "correlation": 0.5, "replications": 2, "progress": False}
     >>> study = simulate_stopping(far, rule, [20, 40], **options)
     >>> float(study.summary(rule)["right"])
     1.0
     """
-    study, metric = _checked(difficulties, rule, looks, trials, correlation, seed)
+    study, metric = _checked(difficulties, rule, looks, trials, correlation, rng)
     whole_number("replications", replications)
     done = all_batches(
         partial(_batch, study, metric), range(0, replications, _BATCH), asdict(study),
         fault=lambda found: misshapen(found, _BATCH, len(study.looks), _NUMBERS), path=path,
-        client=client, description="stopping", progressbar=progressbar,
+        client=client, description="stopping", progress=progress,
     )  # fmt: skip
     stacked = np.concatenate(list(done.values()))[:replications]
     prob, mean, lower, upper, truth, *log_e = np.moveaxis(stacked, -1, 0)
@@ -131,7 +131,7 @@ def _checked(
     looks: Sequence[int],
     trials: int,
     correlation: float,
-    seed: int,
+    rng: int,
 ) -> tuple[_Study, Metric]:
     """Return what is to be simulated, or refuse."""
     if not isinstance(rule, StoppingRule) or not isinstance(difficulties, Mapping):
@@ -165,7 +165,9 @@ def _checked(
             f"got {trials}."
         )
     size = tuple(pairs), metric.label, rule.target, chosen
-    return _Study(*size, int(trials), float(correlation), int(seed), float(rule.sd)), metric
+    return _Study(
+        *size, int(trials), float(correlation), whole_number("rng", rng, 0), float(rule.sd)
+    ), metric
 
 
 def _batch(study: _Study, metric: Metric, start: int) -> list[list[list[float]]]:
