@@ -1,5 +1,6 @@
 """The package as a whole: public names, laziness, datasets, README."""
 
+import ast
 import doctest
 import inspect
 import os
@@ -229,3 +230,16 @@ def test_pages_for_assistants_and_maintainers_point_at_what_is_there(page: str) 
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"`?\bmake ([a-z-]+)(?=`|  )", text):
         assert f"\n{target}:" in makefile, f"{page}: make {target}"
+
+
+def test_functions_are_short() -> None:
+    """At most 40 lines after the signature and the docstring, as docs/contributing.md says."""
+    long = []
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.body:
+                documented = ast.get_docstring(node) is not None and len(node.body) > 1
+                start = node.body[int(documented)].lineno
+                if (node.end_lineno or start) - start >= 40:
+                    long.append(f"{path.name}: {node.name}")
+    assert not long

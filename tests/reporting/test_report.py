@@ -445,3 +445,13 @@ def test_probable_families_are_named_once() -> None:
     assert note.startswith(f"system: difficulty: {told}. pass@16 judges more trials")
     alone = bk.evaluate(bk.tally(counts), "pass@2,16", difficulty="beta", rng=1)
     assert not [one for one in bk.notes(alone) if "difficulty:" in one]
+
+
+def test_a_result_of_costs_has_a_report(tmp_path) -> None:
+    data = bk.tally([[1, 0, 1], [0, 0, 1], [1, 1, 1]], cost=[[1, 2, 1], [3, 2, 2], [1, 1, 2]])
+    fit = bk.costs.evaluate_cost(data, 2, 1.0, difficulty="beta", draws=50, rng=1)
+    text = bk.report(fit, tmp_path / "costs.html").read_text(encoding="utf-8")
+    assert "Success and cost" in text
+    assert "cost_to_success" in text
+    with pytest.raises(ValueError, match="must be a result of"):
+        bk.plots.plot_difficulty(fit)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 
 Array = NDArray[np.float64]
@@ -155,11 +156,7 @@ def correct_counts(
                 Argument("num_correct"), f" must lie between 0 and n={n}; got {count}."
             )
         return count, count
-    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float | np.number):
-        raise ArgumentError(
-            Argument("acc"), f" must be a number between 0 and 1; got {accuracy!r}."
-        )
-    value = float(accuracy)
+    value = real_number("acc", accuracy)
     if not 0.0 <= value <= 1.0:
         raise ArgumentError(Argument("acc"), f" must lie between 0 and 1; got {accuracy}.")
     if decimals is None:

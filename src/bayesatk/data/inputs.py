@@ -107,14 +107,7 @@ def read_inputs(
         raise ArgumentError(Argument("keep"), rule)
     requested = parse(metrics)
     if success is not None:
-        of_scores = [one.label for one in requested if one.family.category is not None]
-        if of_scores:
-            raise OutcomeError(
-                Argument("success"),
-                f" turns scores into right and wrong, and {', '.join(of_scores)} would no longer "
-                "be about scores. Evaluate metrics of scores without it.",
-            )
-        outcomes = outcomes.with_success(success)
+        outcomes = _with_success(outcomes, success, requested)
     scored = check_judged(requested, outcomes.binary, pooling, prior_trials is not None)
     scale: Scale = Scored.of(outcomes) if scored else RIGHT_WRONG
     _check_priors(requested, prior_trials, prior_weight, answer_prior)
@@ -144,6 +137,18 @@ def read_inputs(
         outcomes, requested, pooling, resolved, scale, answer_prior or AnswerPrior(), before,
         tuple(notes), design, grouping, judges,
     )  # fmt: skip
+
+
+def _with_success(outcomes: Outcomes, success: str, requested: Sequence[Metric]) -> Outcomes:
+    """Turn scores into right and wrong, unless a metric is about scores."""
+    of_scores = [one.label for one in requested if one.family.category is not None]
+    if of_scores:
+        raise OutcomeError(
+            Argument("success"),
+            f" turns scores into right and wrong, and {', '.join(of_scores)} would no longer "
+            "be about scores. Evaluate metrics of scores without it.",
+        )
+    return outcomes.with_success(success)
 
 
 def _structure(

@@ -75,15 +75,7 @@ def metrics_from_draws(
             "bayesatk.sample(data, metrics, group=...) works out the metrics of groups."
         )
     stored = "difficulty" in tree.children
-    if "p" not in posterior:
-        raise ValueError(
-            f"tree must have draws of 'p' in its posterior; got {list(posterior.data_vars)}. "
-            "Name the success probability of your model 'p'."
-        )
-    p = posterior["p"]
-    if "system" not in p.dims:
-        p = p.expand_dims(system=["system"])
-    p = p.transpose("chain", "draw", "system", "question")
+    p = _success_probabilities(posterior)
     sizes = (p.sizes["chain"] * p.sizes["draw"], p.sizes["system"], p.sizes["question"])
     flat = p.values.reshape(sizes)
     grid, weight = MetricGrid.of(metrics), _weights(tree, p)
@@ -110,6 +102,19 @@ def metrics_from_draws(
     result = tree.copy()
     result["posterior"] = xr.DataTree(posterior.assign(found.variables).assign_coords(found.coords))
     return result
+
+
+def _success_probabilities(posterior: xr.Dataset) -> xr.DataArray:
+    """Return the draws of p (chain, draw, system, question)."""
+    if "p" not in posterior:
+        raise ValueError(
+            f"tree must have draws of 'p' in its posterior; got {list(posterior.data_vars)}. "
+            "Name the success probability of your model 'p'."
+        )
+    p = posterior["p"]
+    if "system" not in p.dims:
+        p = p.expand_dims(system=["system"])
+    return p.transpose("chain", "draw", "system", "question")
 
 
 def _weights(tree: xr.DataTree, p: xr.DataArray) -> Array | None:

@@ -108,7 +108,7 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
     hyper = dirichlet_posterior(states.evidence, states.count, vector, prior.icc)
     work = states.evidence.size * max(1, max(one.credit.k for one in judged) // 4)
     grid = hyper.thinned(int(np.clip(_WORK / work, 128, _NODES)))
-    alpha, weight, questions = grid.alpha, grid.weight, len(states.which)
+    alpha, weight = grid.alpha, grid.weight
     node_mean, node_variance, population, pop_given = _node_moments(states, judged, alpha)
     weighted = states.weight is not None
     mean, variance = total_moments(weight, node_mean, node_variance)
@@ -116,22 +116,12 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
     if weighted:
         question = np.maximum(pop_variance - variance, 0.0)
     else:
-        question = np.minimum(_question_variance(judged, alpha, weight) / questions, pop_variance)
-
-    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
-        node = rng.choice(len(weight), size, p=weight)
-        drawn = {"mean_p": grid.mean[node], "icc": grid.icc[node]}
-        kept = None
-        if keep_p or size * questions * alpha.shape[1] <= _EVALUATIONS:
-            values, other, kept = _draw_means(states, judged, alpha[node], rng, weighted, keep_p)
-        else:
-            noise = _noise(states, judged, weight @ alpha, weight @ node_variance, rng)
-            values = node_mean[node] + correlated_normals(noise, size, rng)
-            moved = correlated_normals(scaled(noise, question), size, rng)
-            other = values + (population - node_mean)[node] + moved
-        other = other if weighted else population[node]
-        return Draws(np.stack([values, other], axis=-1), drawn, kept)
-
+        question = np.minimum(
+            _question_variance(judged, alpha, weight) / len(states.which), pop_variance
+        )
+    draw = partial(
+        _draw_pooled, states, judged, grid, node_mean, node_variance, population, question
+    )
     columns = [None if weighted else Empirical(column, weight) for column in population.T]
     return SystemPosterior(
         by_target(mean, pop_mean),
@@ -151,6 +141,27 @@ def _partial(states: States, judged: list[Judged], prior: DirichletHyperPrior) -
         effective_draws={} if grid.exact else grid.points.draws_behind(population),
         hyper_draws=_draws_behind(hyper),
     )
+
+
+def _draw_pooled(
+    states: States, judged: list[Judged], grid: DirichletHyper, node_mean: Array,
+    node_variance: Array, population: Array, question: Array, size: int,
+    rng: np.random.Generator, keep_p: bool,
+) -> Draws:  # fmt: skip
+    """Draw points, then means over the questions: question by question where these are few."""
+    alpha, weight, weighted = grid.alpha, grid.weight, states.weight is not None
+    node = rng.choice(len(weight), size, p=weight)
+    drawn = {"mean_p": grid.mean[node], "icc": grid.icc[node]}
+    kept = None
+    if keep_p or size * len(states.which) * alpha.shape[1] <= _EVALUATIONS:
+        values, other, kept = _draw_means(states, judged, alpha[node], rng, weighted, keep_p)
+    else:
+        noise = _noise(states, judged, weight @ alpha, weight @ node_variance, rng)
+        values = node_mean[node] + correlated_normals(noise, size, rng)
+        moved = correlated_normals(scaled(noise, question), size, rng)
+        other = values + (population - node_mean)[node] + moved
+    other = other if weighted else population[node]
+    return Draws(np.stack([values, other], axis=-1), drawn, kept)
 
 
 def _diagnostics(

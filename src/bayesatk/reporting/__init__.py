@@ -107,24 +107,15 @@ def report(
     '<!doctype html>'
     """
     require(*REPORT)
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
         raise ValueError(
             f"path must end in .html; got {path.name!r}. bayesatk.export writes other formats."
         )
     own = Result.of(result)
-    environment = Environment(
-        loader=PackageLoader("bayesatk", "reporting/templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    script = environment.loader.get_source(environment, "report.js")[0]  # type: ignore[union-attr]
+    template, script = _template()
     numbers = as_json(own, questions=has_question_laws(own))
-    page = environment.get_template("report.html").render(
+    page = template.render(
         title=title,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -148,6 +139,21 @@ def report(
     with replacing_text(path) as file:
         file.write(page)
     return path
+
+
+def _template() -> tuple[Any, str]:
+    """Return the template of the page, and its script."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("bayesatk", "reporting/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = environment.loader.get_source(environment, "report.js")[0]  # type: ignore[union-attr]
+    return environment.get_template("report.html"), script
 
 
 def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:

@@ -177,16 +177,7 @@ def gate_of(
     data: Outcomes, policy: GatePolicy, *, shared: bool = False, rng: RandomSource = 0
 ) -> Gate:
     """Return the verdict on outcomes of the systems "new" and "baseline"."""
-    tried = (data.trials > 0).sel(system=[NEW, BASELINE]).values
-    lacking = int((tried[0] != tried[1]).sum())
-    if lacking and not shared:
-        raise ArgumentError(
-            f"both systems must have tried the same questions; {lacking} of {tried.shape[1]} were "
-            "tried by one of them only. Run them, or use those that both tried: ",
-            Argument("shared", True), ".",
-        )  # fmt: skip
-    if lacking or not tried.all():
-        data = data.shared()
+    data, lacking = _shared(data, shared)
     fit = evaluate(
         data, policy.metric, pooling=policy.pooling, keep=["p"] if policy.floors else (), rng=rng,
         draws=_DRAWS if policy.floors else _FEW_DRAWS, progress=False,
@@ -221,6 +212,19 @@ def gate_of(
         sentences.of(policy.asked, i, j).sentences[target],
         _origin(compared, lacking),
     )
+
+
+def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
+    """Return outcomes on the questions that both tried, and how many only one did, if allowed."""
+    tried = (data.trials > 0).sel(system=[NEW, BASELINE]).values
+    lacking = int((tried[0] != tried[1]).sum())
+    if lacking and not shared:
+        raise ArgumentError(
+            f"both systems must have tried the same questions; {lacking} of {tried.shape[1]} were "
+            "tried by one of them only. Run them, or use those that both tried: ",
+            Argument("shared", True), ".",
+        )  # fmt: skip
+    return data if tried.all() else data.shared(), lacking
 
 
 def _origin(result: Result, left_out: int) -> dict[str, object]:
