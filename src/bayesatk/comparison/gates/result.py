@@ -50,7 +50,7 @@ class Gate:
     probability : float
         Posterior probability that the difference is above the policy's threshold.
     error : float
-        Its Monte Carlo standard error; 0: exact.
+        Its standard error: of draws, of weighted points (default), of tables (next to none).
     observed : dict
         Unbiased estimate of the metric by system (NaN where k exceeds the trials).
     difference : dict
