@@ -355,7 +355,7 @@ def test_results_are_saved_and_come_back(votes, tmp_path) -> None:
     assert fit["observed_data"]["answer_count"].sum() == 60
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sampling_agrees_and_so_do_simulated_votes(votes) -> None:
     fit = bk.evaluate(votes, METRICS, pooling="none", rng=1)
     sampled = bk.sample(votes, METRICS, pooling="none", rng=2, progressbar=False)

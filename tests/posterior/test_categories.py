@@ -376,15 +376,10 @@ def test_a_metric_of_ones_own_on_categories(graded) -> None:
         assert own == pytest.approx(cell(mapped, "pass_hat_k", statistic, k=3), abs=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pooling", "form"),
-    [
-        ("partial", None),
-        pytest.param("complete", None, marks=pytest.mark.long),
-        pytest.param("none", None, marks=pytest.mark.long),
-        pytest.param("partial", "full", marks=pytest.mark.long),
-    ],
+    [("partial", None), ("complete", None), ("none", None), ("partial", "full")],
 )
 def test_sampling_agrees_with_the_closed_form(pooling, form) -> None:
     # Long rows pin the correlation down, without which NUTS on every p is slow to mix.
