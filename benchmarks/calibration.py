@@ -129,7 +129,7 @@ calibration, [Talts et al. 2018](https://arxiv.org/abs/1804.06788)). The
 posteriors in the table were tested in this way: hyperparameters, the success probability of one
 question, and every metric for both targets, with 199 draws each. [Verification](verification.md)
 shows how to do it and what the plot looks like. Not in the table: [leaderboards](leaderboards.md),
-[changes](changes.md) and [weights](weights.md), whose statements were simulated for fixed truths,
+[changes](changes.md) and [weights](weights.md), whose pages have simulations of their own,
 and the PyMC models of judges and of costs, which are compared with the closed forms.
 
 **How to read it.** *size* is questions x trials. *worst p* is the smallest p-value of all

@@ -150,9 +150,9 @@ def evaluate(
         needs 32 kB per question and system at the default number of draws.
     rng : int, numpy.random.Generator or None
         Seed of the draws. Estimates, means and sds of right/wrong data do not depend on it, and
-        neither do their intervals; but intervals do of scored categories, groups, weighted
-        questions, and of the population under ``pooling="none"`` (the Bayesian bootstrap); of votes
-        sds do, too.
+        neither do their intervals; but intervals do of scored categories, groups, marks of a judge
+        that errs, weighted questions, and of the population under ``pooling="none"`` (the Bayesian
+        bootstrap); of votes sds do, too.
     progress : bool, optional
         Show a progress bar over systems. Default: after two seconds, if the output is a terminal.
     client : dask.distributed.Client, optional
