@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import real_number
-from bayesatk.priors.fields import beta_parameters, positive_numbers, spread
+from bayesatk.priors.checks import beta_parameters, positive_numbers, spread
 
 
 @dataclass(frozen=True)
