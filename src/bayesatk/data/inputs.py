@@ -21,10 +21,9 @@ from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
 from bayesatk.priors import (
     AnswerPrior,
-    GroupedPrior,
+    HyperPrior,
     ModelPrior,
     Pooling,
-    RegressionPrior,
 )
 from bayesatk.priors.choice import (
     prior_of,
@@ -42,7 +41,7 @@ class Inputs:
     requested : tuple of Metric
     pooling : Pooling
     prior : ModelPrior
-        Of the scale; with covariates a `RegressionPrior`, with groups a `GroupedPrior`.
+        Of the scale; with covariates or groups a `HyperPrior` of the Beta family.
     scale : Scale
         How the metrics judge trials.
     answer_prior : AnswerPrior
@@ -120,11 +119,9 @@ def read_inputs(
         name = "covariates" if grouping is None else GROUP
         _check_structure(name, requested, scored, pooling, difficulty, prior_trials is not None)
     resolved: ModelPrior
-    if design is not None:
-        resolved = prior_of(RegressionPrior, prior, "with covariates")
-    elif grouping is not None:
-        notes += grouping.notes
-        resolved = prior_of(GroupedPrior, prior, "with group=")
+    if design is not None or grouping is not None:
+        notes += [] if grouping is None else grouping.notes
+        resolved = _prior_of_structure(prior, "with covariates" if design else "with group=")
     else:
         resolved = scale.resolve_prior(pooling, prior)
         if difficulty is not None:
@@ -137,6 +134,17 @@ def read_inputs(
         outcomes, requested, pooling, resolved, scale, answer_prior or AnswerPrior(), before,
         tuple(notes), design, grouping, judges,
     )  # fmt: skip
+
+
+def _prior_of_structure(prior: object, where: str) -> HyperPrior:
+    """Return the prior of questions that differ by groups or covariates, of the Beta family."""
+    chosen = prior_of(HyperPrior, prior, where).of_family("beta")
+    if not chosen.proper:
+        raise ArgumentError(
+            Argument("prior"),
+            f" must be proper {where}; got icc={chosen.icc}. Use HyperPrior(icc=(1, 1)).",
+        )
+    return chosen
 
 
 def _with_success(outcomes: Outcomes, success: str, requested: Sequence[Metric]) -> Outcomes:
