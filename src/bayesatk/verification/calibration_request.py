@@ -157,7 +157,8 @@ def check_judge(
     if not isinstance(judge, JudgeError) or engine != "closed_form" or not known:
         raise ValueError(
             "judge must be a JudgeError, of right and wrong, engine='closed_form' and no "
-            f"structure; got {judge!r:.80} with engine={engine!r} and a {type(prior).__name__}. Leave it out."
+            f"structure; got {judge!r:.80} with engine={engine!r} and a {type(prior).__name__}. "
+            "Leave it out."
         )
 
 
