@@ -24,6 +24,7 @@ PRIOR = bk.HyperPrior(
 @pytest.mark.parametrize(("field", "density"), DENSITIES)
 def test_densities_are_those_of_scipy_with_the_jacobian(field, density) -> None:
     np.testing.assert_allclose(np.exp(field.log_density(X)), density, rtol=1e-12)
+    np.testing.assert_allclose(field.coordinates(field.values(X)), X, atol=1e-12)
 
 
 @pytest.mark.parametrize("field", [Beta(0.3, 2.0), Beta(1.0, 1.0), Normal(0.2), HalfNormal(2.0)])
@@ -40,6 +41,7 @@ def test_shares_have_a_dirichlet_density_that_integrates_to_one() -> None:
     density = np.exp(shares.log_density(points))
     assert density.sum() * (x[1] - x[0]) ** 2 == pytest.approx(1.0, abs=1e-6)
     values = shares.values(points[400, 380:420])
+    np.testing.assert_allclose(shares.coordinates(values), points[400, 380:420], atol=1e-10)
     jacobian = values.prod(axis=-1)
     expected = stats.dirichlet((1.3, 2.0, 4.0)).pdf(values.T) * jacobian
     np.testing.assert_allclose(density[400, 380:420], expected, rtol=1e-10)

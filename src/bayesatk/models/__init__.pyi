@@ -1,5 +1,4 @@
-from .builders import build_beta_binomial as build_beta_binomial
-from .categories import build_dirichlet_multinomial as build_dirichlet_multinomial
+from .building import build as build
 from .changes import build_change_point as build_change_point
 from .compiled import CompiledModel as CompiledModel
 from .compiled import compile_beta_binomial as compile_beta_binomial
@@ -8,11 +7,9 @@ from .compiled import compile_dirichlet_multinomial as compile_dirichlet_multino
 from .costs import build_cost_model as build_cost_model
 from .costs import sample_cost as sample_cost
 from .derived import metrics_from_draws as metrics_from_draws
-from .grouped import build_grouped as build_grouped
 from .guessers import build_random_guessers as build_random_guessers
 from .guessers import sample_random_baseline as sample_random_baseline
 from .logit_normal import build_crossed as build_crossed
 from .logit_normal import build_logit_normal as build_logit_normal
 from .one_factor import build_one_factor as build_one_factor
-from .regression import build_regression as build_regression
 from .votes import build_answers as build_answers

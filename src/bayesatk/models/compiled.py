@@ -14,7 +14,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.models.count_models import build_models
+from bayesatk.models.building import build_models
 from bayesatk.models.forms import Form, default_form, one_latent_family
 from bayesatk.models.programs import Sampling, with_data_of
 from bayesatk.models.sampling import Run, result
@@ -66,7 +66,7 @@ class CompiledModel:
     ) -> "CompiledModel":
         """Compile the models of these data."""
         sizes = outcomes.dataset.sizes
-        models = build_models(scale.of(outcomes), outcomes, pooling, prior, form)
+        models = build_models(Inputs(outcomes, (), pooling, prior, scale.of(outcomes)), form)
         return cls(
             scale, pooling, prior, form, sizes["system"], sizes["question"], sizes["category"],
             {name: nutpie.compile_pymc_model(model) for name, model in models.items()},
@@ -106,11 +106,11 @@ class CompiledModel:
         generator, seed = resolve_rng(rng)
         scale = self.scale.of(outcomes)
         how = Sampling(draws, tune, chains, progressbar=progressbar, options=sample_kwargs or {})
-        models, traces = build_models(scale, outcomes, self.pooling, self.prior, self.form), {}
+        inputs = Inputs(outcomes, requested, self.pooling, self.prior, scale)
+        models, traces = build_models(inputs, self.form), {}
         for name, model in models.items():
             program = partial(with_data_of, self.programs[name])
             traces[name] = how.run(model, int(generator.integers(2**31)), program)
-        inputs = Inputs(outcomes, requested, self.pooling, self.prior, scale)
         run = Run(self.form, ci_prob, keep, seed, how)
         return result(inputs, run, traces, generator, models=models)
 
@@ -161,7 +161,7 @@ def compile_beta_binomial(
 
     See Also
     --------
-    bayesatk.models.build_beta_binomial : the model that is compiled.
+    bayesatk.models.build : the model that is compiled.
     bayesatk.sample : one data set.
 
     Examples
@@ -201,7 +201,7 @@ def compile_dirichlet_multinomial(
 
     See Also
     --------
-    bayesatk.models.build_dirichlet_multinomial : the model that is compiled.
+    bayesatk.models.build : the model that is compiled.
     bayesatk.sample : one data set.
 
     Examples

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
-from bayesatk.models.builders import coordinates, observe
-from bayesatk.models.difficulty_families import add_hyperparameters
+from bayesatk.data.scales import RIGHT_WRONG
+from bayesatk.models.program import concentration, coordinates, hyperparameters, observe
 from bayesatk.models.programs import Sampler, Sampling
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import HOFFMAN
@@ -84,9 +84,10 @@ def _model(asked: AskedCosts) -> pm.Model:
     own, (median, sd) = asked.cost_prior, asked.cost_prior.shape
     coords = {**coordinates(asked.outcomes), "outcome": ["wrong", "right"]}
     with pm.Model(coords=coords) as model:
-        ((alpha, beta, _),) = add_hyperparameters(asked.prior, "beta").betas
-        p = pm.Beta("p", alpha[:, None], beta[:, None], dims=_DIMS)
-        observe(asked.outcomes, p)
+        drawn = hyperparameters(asked.prior.fields("beta"))
+        right, total = drawn["mean"][:, None], concentration(drawn["icc"])[:, None]
+        p = pm.Beta("p", right * total, (1.0 - right) * total, dims=_DIMS)
+        observe(asked.outcomes, RIGHT_WRONG, p)
         level, slope, outcome = (
             pm.Normal(f"cost_{name}", 0.0, getattr(own, name), dims="system")
             for name in ("level", "slope", "outcome")

@@ -49,7 +49,7 @@ class Bridge:
     Parameters
     ----------
     model : pymc.Model
-        From `build_beta_binomial`, marginal: free variables with systems first, likelihoods of
+        From `bayesatk.models.program`, marginal: free variables with systems first, likelihoods of
         states in the potential ``log_likelihood``, any others with systems first.
     """
 
@@ -127,7 +127,7 @@ class Bridge:
 
     @property
     def _in_parts(self) -> bool:
-        return bool(self.model.free_RVs[-1].name == "first_share")
+        return any(rv.name == "share" for rv in self.model.free_RVs)
 
     def _log_density(self, points: Array, system: int, systems: int) -> Array:
         """Log of prior times likelihood of one system at points (points, parameter)."""
@@ -159,8 +159,8 @@ class Bridge:
 
 
 def _exchanged(points: Array) -> Array:
-    """Points of a mixture (two means, two iccs, logit of a share) with its parts exchanged."""
-    return np.asarray(points[..., [1, 0, 3, 2, 4]] * np.array([1.0, 1.0, 1.0, 1.0, -1.0]))
+    """Points of a mixture (two means, logit of a share, two iccs) with its parts exchanged."""
+    return np.asarray(points[..., [1, 0, 2, 4, 3]] * np.array([1.0, 1.0, -1.0, 1.0, 1.0]))
 
 
 @dataclass(frozen=True)

@@ -32,13 +32,11 @@ def check_form(
             " must be left out for form='crossed', whose difficulties are logit-normal; "
             f"got {difficulty!r:.80}.",
         )
-    if covariates is not None and form != "marginal":
-        raise ArgumentError(Argument("form"), f" must be left out with covariates; got {form!r}.")
-    if group is not None and form != "marginal":
-        raise ArgumentError(
-            Argument("form"),
-            f" must be 'marginal' or left out with group=; got {form!r}. Leave it out.",
-        )
+    for name, value in (("covariates", covariates), ("group", group)):
+        if value is not None and form == "crossed":
+            raise ArgumentError(
+                Argument("form"), f" must be 'marginal' or left out with {name}=; got {form!r}."
+            )
 
 
 def check_crossed(asked: Inputs, keep: Sequence[str]) -> None:
@@ -71,7 +69,7 @@ def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bo
     by_default : bool
         Whether neither prior nor families were asked for.
     judged : bool
-        Whether judges that err marked the trials.
+        Whether judges that err marked the trials, or questions have covariates or groups.
     """
     if not isinstance(prior, HyperPrior) or not (form == "full" or judged):
         return prior
@@ -81,7 +79,8 @@ def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bo
         families = list(prior.family_prior)
         raise ArgumentError(
             Argument("difficulty"),
-            " must be one family with judge= in PyMC, where several are not averaged; "
+            " must be one family with judge=, group= or covariates= in PyMC, where several are not "
+            "averaged; "
             f"got {', '.join(families)}. Pass difficulty={families[0]!r}.",
         )
     if form != "full":

@@ -11,8 +11,9 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.data.tally import tally
-from bayesatk.models.builders import coordinates, observe
+from bayesatk.models.program import coordinates, observe
 from bayesatk.priors import CrossedPrior
 from bayesatk.priors.choice import prior_of
 
@@ -20,7 +21,7 @@ from bayesatk.priors.choice import prior_of
 def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.5) -> pm.Model:
     """Partial pooling with logit-normal difficulties: ``logit p ~ Normal(mu, sigma)``.
 
-    It has no closed form. A comparison with `build_beta_binomial` shows how sensitive results are
+    It has no closed form. A comparison with `build` shows how sensitive results are
     to the family of difficulties.
 
     Parameters
@@ -40,7 +41,7 @@ def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.
     See Also
     --------
     bayesatk.models.metrics_from_draws : metrics of its draws.
-    bayesatk.models.build_beta_binomial : Beta difficulties, with an exact posterior.
+    bayesatk.models.build : Beta difficulties, with an exact posterior.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.
         standard = pm.ZeroSumNormal("standard", dims=("system", "question"))
         difficulty = centre[:, None] + sigma[:, None] * standard
         p = pm.Deterministic("p", pm.math.invlogit(difficulty), dims=("system", "question"))
-        observe(outcomes, p)
+        observe(outcomes, RIGHT_WRONG, p)
     return model
 
 
@@ -127,7 +128,7 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
         standard = pm.ZeroSumNormal("standard", dims=("system", "question"))
         difficulty = centre[:, None] + _product(chol, standard)
         p = pm.Deterministic("p", pm.math.invlogit(difficulty), dims=("system", "question"))
-        observe(outcomes, p)
+        observe(outcomes, RIGHT_WRONG, p)
     return model
 
 

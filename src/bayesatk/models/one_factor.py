@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from bayesatk.data.judges import read_judges
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
-from bayesatk.models.builders import coordinates
 from bayesatk.models.marks import RightTrials, mark_rates
+from bayesatk.models.program import coordinates
 from bayesatk.priors import LeaderboardPrior
 
 Ints = NDArray[np.int64]

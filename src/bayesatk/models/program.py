@@ -19,6 +19,8 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from bayesatk.data.inputs import Inputs
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.scales import Scale
 from bayesatk.models.forms import Form
 from bayesatk.models.marks import RightTrials, mark_rates
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
@@ -28,7 +30,6 @@ Tensor = Any  # a symbolic array: PyTensor has no types to check
 Array = NDArray[np.float64]
 KINDS = ("never", "always", "between")  # of questions, where a law has atoms
 COMPONENTS = ("first", "second")
-EXCHANGED = ("counts", "repeats", "system")  # of distinct questions without structure
 _NEAR = 1e-12  # of an icc or a share to 0 or 1: beyond it the likelihood no longer changes
 _LEAST = 1e-100  # of a Dirichlet parameter, so that its log-gamma is a number
 _STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
@@ -138,14 +139,23 @@ class Questions:
         owner, code = (column[:, 0].astype(np.intp) for column in (first, group))
         return cls(counts, repeats, owner, code, rows)
 
+    def of_system(self, system: int) -> "Questions":
+        """Return the questions of one system."""
+        return Questions(*(values[self.system == system] for values in vars(self).values()))
+
     @property
     def whole(self) -> bool:
         """Whether all counts are numbers of trials, not fractions of them."""
         return bool((self.counts == np.round(self.counts)).all())
 
+    @property
+    def exchanged(self) -> dict[str, NDArray[Any]]:
+        """Values of the containers of a marginal model, by name."""
+        return {f"state_{name}": getattr(self, name) for name in ("counts", "repeats", "system")}
+
     def containers(self) -> "Questions":
         """Return counts and systems in containers of the model in context, to be exchanged."""
-        held = {name: pm.Data(f"state_{name}", getattr(self, name)) for name in EXCHANGED}
+        held = {name[6:]: pm.Data(name, values) for name, values in self.exchanged.items()}
         return replace(self, **held)
 
 
@@ -184,32 +194,33 @@ class Law:
     def mixed(self, questions: Questions) -> "Mixed":
         """Return the distributions of the probabilities of questions."""
         system, offset = questions.system, self.offsets(questions)
-        mean, icc = (self.drawn[name][system] for name in ("mean", "icc"))
+        mean, icc = self.drawn["mean"], self.drawn["icc"]
         if "share" in self.drawn:
-            share = _inside(self.drawn["share"][system])
-            logs = pt.log(share), pt.log1p(-share)
-            pairs = [self._alpha(mean[:, j], icc[:, j], offset) for j in range(2)]
+            share = _inside(self.drawn["share"])
+            logs = pt.log(share)[system], pt.log1p(-share)[system]
+            pairs = [self._alpha(mean[:, j], icc[:, j], system, offset) for j in range(2)]
             return Mixed(list(zip(pairs, logs, strict=True)))
-        alpha = self._alpha(mean, icc, offset)
+        alpha = self._alpha(mean, icc, system, offset)
         if "atoms" not in self.drawn:
             return Mixed([(alpha, 0.0)])
-        logs = pt.log(pt.maximum(self.drawn["atoms"][system], _NEAR))
-        return Mixed([(alpha, logs[:, 2])], logs[:, 0], logs[:, 1])
+        shares = pt.log(pt.maximum(self.drawn["atoms"], _NEAR))
+        never, always, between = (shares[:, i][system] for i in range(3))
+        return Mixed([(alpha, between)], never, always)
 
-    def _alpha(self, mean: Tensor, icc: Tensor, offset: Tensor | None) -> Tensor:
-        """Dirichlet parameters, (questions, categories)."""
+    def _alpha(self, mean: Tensor, icc: Tensor, system: Tensor, offset: Tensor | None) -> Tensor:
+        """Dirichlet parameters of questions, (questions, categories), from those of systems."""
         total = concentration(icc)[:, None]
-        if self.scored:
-            if offset is not None:
-                spread = (self.scores - self.scores[0]) / (self.scores[-1] - self.scores[0])
-                mean = pt.special.softmax(pt.log(mean) + offset[:, None] * spread, axis=-1)
-            return pt.maximum(mean * total, _LEAST)
         if offset is None:
-            both = pt.stack([1.0 - mean, mean], axis=-1)
+            both = mean if self.scored else pt.stack([1.0 - mean, mean], axis=-1)
+            return pt.maximum(both * total, _LEAST)[system]
+        if self.scored:
+            spread = (self.scores - self.scores[0]) / (self.scores[-1] - self.scores[0])
+            tilted = pt.log(mean)[system] + offset[:, None] * spread
+            both = pt.special.softmax(tilted, axis=-1)
         else:
-            x = pt.log(mean) - pt.log1p(-mean) + offset
+            x = (pt.log(mean) - pt.log1p(-mean))[system] + offset
             both = pt.stack([pt.sigmoid(-x), pt.sigmoid(x)], axis=-1)
-        return pt.maximum(both * total, _LEAST)
+        return pt.maximum(both * total[system], _LEAST)
 
 
 @dataclass(frozen=True)
@@ -250,7 +261,9 @@ class Mixed:
         return total
 
 
-def build_program(inputs: Inputs, family: str = "", form: Form = "marginal") -> pm.Model:
+def build_program(
+    inputs: Inputs, family: str = "", form: Form = "marginal", distinct: bool = True
+) -> pm.Model:
     """Return the PyMC model of what was asked for.
 
     Parameters
@@ -260,26 +273,31 @@ def build_program(inputs: Inputs, family: str = "", form: Form = "marginal") -> 
         Difficulty family, of right and wrong under partial pooling.
     form : {"marginal", "full"}
         Without pooling and with complete pooling there is the full form alone.
+    distinct : bool
+        Whether the marginal form has distinct questions only. Else counts can be exchanged even
+        where questions have groups or covariates.
     """
-    with pm.Model(coords=coordinates(inputs)) as model:
+    with pm.Model(coords=_coordinates(inputs)) as model:
         rates = None if inputs.judges is None else mark_rates(inputs.judges)
         if inputs.pooling != "partial":
             _unpooled(inputs, rates)
         elif form == "full":
             law = Law(inputs, family, simulated=True)
-            _observe(inputs, _probabilities(inputs, law), rates, inputs.prior_counts)
+            p = _probabilities(inputs, law)
+            observe(inputs.outcomes, inputs.scale, p, rates, inputs.prior_counts)
         else:
-            _marginal(inputs, Law(inputs, family), rates)
+            _marginal(inputs, Law(inputs, family), rates, distinct)
     return model
 
 
-def coordinates(inputs: Inputs) -> dict[str, Any]:
+def coordinates(outcomes: Outcomes, *more: str) -> dict[str, Any]:
+    """Return the labels of systems and questions, and of other dimensions of the data."""
+    return {name: outcomes.dataset[name].values.tolist() for name in ("system", "question", *more)}
+
+
+def _coordinates(inputs: Inputs) -> dict[str, Any]:
     """Return the labels of all dimensions of a model."""
-    dataset = inputs.outcomes.dataset
-    coords: dict[str, Any] = {
-        name: dataset[name].values.tolist() for name in ("system", "question", "category")
-    }
-    coords |= {"component": COMPONENTS, "kind": KINDS}
+    coords = coordinates(inputs.outcomes, "category") | {"component": COMPONENTS, "kind": KINDS}
     if inputs.grouping is not None:
         coords["group"] = inputs.grouping.labels
     if inputs.design is not None:
@@ -287,9 +305,11 @@ def coordinates(inputs: Inputs) -> dict[str, Any]:
     return coords
 
 
-def _marginal(inputs: Inputs, law: Law, rates: tuple[Tensor, Tensor] | None) -> None:
+def _marginal(
+    inputs: Inputs, law: Law, rates: tuple[Tensor, Tensor] | None, distinct: bool
+) -> None:
     """Add the likelihood of distinct questions, probabilities integrated."""
-    known = Questions.of(inputs)
+    known = Questions.of(inputs, distinct)
     if rates is not None and not known.whole:
         _latent_marks(Questions.of(inputs, distinct=False), law, rates)
         return
@@ -387,36 +407,34 @@ def _unpooled(inputs: Inputs, rates: tuple[Tensor, Tensor] | None) -> None:
         shape = counts.shape if inputs.scale.axes else counts.shape[:2]
         dims = ("system", "question", *inputs.scale.axes)
         p = pm.Deterministic("p", p[:, None] + pt.zeros(shape), dims=dims)
-    _observe(inputs, p, rates, before)
+    observe(inputs.outcomes, inputs.scale, p, rates, before)
 
 
-def _observe(
-    inputs: Inputs, p: Tensor, rates: tuple[Tensor, Tensor] | None, before: Array | None
+def observe(
+    outcomes: Outcomes,
+    scale: Scale,
+    p: Tensor,
+    rates: tuple[Tensor, Tensor] | None = None,
+    before: Array | None = None,
 ) -> None:
     """Add the counts given the probabilities, and earlier trials at their weight."""
-    dims, data = ("system", "question"), full_data(inputs)
-    trials = pm.Data("trials", data["trials"], dims=dims)
-    if inputs.scale.axes:
-        observed = pm.Data("count_data", data["count_data"], dims=(*dims, "category"))
+    dims = ("system", "question")
+    trials = pm.Data("trials", outcomes.trials.values, dims=dims)
+    counts = scale.observed(outcomes).values
+    if scale.axes:
+        observed = pm.Data("count_data", counts, dims=(*dims, "category"))
         pm.Multinomial("count", n=trials, p=p, observed=observed, dims=(*dims, "category"))
         logs = pt.log(p)
     else:
         if rates is not None:
             s, f = rates
             p = f[:, None] + (s - f)[:, None] * p
-        observed = pm.Data("successes_data", data["successes_data"], dims=dims)
+        observed = pm.Data("successes_data", counts, dims=dims)
         pm.Binomial("successes", n=trials, p=p, observed=observed, dims=dims)
         logs = pt.stack([pt.log1p(-p), pt.log(p)], axis=-1)
     if before is not None and before.any():
         counted = pt.switch(before > 0.0, before * logs, 0.0)
         pm.Potential("prior_trials", counted.sum(axis=(1, 2)))
-
-
-def full_data(inputs: Inputs) -> dict[str, NDArray[Any]]:
-    """Return the values of the containers of the full form: all that depends on the data."""
-    outcomes = inputs.outcomes
-    name = f"{inputs.scale.variable}_data"
-    return {"trials": outcomes.trials.values, name: inputs.scale.observed(outcomes).values}
 
 
 def _inside(share: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from bayesatk.data.inputs import Inputs, read_inputs
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
-from bayesatk.models.count_models import Models, build_models
+from bayesatk.models.building import Models, build_models
 from bayesatk.models.forms import (
     Form,
     check_crossed,
@@ -21,10 +21,9 @@ from bayesatk.models.forms import (
     default_form,
     one_latent_family,
 )
-from bayesatk.models.grouped import build_grouped, grouped_part
 from bayesatk.models.parts import Part, answer_part, count_part
 from bayesatk.models.programs import Sampler, Sampling, compiler_of
-from bayesatk.models.regression import regression_part
+from bayesatk.models.structured_checks import structured_checks
 from bayesatk.models.traces import mixing_notes
 from bayesatk.models.votes import build_answers
 from bayesatk.priors import (
@@ -87,8 +86,8 @@ def sample(
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
     judge : JudgeError, mapping {system: JudgeError}, or table, optional
-        As in `bayesatk.evaluate`. The rates of every judge are then sampled too. One difficulty
-        family at a time; default: ``"beta"``.
+        As in `bayesatk.evaluate`. The rates of every judge are then sampled too. With a judge,
+        groups or covariates there is one difficulty family at a time; default: ``"beta"``.
     form : {"marginal", "full", "crossed"}, optional
         Partial pooling only. ``"marginal"`` (default): integrate p out while sampling and draw it
         afterwards from its conjugate conditional distribution, which takes seconds instead of
@@ -117,7 +116,7 @@ def sample(
 
     See Also
     --------
-    bayesatk.models.build_beta_binomial : the model itself, to change.
+    bayesatk.models.build : the model itself, to change.
     bayesatk.models.compile_beta_binomial : compile once, sample many data sets.
     bayesatk.models.metrics_from_draws : metrics of any model that has ``p``.
     bayesatk.evaluate : the exact counterpart, in less than a second.
@@ -148,12 +147,13 @@ def sample(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,
         answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
-        group_weights=group_weights, judge=judge,
+        group_weights=group_weights, judge=judge, combined=True,
     )  # fmt: skip
     if crossed:
         check_crossed(asked, keep)
     by_default = prior is None and difficulty is None
-    known = form, by_default, asked.judges is not None
+    alone = any(one is not None for one in (asked.judges, asked.design, asked.grouping))
+    known = form, by_default, alone
     resolved = crossed or one_latent_family(asked.prior, *known)
     asked = replace(asked, prior=resolved)
     generator, seed = resolve_rng(rng)
@@ -171,14 +171,7 @@ def sample(
 
 def _models(asked: Inputs, form: Form) -> Models:
     """Models of counts, by difficulty family; none where votes alone were asked for."""
-    if asked.grouping is not None:
-        return {"": build_grouped(asked.outcomes, prior=asked.prior)}  # type: ignore[arg-type]
-    if not asked.judged:
-        return {}
-    return build_models(
-        asked.scale, asked.outcomes, asked.pooling, asked.prior, form, asked.prior_counts,
-        asked.design, asked.judges,
-    )  # fmt: skip
+    return build_models(asked, form) if asked.judged else {}
 
 
 @dataclass(frozen=True)
@@ -230,22 +223,17 @@ def result(
     outcomes, grid = inputs.outcomes, MetricGrid.of(inputs.requested)
     main = next(iter(traces.values()), answers)
     assert main is not None
-    source, keep_p = main["posterior"].to_dataset(), "p" in run.keep
+    source = main["posterior"].to_dataset()
+    keep_p = "p" in run.keep or "p_first" in source  # which no hyperparameters give back
     averaged = None
-    structured = inputs.grouping is not None or inputs.design is not None
-    if traces and isinstance(inputs.prior, HyperPrior) and not structured:
+    if traces and isinstance(inputs.prior, HyperPrior):
         systems = outcomes.dataset["system"].values
         averaged = average(traces, models or {}, inputs.prior, systems, rng)
     difficulties = averaged.difficulties if averaged else None
     parts, of_groups = [], None
-    if inputs.grouping is not None:
-        part, of_groups = grouped_part(outcomes, grid, source, inputs.grouping, keep_p, rng)
-        parts.append(part)
-    elif inputs.design is not None:
-        parts.append(regression_part(outcomes, grid, source, inputs.design, keep_p, rng))
-    elif traces:
-        counted = inputs.scale, keep_p, rng, inputs.prior_counts, difficulties
-        parts.append(count_part(outcomes, grid, source, *counted))
+    if traces:
+        parts.append(count_part(inputs, grid, source, keep_p, rng, difficulties))
+        of_groups = parts[0].by_group
     if answers is not None:
         voted = answers["posterior"].to_dataset()
         parts.append(answer_part(outcomes, grid, voted, inputs.answer_prior, rng))
@@ -256,7 +244,12 @@ def result(
     statistics = _statistics(traces, answers)
     notes = mixing_notes(group, statistics.values())
     groups |= statistics
-    groups |= checking_groups(inputs, group, difficulties, run.keep, rng)
+    if inputs.pooling == "partial" and (inputs.grouping is not None or inputs.design is not None):
+        groups |= structured_checks(inputs, source, difficulties, run.keep, rng)
+    else:
+        groups |= checking_groups(
+            replace(inputs, grouping=None), group, difficulties, run.keep, rng
+        )
     return build(groups | groups_of_data(inputs), _attributes(inputs, run, notes))
 
 
@@ -275,7 +268,10 @@ def _posterior(
     extra = {name: pair for part in parts for name, pair in part.extra.items()}
     if averaged and isinstance(inputs.prior, HyperPrior):
         shape = values.shape[:3]
-        for name, own in summary_variables(averaged.difficulties, inputs.prior).items():
+        summaries = summary_variables(averaged.difficulties, inputs.prior)
+        if inputs.grouping is not None or inputs.design is not None:
+            del summaries["mean_p"]  # of questions without an offset
+        for name, own in summaries.items():
             extra[name] = (("chain", "draw", "system"), own.reshape(shape))
     attrs = {name: source.attrs[name] for name in _RECORDED if name in source.attrs}
     group = posterior_group(

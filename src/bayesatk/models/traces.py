@@ -19,19 +19,19 @@ _DIVERGING = 0.01  # share of transitions from which results are doubted though 
 
 def family_of(posterior: xr.Dataset) -> str | None:
     """Return the family whose hyperparameters a trace has, if any."""
-    names = {"beta_mean": "inflated", "part_mean": "mixture"}
-    found = [family for name, family in names.items() if name in posterior]
-    if found:
-        return found[0]
-    beta = {"mean_p", "icc"} <= set(posterior) and "category" not in posterior["mean_p"].dims
-    return DIFFICULTY_FAMILIES[0] if beta else None
+    if not {"mean_p", "icc"} <= set(posterior) or "category" in posterior["mean_p"].dims:
+        return None
+    for name, family in (("atoms", "inflated"), ("share", "mixture")):
+        if name in posterior:
+            return family
+    return DIFFICULTY_FAMILIES[0]
 
 
 def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
     """Return the difficulty distribution in every draw of a model of one family.
 
     Draws of a mixture are put in the order of their means. A trace without a system dimension is
-    of one system.
+    of one system. Covariates and groups move these distributions.
     """
 
     def draws(name: str) -> NDArray[np.float64]:
@@ -40,18 +40,16 @@ def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
     family = family_of(posterior)
     if family is None:
         return None
+    mean, icc = draws("mean_p"), draws("icc")
     if family == "beta":
-        return Difficulty.of_beta(draws("mean_p"), draws("icc"))
+        return Difficulty.of_beta(mean, icc)
     if family == "inflated":
-        never, rest = draws("never"), draws("always_of_rest")
-        share, mean, icc = (1.0 - never) * (1.0 - rest), draws("beta_mean"), draws("beta_icc")
-        own = share[:, None], mean[:, None], icc[:, None]
-        return Difficulty(*own, never, (1.0 - never) * rest)
-    mean, icc, first = draws("part_mean"), draws("part_icc"), draws("first_share")
+        never, always, between = draws("atoms").T
+        return Difficulty(between[:, None], mean[:, None], icc[:, None], never, always)
+    first, zero = draws("share"), np.zeros(len(mean))
     share = np.stack([first, 1.0 - first], axis=1)
     order = np.argsort(mean, axis=1, kind="stable")
     share, mean, icc = (np.take_along_axis(each, order, axis=1) for each in (share, mean, icc))
-    zero = np.zeros(len(mean))
     return Difficulty(share, mean, icc, zero, zero)
 
 

@@ -93,7 +93,7 @@ class HyperPrior:
     --------
     BetaPrior : for pooling none and complete.
     DirichletHyperPrior : of scored categories.
-    bayesatk.models.build_beta_binomial : the model.
+    bayesatk.models.build : the model.
 
     Examples
     --------

@@ -53,6 +53,10 @@ class Distribution(Protocol):
         """Quantity at coordinates (..., size)."""
         ...
 
+    def coordinates(self, values: Array) -> Array:
+        """Coordinates (..., size) of a quantity: the inverse of `values`."""
+        ...
+
     def scaled(self, power: float) -> "Distribution":
         """Return the distribution whose density of x is this one's raised to a power."""
         ...
@@ -95,6 +99,11 @@ class Beta:
     def values(self, x: Array) -> Array:
         """Probabilities at logits (..., 1); shape (...)."""
         return np.asarray(expit(x[..., 0]))
+
+    def coordinates(self, values: Array) -> Array:
+        """Logits (..., 1) of probabilities (...)."""
+        with np.errstate(divide="ignore"):
+            return np.clip(logit(values), -_FARTHEST, _FARTHEST)[..., None]
 
     def scaled(self, power: float) -> "Beta":
         """Return the Beta whose parameters are multiplied by the power."""
@@ -152,6 +161,12 @@ class Dirichlet:
         """Shares at log ratios (..., size); shape (..., size + 1)."""
         return np.exp(self.log_shares(x))
 
+    def coordinates(self, values: Array) -> Array:
+        """Log ratios (..., size) of shares (..., size + 1) to the last."""
+        with np.errstate(divide="ignore"):
+            logs = np.maximum(np.log(values), -_FARTHEST)
+        return np.asarray(logs[..., :-1] - logs[..., -1:])
+
     def scaled(self, power: float) -> "Dirichlet":
         """Return the Dirichlet whose parameters are multiplied by the power."""
         return Dirichlet(tuple(power * alpha for alpha in self.concentration))
@@ -182,6 +197,10 @@ class Normal:
     def values(self, x: Array) -> Array:
         """Return the numbers (..., 1) in shape (...)."""
         return x[..., 0]
+
+    def coordinates(self, values: Array) -> Array:
+        """Return numbers (...) in shape (..., 1)."""
+        return values[..., None]
 
     def scaled(self, power: float) -> "Normal":
         """Return the normal whose variance is divided by the power."""
@@ -222,6 +241,11 @@ class HalfNormal:
     def values(self, x: Array) -> Array:
         """Positive numbers at logs (..., 1); shape (...)."""
         return np.exp(x[..., 0])
+
+    def coordinates(self, values: Array) -> Array:
+        """Return logs (..., 1) of positive numbers (...)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.maximum(np.log(values), -_FARTHEST)[..., None])
 
     def scaled(self, power: float) -> "HalfNormal":
         """Return the same: a power of the density of the log is no half-normal's."""

@@ -15,10 +15,9 @@ from bayesatk.priors.choice import prior_from
 from bayesatk.verification.answer_simulator import AnswerSimulator
 from bayesatk.verification.cost_simulator import CostSimulator
 from bayesatk.verification.count_simulator import CountSimulator
-from bayesatk.verification.grouped_simulator import GroupedSimulator
 from bayesatk.verification.normal_simulators import CrossedSimulator, LogitNormalSimulator
-from bayesatk.verification.regression_simulator import RegressionSimulator
 from bayesatk.verification.simulators import Array, PyMCForm, Simulator
+from bayesatk.verification.structured_simulator import StructuredSimulator
 
 Engine = Literal["closed_form", "pymc"]
 Structure = Literal["covariates", "groups"]
@@ -60,10 +59,8 @@ class Study:
             return CostSimulator(*size, prior, replace(CostPrior(**self.cost), scale=1.0))
         if isinstance(prior, AnswerPrior):
             return AnswerSimulator(*size, prior)
-        if self.structure == "covariates":
-            return RegressionSimulator(*size, prior)
-        if self.structure == "groups":
-            return GroupedSimulator(*size, prior)
+        if self.structure is not None:
+            return StructuredSimulator(*size, prior, self.structure)
         if self.form == "logit_normal":
             return LogitNormalSimulator(*size, prior)
         if isinstance(prior, CrossedPrior):

@@ -14,9 +14,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.models_of import judged_models
-from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.likelihood import RATES
-from bayesatk.results.question_groups import grouped_p
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
@@ -247,13 +245,9 @@ def observed_rates(fit: Result, part: Subset) -> Array:
 def _sampled_p(fit: Result, system: int, rng: np.random.Generator) -> Array:
     """All draws of p: as stored, or from the conditional given the sampled hyperparameters."""
     # PyMC, which a sampled result has needed anyway, takes seconds to import.
-    from bayesatk.models.parts import question_p
+    from bayesatk.models.question_draws import p_of_result
 
-    if fit.grouping is not None:
-        return grouped_p(fit.posterior, fit.grouping, system, fit.counts[system], rng)
-    before = 0 if fit.prior_counts is None else fit.prior_counts[system]
-    own, difficulty = fit.posterior.isel(system=system), difficulty_draws(fit.tree, system)
-    return question_p(own, fit.counts[system] + before, difficulty, rng)(slice(None))
+    return p_of_result(fit, system, rng)
 
 
 def _votes(
