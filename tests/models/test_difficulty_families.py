@@ -255,7 +255,7 @@ def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data)
 @pytest.mark.slow
 def test_a_single_beta_has_no_group_of_difficulties(data) -> None:
     sampled = bk.sample(
-        data, "pass@1", difficulty="beta", rng=1, draws=200, tune=300, progressbar=False
+        data, "pass@1", difficulty="beta", rng=1, draws=1000, tune=500, progressbar=False
     )
     assert not {"difficulty", "families"} & set(sampled.children)
     assert {"sample_stats", "log_prior"} <= set(sampled.children)

@@ -57,8 +57,7 @@ def build(
         ``group_effect``, of which the sd is one; ``atoms``; of a mixture ``mean_p`` and ``icc`` of
         two components in no order and the ``share`` of the first (in the full form, of the one with
         the lower mean). Of judges ``judge_rates``, a row of two each, and ``sensitivity`` and
-        ``false_positive_rate`` by system. ``p`` in the full form; ``p_first`` and ``p_second``, of
-        each Beta, with a judge and fractions of earlier trials.
+        ``false_positive_rate`` by system. ``p`` in the full form.
 
     See Also
     --------

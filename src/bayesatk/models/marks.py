@@ -7,12 +7,15 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
+from scipy.special import betaln as scipy_betaln
 from scipy.special import gammaln
 
 from bayesatk.judge_error import Judges
 
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 Ints = NDArray[np.int64]
+_NODES = 201  # of logit p, within which a Beta is integrated to 1e-6
+_REACH, _CENTRE = 65.0, 25.0  # logits: of nodes around the centre, and of the centre, at most
 _IMPOSSIBLE = -1e10  # log probability: finite, so that its derivative is a number
 
 
@@ -90,6 +93,55 @@ class RightTrials:
         s, f : tensor, shape (counts,)
         """
         return pt.logsumexp(log_right + self.log_chances(s, f), axis=1)
+
+
+@dataclass(frozen=True)
+class LogitRule:
+    """A Beta on nodes of logit p, for integrals that have no closed form; symbolic or not.
+
+    Nodes are dense around the centre, in units of the width of the Beta, and reach so far that p is
+    0 or 1 beyond them; the probabilities of these tails are known.
+
+    Parameters
+    ----------
+    x, log_weight : array, shape (laws, nodes)
+    log_below, log_above : array, shape (laws,)
+        Log probability of p below and above the nodes.
+    """
+
+    x: Tensor
+    log_weight: Tensor
+    log_below: Tensor
+    log_above: Tensor
+
+    @classmethod
+    def of(cls, a: Tensor, b: Tensor, maths: Any) -> "LogitRule":
+        """Return the rule of Beta(a, b), with arrays of `maths`: pytensor.tensor or numpy."""
+        betaln = scipy_betaln if maths is np else _betaln
+        softplus = _softplus if maths is np else pt.softplus
+        u = np.linspace(-1.0, 1.0, _NODES)
+        centre = maths.clip(maths.log(a) - maths.log(b), -_CENTRE, _CENTRE)
+        width = maths.clip(maths.sqrt(1.0 / a + 1.0 / b), 1e-8, 1.0)
+        reach = maths.arcsinh(_REACH / width)
+        t = reach[:, None] * u
+        x = centre[:, None] + width[:, None] * maths.sinh(t)
+        scale = betaln(a, b)
+        log_weight = (maths.log(width * reach) - scale)[:, None] + maths.log(maths.cosh(t))
+        ends = np.log(np.where(np.abs(u) < 1.0, 1.0, 0.5))  # of the trapezoid rule
+        log_weight = log_weight + ends + np.log(2.0 / (_NODES - 1))
+        log_weight = log_weight - a[:, None] * softplus(-x) - b[:, None] * softplus(x)
+        return cls(
+            x, log_weight, a * (centre - _REACH) - maths.log(a) - scale,
+            -b * (centre + _REACH) - maths.log(b) - scale,
+        )  # fmt: skip
+
+
+def _betaln(a: Tensor, b: Tensor) -> Tensor:
+    return pt.gammaln(a) + pt.gammaln(b) - pt.gammaln(a + b)
+
+
+def _softplus(x: Any) -> Any:
+    return np.logaddexp(0.0, x)
 
 
 def _log_ways(one: Ints, other: Ints) -> NDArray[np.float64]:

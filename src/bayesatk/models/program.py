@@ -22,7 +22,7 @@ from bayesatk.data.inputs import Inputs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.models.forms import Form
-from bayesatk.models.marks import RightTrials, mark_rates
+from bayesatk.models.marks import LogitRule, RightTrials, mark_rates
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal
 
@@ -310,15 +310,14 @@ def _marginal(
 ) -> None:
     """Add the likelihood of distinct questions, probabilities integrated."""
     known = Questions.of(inputs, distinct)
-    if rates is not None and not known.whole:
-        _latent_marks(Questions.of(inputs, distinct=False), law, rates)
-        return
     held = known.containers()
     mixed = law.mixed(held)
     if rates is None:
         logs = mixed.log_counts(held.counts)
-    else:
+    elif known.whole:
         logs = _log_marks(known, mixed, rates)
+    else:
+        logs = _log_fractions(known, mixed, rates)
     pm.Potential("log_likelihood", held.repeats * logs)
 
 
@@ -335,26 +334,29 @@ def _log_marks(known: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> 
     return pt.logsumexp(log_right + chances[which.ravel()], axis=1)
 
 
-def _latent_marks(questions: Questions, law: Law, rates: tuple[Tensor, Tensor]) -> None:
-    """Add the likelihood of marks with fractions of trials, every p of a Beta being sampled.
+def _log_fractions(known: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
+    """Log probability of fractions of marked trials: an integral over p for every Beta."""
+    s, f = (rate[known.system] for rate in rates)
+    wrong, right = known.counts.T
 
-    Powers that are no whole numbers have no sum over right trials. Each Beta of a mixture has a p
-    of its own for every question; which one it is of is summed out.
-    """
-    mixed, (s, f) = law.mixed(questions), (rate[questions.system] for rate in rates)
-    wrong, right = questions.counts.T
+    def log_marks(log_p: Tensor, log_q: Tensor, wide: Any = slice(None)) -> Tensor:
+        marked = pt.logaddexp(pt.log(f)[wide] + log_q, pt.log(s)[wide] + log_p)
+        unmarked = pt.logaddexp(pt.log1p(-f)[wide] + log_q, pt.log1p(-s)[wide] + log_p)
+        return right[wide] * marked + wrong[wide] * unmarked
 
-    def log_marks(p: Tensor | float) -> Tensor:
-        marked = f + (s - f) * p
-        return right * pt.log(marked) + wrong * pt.log1p(-marked)
-
+    at_zero = right * pt.log(f) + wrong * pt.log1p(-f)
+    at_one = right * pt.log(s) + wrong * pt.log1p(-s)
     terms = []
-    for number, (alpha, log_share) in enumerate(mixed.parts):
-        p = pm.Beta(f"p_{COMPONENTS[number]}", alpha[:, 1], alpha[:, 0])
-        terms.append(log_share + log_marks(p))
-    atoms = ((mixed.log_never, 0.0), (mixed.log_always, 1.0))
-    terms += [log_share + log_marks(p) for log_share, p in atoms if log_share is not None]
-    pm.Potential("log_likelihood", pt.logsumexp(pt.stack(terms), axis=0))
+    for alpha, log_share in mixed.parts:
+        rule = LogitRule.of(alpha[:, 1], alpha[:, 0], pt)
+        inside = log_marks(-pt.softplus(-rule.x), -pt.softplus(rule.x), (slice(None), None))
+        parts = [rule.log_below + at_zero, rule.log_above + at_one]
+        parts.append(pt.logsumexp(rule.log_weight + inside, axis=1))
+        terms.append(log_share + pt.logsumexp(pt.stack(parts), axis=0))
+    for share, logs in ((mixed.log_never, at_zero), (mixed.log_always, at_one)):
+        if share is not None:
+            terms.append(share + logs)
+    return pt.logsumexp(pt.stack(terms), axis=0)
 
 
 def _probabilities(inputs: Inputs, law: Law) -> Tensor:

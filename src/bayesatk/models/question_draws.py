@@ -15,6 +15,7 @@ from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
 from bayesatk.data.inputs import Inputs
 from bayesatk.models.derived import expected_metric
+from bayesatk.models.marks import LogitRule
 from bayesatk.models.program import Questions
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import difficulty_draws, flat_draws
@@ -23,7 +24,7 @@ from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 HYPER = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_mean")
-_NEAREST = 1e-15  # of a mean to 0 or 1, so that its logit is a number
+_NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metrics lose digits
 _LEAST = 1e-300  # Dirichlet parameter
 
 
@@ -80,6 +81,8 @@ class RightWrongLaw:
         """As of `QuestionLaw`: of marks the right trials are drawn first."""
         if self.rates is None:
             return success_p(self.difficulty, counts, size, rng)
+        if (counts != np.round(counts)).any():
+            return marked_p(self.difficulty, self.rates, counts, size, rng)
         wrong, right = np.round(counts).astype(int)
         trials = wrong + right
         every = np.arange(trials + 1)
@@ -171,15 +174,12 @@ class SystemDraws:
     group_sd : ndarray, shape (draws,), optional
     effect : ndarray, shape (draws, groups), optional
         Of groups, in logits.
-    parts : tuple of ndarray, shape (draws, questions)
-        Of every question p of each Beta, where it was sampled.
     """
 
     law: QuestionLaw
     slopes: Array | None = None
     group_sd: Array | None = None
     effect: Array | None = None
-    parts: tuple[Array, ...] = ()
 
     @classmethod
     def of(
@@ -213,11 +213,7 @@ class SystemDraws:
         group_sd, effect = drawn("group_sd"), drawn("group_effect")
         if group_sd is not None and effect is not None:
             effect = group_sd[:, None] * effect
-        size = len(inputs.outcomes.dataset["question"])
-        span = slice(system * size, (system + 1) * size)
-        names = [name for name in ("p_first", "p_second") if name in posterior]
-        parts = tuple(flat_draws(posterior[name])[:, span] for name in names)
-        return cls(law, drawn("slopes"), group_sd, effect, parts)
+        return cls(law, drawn("slopes"), group_sd, effect)
 
     @classmethod
     def of_result(cls, result: Result, system: int) -> "SystemDraws":
@@ -283,8 +279,6 @@ class SystemDraws:
         span : slice
         rng : numpy.random.Generator
         """
-        if self.parts:
-            return self._among_parts(questions, span, rng)
         table = np.column_stack([questions.group, questions.rows, questions.counts])[span]
         distinct, which = np.unique(table, axis=0, return_inverse=True)
         width = questions.rows.shape[1]
@@ -298,22 +292,6 @@ class SystemDraws:
             drawn[:, alike] = p
         assert drawn is not None
         return drawn
-
-    def _among_parts(self, questions: Questions, span: slice, rng: np.random.Generator) -> Array:
-        """Draw of which Beta or atom each question is, where p of each Beta was sampled."""
-        assert isinstance(self.law, RightWrongLaw)
-        assert self.law.rates is not None
-        difficulty, (s, f) = self.law.difficulty, self.law.rates.T[..., None]
-        wrong, right = questions.counts[span].T
-        shares = [*difficulty.share.T, difficulty.never, difficulty.always]
-        p = np.stack([*(part[:, span] for part in self.parts), *np.zeros((2, len(s), len(right)))])
-        p[-1] = 1.0
-        marked = f + (s - f) * p
-        with np.errstate(divide="ignore"):
-            logs = right * np.log(marked) + wrong * np.log1p(-marked) + np.log(shares)[..., None]
-        upto = np.exp(logs - logs.max(axis=0)).cumsum(axis=0)
-        which = (rng.random(upto.shape[1:]) * upto[-1] >= upto[:-1]).sum(axis=0)
-        return np.asarray(np.take_along_axis(p, which[None], axis=0)[0])
 
 
 def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
@@ -404,6 +382,41 @@ def success_p(difficulty: Difficulty, counts: Array, size: int, rng: np.random.G
     rows, component = np.arange(len(alpha))[:, None], np.minimum(which, number - 1)
     p = rng.beta(alpha[rows, component] + right, beta[rows, component] + wrong)
     return np.asarray(np.where(which < number, p, (which > number).astype(float)))
+
+
+def marked_p(
+    difficulty: Difficulty, rates: Array, counts: Array, size: int, rng: np.random.Generator
+) -> Array:
+    """Draws of p (draws, questions) given fractions of marked trials, on nodes of logit p.
+
+    Parameters
+    ----------
+    difficulty : Difficulty
+    rates : ndarray, shape (draws, 2)
+    counts : ndarray, shape (2,)
+        Trials marked wrong and right.
+    size : int
+        Number of questions.
+    rng : numpy.random.Generator
+    """
+    p, logs = [], []
+    with np.errstate(divide="ignore", under="ignore"):
+        for j, share in enumerate(difficulty.share.T):
+            rule = LogitRule.of(difficulty.alpha[:, j], difficulty.beta[:, j], np)
+            ends = np.stack([rule.log_below, rule.log_above], axis=1)
+            p.append(np.concatenate([expit(rule.x), np.tile([0.0, 1.0], (len(ends), 1))], axis=1))
+            weight = np.concatenate([rule.log_weight, ends], axis=1)
+            logs.append(weight + np.log(share)[:, None])
+        atoms = np.stack([difficulty.never, difficulty.always], axis=1)
+        p.append(np.tile([0.0, 1.0], (len(atoms), 1)))
+        every = np.concatenate(p, axis=1)
+        marked = rates[:, 1:] + (rates[:, :1] - rates[:, 1:]) * every
+        seen = counts[1] * np.log(marked) + counts[0] * np.log1p(-marked)
+        total = np.concatenate([*logs, np.log(atoms)], axis=1) + seen
+        upto = np.exp(total - total.max(axis=1, keepdims=True)).cumsum(axis=1)
+    u = rng.random((len(upto), size)) * upto[:, -1:]
+    which = np.stack([np.searchsorted(*pair) for pair in zip(upto, u, strict=True)])
+    return np.take_along_axis(every, np.minimum(which, every.shape[1] - 1), axis=1)
 
 
 def mark_chances(rates: Array, marks: int, trials: int) -> Array:

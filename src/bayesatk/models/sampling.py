@@ -224,7 +224,7 @@ def result(
     main = next(iter(traces.values()), answers)
     assert main is not None
     source = main["posterior"].to_dataset()
-    keep_p = "p" in run.keep or "p_first" in source  # which no hyperparameters give back
+    keep_p = "p" in run.keep
     averaged = None
     if traces and isinstance(inputs.prior, HyperPrior):
         systems = outcomes.dataset["system"].values
