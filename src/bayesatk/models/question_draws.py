@@ -18,7 +18,7 @@ from bayesatk.models.derived import expected_metric
 from bayesatk.models.marks import LogitRule
 from bayesatk.models.program import Questions
 from bayesatk.priors.fields import Fields
-from bayesatk.results.difficulty import difficulty_draws, flat_draws
+from bayesatk.results.difficulty import difficulty_draws, difficulty_of, flat_draws
 from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
 
@@ -334,19 +334,6 @@ def prior_draws(fields: Fields, inputs: Inputs, size: int, rng: np.random.Genera
 def _spread(scores: Array) -> Array:
     """Scores from 0 to 1."""
     return np.asarray((scores - scores[0]) / (scores[-1] - scores[0]))
-
-
-def difficulty_of(values: dict[str, Array]) -> Difficulty:
-    """Return the difficulty distributions of hyperparameters by name, (draws, ...)."""
-    mean, icc = (values[name].reshape(len(values[name]), -1) for name in ("mean", "icc"))
-    never = always = np.zeros(len(mean))
-    share = np.ones((len(mean), 1))
-    if "share" in values:
-        share = np.stack([values["share"], 1.0 - values["share"]], axis=1)
-    if "atoms" in values:
-        never, always, between = values["atoms"].T
-        share = between[:, None]
-    return Difficulty(share, mean, icc, never, always)
 
 
 def success_p(difficulty: Difficulty, counts: Array, size: int, rng: np.random.Generator) -> Array:

@@ -163,10 +163,10 @@ def draw_prior(
     ([2, 2, 2], True)
     """
     if not has_difficulty_group(prior):
-        return _of_beta(prior, size, rng), np.zeros(size, np.int64)
+        return _drawn(prior, "beta", size, rng), np.zeros(size, np.int64)
     names, chances = zip(*prior.families, strict=True)
     chosen = rng.choice(len(names), size, p=chances)
-    parts = [paired(_PRIORS[name](prior, size, rng)) for name in names]
+    parts = [paired(_drawn(prior, name, size, rng)) for name in names]
     found = [
         np.stack([getattr(part, field) for part in parts])[chosen, np.arange(size)]
         for field in ("share", "mean", "icc", "never", "always")
@@ -174,22 +174,27 @@ def draw_prior(
     return Difficulty(*found), np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[chosen]
 
 
-def _of_beta(prior: HyperPrior, size: int, rng: np.random.Generator) -> Difficulty:
-    return Difficulty.of_beta(rng.beta(*prior.mean, size), rng.beta(*prior.icc, size))
+def _drawn(prior: HyperPrior, family: str, size: int, rng: np.random.Generator) -> Difficulty:
+    fields = prior.fields(family)
+    return difficulty_of(fields.values(fields.from_uniform(rng.random((size, fields.size)))))
 
 
-def _of_inflated(prior: HyperPrior, size: int, rng: np.random.Generator) -> Difficulty:
-    beta = _of_beta(prior, size, rng)
-    never, always, between = rng.dirichlet(prior.atoms, size).T
-    return Difficulty(between[:, None], beta.mean, beta.icc, never, always)
+def difficulty_of(values: Mapping[str, Array]) -> Difficulty:
+    """Return the difficulty distributions of hyperparameters by the names of fields, (draws, ...).
 
-
-def _of_mixture(prior: HyperPrior, size: int, rng: np.random.Generator) -> Difficulty:
-    mean = np.sort(rng.beta(*prior.mean, (size, 2)), axis=1)
-    lower, none = rng.beta(*prior.share, size), np.zeros(size)
-    share = np.stack([lower, 1.0 - lower], axis=1)
-    return Difficulty(share, mean, rng.beta(*prior.icc, (size, 2)), none, none)
-
-
-# Written apart from the priors that posteriors are computed with: calibration compares the two.
-_PRIORS = {"beta": _of_beta, "inflated": _of_inflated, "mixture": _of_mixture}
+    Examples
+    --------
+    >>> law = difficulty_of({"mean": np.array([0.5]), "icc": np.array([0.25])})
+    >>> law.alpha.tolist(), law.never.tolist()
+    ([[1.5]], [0.0])
+    """
+    mean, icc = (values[name].reshape(len(values[name]), -1) for name in ("mean", "icc"))
+    icc = np.broadcast_to(icc, mean.shape)
+    never = always = np.zeros(len(mean))
+    share = np.ones((len(mean), 1))
+    if "share" in values:
+        share = np.stack([values["share"], 1.0 - values["share"]], axis=1)
+    if "atoms" in values:
+        never, always, between = values["atoms"].T
+        share = between[:, None]
+    return Difficulty(share, mean, icc, never, always)

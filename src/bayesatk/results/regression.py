@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.design import Basis, Design
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.scales import RIGHT_WRONG, log_density_of_logit
+from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.priors import HyperPrior
+from bayesatk.priors.fields import Beta
 from bayesatk.results import likelihood, predictive
 from bayesatk.results.result import Result
 
@@ -102,11 +103,15 @@ def _log_prior(posterior: xr.Dataset, prior: HyperPrior, basis: Basis) -> xr.Dat
     """Log density of each draw on the scale of logits, to be raised to powers."""
     coefficients = posterior["coefficients"].transpose(*_DIMS, "coefficient").values
     logits = basis.logits(coefficients)
-    slopes = -0.5 * (logits[..., 1:] ** 2).sum(axis=-1) / prior.slope_sd**2
-    icc = posterior["icc"].transpose(*_DIMS).values
+    coordinates = {
+        "mean": logits[..., :1], "slopes": logits[..., 1:, None],
+        "icc": Beta(*prior.icc).coordinates(posterior["icc"].transpose(*_DIMS).values),
+    }  # fmt: skip
+    fields = prior.fields("beta", slopes=logits.shape[-1] - 1)
+    logs = {field.name: field.distribution.log_density(coordinates[field.name]) for field in fields}
     found = {
-        "coefficients": (_DIMS, log_density_of_logit(expit(logits[..., 0]), *prior.mean) + slopes),
-        "icc": (_DIMS, log_density_of_logit(icc, *prior.icc)),
+        "coefficients": (_DIMS, logs["mean"] + logs["slopes"].sum(axis=-1)),
+        "icc": (_DIMS, logs["icc"]),
     }
     coords = {name: posterior[name] for name in _DIMS}
     return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"]})
@@ -117,22 +122,16 @@ def _draw_prior(
 ) -> xr.Dataset:
     coords = predictive.prior_coords(posterior)
     shape = 1, predictive.PRIOR_DRAWS, len(coords["system"])
-    logits = draw_logits(prior, basis, shape, rng)
+    fields = prior.fields("beta", slopes=len(basis.back) - 1)
+    theta = fields.from_uniform(rng.random((int(np.prod(shape)), fields.size)))
+    # The coordinates of the mean and the slopes are the coefficients of the basis.
+    coefficients = basis.coefficients(theta[:, :-1])
     found = {
-        "coefficients": ((*_DIMS, "coefficient"), basis.coefficients(logits)),
-        "icc": (_DIMS, rng.beta(*prior.icc, size=shape)),
+        "coefficients": ((*_DIMS, "coefficient"), coefficients.reshape(*shape, -1)),
+        "icc": (_DIMS, fields.values(theta)["icc"].reshape(shape)),
     }
     coords["coefficient"] = posterior["coefficient"].values
     return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"]})
-
-
-def draw_logits(
-    prior: HyperPrior, basis: Basis, shape: tuple[int, ...], rng: np.random.Generator
-) -> Array:
-    """Draw coefficients of the basis from the prior, (*shape, directions)."""
-    mean = np.clip(rng.beta(*prior.mean, size=shape), 1e-300, 1.0 - 2.0**-53)
-    slopes = prior.slope_sd * rng.standard_normal((*shape, len(basis.back) - 1))
-    return np.concatenate([logit(mean)[..., None], slopes], axis=-1)
 
 
 def question_scores(result: Result, system: int, theta: Array) -> Array:
