@@ -274,3 +274,17 @@ def test_the_rule_of_logits_integrates_any_beta(a, b) -> None:
     assert inside.sum() + np.exp(rule.log_below[0]) + above == pytest.approx(1.0, abs=2e-4)
     moment = np.exp(betaln(a + 0.5, b) - betaln(a, b))
     assert inside @ np.sqrt(p) + above == pytest.approx(moment, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("metric", "options", "words"),
+    [
+        ("pass@1", {"covariates": "~ x", "pooling": "none"}, "pooling='partial'"),
+        ("pass@1", {"group": "group", "prior": bk.HyperPrior.bda3()}, "must be proper"),
+        ("pass@1", {"group": "group", "pooling": "none", "difficulty": "beta"}, "left out except"),
+        ("plurality@1", {"group": "group", "pooling": "none"}, "group must be left out for plur"),
+    ],
+)
+def test_what_has_no_model_is_refused(metric, options, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        asked(metric, **options)

@@ -105,9 +105,7 @@ def read_inputs(
     """
     outcomes = with_groups(data, group)
     proper_probability("ci_prob", ci_prob, 0.95)
-    if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
-        rule = f" must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
-        raise ArgumentError(Argument("keep"), rule)
+    _check_keep(keep)
     requested = parse(metrics)
     if success is not None:
         outcomes = _with_success(outcomes, success, requested)
@@ -118,21 +116,19 @@ def read_inputs(
     scored = check_judged(requested, outcomes.binary, pooling, counted)
     scale: Scale = Scored.of(outcomes) if scored else RIGHT_WRONG
     _check_priors(requested, prior_trials, prior_weight, answer_prior)
-    before = None
-    notes: list[str] = []
+    before, notes = None, list[str]()
     if prior_trials is not None:
         before, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     design, grouping = _structure(outcomes, covariates, group, group_weights, combined)
-    if design is not None and combined:
-        _check_sampled(pooling)
-    elif structured and not combined:
-        name = "covariates" if grouping is None else GROUP
-        _check_structure(name, requested, scored, pooling, difficulty, prior_trials is not None)
     resolved: ModelPrior
-    if design is not None or grouping is not None:
+    if structured:
+        name = "covariates" if grouping is None else GROUP
+        if combined:
+            _check_sampled(name, requested, pooling, design)
+        else:
+            _check_structure(name, requested, scored, pooling, difficulty, prior_trials is not None)
         notes += [] if grouping is None else grouping.notes
-        where = "with covariates" if design is not None else "with group="
-        resolved = _prior_of_structure(prior, where, scale, pooling, difficulty)
+        resolved = _prior_of_structure(prior, name, scale, pooling, difficulty)
     else:
         resolved = scale.resolve_prior(pooling, prior)
         if difficulty is not None:
@@ -148,9 +144,23 @@ def read_inputs(
     )  # fmt: skip
 
 
-def _check_sampled(pooling: str) -> None:
-    """Refuse covariates where no distribution of difficulties depends on them."""
-    if pooling != "partial":
+def _check_keep(keep: Sequence[str]) -> None:
+    if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
+        rule = f" must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
+        raise ArgumentError(Argument("keep"), rule)
+
+
+def _check_sampled(
+    name: str, requested: Sequence[Metric], pooling: str, design: Design | None
+) -> None:
+    """Refuse votes, and covariates where no distribution of difficulties depends on them."""
+    voted = [metric.label for metric in requested if metric.voted]
+    if voted:
+        raise ArgumentError(
+            Argument(name), f" must be left out for {', '.join(voted)}: answers of questions are "
+            "independent. Ask for votes on their own.",
+        )  # fmt: skip
+    if design is not None and pooling != "partial":
         raise ArgumentError(
             Argument("covariates"), " needs ", Argument("pooling", "partial"),
             f", whose difficulties depend on them; got pooling={pooling!r}. Leave one out.",
@@ -158,12 +168,13 @@ def _check_sampled(pooling: str) -> None:
 
 
 def _prior_of_structure(
-    prior: object, where: str, scale: Scale, pooling: Pooling, difficulty: object
+    prior: object, name: str, scale: Scale, pooling: Pooling, difficulty: object
 ) -> ModelPrior:
     """Return the prior of questions that differ by groups or covariates, by default of one Beta."""
     if pooling != "partial" or scale.axes:
         resolved: ModelPrior = scale.resolve_prior(pooling, prior)
-        return resolved
+        return resolved if difficulty is None else with_families(resolved, difficulty)
+    where = "with covariates" if name == "covariates" else "with group="
     families = "beta" if difficulty is None else difficulty
     chosen = with_families(prior_of(HyperPrior, prior, where), families)
     if not chosen.proper:
