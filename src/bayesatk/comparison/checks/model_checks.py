@@ -124,7 +124,7 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
         return None
     trials = fit.trials[system]
     ran = trials > 0
-    right = fit.right_of_all()[0][system][ran]
+    right = fit.right_of_all("criticise")[0][system][ran]
     counts = np.stack([trials[ran] - right, right], axis=1)
     two = prior if isinstance(prior, GroupedPrior) else GroupedPrior(prior.mean, prior.icc)
     one = HyperPrior(prior.mean, prior.icc, families="beta")
