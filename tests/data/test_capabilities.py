@@ -121,7 +121,10 @@ def test_a_pair_is_refused_where_the_table_says_so(pair) -> None:
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_operation_is_refused_where_the_table_says_so(name, operation) -> None:
     fit = fit_with(name)
-    if any(reason(held, operation) for held in bk.Result.of(fit).study.capabilities):
+    held = bk.Result.of(fit).study.capabilities
+    if (name, operation) == ("votes", "plan"):  # of the answers, which are never pooled
+        held -= {"pooling none"}
+    if any(reason(capability, operation) for capability in held):
         with pytest.raises(ValueError, match="must be without"):
             OPERATIONS[operation](fit)
     else:

@@ -136,7 +136,7 @@ def test_prior_sensitivity_is_given_beyond_the_trials() -> None:
     ("options", "says"),
     [
         ({"pooling": "none"}, "pooling='partial'"),
-        ({"difficulty": "mixture"}, r"'mixture'.* pass difficulty='beta'"),
+        ({"difficulty": "mixture"}, r"'mixture'.* leave out difficulty"),
         ({"prior": bk.HyperPrior()}, "RegressionPrior"),
         ({"metrics": "bayes", "prior_trials": simulated()}, "leave out prior_trials"),
     ],

@@ -75,8 +75,7 @@ FEATURES: Mapping[Capability, Feature] = {
     ),
     "votes": Feature("votes between answers", Argument("metrics"), (_APART,)),
     "families": Feature(
-        "difficulty families", Argument("difficulty"),
-        ("pass ", Argument("difficulty", "beta")),
+        "difficulty families", Argument("difficulty"), ("leave out ", Argument("difficulty"))
     ),
     "success metrics": Feature(
         "metrics of right and wrong alone", Argument("metrics"), (_OF_SCORES,)
@@ -139,7 +138,11 @@ REFUSED: Mapping[Pair, str] = {
     ("categories", "difficulty_plot"): _RATE,
     ("categories", "shrinkage_plot"): _RATE,
     ("categories", "chance"): "a guesser is right or wrong",
-    **{("costs", one): _NOT_COSTS for one in OPERATIONS if one not in ("table", "compare")},
+    **{
+        ("costs", one): _NOT_COSTS
+        for one in OPERATIONS
+        if one not in ("table", "compare", "extrapolation_range", "shrinkage_plot")
+    },
 }
 
 # Not built yet: a line goes when its combination is answered.

@@ -14,6 +14,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
+from bayesatk.data.capabilities import require
+from bayesatk.data.study import weight_values
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
@@ -203,7 +205,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
             Argument("pooling", "none"), ": the answers to a question have no distribution to "
             f"state; got {asked!r:.80}.",
         )  # fmt: skip
-    pilot.require("plan", "source")
+    require("plan", weight_values(pilot.data), "source")
     prior, systems = pilot.answer_prior, len(pilot.systems)
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]
