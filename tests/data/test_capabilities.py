@@ -3,14 +3,19 @@
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bayesatk as bk
-from bayesatk.data.capabilities import COMBINED, FEATURES, NOT_BUILT, REFUSED, reason
+from bayesatk.data.capabilities import FEATURES, NOT_BUILT, REFUSED, reason, refused_pairs
 
+COMBINED = (
+    "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
+    "categories", "votes", "families",
+)  # fmt: skip
 RNG = np.random.default_rng(3)
 QUESTIONS = 12
 MARKS = {name: RNG.integers(0, 2, (QUESTIONS, 4)) for name in ("a", "b")}
@@ -134,3 +139,9 @@ def test_an_operation_is_refused_where_the_table_says_so(name, operation) -> Non
 def test_no_pair_is_refused_twice() -> None:
     pairs = [frozenset(pair) for pair in (*REFUSED, *NOT_BUILT)]
     assert len(set(pairs)) == len(pairs)
+
+
+def test_the_page_of_limits_shows_the_table() -> None:
+    page = Path(__file__).parents[2] / "docs" / "limits.md"
+    assert "refused_pairs()" in page.read_text()
+    assert len(refused_pairs()) == len([p for p in (*REFUSED, *NOT_BUILT) if p[0] != "costs"])

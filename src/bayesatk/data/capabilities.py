@@ -3,7 +3,7 @@
 One table, with reasons. From it come the refusals, the matrix in the documentation and the tests.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, get_args
@@ -86,11 +86,6 @@ FEATURES: Mapping[Capability, Feature] = {
     ),
     "costs": Feature("costs", Argument("fit"), ("use bayesatk.evaluate",)),
 }  # fmt: skip
-COMBINED: tuple[Capability, ...] = (
-    "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "families",
-)  # fmt: skip
-
 Pair = tuple[Capability, Capability | Operation]
 _ONE_P = "all questions have one success probability, so they do not differ"
 _NO_LAW = "each question has a prior of its own, so no distribution of difficulty is fitted"
@@ -151,18 +146,18 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("group", "judge"): "groups have no model of marks with errors yet",
     ("group", "weight"): "groups have weights of their own, group_weights",
     ("group", "prior trials"): "groups have no model with earlier trials yet",
-    ("group", "pooling none"): "groups have a model with partial pooling only, yet",
-    ("group", "pooling complete"): "groups have a model with partial pooling only, yet",
-    ("group", "categories"): "groups have a model of right and wrong only, yet",
-    ("group", "votes"): "groups have a model of right and wrong only, yet",
+    ("group", "pooling none"): "groups have a model with partial pooling only so far",
+    ("group", "pooling complete"): "groups have a model with partial pooling only so far",
+    ("group", "categories"): "groups have a model of right and wrong only so far",
+    ("group", "votes"): "groups have a model of right and wrong only so far",
     ("group", "families"): "families are not averaged in groups yet",
     ("covariates", "judge"): "covariates have no model of marks with errors yet",
     ("covariates", "prior trials"): "covariates have no model with earlier trials yet",
-    ("covariates", "categories"): "covariates have a model of right and wrong only, yet",
+    ("covariates", "categories"): "covariates have a model of right and wrong only so far",
     ("covariates", "families"): "families are not averaged with covariates yet",
     ("judge", "weight"): "weighted questions have no model of marks with errors yet",
-    ("judge", "prior trials"): "prior trials are counted as they are marked, yet",
-    ("prior trials", "success metrics"): "prior trials are for metrics of scores, yet",
+    ("judge", "prior trials"): "prior trials are counted as they are marked so far",
+    ("prior trials", "success metrics"): "prior trials are for metrics of scores so far",
     ("group", "leaderboard"): "it takes no account of groups yet",
     ("group", "question_table"): "it takes no account of groups yet",
     ("group", "noise_floor"): "it takes no account of groups yet",
@@ -177,22 +172,22 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("covariates", "random_baseline"): "it takes no account of covariates yet",
     ("covariates", "tail_exponent"): "it takes no account of covariates yet",
     ("covariates", "difficulty_plot"): "there is a distribution for all values of covariates",
-    ("weight", "leaderboard"): "it takes all questions alike yet",
-    ("weight", "plan"): "it takes all questions alike yet",
-    ("weight", "noise_floor"): "it takes all questions alike yet",
-    ("weight", "e_value"): "it takes all questions alike yet",
-    ("weight", "extrapolation_range"): "it takes all questions alike yet",
-    ("weight", "random_baseline"): "it takes all questions alike yet",
-    ("weight", "change_point"): "it takes all questions alike yet",
-    ("judge", "plan"): "it plans the trials of marks without errors yet; labels= plans labels",
-    ("judge", "question_table"): "it takes marks as they are yet",
-    ("judge", "noise_floor"): "it takes marks as they are yet",
-    ("judge", "equality"): "it takes marks as they are yet",
-    ("judge", "random_baseline"): "it takes marks as they are yet",
-    ("judge", "difficulty_plot"): "it takes marks as they are yet",
-    ("judge", "shrinkage_plot"): "it takes marks as they are yet",
-    ("judge", "gate"): "it takes marks as they are yet",
-    ("judge", "chance"): "it takes marks as they are yet",
+    ("weight", "leaderboard"): "it takes all questions alike so far",
+    ("weight", "plan"): "it takes all questions alike so far",
+    ("weight", "noise_floor"): "it takes all questions alike so far",
+    ("weight", "e_value"): "it takes all questions alike so far",
+    ("weight", "extrapolation_range"): "it takes all questions alike so far",
+    ("weight", "random_baseline"): "it takes all questions alike so far",
+    ("weight", "change_point"): "it takes all questions alike so far",
+    ("judge", "plan"): "it plans the trials of marks without errors so far; labels= plans labels",
+    ("judge", "question_table"): "it takes marks as they are so far",
+    ("judge", "noise_floor"): "it takes marks as they are so far",
+    ("judge", "equality"): "it takes marks as they are so far",
+    ("judge", "random_baseline"): "it takes marks as they are so far",
+    ("judge", "difficulty_plot"): "it takes marks as they are so far",
+    ("judge", "shrinkage_plot"): "it takes marks as they are so far",
+    ("judge", "gate"): "it takes marks as they are so far",
+    ("judge", "chance"): "it takes marks as they are so far",
     ("prior trials", "leaderboard"): "it takes no account of prior trials yet",
     ("prior trials", "criticise"): "it takes no account of prior trials yet",
     ("prior trials", "question_table"): "it takes no account of prior trials yet",
@@ -206,11 +201,11 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("prior trials", "difficulty_plot"): "it takes no account of prior trials yet",
     ("prior trials", "shrinkage_plot"): "it takes no account of prior trials yet",
     ("prior trials", "chance"): "it takes no account of prior trials yet",
-    ("categories", "leaderboard"): "it is of right and wrong yet",
-    ("categories", "criticise"): "it is of right and wrong yet",
-    ("categories", "question_table"): "it is of right and wrong yet",
-    ("categories", "noise_floor"): "it is of right and wrong yet",
-    ("votes", "leaderboard"): "it is of right and wrong yet",
+    ("categories", "leaderboard"): "it is of right and wrong so far",
+    ("categories", "criticise"): "it is of right and wrong so far",
+    ("categories", "question_table"): "it is of right and wrong so far",
+    ("categories", "noise_floor"): "it is of right and wrong so far",
+    ("votes", "leaderboard"): "it is of right and wrong so far",
     ("pooling complete", "plan"): "it needs the icc, and all questions have one probability",
 }
 
@@ -284,20 +279,22 @@ def require(
             )  # fmt: skip
 
 
-def refused_pairs(
-    rows: Iterable[Capability] = COMBINED,
-    columns: Iterable[Capability | Operation] = (*COMBINED, *OPERATIONS),
-) -> list[tuple[str, str, str, bool]]:
-    """Return what cannot be combined, with reasons, and whether it is not built yet."""
-    order = list(columns)
-    pairs = [
-        (first, second)
-        for place, first in enumerate(rows)
-        for second in order[place + 1 :]
-        if reason(first, second)
-    ]
-    lacking = {frozenset(pair) for pair in NOT_BUILT}
+def refused_pairs() -> list[tuple[str, str, str, str]]:
+    """Return what cannot be combined with what, why, and whether that is only not built yet.
+
+    Examples
+    --------
+    >>> refused_pairs()[0][:2]
+    ('covariates', "pooling='none'")
+    """
+    tables = (REFUSED, ""), (NOT_BUILT, "not built yet")
     return [
-        (one, other, str(reason(one, other)), frozenset((one, other)) in lacking)
-        for one, other in pairs
+        (FEATURES[first].words, _name(second), why, lacking)
+        for table, lacking in tables
+        for (first, second), why in table.items()
+        if first != "costs"
     ]
+
+
+def _name(name: Capability | Operation) -> str:
+    return FEATURES[name].words if name in FEATURES else _WORDS[name]  # type: ignore[index]

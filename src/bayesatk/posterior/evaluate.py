@@ -124,7 +124,8 @@ def evaluate(
         Earlier trials of the same questions, either by one system (used for all systems) or by the
         same systems. They enter the posterior but not ``estimate``. For ``bayes`` and ``max@k``.
     prior_weight : float
-        Weight of a prior trial relative to a new trial, in (0, 1]: a power prior.
+        Weight of a prior trial relative to a new trial, in [0, 1]: a power prior. With 0 there
+        are none.
     answer_prior : AnswerPrior, optional
         Prior of the answers to a question, for ``plurality@k``.
     group : str, sequence or mapping, optional
@@ -134,7 +135,7 @@ def evaluate(
         notes.
     group_weights : {"questions", "equal"} or mapping {group: weight}, optional
         Weight of each group in the mean over all questions: its number of questions (the
-        default), the same for all groups (a macro average), or as given.
+        default), the same for all groups (a macro average), or as given. A single group is none.
     covariates : str or sequence of str, optional
         Covariates of the success probability of a question: a formula of question columns, such as
         ``"~ log2(minutes) + domain"``, or names of columns. `bayesatk.predict` and
