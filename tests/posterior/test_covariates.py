@@ -137,7 +137,7 @@ def test_prior_sensitivity_is_given_beyond_the_trials() -> None:
     [
         ({"pooling": "none"}, "pooling='partial'"),
         ({"difficulty": "mixture"}, "Beta difficulties"),
-        ({"prior": bk.HyperPrior()}, "RegressionPrior"),
+        ({"prior": bk.HyperPrior.bda3()}, "must be proper with covariates"),
         ({"metrics": "bayes", "prior_trials": simulated()}, "right and wrong"),
     ],
 )

@@ -21,10 +21,9 @@ from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
 from bayesatk.priors import (
     AnswerPrior,
-    GroupedPrior,
+    HyperPrior,
     ModelPrior,
     Pooling,
-    RegressionPrior,
 )
 from bayesatk.priors.choice import (
     prior_of,
@@ -42,7 +41,7 @@ class Inputs:
     requested : tuple of Metric
     pooling : Pooling
     prior : ModelPrior
-        Of the scale; with covariates a `RegressionPrior`, with groups a `GroupedPrior`.
+        Of the scale; with covariates or groups a `HyperPrior` of the Beta family.
     scale : Scale
         How the metrics judge trials.
     answer_prior : AnswerPrior
@@ -98,8 +97,12 @@ def read_inputs(
     group_weights: object = None,
     covariates: object = None,
     judge: object = None,
+    combined: bool = False,
 ) -> Inputs:
-    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
+    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`.
+
+    Sampled models take groups, covariates, judges, earlier trials and families `combined`.
+    """
     outcomes = with_groups(data, group)
     proper_probability("ci_prob", ci_prob, 0.95)
     if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
@@ -108,23 +111,28 @@ def read_inputs(
     requested = parse(metrics)
     if success is not None:
         outcomes = _with_success(outcomes, success, requested)
-    scored = check_judged(requested, outcomes.binary, pooling, prior_trials is not None)
+    structured = covariates is not None or group is not None
+    counted = prior_trials is not None and not (
+        combined and outcomes.binary and (structured or judge is not None or difficulty is not None)
+    )
+    scored = check_judged(requested, outcomes.binary, pooling, counted)
     scale: Scale = Scored.of(outcomes) if scored else RIGHT_WRONG
     _check_priors(requested, prior_trials, prior_weight, answer_prior)
     before = None
     notes: list[str] = []
     if prior_trials is not None:
         before, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
-    design, grouping = _structure(outcomes, covariates, group, group_weights)
-    if design is not None or grouping is not None:
+    design, grouping = _structure(outcomes, covariates, group, group_weights, combined)
+    if design is not None and combined:
+        _check_sampled(pooling)
+    elif structured and not combined:
         name = "covariates" if grouping is None else GROUP
         _check_structure(name, requested, scored, pooling, difficulty, prior_trials is not None)
     resolved: ModelPrior
-    if design is not None:
-        resolved = prior_of(RegressionPrior, prior, "with covariates")
-    elif grouping is not None:
-        notes += grouping.notes
-        resolved = prior_of(GroupedPrior, prior, "with group=")
+    if design is not None or grouping is not None:
+        notes += [] if grouping is None else grouping.notes
+        where = "with covariates" if design is not None else "with group="
+        resolved = _prior_of_structure(prior, where, scale, pooling, difficulty)
     else:
         resolved = scale.resolve_prior(pooling, prior)
         if difficulty is not None:
@@ -132,11 +140,38 @@ def read_inputs(
         notes += ungrouped_note(outcomes)
     judges = read_judges(judge, outcomes)
     if judges is not None:
-        check_judge_fits(outcomes, scale, requested, pooling, prior_trials, covariates, group)
+        others = (None,) * 3 if combined else (prior_trials, covariates, group)
+        check_judge_fits(outcomes, scale, requested, pooling, *others, combined)
     return Inputs(
         outcomes, requested, pooling, resolved, scale, answer_prior or AnswerPrior(), before,
         tuple(notes), design, grouping, judges,
     )  # fmt: skip
+
+
+def _check_sampled(pooling: str) -> None:
+    """Refuse covariates where no distribution of difficulties depends on them."""
+    if pooling != "partial":
+        raise ArgumentError(
+            Argument("covariates"), " needs ", Argument("pooling", "partial"),
+            f", whose difficulties depend on them; got pooling={pooling!r}. Leave one out.",
+        )  # fmt: skip
+
+
+def _prior_of_structure(
+    prior: object, where: str, scale: Scale, pooling: Pooling, difficulty: object
+) -> ModelPrior:
+    """Return the prior of questions that differ by groups or covariates, by default of one Beta."""
+    if pooling != "partial" or scale.axes:
+        resolved: ModelPrior = scale.resolve_prior(pooling, prior)
+        return resolved
+    families = "beta" if difficulty is None else difficulty
+    chosen = with_families(prior_of(HyperPrior, prior, where), families)
+    if not chosen.proper:
+        raise ArgumentError(
+            Argument("prior"),
+            f" must be proper {where}; got icc={chosen.icc}. Use HyperPrior(icc=(1, 1)).",
+        )
+    return chosen
 
 
 def _with_success(outcomes: Outcomes, success: str, requested: Sequence[Metric]) -> Outcomes:
@@ -152,7 +187,11 @@ def _with_success(outcomes: Outcomes, success: str, requested: Sequence[Metric])
 
 
 def _structure(
-    outcomes: Outcomes, covariates: object, group: object, group_weights: object
+    outcomes: Outcomes,
+    covariates: object,
+    group: object,
+    group_weights: object,
+    combined: bool,
 ) -> tuple[Design | None, Grouping | None]:
     """Return what tells questions apart in the model: covariates, or groups."""
     if group is None:
@@ -160,6 +199,9 @@ def _structure(
             rule = f" must be left out without groups; got {group_weights!r:.80}. Name them: "
             raise ArgumentError(Argument("group_weights"), rule, Argument(GROUP, ...), ".")
         return None if covariates is None else Design.of(outcomes.dataset, covariates), None
+    if combined:
+        design = None if covariates is None else Design.of(outcomes.dataset, covariates)
+        return design, Grouping.of(outcomes.dataset[GROUP].values, group_weights)
     if covariates is not None:
         raise ArgumentError(
             Argument("covariates"), " must be left out with ", Argument(GROUP), f"; got "

@@ -108,6 +108,7 @@ def check_judge_fits(
     prior_trials: object,
     covariates: object,
     group: object = None,
+    weighted: bool = False,
 ) -> None:
     """Refuse what a judge's error has no model for."""
     if not isinstance(scale, RightWrong) or any(one.voted for one in requested):
@@ -116,7 +117,8 @@ def check_judge_fits(
             "marks it corrects; got "
             f"{', '.join(one.label for one in requested)}. Evaluate other metrics without it.",
         )  # fmt: skip
-    given = {"weight": outcomes.weight, "covariates": covariates, "group": group}
+    weight = None if weighted else outcomes.weight
+    given = {"weight": weight, "covariates": covariates, "group": group}
     present = [name for name, value in given.items() if value is not None]
     if present:
         what = Argument(present[0])

@@ -232,7 +232,8 @@ def result(
     assert main is not None
     source, keep_p = main["posterior"].to_dataset(), "p" in run.keep
     averaged = None
-    if traces and isinstance(inputs.prior, HyperPrior):
+    structured = inputs.grouping is not None or inputs.design is not None
+    if traces and isinstance(inputs.prior, HyperPrior) and not structured:
         systems = outcomes.dataset["system"].values
         averaged = average(traces, models or {}, inputs.prior, systems, rng)
     difficulties = averaged.difficulties if averaged else None

@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.inputs import Inputs
-from bayesatk.priors import RegressionPrior
+from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
@@ -48,7 +48,8 @@ def checking_groups(
     outcomes = inputs.outcomes
     if inputs.grouping is not None:
         return grouped_checks(outcomes, posterior, inputs.grouping, keep, rng)
-    if inputs.design is not None and isinstance(inputs.prior, RegressionPrior):
+    if inputs.design is not None:
+        assert isinstance(inputs.prior, HyperPrior)
         return regression_groups(outcomes, posterior, inputs.prior, inputs.design, keep, rng)
     known, judged = (inputs.prior, inputs.scale, keep), inputs.judges is not None
     return log_likelihood_groups(

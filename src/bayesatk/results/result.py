@@ -23,7 +23,7 @@ from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
-from bayesatk.priors import AnswerPrior, GroupedPrior, HyperPrior
+from bayesatk.priors import AnswerPrior, HyperPrior
 from bayesatk.priors.choice import prior_from
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
@@ -208,7 +208,7 @@ class Result:
     @cached_property
     def grouping(self) -> Grouping | None:
         """Groups of the questions, where they are part of the model."""
-        if not isinstance(self.prior, GroupedPrior):
+        if "group_weights" not in self.tree.attrs:
             return None
         weights = self.described("group_weights", None)
         return Grouping.of(self.of_questions[GROUP], weights)
