@@ -23,7 +23,6 @@ from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.core.numerics.importance import TRUSTED, Importance
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
-from bayesatk.metrics.grid import parse
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import Families, HyperPrior
 from bayesatk.results.costs import (
@@ -281,7 +280,7 @@ def _statistics(asked: AskedCosts, values: Array, effective: float) -> Array:
     table = np.full((flat.shape[1], len(STATISTICS)), np.nan)
     table[:, 1], table[:, 2] = flat.mean(axis=0), flat.std(axis=0, ddof=1)
     for row, own in zip(table, flat.T, strict=True):
-        ends, error = measured_interval(Empirical(own), asked.ci_prob, asked.ci_kind)
+        ends, error = measured_interval(Empirical(own), asked.study.ci_prob, asked.study.ci_kind)
         row[3:] = *ends, error * np.sqrt(len(values) / effective)
     return table.reshape(*values.shape[1:], len(STATISTICS))
 
@@ -301,7 +300,7 @@ def _estimates(
     table["cost_if_wrong"][..., 0], table["cost_if_right"][..., 0] = of_outcome
     states = States.of(counts[:, 1], counts.sum(axis=1), weight)
     if asked.k:
-        found = RightWrongModel("partial", states, asked.prior).estimate(parse(asked.metrics))
+        found = RightWrongModel("partial", states, asked.prior).estimate(asked.study.metrics)
         table["pass_at_k"][..., 0] = found[:, None]
 
 

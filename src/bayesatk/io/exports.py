@@ -146,12 +146,13 @@ def provenance(result: object = None) -> dict[str, Any]:
         return found
     own = Result.of(result)
     attrs = own.tree.attrs
-    for name in ("metrics", "method", "pooling", "seed", "missing_policy", "created_at"):
+    for name in ("method", "seed", "missing_policy", "created_at", "input_sha256"):
         found[name] = attrs.get(name)
-    for name in ("prior", "assumptions", "versions", "input_files"):
+    for name in ("assumptions", "versions", "input_files"):
         found[name] = own.described(name, None)
-    for name in ("input_sha256", "ci_prob", "ci_kind"):
-        found[name] = attrs.get(name)
+    study = own.described("study", {})
+    for name in ("metrics", "pooling", "prior", "ci_prob", "ci_kind"):
+        found[name] = study.get(name)
     if own.weight is not None:
         found["weights_of_questions"] = f"{own.weight.min():.4g} to {own.weight.max():.4g}"
     return {**found, "notes": own.notes, "citations": citations(own)}

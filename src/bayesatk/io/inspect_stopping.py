@@ -90,7 +90,9 @@ class InspectStopping:
         self.decision: str | None = None
         self._scores = dict(check_scores(_MARKS if scores is None else scores))
         self._rng, self.seed = resolve_rng(rng)
-        self._baseline = None if baseline is None else _marks_of(outcomes_of(baseline), self._rng)
+        self._baseline = (
+            None if baseline is None else _marks_of(outcomes_of(baseline, "e_value"), self._rng)
+        )
         self._order: list[str] = []
         self._marks: NDArray[np.float64] = np.empty((0, 0))
         self._counted = 0

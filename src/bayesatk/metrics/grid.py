@@ -86,54 +86,21 @@ def one_metric(metric: object) -> Metric:
     return chosen
 
 
-def check_judged(
-    metrics: Iterable[Metric], binary: bool, pooling: str, prior_trials: bool = False
-) -> bool:
-    """Return whether metrics judge scored categories; refuse what the data cannot give them.
-
-    Parameters
-    ----------
-    metrics : iterable of Metric
-    binary : bool
-        Whether the data are right and wrong.
-    pooling : str
-        Votes between answers need ``"none"``.
-    prior_trials : bool
-        Whether there are any: they count as trials in categories.
+def check_sizes(metrics: Iterable[Metric]) -> None:
+    """Refuse a k that is too large.
 
     Examples
     --------
-    >>> check_judged(parse("max@2"), binary=False, pooling="partial")
-    True
+    >>> check_sizes(parse("max@2"))
     """
-    metrics = list(metrics)
-    for one in metrics:
-        most = _MOST_VOTES if one.voted else _MOST_K
-        if one.k > most:
+    for metric in metrics:
+        most = _MOST_VOTES if metric.voted else _MOST_K
+        if metric.k > most:
             raise ArgumentError(
-                Argument("k"), f" must be at most {most} for {one.family.symbol}k; got k={one.k}. "
-                "The work grows with k, and so far beyond the trials an answer is all prior.",
+                Argument("k"), f" must be at most {most} for {metric.family.symbol}k; got "
+                f"k={metric.k}. The work grows with k, and so far beyond the trials an answer is "
+                "all prior.",
             )  # fmt: skip
-    voted = [one.label for one in metrics if one.voted]
-    if voted and pooling != "none":
-        raise ArgumentError(
-            Argument("pooling"), f" must be 'none' for {', '.join(voted)}; got {pooling!r}. "
-            "Answers differ from question to question, so there is nothing to pool: pass ",
-            Argument("pooling", "none"),
-            ", and ask for other metrics on their own where they should be pooled.",
-        )  # fmt: skip
-    other = [one.label for one in metrics if one.family.category is None]
-    if prior_trials and other:
-        raise ArgumentError(
-            Argument("prior_trials"), f" must be left out for {', '.join(other)}: they are for "
-            "metrics of scores, 'bayes' and 'max@k' (which is pass@k of right 1 and wrong 0).",
-        )  # fmt: skip
-    judged = [one for one in metrics if not one.voted]
-    if (binary and not prior_trials) or not judged:
-        return False
-    for one in judged:
-        _ = one.category_credit  # refused here, by name, if it judges right and wrong
-    return True
 
 
 def _parse_text(text: str) -> Iterator[Metric]:

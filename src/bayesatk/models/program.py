@@ -18,7 +18,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.data.inputs import Inputs
+from bayesatk.data.study import Study
 from bayesatk.models.forms import Form
 from bayesatk.models.marks import RightTrials, mark_rates
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
@@ -34,7 +34,7 @@ _LEAST = 1e-100  # of a Dirichlet parameter, so that its log-gamma is a number
 _STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
 
 
-def declared_fields(inputs: Inputs, family: str) -> Fields:
+def declared_fields(inputs: Study, family: str) -> Fields:
     """Return the prior of the hyperparameters of a model with partial pooling."""
     slopes = 0 if inputs.design is None else len(inputs.design.names)
     grouped = inputs.grouping is not None
@@ -117,7 +117,7 @@ class Questions:
     rows: Array
 
     @classmethod
-    def of(cls, inputs: Inputs, distinct: bool = True) -> "Questions":
+    def of(cls, inputs: Study, distinct: bool = True) -> "Questions":
         """Return the questions of the data, system by system."""
         counts = inputs.scale.counts(inputs.outcomes).astype(float)
         if inputs.prior_counts is not None:
@@ -162,7 +162,7 @@ class Law:
         Whether the prior must be drawn from.
     """
 
-    def __init__(self, inputs: Inputs, family: str, simulated: bool = False) -> None:
+    def __init__(self, inputs: Study, family: str, simulated: bool = False) -> None:
         self.drawn = hyperparameters(declared_fields(inputs, family), simulated)
         self.scores = np.array(inputs.scale.scores)
         self.scored = bool(inputs.scale.axes)
@@ -250,7 +250,7 @@ class Mixed:
         return total
 
 
-def build_program(inputs: Inputs, family: str = "", form: Form = "marginal") -> pm.Model:
+def build_program(inputs: Study, family: str = "", form: Form = "marginal") -> pm.Model:
     """Return the PyMC model of what was asked for.
 
     Parameters
@@ -273,7 +273,7 @@ def build_program(inputs: Inputs, family: str = "", form: Form = "marginal") -> 
     return model
 
 
-def coordinates(inputs: Inputs) -> dict[str, Any]:
+def coordinates(inputs: Study) -> dict[str, Any]:
     """Return the labels of all dimensions of a model."""
     dataset = inputs.outcomes.dataset
     coords: dict[str, Any] = {
@@ -287,7 +287,7 @@ def coordinates(inputs: Inputs) -> dict[str, Any]:
     return coords
 
 
-def _marginal(inputs: Inputs, law: Law, rates: tuple[Tensor, Tensor] | None) -> None:
+def _marginal(inputs: Study, law: Law, rates: tuple[Tensor, Tensor] | None) -> None:
     """Add the likelihood of distinct questions, probabilities integrated."""
     known = Questions.of(inputs)
     if rates is not None and not known.whole:
@@ -337,7 +337,7 @@ def _latent_marks(questions: Questions, law: Law, rates: tuple[Tensor, Tensor]) 
     pm.Potential("log_likelihood", pt.logsumexp(pt.stack(terms), axis=0))
 
 
-def _probabilities(inputs: Inputs, law: Law) -> Tensor:
+def _probabilities(inputs: Study, law: Law) -> Tensor:
     """Add the probabilities of all questions; which Beta or atom they are of is drawn, too."""
     mixed = law.mixed(Questions.of(inputs, distinct=False))
     sizes = inputs.outcomes.trials.shape
@@ -365,7 +365,7 @@ def _probabilities(inputs: Inputs, law: Law) -> Tensor:
     return pm.Deterministic("p", chosen, dims=dims)
 
 
-def _unpooled(inputs: Inputs, rates: tuple[Tensor, Tensor] | None) -> None:
+def _unpooled(inputs: Study, rates: tuple[Tensor, Tensor] | None) -> None:
     """Add probabilities with a fixed prior: of every question, or one for all of a system."""
     counts, before = inputs.scale.counts(inputs.outcomes), inputs.prior_counts
     prior = inputs.prior.vector(counts.shape[2])  # type: ignore[union-attr]
@@ -391,7 +391,7 @@ def _unpooled(inputs: Inputs, rates: tuple[Tensor, Tensor] | None) -> None:
 
 
 def _observe(
-    inputs: Inputs, p: Tensor, rates: tuple[Tensor, Tensor] | None, before: Array | None
+    inputs: Study, p: Tensor, rates: tuple[Tensor, Tensor] | None, before: Array | None
 ) -> None:
     """Add the counts given the probabilities, and earlier trials at their weight."""
     dims, data = ("system", "question"), full_data(inputs)
@@ -412,7 +412,7 @@ def _observe(
         pm.Potential("prior_trials", counted.sum(axis=(1, 2)))
 
 
-def full_data(inputs: Inputs) -> dict[str, NDArray[Any]]:
+def full_data(inputs: Study) -> dict[str, NDArray[Any]]:
     """Return the values of the containers of the full form: all that depends on the data."""
     outcomes = inputs.outcomes
     name = f"{inputs.scale.variable}_data"

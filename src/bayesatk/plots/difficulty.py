@@ -76,7 +76,7 @@ def plot_difficulty(
     """
     name = backend_name(backend)
     own = Result.of(result)
-    own.exchangeable("one distribution of difficulties", "result")
+    own.require("difficulty_plot", "result")
     _check_partial(own)
     systems = chosen_systems(own, system)
     fitted, observed = _fitted(own, systems), _observed(own, systems)
@@ -153,7 +153,9 @@ def _observed(result: Result, systems: list[Any]) -> xr.DataArray:
 
 def _rates(result: Result, system: Any) -> NDArray[np.float64]:
     index = result.systems.index(system)
-    successes, trials = (counts[index] for counts in result.right_of_all())
+    successes, trials = (
+        counts[index] for counts in result.right_of_all("difficulty_plot", "result")
+    )
     tried = trials > 0
     return np.asarray(successes[tried] / trials[tried])
 

@@ -122,7 +122,7 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
         return None
     trials = fit.trials[system]
     ran = trials > 0
-    right = fit.right_of_all()[0][system][ran]
+    right = fit.right_of_all("criticise")[0][system][ran]
     counts = np.stack([trials[ran] - right, right], axis=1)
     one = prior.of_family("beta")
     model = GroupedModel.of(one, counts, Grouping.of(known[ran]))

@@ -13,7 +13,6 @@ from bayesatk._tools.arguments import proper_probability, real_number, whole_num
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
-from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.results.days import outcomes_of
 
@@ -241,9 +240,7 @@ class _Looks:
     @classmethod
     def of(cls, looks: Sequence[object], plan: int | None, least: int) -> "_Looks":
         """Read the looks, the last of which says which systems and questions there are."""
-        read = [outcomes_of(one) for one in looks]
-        for one in read:
-            refuse_weights(one.weight, "an e-value")
+        read = [outcomes_of(one, "e_value") for one in looks]
         labels = [read[-1].dataset[name].values.tolist() for name in ("system", "question")]
         places = [{label: i for i, label in enumerate(each)} for each in labels]
         counts = []
