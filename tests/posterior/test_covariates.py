@@ -137,7 +137,7 @@ def test_prior_sensitivity_is_given_beyond_the_trials() -> None:
     [
         ({"pooling": "none"}, "pooling='partial'"),
         ({"difficulty": "mixture"}, r"'mixture'.* leave out difficulty"),
-        ({"prior": bk.HyperPrior()}, "RegressionPrior"),
+        ({"prior": bk.HyperPrior.bda3()}, "must be proper with covariates"),
         ({"metrics": "bayes", "prior_trials": simulated()}, "leave out prior_trials"),
     ],
 )

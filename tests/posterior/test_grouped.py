@@ -121,7 +121,7 @@ def test_group_may_be_a_covariate_or_come_with_the_data(data, fit) -> None:
         ("pass@1", {"group": "group", "group_weights": "same"}, "'equal' is a macro average"),
         ("pass@1", {"group": "group", "group_weights": dict.fromkeys(GROUPS, 0)}, "not all 0"),
         ("pass@1", {"group_weights": "equal"}, "must be left out without groups"),
-        ("pass@1", {"group": "group", "prior": bk.HyperPrior()}, "must be a GroupedPrior"),
+        ("pass@1", {"group": "group", "prior": bk.BetaPrior()}, "must be a HyperPrior"),
     ],
 )
 def test_what_has_no_second_level_is_refused(data, metrics, options, words) -> None:

@@ -6,7 +6,7 @@ One table, with reasons. From it come the refusals, the matrix in the documentat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from bayesatk._tools.messages import Argument, ArgumentError
 
@@ -222,8 +222,10 @@ _WORDS: Mapping[Operation, str] = {
 }  # fmt: skip
 
 
-def reason(first: str, second: str) -> str | None:
+def reason(first: str, second: str, built: bool = True) -> str | None:
     """Return why two capabilities, or a capability and an operation, cannot be combined.
+
+    What is not built yet counts if `built`.
 
     Examples
     --------
@@ -232,20 +234,23 @@ def reason(first: str, second: str) -> str | None:
     >>> reason("judge", "pooling none") is None
     True
     """
-    table: Mapping[tuple[str, str], str] = {**NOT_BUILT, **REFUSED}  # type: ignore[dict-item]
-    return table.get((first, second)) or table.get((second, first))
+    tables = (REFUSED, NOT_BUILT) if built else (REFUSED,)
+    pairs: Any = (first, second), (second, first)
+    return next((table[pair] for table in tables for pair in pairs if pair in table), None)
 
 
-def require_together(values: Mapping[Capability, object]) -> None:
+def require_together(values: Mapping[Capability, object], built: bool = True) -> None:
     """Refuse capabilities that cannot be combined.
 
     Parameters
     ----------
     values : mapping {capability: value}
         Those that are on, with the value of each that messages show.
+    built : bool
+        Whether to refuse also what is not built yet.
     """
     for pair in combinations(values, 2):
-        why = reason(*pair)
+        why = reason(*pair, built)
         if why is not None:
             first, second = (FEATURES[name] for name in pair)
             raise ArgumentError(

@@ -88,7 +88,7 @@ class Grouping:
         if size < _FEW:
             found.append(
                 f"{size} group{'s' * (size > 1)}: the data hardly identify how much groups differ, "
-                "so results for new groups depend on the prior of group_sd (GroupedPrior)."
+                "so results for new groups depend on the prior of group_sd (HyperPrior)."
             )
         return found
 

@@ -25,11 +25,9 @@ from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, p
 from bayesatk.priors import (
     AnswerPrior,
     CategoryPrior,
-    GroupedPrior,
     HyperPrior,
     ModelPrior,
     Pooling,
-    RegressionPrior,
 )
 from bayesatk.priors.choice import describe_prior, prior_from, prior_of, with_families
 
@@ -95,9 +93,8 @@ class Study:
 
     @cached_property
     def scale(self) -> Scale:
-        """How the metrics judge trials: prior trials are counted in categories."""
-        scored = not self.outcomes.binary or self.prior_counts is not None
-        scored = scored or isinstance(self.prior, CategoryPrior)
+        """How the metrics judge trials."""
+        scored = not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
         return Scored.of(self.outcomes) if scored and self.judged else RIGHT_WRONG
 
     @cached_property
@@ -239,8 +236,13 @@ def read_study(
     group_weights: object = None,
     covariates: object = None,
     judge: object = None,
+    combined: bool = False,
 ) -> Study:
-    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
+    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`.
+
+    Sampled models take everything `combined` that statistics can combine, whether or not a closed
+    form of it is built.
+    """
     outcomes = with_groups(data, group)
     proper_probability("ci_prob", ci_prob, 0.95)
     one_of("ci_kind", ci_kind, ("eti", "hdi"))
@@ -263,23 +265,34 @@ def read_study(
     asked: dict[Capability, object] = {} if difficulty in (None, "beta") else {
         "families": f"difficulty={difficulty!r}"
     }  # fmt: skip
-    require_together(study.values | asked)
+    require_together(study.values | asked, built=not combined)
     if study.judges is not None:
         check_trials(outcomes, pooling)
-    if isinstance(study.scale, Scored):
+    beside = "group", "covariates", "judge", "families", "success metrics"
+    alone = not (combined and any(name in study.values | asked for name in beside))
+    scored = not outcomes.binary or (prior_counts is not None and alone)
+    scale: Scale = Scored.of(outcomes) if scored and study.judged else RIGHT_WRONG
+    if isinstance(scale, Scored):
         for metric in study.judged:
             _ = metric.category_credit  # refused here, by name, if it judges right and wrong
-    return replace(study, prior=_resolved_prior(study, prior, difficulty))
+    return replace(study, prior=_resolved_prior(study, scale, prior, difficulty))
 
 
-def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPrior:
+def _resolved_prior(study: Study, scale: Scale, prior: object, difficulty: object) -> ModelPrior:
     """Return the prior that was asked for, checked, or the default of structure and scale."""
-    if study.covariates is not None:
-        return prior_of(RegressionPrior, prior, "with covariates")
-    if study.group_weights is not None:
-        return prior_of(GroupedPrior, prior, "with group=")
-    resolved: ModelPrior = study.scale.resolve_prior(study.pooling, prior)
-    return resolved if difficulty is None else with_families(resolved, difficulty)
+    structured = study.covariates is not None or study.group_weights is not None
+    if not structured or study.pooling != "partial" or scale.axes:
+        resolved: ModelPrior = scale.resolve_prior(study.pooling, prior)
+        return resolved if difficulty is None else with_families(resolved, difficulty)
+    where = "with covariates" if study.covariates else "with group="
+    families = "beta" if difficulty is None else difficulty
+    chosen = with_families(prior_of(HyperPrior, prior, where), families)
+    if not chosen.proper:
+        raise ArgumentError(
+            Argument("prior"),
+            f" must be proper {where}; got icc={chosen.icc}. Use HyperPrior(icc=(1, 1)).",
+        )
+    return chosen
 
 
 def _check_keep(keep: Sequence[str]) -> None:

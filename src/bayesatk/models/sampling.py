@@ -230,7 +230,8 @@ def result(
     assert main is not None
     source, keep_p = main["posterior"].to_dataset(), "p" in run.keep
     averaged = None
-    if traces and isinstance(study.prior, HyperPrior):
+    structured = study.grouping is not None or study.design is not None
+    if traces and isinstance(study.prior, HyperPrior) and not structured:
         systems = outcomes.dataset["system"].values
         averaged = average(traces, models or {}, study.prior, systems, rng)
     difficulties = averaged.difficulties if averaged else None

@@ -33,10 +33,8 @@ from bayesatk.priors import (
     AnswerPrior,
     CategoryPrior,
     Families,
-    GroupedPrior,
     Pooling,
     Prior,
-    RegressionPrior,
 )
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
@@ -62,7 +60,7 @@ def evaluate(
     metrics: MetricSpec,
     *,
     pooling: Pooling = "partial",
-    prior: Prior | CategoryPrior | RegressionPrior | GroupedPrior | None = None,
+    prior: Prior | CategoryPrior | None = None,
     difficulty: Families = None,
     success: str | None = None,
     judge: object = None,
@@ -102,8 +100,7 @@ def evaluate(
         independent prior for every question. ``"complete"``: all questions of a system have the
         same success probability.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
-        Default: uniform. For scored categories `DirichletHyperPrior` or `DirichletPrior`; with
-        groups `GroupedPrior`; with covariates `RegressionPrior`.
+        Default: uniform. For scored categories `DirichletHyperPrior` or `DirichletPrior`.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
         Families of the difficulty distribution, under partial pooling of right and wrong:
         ``"beta"``, ``"inflated"`` (a share of the questions is never or always solved),
@@ -204,7 +201,7 @@ def evaluate(
 
     With ``group=`` questions have Beta difficulties around the mean of their group, and the logits
     of these means are normal around a common one; its sd, one intraclass correlation within all
-    groups, and the common mean are integrated (prior: `GroupedPrior`; difficulty families are not
+    groups, and the common mean are integrated (prior: `HyperPrior`; difficulty families are not
     averaged). ``"questions"`` are these questions of these groups, ``"population"`` new questions
     of these groups, ``"new_groups"`` new questions of new groups like these: the target of
     clustered standard errors. Groups ``group_closed_form``, ``group_closed_form_quantiles`` and

@@ -41,7 +41,7 @@ def levels(result: Result) -> list[str]:
 def has_question_laws(result: Result) -> bool:
     """Whether what is known of single questions has a closed form, for few enough systems."""
     known = isinstance(result.prior, BetaPrior | HyperPrior) and result.judges is None
-    known = known and not result.of_costs
+    known = known and not result.of_costs and result.grouping is None and result.design is None
     return known and not result.scale.axes and len(result.systems) <= MANY
 
 

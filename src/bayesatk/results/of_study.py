@@ -7,7 +7,7 @@ import xarray as xr
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.study import Study
-from bayesatk.priors import RegressionPrior
+from bayesatk.priors import HyperPrior
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.question_groups import grouped_checks
@@ -44,7 +44,8 @@ def checking_groups(
     outcomes = study.outcomes
     if study.grouping is not None:
         return grouped_checks(outcomes, posterior, study.grouping, keep, rng)
-    if study.design is not None and isinstance(study.prior, RegressionPrior):
+    if study.design is not None:
+        assert isinstance(study.prior, HyperPrior)
         return regression_groups(outcomes, posterior, study.prior, study.design, keep, rng)
     asked, judged = (study.prior, study.scale, keep), study.judges is not None
     return log_likelihood_groups(
