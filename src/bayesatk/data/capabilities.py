@@ -13,6 +13,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "families", "success metrics", "pooling partial", "cut judge", "costs",
+    "crossed",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
@@ -84,6 +85,7 @@ FEATURES: Mapping[Capability, Feature] = {
     "cut judge": Feature(
         "a judge with updated=False", Argument("judge"), ("pass a JudgeError with updated=True",)
     ),
+    "crossed": Feature("form='crossed'", Argument("form"), ("leave out ", Argument("form"))),
     "costs": Feature("costs", Argument("fit"), ("use bayesatk.evaluate",)),
 }  # fmt: skip
 Pair = tuple[Capability, Capability | Operation]
@@ -92,6 +94,7 @@ _NO_LAW = "each question has a prior of its own, so no distribution of difficult
 _ANSWERS = "the answers to one question say nothing about those to another"
 _CUT = "a cut posterior is not the posterior of one model, so it has no evidence and no likelihood"
 _RATE = "it is about a success probability, and trials with scores have several probabilities"
+_LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
 _NOT_COSTS = "it is a posterior of costs and successes together, not of metrics"
 
 # Reasons of statistics: these stay.
@@ -133,6 +136,16 @@ REFUSED: Mapping[Pair, str] = {
     ("categories", "difficulty_plot"): _RATE,
     ("categories", "shrinkage_plot"): _RATE,
     ("categories", "chance"): "a guesser is right or wrong",
+    ("crossed", "exact_loo"): _LOGIT_NORMAL,
+    ("crossed", "evidence"): _LOGIT_NORMAL,
+    ("crossed", "equality"): _LOGIT_NORMAL,
+    ("crossed", "question_table"): _LOGIT_NORMAL,
+    ("crossed", "noise_floor"): _LOGIT_NORMAL,
+    ("crossed", "random_baseline"): _LOGIT_NORMAL,
+    ("crossed", "criticise"): _LOGIT_NORMAL,
+    ("crossed", "plan"): _LOGIT_NORMAL,
+    ("crossed", "tail_exponent"): "logit-normal difficulties follow no power law near zero",
+    ("crossed", "difficulty_plot"): "its difficulties are of all systems together",
     **{
         ("costs", one): _NOT_COSTS
         for one in OPERATIONS

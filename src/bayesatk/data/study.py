@@ -25,6 +25,7 @@ from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, p
 from bayesatk.priors import (
     AnswerPrior,
     CategoryPrior,
+    CrossedPrior,
     HyperPrior,
     ModelPrior,
     Pooling,
@@ -124,15 +125,13 @@ class Study:
     @cached_property
     def values(self) -> dict[Capability, object]:
         """What is on, with the value that messages show."""
-        values = declared_values(self.declaration) | weight_values(self.outcomes)
+        values = declared_values(self.declaration) | outcome_values(self.outcomes)
         if self.grouping is not None:
             values["group"] = f"{len(self.grouping.labels)} groups"
         if self.prior_counts is not None:
             values["prior trials"] = f"{self.prior_counts.sum():.4g} trials"
-        if isinstance(self.scale, Scored) and (
-            self.prior_counts is None or not self.outcomes.binary
-        ):
-            values["categories"] = self.outcomes.dataset["score"].values.tolist()
+        elif isinstance(self.prior, CategoryPrior):  # of two categories, as a model may take them
+            values["categories"] = self.scale.scores
         return values
 
     @property
@@ -147,10 +146,15 @@ class Study:
         return text_of(self.declaration)
 
 
-def weight_values(outcomes: Outcomes) -> dict[Capability, object]:
-    """Return the weights of questions as a capability, where they differ."""
+def outcome_values(outcomes: Outcomes) -> dict[Capability, object]:
+    """Return the capabilities that data turn on, with the values of messages."""
+    values: dict[Capability, object] = {}
     weight = outcomes.weight
-    return {} if weight is None else {"weight": f"{weight.min():.4g} to {weight.max():.4g}"}
+    if weight is not None:
+        values["weight"] = f"{weight.min():.4g} to {weight.max():.4g}"
+    if not outcomes.binary:
+        values["categories"] = outcomes.dataset["score"].values.tolist()
+    return values
 
 
 def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
@@ -174,6 +178,7 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
         and next((judge for judge in judges.by_system if not judge.updated), None),
         "votes": ", ".join(labels["votes"]),
         "success metrics": ", ".join(labels["success metrics"]),
+        "crossed": isinstance(prior, CrossedPrior) and "form='crossed'",
         "families": ", ".join(families) if families != ["beta"] else "",
     }
     kinds: dict[str, Capability] = {

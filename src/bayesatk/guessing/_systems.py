@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.beta_binomial import beta_binomial_pmf
@@ -13,7 +12,6 @@ from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import model_of
-from bayesatk.priors import CrossedPrior
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -34,12 +32,6 @@ class System:
     def of(cls, fit: Result, index: int) -> "System":
         """Return one system of a result of right and wrong."""
         successes, trials = fit.right_of_all("random_baseline")
-        if isinstance(fit.prior, CrossedPrior):
-            raise ArgumentError(
-                Argument("fit"),
-                " must have Beta difficulties to be compared with guessing; it was sampled with "
-                "form='crossed'. Evaluate the same data.",
-            )
         return cls(successes[index], trials[index], fit, index)
 
     def prob_exceeds(self, value: float, rng: np.random.Generator) -> tuple[Array, Array]:

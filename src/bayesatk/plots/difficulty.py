@@ -77,7 +77,6 @@ def plot_difficulty(
     name = backend_name(backend)
     own = Result.of(result)
     own.require("difficulty_plot", "result")
-    _check_partial(own)
     systems = chosen_systems(own, system)
     fitted, observed = _fitted(own, systems), _observed(own, systems)
     plot = open_systems(fitted, name, len(systems))
@@ -97,21 +96,6 @@ def plot_difficulty(
         f"Line: posterior median of the cdf. Band: {probability} equal-tailed interval at each p. "
         "Dashed steps: observed success rates (wider, by the noise of few trials).",
     )  # fmt: skip
-
-
-def _check_partial(result: Result) -> None:
-    pooling = result.pooling
-    if result.scale.axes:
-        raise ValueError(
-            "result must be of right and wrong; it is of scored categories. Evaluate the data with "
-            "success='score >= ...' for this."
-        )
-    if pooling != "partial" or "icc" not in result.posterior:
-        what = f"pooling={pooling!r}" if pooling != "partial" else f"form={result.form!r}"
-        raise ValueError(
-            "result must have a distribution of difficulties over questions; got "
-            f"{what}. Pass pooling='partial'."
-        )
 
 
 def _fitted(result: Result, systems: list[Any]) -> xr.Dataset:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.states import States
 from bayesatk.data.design import Basis
@@ -20,7 +19,7 @@ from bayesatk.posterior.judged import judged_model, rates_of_judges
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.regression import RegressionModel
 from bayesatk.posterior.right_wrong import RightWrongModel
-from bayesatk.priors import CrossedPrior, Pooling
+from bayesatk.priors import Pooling
 from bayesatk.results.result import Result
 
 
@@ -79,12 +78,6 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
     kept : ndarray of bool, shape (questions,), optional
         The questions to use; default: all.
     """
-    if isinstance(result.prior, CrossedPrior):
-        raise ArgumentError(
-            Argument("fit"),
-            " must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
-            "sampled with form='crossed'. Evaluate the same data.",
-        )
     chosen = slice(None) if kept is None else kept
     if result.judges is not None:
         return judged_models(result, list(range(len(result.systems))), chosen)[system]

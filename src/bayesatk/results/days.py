@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesatk.data.capabilities import Operation, require
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.study import weight_values
+from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
 from bayesatk.results.result import Result
 
@@ -23,7 +23,7 @@ def outcomes_of(data: object, operation: Operation) -> Outcomes:
         fit.require(operation)
         return fit.data
     outcomes = tally(data)
-    require(operation, weight_values(outcomes), "data")
+    require(operation, outcome_values(outcomes), "data")
     return outcomes
 
 

@@ -61,7 +61,6 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
     -2.079442
     """
     own = Result.of(fit)
-    own.require("exact_loo")
     return _loo(own, _predictions(own))
 
 
@@ -70,6 +69,7 @@ _Predictions = list[tuple[NDArray[np.intp], leave_one_out.Predictive]]
 
 def _predictions(fit: Result) -> _Predictions:
     """State of every question, and what the model predicts of the states, by system."""
+    fit.require("exact_loo")
     models = [model_of(fit, system) for system in range(len(fit.systems))]
     return [(model.states.which, model.predictive()) for model in models]
 

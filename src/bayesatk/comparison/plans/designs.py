@@ -15,7 +15,7 @@ from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.data.capabilities import require
-from bayesatk.data.study import weight_values
+from bayesatk.data.study import outcome_values
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
@@ -127,12 +127,6 @@ def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
     pilot.require("plan", "source")
     posterior = pilot.posterior
-    if "icc" not in posterior:
-        raise ArgumentError(
-            Argument("source"), " must be evaluated with ", Argument("pooling", "partial"),
-            f", which says how difficult questions are; got pooling={pilot.pooling!r}, "
-            f"form={pilot.form!r}. Evaluate the pilot with it.",
-        )  # fmt: skip
     chosen = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
     by_system = []
     for system in range(len(pilot.systems)):
@@ -205,7 +199,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
             Argument("pooling", "none"), ": the answers to a question have no distribution to "
             f"state; got {asked!r:.80}.",
         )  # fmt: skip
-    require("plan", weight_values(pilot.data), "source")
+    require("plan", outcome_values(pilot.data), "source")
     prior, systems = pilot.answer_prior, len(pilot.systems)
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]
