@@ -95,9 +95,7 @@ def ranked(
     from bayesatk.results.result import Result
 
     own, board = Result.of(fit), None
-    marks = "successes" in own.group("observed_data") and not own.voted and own.weight is None
-    alike = own.grouping is None and own.covariates is None
-    if len(own.systems) > 2 and marks and alike:
+    if len(own.systems) > 2 and own.answers("leaderboard"):
         board = leaderboard(own, rng=seed)
     if board is None or pairs_too or len(own.systems) <= _FEW:
         fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)

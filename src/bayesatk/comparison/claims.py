@@ -207,10 +207,8 @@ def _alone(result: Result, system: int) -> Result:
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
-    alike = result.weight is None and result.judges is None and result.grouping is None
-    alike = alike and result.covariates is None
-    known = "icc" in result.posterior and not metric.voted and alike
-    if not known or len(trials) != 1:
+    planned = "icc" in result.posterior and result.grouping is None and result.answers("plan")
+    if not planned or metric.voted or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
     more, deeper = expected_widths(

@@ -3,7 +3,7 @@
 One table, with reasons. From it come the refusals, the matrix in the documentation and the tests.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, get_args
@@ -120,6 +120,7 @@ REFUSED: Mapping[Pair, str] = {
     ("cut judge", "leaderboard"): "the marks of all systems inform the judge's rates there",
     ("judge", "e_value"): "it bets on marks, which are evidence about the judge as much as about "
     "the systems",
+    ("judge", "extrapolation_range"): "a range of marks is none of success",
     ("judge", "change_point"): "it bets on marks, and a change of them may be one of the judge",
     ("pooling none", "plan"): _NO_LAW + " from which new questions could come",
     ("pooling none", "criticise"): _NO_LAW + " that the data could contradict",
@@ -176,6 +177,7 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("group", "noise_floor"): "it takes no account of groups yet",
     ("group", "random_baseline"): "it takes no account of groups yet",
     ("group", "tail_exponent"): "it takes no account of groups yet",
+    ("group", "extrapolation_range"): "it takes no account of groups yet",
     ("group", "difficulty_plot"): "there is a distribution for each group",
     ("covariates", "leaderboard"): "it takes no account of covariates yet",
     ("covariates", "criticise"): "it takes no account of covariates yet",
@@ -271,6 +273,17 @@ def require_together(values: Mapping[Capability, object], built: bool = True) ->
                 f": {why}. Got {values[pair[0]]!s:.80} with {values[pair[1]]!s:.80}. To go on, ",
                 *first.without, "; or ", *second.without, ".",
             )  # fmt: skip
+
+
+def answered(operation: Operation, held: Iterable[Capability]) -> bool:
+    """Return whether an operation has an answer for all capabilities that are on.
+
+    Examples
+    --------
+    >>> answered("plan", ["group", "pooling partial"]), answered("plan", ["pooling none"])
+    (True, False)
+    """
+    return not any(reason(capability, operation) for capability in held)
 
 
 def require(

@@ -207,10 +207,7 @@ def _summary(result: Result) -> str:
 
 def _criticism(result: Result, client: Any) -> list[str]:
     """Return what speaks against the shape of difficulties, or that nothing does."""
-    if "successes" not in result.group("observed_data") or result.voted or result.of_costs:
-        return []
-    shaped = "mean_p" in result.posterior or result.grouping is not None
-    if result.pooling not in ("partial", "complete") or not shaped:
+    if not result.answers("criticise"):
         return []
     found = criticise(result, rng=0, client=client)
     flagged = found[found["flagged"]]

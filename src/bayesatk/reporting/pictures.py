@@ -105,7 +105,7 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
     """Yield the plots of single questions, which need right and wrong."""
     from bayesatk import plots
 
-    if result.scale.axes or result.judges is not None:  # questions have marks, and no known rates
+    if not result.answers("shrinkage_plot"):
         return
     systems = result.systems[:MANY]
     if has_question_laws(result):
@@ -123,8 +123,7 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
             lambda: plots.plot_shrinkage(result, systems),
             "",
         )
-    alike = result.covariates is None and result.grouping is None
-    if result.pooling == "partial" and "icc" in result.posterior and alike:
+    if "icc" in result.posterior and result.answers("difficulty_plot"):
         yield (
             "How difficult the questions are",
             "Distribution of success probabilities over questions, with its uncertainty; steps: "

@@ -9,7 +9,6 @@ from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.posterior.tail import tail_exponent
-from bayesatk.priors import BetaPrior, HyperPrior
 from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
 from bayesatk.results.tables import table
@@ -40,9 +39,7 @@ def levels(result: Result) -> list[str]:
 
 def has_question_laws(result: Result) -> bool:
     """Whether what is known of single questions has a closed form, for few enough systems."""
-    known = isinstance(result.prior, BetaPrior | HyperPrior) and result.judges is None
-    known = known and not result.of_costs and result.grouping is None and result.design is None
-    return known and not result.scale.axes and len(result.systems) <= MANY
+    return result.answers("question_table") and len(result.systems) <= MANY
 
 
 def of_questions(result: Result) -> list[str]:
@@ -50,7 +47,7 @@ def of_questions(result: Result) -> list[str]:
     if not has_question_laws(result):
         return []
     found = []
-    if result.weight is None:
+    if result.answers("noise_floor"):
         found = noise_floor(result, "pass@1")["sentence"].tolist()
     rows = question_table(result)
     for system, own in rows.groupby("system", sort=False):

@@ -33,9 +33,7 @@ def ranges_beyond(
         of a judge that errs.
     """
     found = np.full((len(result.systems), len(metrics), len(result.targets), 2), np.nan)
-    alike = result.weight is None and result.grouping is None
-    # A range of marks is none of success.
-    if result.scale.axes or result.judges is not None or not alike:
+    if result.scale.axes or not result.answers("extrapolation_range"):
         return found
     counts = result.right_of_all("extrapolation_range")
     for system, (own, c, n) in enumerate(zip(found, *counts, strict=True)):

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.data.capabilities import Operation, require
+from bayesatk.data.capabilities import Capability, Operation, answered, require
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
@@ -92,11 +92,21 @@ class Result:
             notes=tuple(self.notes),
         )  # fmt: skip
 
+    @cached_property
+    def _values(self) -> dict[Capability, object]:
+        """Capabilities that are on, with the values that messages show."""
+        values = dict(self.study.values)
+        if self.of_costs:
+            values["costs"] = "a result of bayesatk.costs.evaluate_cost"
+        return values
+
     def require(self, operation: Operation, argument: str = "fit") -> None:
         """Refuse an operation that has no answer for what the study has."""
-        if self.of_costs:
-            require(operation, {"costs": "a result of bayesatk.costs.evaluate_cost"}, argument)
-        require(operation, self.study.values, argument)
+        require(operation, self._values, argument)
+
+    def answers(self, operation: Operation) -> bool:
+        """Whether an operation has an answer for what the study has."""
+        return answered(operation, self._values)
 
     @cached_property
     def method(self) -> str:
