@@ -30,7 +30,7 @@ from bayesatk.priors import (
     ModelPrior,
     Pooling,
 )
-from bayesatk.priors.choice import describe_prior, prior_from, prior_of, with_families
+from bayesatk.priors.choice import describe_prior, prior_from, with_families
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,9 +94,18 @@ class Study:
 
     @cached_property
     def scale(self) -> Scale:
-        """How the metrics judge trials."""
+        """How the metrics judge trials: as right and wrong, or as scored categories."""
         scored = not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
+        scored = scored or (self.prior_counts is not None and not self._right_and_wrong)
         return Scored.of(self.outcomes) if scored and self.judged else RIGHT_WRONG
+
+    @property
+    def _right_and_wrong(self) -> bool:
+        """Whether something asks for a success probability; prior trials alone are categories."""
+        success = any(metric.family.category is None for metric in self.judged)
+        structure = self.group_weights is not None or self.covariates is not None
+        families = isinstance(self.prior, HyperPrior) and set(self.prior.family_prior) != {"beta"}
+        return success or structure or families or self.judges is not None
 
     @cached_property
     def design(self) -> Design | None:
@@ -262,42 +271,40 @@ def read_study(
     weights_of_groups, more = _groups(outcomes, group, group_weights)
     names = None if covariates is None else Design.of(outcomes.dataset, covariates).asked
     study = Study(
-        outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families="beta"),
+        outcomes=outcomes, metrics=requested, pooling=pooling, prior=_asked_prior(difficulty),
         answer_prior=answer_prior or AnswerPrior(), prior_counts=prior_counts, covariates=names,
         group_weights=weights_of_groups, judges=read_judges(judge, outcomes),
         ci_prob=float(ci_prob), ci_kind=ci_kind, notes=(*notes, *([] if names else more)),
     )  # fmt: skip
-    asked: dict[Capability, object] = {} if difficulty in (None, "beta") else {
-        "families": f"difficulty={difficulty!r}"
-    }  # fmt: skip
-    require_together(study.values | asked, built=not combined)
+    require_together(study.values, built=not combined)
     if study.judges is not None:
         check_trials(outcomes, pooling)
-    beside = "group", "covariates", "judge", "families", "success metrics"
-    alone = not (combined and any(name in study.values | asked for name in beside))
-    scored = not outcomes.binary or (prior_counts is not None and alone)
-    scale: Scale = Scored.of(outcomes) if scored and study.judged else RIGHT_WRONG
-    if isinstance(scale, Scored):
+    if isinstance(study.scale, Scored):
         for metric in study.judged:
             _ = metric.category_credit  # refused here, by name, if it judges right and wrong
-    return replace(study, prior=_resolved_prior(study, scale, prior, difficulty))
+    return replace(study, prior=_resolved_prior(study, prior, difficulty))
 
 
-def _resolved_prior(study: Study, scale: Scale, prior: object, difficulty: object) -> ModelPrior:
+def _asked_prior(difficulty: object) -> HyperPrior:
+    """Return a prior that says which families are asked for, until what it is of is known."""
+    return HyperPrior(families="beta" if difficulty is None else difficulty)
+
+
+def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPrior:
     """Return the prior that was asked for, checked, or the default of structure and scale."""
     structured = study.covariates is not None or study.group_weights is not None
-    if not structured or study.pooling != "partial" or scale.axes:
-        resolved: ModelPrior = scale.resolve_prior(study.pooling, prior)
+    earlier = study.prior_counts is not None and study.pooling == "partial"
+    resolved: ModelPrior = study.scale.resolve_prior(study.pooling, prior)
+    if not (structured or earlier) or not isinstance(resolved, HyperPrior):
         return resolved if difficulty is None else with_families(resolved, difficulty)
-    where = "with covariates" if study.covariates else "with group="
-    families = "beta" if difficulty is None else difficulty
-    chosen = with_families(prior_of(HyperPrior, prior, where), families)
-    if not chosen.proper:
+    families = with_families(resolved, "beta" if difficulty is None else difficulty)
+    if not families.proper:
+        where = "with covariates" if study.covariates else "with group= and with prior trials"
         raise ArgumentError(
             Argument("prior"),
-            f" must be proper {where}; got icc={chosen.icc}. Use HyperPrior(icc=(1, 1)).",
+            f" must be proper {where}; got icc={resolved.icc}. Use HyperPrior(icc=(1, 1)).",
         )
-    return chosen
+    return families
 
 
 def _check_keep(keep: Sequence[str]) -> None:
