@@ -175,7 +175,7 @@ def test_models_are_compared_by_arviz_and_by_evidence() -> None:
 
 
 def _sequential(data) -> tuple[float, xr.DataTree]:
-    with bk.models.build_beta_binomial(data, form="marginal"):
+    with bk.models.build(data):
         trace = pm.sample_smc(
             2000, chains=4, cores=1, random_seed=1, progressbar=False,
             compute_convergence_checks=False,

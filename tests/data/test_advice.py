@@ -68,8 +68,7 @@ DOORS = {
     "tally": bk.tally,
     "evaluate": lambda data: bk.evaluate(data, "bayes", pooling="none", draws=2, rng=1),
     "sample": lambda data: bk.sample(data, "bayes"),
-    "build_beta_binomial": lambda data: bk.models.build_beta_binomial(data),
-    "build_dirichlet_multinomial": lambda data: bk.models.build_dirichlet_multinomial(data),
+    "build": lambda data: bk.models.build(data),
     "build_crossed": lambda data: bk.models.build_crossed(data),
     "prior_trials": lambda data: bk.evaluate(
         [[0, 1], [1, 1]], "bayes", prior_trials=data, pooling="none", draws=2, rng=1
@@ -122,8 +121,8 @@ def test_what_cannot_be_scored_is_to_be_written_otherwise(value) -> None:
 def test_success_is_said_by_every_function() -> None:
     data = bk.tally([["a", "b"], ["c", "a"]], scores={"a": 0, "b": 0.5, "c": 1})
     with pytest.raises(bk.OutcomeError, match=re.escape("bayesatk.tally(data).with_success('sco")):
-        bk.models.build_beta_binomial(data)
-    bk.models.build_beta_binomial(bk.tally(data).with_success("score >= 0.5"))
+        bk.models.build(data)
+    bk.models.build(bk.tally(data).with_success("score >= 0.5"))
 
 
 @pytest.mark.full

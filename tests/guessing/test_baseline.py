@@ -174,9 +174,11 @@ def test_new_runs_of_every_family_are_those_of_redrawn_questions() -> None:
     assert difficulty.never.any()
     rng = np.random.default_rng(2)
     runs = System.of(Result.of(fit), 0).new_runs(rng)
-    from bayesatk.models.parts import success_p  # needs PyMC, which other tests here do without
+    # It needs PyMC, which other tests here do without.
+    from bayesatk.models.question_draws import success_p
 
-    p = success_p(difficulty, counts, trials, rng)
+    pairs = np.stack([trials - counts, counts], axis=1).astype(float)
+    p = np.concatenate([success_p(difficulty, pair, 1, rng) for pair in pairs], axis=1)
     redrawn = rng.binomial(trials, p).sum(axis=1)
     assert abs(runs.mean() - redrawn.mean()) < 5 * redrawn.std() * np.sqrt(2 / 8000)
     assert runs.std() == pytest.approx(redrawn.std(), rel=5 * np.sqrt(1 / 8000))

@@ -15,8 +15,8 @@ from scipy.stats import betabinom, dirichlet
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.models.difficulty_families import log_rising
-from bayesatk.models.parts import success_p
+from bayesatk.models.program import log_rising
+from bayesatk.models.question_draws import success_p
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.difficulty import difficulty_draws, draw_prior
 from tests.conftest import FALSE_ALARM, METRICS
@@ -44,30 +44,30 @@ def _log_prior(names: str, values: list[float]) -> float:
 
 @pytest.mark.parametrize("point", [(0.3, -0.4, -1.0, -2.0), (-2.0, 2.5, 1.0, 0.2)])
 def test_the_inflated_density_is_that_of_its_definition(point) -> None:
-    model = bk.models.build_beta_binomial(DATA, prior=PRIOR, difficulty="inflated")
+    model = bk.models.build(DATA, prior=PRIOR, difficulty="inflated")
     mean, icc, never, rest = expit(point)
     shares = np.array([never, (1 - never) * rest, (1 - never) * (1 - rest)])
     likelihood = shares[2] * np.exp(_beta(mean, icc))
     likelihood += np.where(C == 0, shares[0], 0.0) + np.where(C == N, shares[1], 0.0)
     expected = np.log(likelihood).sum() + _log_prior("mr", [mean, icc])
     expected += dirichlet.logpdf(shares, PRIOR.atoms)
-    expected += np.log(never * (1 - never) ** 2 * rest * (1 - rest))  # d shares / d logits
-    names = ("beta_mean", "beta_icc", "never", "always_of_rest")
-    at = {f"{name}_logodds__": [x] for name, x in zip(names, point, strict=True)}
-    assert float(model.compile_logp()(at)) == pytest.approx(expected, abs=1e-9)
+    expected -= np.log(mean * (1 - mean) * icc * (1 - icc))  # on their own scales
+    at = {"mean_p_logodds__": [point[0]], "icc_logodds__": [point[1]]}
+    logs = np.log(shares)[None]
+    at["atoms_simplex__"] = (logs - logs.mean(axis=1, keepdims=True))[:, :-1]
+    assert float(model.compile_logp(jacobian=False)(at)) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("means", [(-0.5, 1.2), (1.2, -0.5)])
 def test_the_mixture_density_is_that_of_its_definition(means) -> None:
     """Half of the density of ordered parts, at either order; the share is that of the lower."""
-    model = bk.models.build_beta_binomial(DATA, prior=PRIOR, difficulty="mixture")
+    model = bk.models.build(DATA, prior=PRIOR, difficulty="mixture")
     icc, logit = (-0.3, -2.0), 0.7
     (m, n), (r, q), first = expit(means), expit(icc), expit(logit)
     lower = first if m < n else 1 - first
     likelihood = np.logaddexp(np.log(first) + _beta(m, r), np.log(1 - first) + _beta(n, q))
     expected = likelihood.sum() + _log_prior("mmrrs", [m, n, r, q, lower])
-    at = {"part_mean_logodds__": [means], "part_icc_logodds__": [icc]}
-    at["first_share_interval__"] = [logit]
+    at = {"mean_p_logodds__": [means], "icc_logodds__": [icc], "share_logodds__": [logit]}
     assert float(model.compile_logp()(at)) == pytest.approx(expected, abs=1e-9)
 
 
@@ -93,13 +93,12 @@ def test_p_given_a_difficulty_is_conjugate() -> None:
     one = Difficulty(*(np.tile(each, (size, 1)) for each in ([0.5, 0.2], [0.2, 0.8], [0.3, 0.2])),
                      np.full(size, 0.2), np.full(size, 0.1))  # fmt: skip
     rng = np.random.default_rng(2)
-    p = success_p(one, np.array([0, 2, 3]), np.array([2, 2, 5]), rng)
     a, b = one.alpha[0], one.beta[0]
-    for question, (c, n) in enumerate([(0, 2), (2, 2), (3, 5)]):
+    for c, n in [(0, 2), (2, 2), (3, 5)]:
         marginal = one.share[0] * betabinom.pmf(c, n, a, b)
         ends = np.array([0.2 * (c == 0), 0.1 * (c == n)])
         total = marginal.sum() + ends.sum()
-        found = p[:, question]
+        found = success_p(one, np.array([n - c, c], float), 1, rng)[:, 0]
         for end, value in zip(ends / total, (0.0, 1.0), strict=True):
             assert (found == value).mean() == pytest.approx(end, abs=5 * 0.5 / np.sqrt(size))
         mean = (marginal @ ((a + c) / (a + b + n)) + ends[1]) / total
@@ -319,13 +318,11 @@ def test_what_has_no_families_is_refused() -> None:
     with pytest.raises(ValueError, match="difficulty='beta', or leave out form"):
         bk.sample(data, "pass@1", difficulty="mixture", form="full", **quiet)
     with pytest.raises(ValueError, match="difficulty must be 'beta' under an improper prior"):
-        bk.models.build_beta_binomial(data, prior=bk.HyperPrior.bda3(), difficulty="mixture")
-    with pytest.raises(ValueError, match="form='full' needs difficulty='beta'"):
-        bk.models.build_beta_binomial(data, difficulty="inflated", form="full")
-    with pytest.raises(ValueError, match="needs pooling='partial'"):
-        bk.models.build_beta_binomial(data, "none", difficulty="inflated")
-    with pytest.raises(ValueError, match="difficulty must be one of beta, inflated, mixture"):
-        bk.models.build_beta_binomial(data, difficulty="averaged")
+        bk.models.build(data, prior=bk.HyperPrior.bda3(), difficulty="mixture")
+    with pytest.raises(ValueError, match="difficulty must be left out"):
+        bk.models.build(data, pooling="none", difficulty="inflated")
+    with pytest.raises(ValueError, match="difficulty must be .*'beta', 'inflated'.*'averaged'"):
+        bk.models.build(data, difficulty="averaged")
 
 
 @pytest.mark.parametrize("n", [0.0, 1.0, 3.0, 50.5, 2000.0])

@@ -5,7 +5,7 @@ import pytest
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.models.parts import marked_p
+from bayesatk.models.question_draws import RightWrongLaw
 from tests.conftest import FALSE_ALARM
 
 pytestmark = pytest.mark.full
@@ -66,8 +66,8 @@ def test_marginal_models_have_the_probability_of_marks(difficulty) -> None:
     judge = bk.JudgeError(tp=55, p=60, fp=5, n=60)
     total = 0.0
     for marks in range(4):
-        model = bk.models.build_beta_binomial(
-            (np.array([marks]), np.array([3])), difficulty=difficulty, form="marginal", judge=judge
+        model = bk.models.build(
+            (np.array([marks]), np.array([3])), difficulty=difficulty, judge=judge
         )
         (potential,) = [one for one in model.potentials if one.name == "log_likelihood"]
         (value,) = model.replace_rvs_by_values([potential])
@@ -88,13 +88,12 @@ def test_p_given_marks_is_what_bayes_says() -> None:
     p = law.draw_p(1, rng)[:, 0]
     rates = np.array([[0.9, 0.1]])
     marks = rng.binomial(4, 0.1 + 0.8 * p)
-    found = marked_p(
-        law.among(slice(4000)), rates.repeat(4000, 0), np.array([1, 3]), np.array([4, 4]), rng
-    )
-    for column, seen in enumerate((1, 3)):
+    few = RightWrongLaw(law.among(slice(4000)), rates.repeat(4000, 0))
+    for seen in (1, 3):
+        found = few.given(np.array([4.0 - seen, seen]), 1, rng)[:, 0]
         known = p[marks == seen]
-        assert found[:, column].mean() == pytest.approx(known.mean(), abs=5 * 0.3 / np.sqrt(4000))
-        never = (found[:, column] == 0.0).mean()
+        assert found.mean() == pytest.approx(known.mean(), abs=5 * 0.3 / np.sqrt(4000))
+        never = (found == 0.0).mean()
         assert never == pytest.approx((known == 0.0).mean(), abs=5 * 0.5 / np.sqrt(4000))
 
 
@@ -104,5 +103,5 @@ def test_refusals() -> None:
         bk.sample([[1, 0]], "pass@1", difficulty=["beta", "inflated"], judge=judge)
     with pytest.raises(ValueError, match="judge must be left out for form='crossed'"):
         bk.sample([[1, 0]], "pass@1", form="crossed", judge=judge)
-    model = bk.models.build_beta_binomial([[1, 0]], pooling="complete", judge=judge)
+    model = bk.models.build([[1, 0]], pooling="complete", judge=judge)
     assert {one.name for one in model.free_RVs} == {"mean_p", "judge_rates"}

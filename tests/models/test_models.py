@@ -79,21 +79,21 @@ def test_a_users_own_model_gives_metrics(ragged) -> None:
 
 
 def test_models_have_names_and_coordinates(ragged) -> None:
-    partial = bk.models.build_beta_binomial(ragged)
+    partial = bk.models.build(ragged, form="full")
     assert [rv.name for rv in partial.free_RVs] == ["mean_p", "icc", "p"]
     assert list(partial.coords["system"]) == ["a", "b"]
     assert [rv.name for rv in partial.observed_RVs] == ["successes"]
-    marginal = bk.models.build_beta_binomial(ragged, form="marginal")
+    marginal = bk.models.build(ragged)
     assert [rv.name for rv in marginal.free_RVs] == ["mean_p", "icc"]
-    complete = bk.models.build_beta_binomial(ragged, "complete", prior=bk.BetaPrior(2, 3))
+    complete = bk.models.build(ragged, pooling="complete", prior=bk.BetaPrior(2, 3))
     assert [rv.name for rv in complete.free_RVs] == ["mean_p"]
-    improper = bk.models.build_beta_binomial(ragged, prior=bk.HyperPrior.bda3())
+    improper = bk.models.build(ragged, prior=bk.HyperPrior.bda3())
     assert "improper_icc_prior" in improper.named_vars
 
 
 def test_marginal_likelihood_is_the_integrated_full_one() -> None:
     data = bk.tally(([2, 0, 3], [3, 1, 5]))
-    model = bk.models.build_beta_binomial(data, form="marginal")
+    model = bk.models.build(data)
     point = {"mean_p_logodds__": np.array([0.3]), "icc_logodds__": np.array([-0.4])}
     logp = model.compile_logp(vars=model.potentials)(point)
     mean, icc = 1 / (1 + np.exp(-0.3)), 1 / (1 + np.exp(0.4))
@@ -106,19 +106,19 @@ def test_marginal_likelihood_is_the_integrated_full_one() -> None:
 
 
 def test_prior_predictive_works_on_the_full_form(ragged) -> None:
-    with bk.models.build_beta_binomial(ragged):
+    with bk.models.build(ragged, form="full"):
         prior = pm.sample_prior_predictive(50, random_seed=1)
     drawn = prior["prior_predictive"]["successes"]
     assert bool((drawn <= ragged.trials.values).all())
 
 
 def test_options_are_checked(ragged) -> None:
-    with pytest.raises(ValueError, match="form='marginal' needs pooling='partial'"):
-        bk.models.build_beta_binomial(ragged, "none", form="marginal")
+    with pytest.raises(ValueError, match="form must be 'full' or left out with pooling='none'"):
+        bk.models.build(ragged, pooling="none", form="marginal")
     with pytest.raises(ValueError, match="form must be"):
-        bk.models.build_beta_binomial(ragged, form="half")
+        bk.models.build(ragged, form="half")
     with pytest.raises(TypeError, match="must be a BetaPrior"):
-        bk.models.build_beta_binomial(ragged, "none", prior=bk.HyperPrior())
+        bk.models.build(ragged, pooling="none", prior=bk.HyperPrior())
     with pytest.raises(ValueError, match="draws of 'p'"):
         bk.models.metrics_from_draws(
             xr.DataTree.from_dict({"/posterior": xr.Dataset({"q": ("draw", [0.5])})}), "pass@1"
@@ -176,9 +176,7 @@ def test_a_compiled_full_model_takes_new_counts() -> None:
 def test_improper_priors_are_those_given(icc) -> None:
     """Log density of the model, up to a constant: prior of the logits times likelihood."""
     c, n = np.array([2, 9, 0]), 10
-    model = bk.models.build_beta_binomial(
-        bk.tally((c, n)), form="marginal", prior=bk.HyperPrior(icc=icc)
-    )
+    model = bk.models.build(bk.tally((c, n)), prior=bk.HyperPrior(icc=icc))
     logp = model.compile_logp()
     gaps = []
     for x, y in [(0.0, 0.0), (0.5, -4.0), (-1.0, 3.0)]:
@@ -199,7 +197,7 @@ def test_other_improper_priors_are_refused(icc) -> None:
 def test_categories_are_alike_wherever_questions_hardly_differ() -> None:
     """There the density was nothing but rounding errors, and one chain in a hundred got stuck."""
     data = bk.tally([[0, 1, 2, 2], [2, 1, 0, 2]], scores={0: 0.0, 1: 0.5, 2: 1.0})
-    model = bk.models.build_dirichlet_multinomial(data, form="marginal")
+    model = bk.models.build(data, "bayes")
     log_density = model.compile_logp(vars=model.potentials, jacobian=False)
     slope = model.compile_dlogp()
     flat = 8.0 * np.log(1.0 / 3.0)  # trials alike in all questions

@@ -12,7 +12,7 @@ import xarray as xr
 import bayesatk as bk
 from bayesatk.data.study import Study, read_study
 from bayesatk.models import programs
-from bayesatk.models.count_models import build_models
+from bayesatk.models.building import build_models
 from bayesatk.models.programs import Sampling, compiler_of
 
 SHORT = {"draws": 200, "tune": 200, "chains": 2, "progressbar": False}
@@ -94,12 +94,11 @@ def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch
         compiler = compiler_of(one, form, family)
         if compiler is None:
             return None
-        built = build_models(one.scale, one.outcomes, one.pooling, one.prior, form)
-        return compiler(built[family])
+        return compiler(build_models(one, form)[family])
 
     first = program()
     assert program(seed=2, questions=9) is first
-    assert first.values["state_count"].sum() == 9
+    assert first.values["state_repeats"].sum() == 9
     assert program(prior=bk.HyperPrior(families={"beta": 3, "mixture": 1})) is first
     others = [
         program(family="mixture"), program(prior=bk.HyperPrior(mean=(90.0, 10.0))),

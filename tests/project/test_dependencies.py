@@ -55,7 +55,7 @@ def test_everyday_work_needs_no_sampler_no_plots_and_no_arviz(tmp_path) -> None:
     ("code", "says"),
     [
         ("bk.sample([[0, 1]], 'bayes')", "pip install pymc nutpie"),
-        ("bk.models.build_beta_binomial([[0, 1]])", "pip install pymc nutpie"),
+        ("bk.models.build([[0, 1]])", "pip install pymc nutpie"),
         ("bk.calibrate('bayes')", "pip install pymc nutpie"),
         ("bk.plots.plot_curve", "pip install matplotlib"),
         ("bk.report(bk.evaluate([[0, 1]], 'bayes', rng=1), 'a.html')", "a report needs matplotlib"),
