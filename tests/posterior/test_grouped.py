@@ -115,8 +115,6 @@ def test_group_may_be_a_covariate_or_come_with_the_data(data, fit) -> None:
     ("metrics", "options", "words"),
     [
         ("pass@1", {"group": "domain"}, "must name what the data know of their questions"),
-        ("pass@1", {"group": "group", "pooling": "none"}, "pooling='none'.* leave out group"),
-        ("pass@1", {"group": "group", "difficulty": "averaged"}, "families are not"),
         ("pass@1", {"group": "group", "group_weights": {"law": 1}}, "lacks 'art'"),
         ("pass@1", {"group": "group", "group_weights": "same"}, "'equal' is a macro average"),
         ("pass@1", {"group": "group", "group_weights": dict.fromkeys(GROUPS, 0)}, "not all 0"),
