@@ -127,10 +127,11 @@ def test_what_has_no_second_level_is_refused(data, metrics, options, words) -> N
         bk.evaluate(data, metrics, **options)
 
 
-def test_scores_have_no_second_level() -> None:
+def test_scores_have_groups_as_successes_have() -> None:
     scored = bk.tally([[0, 1, 2], [2, 2, 1]], scores={0: 0, 1: 0.5, 2: 1}, group=["a", "b"])
-    with pytest.raises(ValueError, match="metrics of right and wrong"):
-        bk.evaluate(scored, "bayes", group="group")
+    of_scores = bk.evaluate(scored, "bayes", group="group", draws=5, rng=1)
+    assert of_scores["group_closed_form"].sizes["group"] == 2
+    assert "new_groups" in of_scores["closed_form"]["target"]
     fit = bk.evaluate(scored, "pass@1", success="score >= 0.5", group="group", draws=5, rng=1)
     assert fit["group_closed_form"].sizes["group"] == 2
 
