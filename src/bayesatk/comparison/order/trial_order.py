@@ -18,7 +18,6 @@ from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_BINARY = {0: 0.0, 1: 1.0}
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,9 @@ class _Sequences:
         size = int(self.question.max(initial=-1)) + 1
         trials = np.bincount(self.question, minlength=size)
         first = np.cumsum(trials) - trials
-        place = np.arange(len(self.question)) - first[self.question]
+        position = np.arange(len(self.question)) - first[self.question]
         successes = np.bincount(self.question, self.success, size).astype(np.int64)
-        late = np.bincount(self.question, place * self.success, size).astype(np.int64)
+        late = np.bincount(self.question, position * self.success, size).astype(np.int64)
         turn = (self.success[1:] != self.success[:-1]) & (self.question[1:] == self.question[:-1])
         switches = np.bincount(self.question[1:], turn, size).astype(np.int64)
         return successes, trials, late, switches
@@ -108,15 +107,15 @@ def check_trial_order(
             "data must have the order of the trials; got Outcomes, which are counts. Give the "
             "array or the table that they were tallied from."
         )
-    scale = check_scores(_BINARY if scores is None else scores)
+    scale = check_scores({0: 0.0, 1: 1.0} if scores is None else scores)
     if sorted(scale.values()) != [0.0, 1.0]:
         raise OutcomeError(
             "scores must be of right and wrong, 0 and 1, for the order of trials; got "
             f"{scale}. Give every outcome one of these two scores."
         )
     rows = []
-    for name, own in _sequences(data, dict(columns or {}), scale).items():
-        rows += [{"system": name, **row} for row in _checks(own, alpha)]
+    for name, sequence in _sequences(data, dict(columns or {}), scale).items():
+        rows += [{"system": name, **row} for row in _checks(sequence, alpha)]
     return pd.DataFrame(rows)
 
 
@@ -128,25 +127,25 @@ def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
         raise OutcomeError("the table must have one outcome per row; it holds counts.")
     cell, trial, code = long.rows()
     if long.trial_labels is not None:
-        place = _places(pd.Series(list(long.trial_labels)))
-        order = np.lexsort((place[trial], cell))
+        trial_order = _places(pd.Series(list(long.trial_labels)))
+        order = np.lexsort((trial_order[trial], cell))
         cell, code = cell[order], code[order]
     elif (cell[1:] < cell[:-1]).any():  # rows of a table
         order = np.argsort(cell, kind="stable")
         cell, code = cell[order], code[order]
-    there = code >= 0
-    system, question = np.divmod(cell[there], len(long.questions))
-    success = code[there] == right
-    found = {
+    has_outcome = code >= 0
+    system, question = np.divmod(cell[has_outcome], len(long.questions))
+    success = code[has_outcome] == right
+    sequences = {
         name: _Sequences(question[system == index], success[system == index])
         for index, name in enumerate(long.systems)
     }
-    if all(np.bincount(own.question).max(initial=0) < 2 for own in found.values()):
+    if all(np.bincount(sequence.question).max(initial=0) < 2 for sequence in sequences.values()):
         raise OutcomeError(
             "data must have the trials of some question in their order; got none with two. Counts "
             "say nothing about order."
         )
-    return found
+    return sequences
 
 
 def _places(trials: "pd.Series[Any]") -> Array:
@@ -164,8 +163,8 @@ def _places(trials: "pd.Series[Any]") -> Array:
     return np.asarray(numbers.to_numpy(float))
 
 
-def _checks(own: _Sequences, alpha: float) -> list[dict[str, object]]:
-    successes, trials, late, switches = own.counts()
+def _checks(sequence: _Sequences, alpha: float) -> list[dict[str, object]]:
+    successes, trials, late, switches = sequence.counts()
     mixed = (successes > 0) & (successes < trials)
     c, n = successes[mixed], trials[mixed]
     earliest = c * (c - 1) // 2
