@@ -38,10 +38,12 @@ def chances(guess: float | None, labels: list[str] | None) -> float | dict[int, 
         raise ValueError("give either --guess PROBABILITY or --labels LABELS=QUESTIONS.")
     if guess is not None:
         return guess
-    told = pairs(labels, "--labels")
-    if not all(text.isdecimal() for pair in told.items() for text in pair):
-        raise ValueError(f"--labels must be LABELS=QUESTIONS, whole numbers; got {told}.")
-    return {int(name): int(value) for name, value in told.items()}
+    questions_by_labels = pairs(labels, "--labels")
+    if not all(text.isdecimal() for pair in questions_by_labels.items() for text in pair):
+        raise ValueError(
+            f"--labels must be LABELS=QUESTIONS, whole numbers; got {questions_by_labels}."
+        )
+    return {int(name): int(value) for name, value in questions_by_labels.items()}
 
 
 def check_baseline(
@@ -199,6 +201,10 @@ def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:
         + ("none" if needed is None else f"{needed:.4f}")
     )
     if "p_value" in answer:
-        found = answer["p_value"]
-        text = f"{found:.3g}" if isinstance(found, float) else f"{found[0]:.3g} to {found[1]:.3g}"
+        p_value = answer["p_value"]
+        text = (
+            f"{p_value:.3g}"
+            if isinstance(p_value, float)
+            else f"{p_value[0]:.3g} to {p_value[1]:.3g}"
+        )
         console.print(f"P(best of {t} >= {answer['accuracy']:g}): {text}")
