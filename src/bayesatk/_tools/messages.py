@@ -87,6 +87,6 @@ class ArgumentError(Message, ValueError):
     Examples
     --------
     >>> error = ArgumentError(Argument("width"), " must be > 0; got -1.")
-    >>> str(error), error.written(lambda one: f"--{one.name}")
+    >>> str(error), error.written(lambda argument: f"--{argument.name}")
     ('width must be > 0; got -1.', '--width must be > 0; got -1.')
     """

@@ -161,11 +161,9 @@ def print_baseline(console: Console, result: Any) -> None:
     from bayesatk.results.result import Result
 
     attrs = Result.of(result, "random_baseline").group("random_baseline").attrs
-    grid = new_grid(f"Against the best of {attrs['t']:g} random guessers")
-    grid.add_column("system", overflow="fold")
     headings = "accuracy", "best guess", "p-value", "P(these)", "P(like)", "P(run)", "if selected"
-    for heading in headings:
-        grid.add_column(heading, justify="right", no_wrap=True)
+    title = f"Against the best of {attrs['t']:g} random guessers"
+    grid = new_grid(title, ["system"], numbers=headings)
     for row in baseline_table(result).to_dict("records"):
         grid.add_row(
             str(row["system"]),

@@ -107,12 +107,11 @@ def print_plan(console: Console, table: Any, metric: str) -> None:
         _print_group_plan(console, table, metric)
         return
     two = table["prob_correct"].notna().any()
-    grid = new_grid(f"Questions needed for {metric}")
     money = "cost" in table
     headings = ["trials each", "questions", "total", *(["cost"] if money else []), "width"]
     headings += ["P(right call)"] if two else []
-    for heading in (*headings, ""):
-        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    grid = new_grid(f"Questions needed for {metric}", numbers=headings)
+    grid.add_column(no_wrap=True)
     for row in table.to_dict("records"):
         reached = row["questions"] != float("inf")
         cells = [f"{row['trials']}"]
@@ -132,9 +131,9 @@ def print_plan(console: Console, table: Any, metric: str) -> None:
 
 def _print_group_plan(console: Console, table: Any, metric: str) -> None:
     """Print one row per number of trials and of questions of a group."""
-    grid = new_grid(f"Groups needed for {metric}")
-    for heading in ("trials each", "questions each", "groups", "total", "width", ""):
-        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    headings = ("trials each", "questions each", "groups", "total", "width")
+    grid = new_grid(f"Groups needed for {metric}", numbers=headings)
+    grid.add_column(no_wrap=True)
     for row in table.to_dict("records"):
         reached = row["groups"] != float("inf")
         cells = [f"{row['trials']}", f"{row['questions']}"]

@@ -1,6 +1,6 @@
 """What the command line prints: results as tables a person can read."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -27,15 +27,12 @@ def print_result(console: Console, fit: Any) -> None:
     result = Result.of(fit)
     frame = table(result)
     many = frame["system"].nunique() > 1
-    grid = new_grid(f"Posterior (pooling={result.pooling}, {result.method})")
-    if many:
-        grid.add_column("system", overflow="fold")
-    for heading in ("metric", "target"):
-        grid.add_column(heading, no_wrap=True)
     percent = _percent(result)
     legends = _legends(frame, percent)
-    for heading in ("estimate", "mean", "sd", percent, *legends):
-        grid.add_column(heading, justify="right", no_wrap=True)
+    grid = new_grid(
+        f"Posterior (pooling={result.pooling}, {result.method})", ["system"] * many,
+        ["metric", "target"], ["estimate", "mean", "sd", percent, *legends],
+    )  # fmt: skip
     for row in frame.to_dict("records"):
         first = row["target"] == "questions"
         cells = [str(row["system"])] if many and first else [""] if many else []
@@ -98,12 +95,10 @@ def _print_coefficients(console: Console, fit: Any, percent: str) -> None:
 
     frame = coefficient_table(fit)
     many = frame["system"].nunique() > 1
-    grid = new_grid("Coefficients of covariates (logits)")
-    if many:
-        grid.add_column("system", overflow="fold")
-    grid.add_column("coefficient", overflow="fold")
-    for heading in ("mean", "sd", percent, "P(> 0)"):
-        grid.add_column(heading, justify="right", no_wrap=True)
+    grid = new_grid(
+        "Coefficients of covariates (logits)", [*["system"] * many, "coefficient"],
+        numbers=["mean", "sd", percent, "P(> 0)"],
+    )  # fmt: skip
     for row in frame.to_dict("records"):
         first = row["coefficient"] == "Intercept"
         cells = [str(row["system"]) if first else ""] if many else []
@@ -120,11 +115,10 @@ def _print_groups(console: Console, result: Any, percent: str) -> None:
     metric = result.metrics[0].label
     population_rows = rows[(rows["metric"] == metric) & (rows["target"] == "population")]
     many = len(result.systems) > 1
-    grid = new_grid(f"{metric} on questions like these, by group")
-    for heading in (*["system"] * many, "group"):
-        grid.add_column(heading, overflow="fold")
-    for heading in ("questions", "mean", "sd", percent):
-        grid.add_column(heading, justify="right", no_wrap=True)
+    grid = new_grid(
+        f"{metric} on questions like these, by group", [*["system"] * many, "group"],
+        numbers=["questions", "mean", "sd", percent],
+    )  # fmt: skip
     for row in population_rows.to_dict("records"):
         grid.add_row(
             *[str(row["system"])] * many, str(row["group"]), str(row["questions"]),
@@ -140,13 +134,8 @@ def _print_categories(console: Console, fit: Any, percent: str) -> None:
     frame = category_table(fit)
     frame = frame[frame["score"] > frame["score"].min()]
     many = frame["system"].nunique() > 1
-    grid = new_grid("Probability that a trial reaches a score")
-    if many:
-        grid.add_column("system", overflow="fold")
-    for heading in ("score", "target"):
-        grid.add_column(heading, no_wrap=True)
-    for heading in ("mean", "sd", percent):
-        grid.add_column(heading, justify="right", no_wrap=True)
+    title = "Probability that a trial reaches a score"
+    grid = new_grid(title, ["system"] * many, ["score", "target"], ["mean", "sd", percent])
     for row in frame.to_dict("records"):
         first = row["target"] == "questions"
         cells = [str(row["system"]) if first else ""] if many else []
@@ -161,9 +150,18 @@ def _posterior_cells(row: Mapping[Any, Any]) -> list[str]:
     return [f"{row['mean']:.3f}", f"{row['sd']:.3f}", interval]
 
 
-def new_grid(title: str) -> Table:
-    """Return an empty table with a title."""
-    return Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def new_grid(
+    title: str, folded: Sequence[str] = (), words: Sequence[str] = (), numbers: Sequence[str] = ()
+) -> Table:
+    """Return an empty table with columns of text that may be folded, of words, of numbers."""
+    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in folded:
+        grid.add_column(heading, overflow="fold")
+    for heading in words:
+        grid.add_column(heading, no_wrap=True)
+    for heading in numbers:
+        grid.add_column(heading, justify="right", no_wrap=True)
+    return grid
 
 
 def _percent(result: Any) -> str:
@@ -187,13 +185,10 @@ def print_verification(console: Console, verification: Any, metric_labels: list[
         or row["verdict"] != "agree"
     ]
     many = frame["system"].nunique() > 1
-    grid = new_grid("Closed form against PyMC")
-    if many:
-        grid.add_column("system", overflow="fold")
-    for heading in ("quantity", "target"):
-        grid.add_column(heading, no_wrap=True)
-    for heading in ("exact", "sampled", "z mean", "z sd", "z pit", "R-hat", "ESS"):
-        grid.add_column(heading, justify="right", no_wrap=True)
+    grid = new_grid(
+        "Closed form against PyMC", ["system"] * many, ["quantity", "target"],
+        ["exact", "sampled", "z mean", "z sd", "z pit", "R-hat", "ESS"],
+    )  # fmt: skip
     grid.add_column("verdict", no_wrap=True)
     for label, row in shown:
         grid.add_row(
@@ -259,12 +254,10 @@ def print_comparison(console: Console, result: Any, tiers: bool = True) -> None:
         console.print("No comparison is possible: no two systems tried the same question.")
         return
     percent = _percent(compared)
-    grid = new_grid("Differences between systems (the first minus the second)")
-    grid.add_column("pair", overflow="fold")
-    for heading in ("metric", "target"):
-        grid.add_column(heading, no_wrap=True)
-    for heading in ("difference", "sd", percent, "P(better)"):
-        grid.add_column(heading, justify="right", no_wrap=True)
+    grid = new_grid(
+        "Differences between systems (the first minus the second)", ["pair"],
+        ["metric", "target"], ["difference", "sd", percent, "P(better)"],
+    )  # fmt: skip
     for row in frame.to_dict("records"):
         first = row["target"] == "questions"
         grid.add_row(

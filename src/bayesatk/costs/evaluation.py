@@ -140,8 +140,8 @@ def evaluate_cost(
     >>> runs = {"small": [[1, 0, 1, 0]] * 20, "large": [[1, 1, 1, 0]] * 20}
     >>> cost = {"small": [[1, 1.2, 1, 0.8]] * 20, "large": [[5, 6, 4, 5]] * 20}
     >>> fit = evaluate_cost(bayesatk.tally(runs, cost=cost, cost_unit="USD"), rng=1)
-    >>> own = fit["closed_form"]["cost_of_pass"].sel(target="questions", statistic="mean")
-    >>> own.values.round(0).tolist()  # 1 / (1/2), 5 / (3/4)
+    >>> mean = fit["closed_form"]["cost_of_pass"].sel(target="questions", statistic="mean")
+    >>> mean.values.round(0).tolist()  # 1 / (1/2), 5 / (3/4)
     [2.0, 7.0]
     """
     generator, seed = resolve_rng(rng)

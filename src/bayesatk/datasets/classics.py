@@ -75,8 +75,8 @@ def batting_1975_remaining() -> Outcomes:
 
     Examples
     --------
-    >>> rest = batting_1975_remaining().sel(question="Clemente")
-    >>> int(rest.successes.squeeze()), int(rest.trials.squeeze())
+    >>> remaining = batting_1975_remaining().sel(question="Clemente")
+    >>> int(remaining.successes.squeeze()), int(remaining.trials.squeeze())
     (127, 367)
     """
     players = [player for player, *_ in _BATTING]

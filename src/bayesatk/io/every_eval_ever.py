@@ -29,8 +29,8 @@ def every_eval_ever(result: Result) -> dict[str, Any]:
     --------
     >>> import bayesatk
     >>> fit = bayesatk.evaluate({"org/m": [[1, 0], [1, 1]]}, "pass@1", pooling="none", rng=1)
-    >>> found = every_eval_ever(Result.of(fit))
-    >>> found["model_info"]["id"], found["evaluation_results"][0]["score_details"]["score"]
+    >>> document = every_eval_ever(Result.of(fit))
+    >>> document["model_info"]["id"], document["evaluation_results"][0]["score_details"]["score"]
     ('org/m', 0.75)
     """
     frame = table(result)

@@ -143,8 +143,8 @@ def provenance(result: object = None) -> dict[str, Any]:
     --------
     >>> import bayesatk
     >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", rng=1)
-    >>> found = provenance(fit)
-    >>> found["seed"], found["pooling"], len(found["input_sha256"])
+    >>> origin = provenance(fit)
+    >>> origin["seed"], origin["pooling"], len(origin["input_sha256"])
     ('1', 'partial', 64)
     """
     origin: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}

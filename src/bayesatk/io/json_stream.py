@@ -74,9 +74,11 @@ def members(
                 else:
                     yield key, None, value
         else:
-            raise _Fault(f"it begins with {window.peek()!r}" if window.peek() else "it is empty")
+            raise ValueError(
+                f"it begins with {window.peek()!r}" if window.peek() else "it is empty"
+            )
         if window.peek():
-            raise _Fault("something follows the document")
+            raise ValueError("something follows the document")
     except _READ_ERRORS as error:
         if isinstance(error, OutcomeError):
             raise
@@ -94,10 +96,6 @@ def decoded(file: BinaryIO, newline: str | None = None) -> Iterator[TextIO]:
         yield text
     finally:
         text.detach()
-
-
-class _Fault(ValueError):
-    """What makes a text no JSON."""
 
 
 _STREAMED = object()
@@ -139,7 +137,7 @@ class _Window:
         character = self.peek()
         if not character or character not in expected:
             where = "the end" if not character else repr(character)
-            raise _Fault(f"expected {' or '.join(map(repr, expected))}, got {where}")
+            raise ValueError(f"expected {' or '.join(map(repr, expected))}, got {where}")
         self.place += 1
         return character
 
@@ -154,7 +152,7 @@ class _Window:
                 near_end = error.pos > len(self.text) - longest_cut
                 if (near_end or error.msg.startswith("Unterminated")) and self.more():
                     continue
-                raise _Fault(f"{error.msg} at character {error.pos} of a part") from None
+                raise ValueError(f"{error.msg} at character {error.pos} of a part") from None
             length = end - self.place
             if end > len(self.text) - longest_cut and self.more():
                 continue  # a number may go on
@@ -170,7 +168,7 @@ class _Window:
         keys: set[str] = set()
         while True:
             if self.peek() != '"':
-                raise _Fault("a key must be text")
+                raise ValueError("a key must be text")
             key = self.value()
             if key in keys:
                 raise _twice(key)

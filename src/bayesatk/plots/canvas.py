@@ -1,6 +1,6 @@
 """Figures on any backend of arviz-plots: size, styles, axis labels, legend, title."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -145,6 +145,23 @@ def open_figure(
         collection = az.PlotCollection.grid(data, rows=list(rows), cols=list(cols), **common)
     collection.viz.attrs["inches"] = size[0]
     return collection
+
+
+def draw_band(
+    collection: Any, x: xr.DataArray, curves: xr.Dataset, ignored: Collection[str]
+) -> None:
+    """Fill what lies between the variables ``lower`` and ``upper`` over x."""
+    band = xr.concat(
+        [x, curves["lower"], curves["upper"]],
+        dim=xr.DataArray(["x", "y_bottom", "y_top"], dims="kwarg", name="kwarg"),
+    ).to_dataset(name="value")
+    collection.map(az.visuals.fill_between_y, "band", data=band, ignore_aes=ignored, alpha=0.15)
+
+
+def open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any:
+    """Draw markers without a fill, where there is a value."""
+    points = da.dropna(next(dim for dim in da.dims if dim != "plot_axis"))
+    return az.visuals.scatter_xy(points, target, edgecolor=color, **kwargs)
 
 
 def panels(collection: Any) -> list[tuple[int, int, Any]]:

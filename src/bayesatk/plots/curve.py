@@ -13,6 +13,7 @@ from bayesatk.plots.canvas import (
     backend_name,
     colors,
     dotted,
+    draw_band,
     finish,
     label_axes,
     legend_width,
@@ -21,6 +22,7 @@ from bayesatk.plots.canvas import (
     markers,
     no_fill,
     open_figure,
+    open_points,
     set_panels,
 )
 from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
@@ -180,12 +182,8 @@ def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
         )
         return both.to_dataset(name="value")
 
-    band = xr.concat(
-        [x, curves["lower"], curves["upper"]],
-        dim=xr.DataArray(["x", "y_bottom", "y_top"], dims="kwarg", name="kwarg"),
-    ).to_dataset(name="value")
     styled = {"linestyle", "marker"}
-    plot.map(az.visuals.fill_between_y, "band", data=band, ignore_aes=styled, alpha=0.15)
+    draw_band(plot, x, curves, styled)
     for end in _ENDS:
         data = xy(curves[end])
         plot.map(az.visuals.line_xy, f"band_{end}", data=data, ignore_aes={"marker"}, width=0.7)
@@ -201,15 +199,9 @@ def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
     if "estimate" in curves:
         data = xy(curves["estimate"].where(curves["estimate"].notnull()))
         plot.map(
-            _open_points, "estimate", data=data, ignore_aes={"linestyle"},
+            open_points, "estimate", data=data, ignore_aes={"linestyle"}, width=1.3,
             size=marker_size(backend, 60.0), facecolor=no_fill(backend),
         )  # fmt: skip
-
-
-def _open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any:
-    """Draw markers without a fill, where there is a value."""
-    points = da.dropna("k")
-    return az.visuals.scatter_xy(points, target, edgecolor=color, width=1.3, **kwargs)
 
 
 def _limits(curves: xr.Dataset) -> tuple[float, float]:

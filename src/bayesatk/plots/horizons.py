@@ -12,6 +12,7 @@ from bayesatk.plots.canvas import (
     add_legend,
     backend_name,
     colors,
+    draw_band,
     finish,
     label_axes,
     legend_width,
@@ -20,6 +21,7 @@ from bayesatk.plots.canvas import (
     markers,
     no_fill,
     open_figure,
+    open_points,
     set_panels,
 )
 from bayesatk.plots.labels import shortened
@@ -135,11 +137,7 @@ def _xy(x: Any, y: Any, systems: list[Any]) -> xr.Dataset:
 def _draw(plot: Any, horizon: Horizon, curves: xr.Dataset, backend: str) -> None:
     """Draw bands below lines below crossings."""
     systems, styled = horizon.table["system"].tolist(), {"linestyle", "marker"}
-    band = xr.concat(
-        [curves["x"], curves["lower"], curves["upper"]],
-        dim=xr.DataArray(["x", "y_bottom", "y_top"], dims="kwarg", name="kwarg"),
-    ).to_dataset(name="value")
-    plot.map(az.visuals.fill_between_y, "band", data=band, ignore_aes=styled, alpha=0.15)
+    draw_band(plot, curves["x"], curves, styled)
     data = _xy(curves["x"].values, curves["mean"].values, systems)
     plot.map(az.visuals.line_xy, "line", data=data, ignore_aes={"marker"}, width=1.8)
     ends = curves["x"].values[0, [0, -1]]
@@ -174,15 +172,9 @@ def _draw_observed(plot: Any, horizon: Horizon, systems: list[Any], backend: str
             rows = observed.loc[[system]]
             both[:, row, : len(rows)] = _on_axis(horizon, rows["value"]), rows["rate"]
     plot.map(
-        _open_points, "observed", data=_xy(both[0], both[1], systems), ignore_aes={"linestyle"},
-        size=marker_size(backend, 34.0), facecolor=no_fill(backend),
+        open_points, "observed", data=_xy(both[0], both[1], systems), ignore_aes={"linestyle"},
+        size=marker_size(backend, 34.0), facecolor=no_fill(backend), width=1.1,
     )  # fmt: skip
-
-
-def _open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any:
-    """Draw markers without a fill, where there is a value."""
-    points = da.dropna("point")
-    return az.visuals.scatter_xy(points, target, edgecolor=color, width=1.1, **kwargs)
 
 
 def _ticks(horizon: Horizon) -> tuple[list[float], list[str]]:

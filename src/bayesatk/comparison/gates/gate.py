@@ -87,8 +87,8 @@ def gate(
     Examples
     --------
     >>> old = [[1, 1, 1, 0, 1, 1, 1, 1]] * 20 + [[0, 1, 0, 0, 1, 0, 0, 1]] * 20
-    >>> found = gate(old, old, metric="pass@1", margin=0.1)
-    >>> found.verdict, round(found.probability, 3), found.exit_code
+    >>> release = gate(old, old, metric="pass@1", margin=0.1)
+    >>> release.verdict, round(release.probability, 3), release.exit_code
     ('pass', 0.998, 0)
     """
     if policy is None:

@@ -33,8 +33,8 @@ class GateRates:
 
     Examples
     --------
-    >>> found = GateRates(0.9, 0.0)
-    >>> round(found.inconclusive, 12), round(found.flip, 12)
+    >>> rates = GateRates(0.9, 0.0)
+    >>> round(rates.inconclusive, 12), round(rates.flip, 12)
     (0.1, 0.18)
     """
 

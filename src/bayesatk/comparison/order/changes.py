@@ -149,8 +149,8 @@ def change_point(
     Examples
     --------
     >>> good, bad = [[1, 1, 1, 0]] * 12, [[0, 1, 0, 0]] * 12
-    >>> found = change_point({"Mon": good, "Tue": good, "Wed": bad, "Thu": bad}, rng=1)
-    >>> found.day, found.probability > 0.99, found.alarm
+    >>> change = change_point({"Mon": good, "Tue": good, "Wed": bad, "Thu": bad}, rng=1)
+    >>> change.day, change.probability > 0.99, change.alarm
     ('Wed', True, 'Wed')
     """
     difficulty_prior = _checked(prior, sd, prob_change, ci_prob)

@@ -109,8 +109,8 @@ def draw_log_means(
 
     Examples
     --------
-    >>> one, rng = np.ones(100_000), np.random.default_rng(1)
-    >>> float(draw_log_means(0.0 * one, one, 0.0 * one, 0.0 * one, rng).mean().round(1))
+    >>> ones, rng = np.ones(100_000), np.random.default_rng(1)
+    >>> float(draw_log_means(0.0 * ones, ones, 0.0 * ones, 0.0 * ones, rng).mean().round(1))
     -0.0
     """
     with np.errstate(divide="ignore"):

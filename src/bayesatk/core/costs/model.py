@@ -239,8 +239,8 @@ def log_question(centre: Array, variance: Array, k: Array, s: Array) -> Array:
 
     Examples
     --------
-    >>> one = np.ones(1)
-    >>> float(log_question(0.0 * one, one, 2.0 * one, 0.0 * one)[0])  # E exp(-2 v) = exp(2)
+    >>> unit = np.ones(1)
+    >>> float(log_question(0.0 * unit, unit, 2.0 * unit, 0.0 * unit)[0])  # E exp(-2 v) = exp(2)
     2.0
     """
     logs, (mode, rate), scale = _around_mode(centre, variance, k, s)

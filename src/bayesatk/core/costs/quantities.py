@@ -53,10 +53,10 @@ def cost_quantities(
     a try costs 3, 1.5 tries are made on average, and 3 / 0.5 = 6 buys a success.
 
     >>> half, two, four = np.array([[0.5]]), np.array([[2.0]]), np.array([[4.0]])
-    >>> found = cost_quantities(half, two, four, None, [2], [3.0])
-    >>> float(found["mean_cost"][0]), float(found["cost_of_pass"][0])
+    >>> quantities = cost_quantities(half, two, four, None, [2], [3.0])
+    >>> float(quantities["mean_cost"][0]), float(quantities["cost_of_pass"][0])
     (3.0, 6.0)
-    >>> float(found["cost_to_success"][0, 0]), float(found["coverage_at_budget"][0, 0])
+    >>> float(quantities["cost_to_success"][0, 0]), float(quantities["coverage_at_budget"][0, 0])
     (4.5, 0.5)
     """
     if weight is None:

@@ -65,8 +65,8 @@ class Counts:
 
         Examples
         --------
-        >>> found = Counts.of(np.array([[1, 1, 0], [2, 2, 0]]), np.array([[1, 1, 1], [2, 2, 0]]))
-        >>> found.column.tolist(), found.repeats.tolist(), found.which.tolist()
+        >>> counts = Counts.of(np.array([[1, 1, 0], [2, 2, 0]]), np.array([[1, 1, 1], [2, 2, 0]]))
+        >>> counts.column.tolist(), counts.repeats.tolist(), counts.which.tolist()
         ([[0, -1], [1, 2]], [1.0, 2.0], [1, 1, 0])
         """
         size = len(trials)

@@ -52,8 +52,8 @@ def count_bounds(
 
     Examples
     --------
-    >>> (found,) = count_bounds(np.array([0, 2]), np.array([2, 2]), np.array([5.0, 5.0]), 0.95)
-    >>> found.lower.round(3).tolist(), found.upper.round(3).tolist()
+    >>> (bounds,) = count_bounds(np.array([0, 2]), np.array([2, 2]), np.array([5.0, 5.0]), 0.95)
+    >>> bounds.lower.round(3).tolist(), bounds.upper.round(3).tolist()
     ([0.144, 0.144, 0.0], [0.856, 0.856, 0.38])
     """
     groups = _groups(trials, repeats)

@@ -140,8 +140,8 @@ class Splits:
         Examples
         --------
         >>> splits = Splits.of(np.array([[1, 1], [0, 1]]), np.array([[1, 1], [1, 1]]))
-        >>> found = np.exp(splits.log_e(1.0))
-        >>> bool(found[0] > 1 > found[1]), float(found.mean().round(9))  # one pair says nothing
+        >>> better, worse = np.exp(splits.log_e(1.0))
+        >>> bool(better > 1 > worse), float((better + worse).round(9)) / 2  # one pair says nothing
         (True, 1.0)
         """
         reach = 1.0 + np.log1p(
@@ -221,8 +221,8 @@ class Capital:
 
         Examples
         --------
-        >>> one = Capital.of(np.array([1.0]))  # the mean of 1 + u over u, and of 1 - u
-        >>> np.exp(one.log_e(0.5)).round(9).tolist()
+        >>> certain = Capital.of(np.array([1.0]))  # the mean of 1 + u over u, and of 1 - u
+        >>> np.exp(certain.log_e(0.5)).round(9).tolist()
         [1.5, 0.5]
         """
         return self._above(mean), self.mirrored()._above(1.0 - mean)

@@ -89,15 +89,15 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
     Uniform difficulties, pass@1: one trial leaves Beta(2, 1) or Beta(1, 2), of variance 1/18.
 
     >>> from bayesatk.metrics.credit import pass_at
-    >>> found = difficulty_design(pass_at(1), Difficulty.of_beta([0.5], [1 / 3]), 1)
-    >>> round(found.trial, 12) == round(1 / 18, 12)
+    >>> design = difficulty_design(pass_at(1), Difficulty.of_beta([0.5], [1 / 3]), 1)
+    >>> round(design.trial, 12) == round(1 / 18, 12)
     True
 
     A fifth of the questions is impossible, the others are uniform: 0.8 times 1/2.
 
-    >>> share, mean, icc = (np.array([[one]]) for one in (0.8, 0.5, 1 / 3))
-    >>> known = Difficulty(share, mean, icc, np.array([0.2]), np.array([0.0]))
-    >>> round(difficulty_design(pass_at(1), known, 1).value, 12)
+    >>> share, mean, icc = (np.array([[number]]) for number in (0.8, 0.5, 1 / 3))
+    >>> difficulty = Difficulty(share, mean, icc, np.array([0.2]), np.array([0.0]))
+    >>> round(difficulty_design(pass_at(1), difficulty, 1).value, 12)
     0.4
     """
     return _design(_Mixed.of(difficulty, credit, trials))
@@ -212,8 +212,8 @@ def category_design(
     --------
     Two uniform categories and one trial leave Beta(2, 1) or Beta(1, 2), of variance 1/18.
 
-    >>> found = category_design(CategoryCredit(1), [0.0, 1.0], [0.5, 0.5], 1 / 3, 1)
-    >>> round(found.trial, 12) == round(1 / 18, 12)
+    >>> design = category_design(CategoryCredit(1), [0.0, 1.0], [0.5, 0.5], 1 / 3, 1)
+    >>> round(design.trial, 12) == round(1 / 18, 12)
     True
     """
     mean, scores = np.asarray(mean, float), np.asarray(scores, float)

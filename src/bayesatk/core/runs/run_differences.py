@@ -38,8 +38,8 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
 
     Examples
     --------
-    >>> one = run_difference(Nodes.single(1.0, 1.0), States.of([0], [0]), np.array([0.0, 1.0]))
-    >>> one[0].tolist(), one[1].round(12).tolist()  # 2 E p (1 - p) = 1/3
+    >>> law = run_difference(Nodes.single(1.0, 1.0), States.of([0], [0]), np.array([0.0, 1.0]))
+    >>> law[0].tolist(), law[1].round(12).tolist()  # 2 E p (1 - p) = 1/3
     ([0.0, 1.0], [0.666666666667, 0.333333333333])
     """
     step = _step(values)
