@@ -69,9 +69,9 @@ CLOSED = [
     ),
     Run(
         "covariates", "partial, two covariates", (10, 3), "pass@1,4", 500,
-        {"prior": bk.RegressionPrior()},
+        {"structure": "covariates"},
     ),
-    Run("groups", "partial, groups of 4", (24, 3), "pass@1,4", 200, {"prior": bk.GroupedPrior()}),
+    Run("groups", "partial, groups of 4", (24, 3), "pass@1,4", 200, {"structure": "groups"}),
     Run(
         "costs", "success and cost", (12, 4), "pass@1,3", 300,
         {"cost_prior": bk.costs.CostPrior(), **BETA},
@@ -112,11 +112,11 @@ SAMPLED = [
     ),
     Run(
         "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 100,
-        {"prior": bk.RegressionPrior()},
+        {"structure": "covariates"},
     ),
     Run(
         "pymc-groups", "partial, groups of 4", (24, 3), "pass@1,4", 100,
-        {"prior": bk.GroupedPrior()},
+        {"structure": "groups"},
     ),
     Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),
     Run("pymc-normal", "logit-normal", (6, 4), "pass@1,3", 200, {"form": "logit_normal"}),

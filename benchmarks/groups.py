@@ -28,7 +28,7 @@ from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.right_wrong import RightWrongModel
-from bayesatk.priors import GroupedPrior, HyperPrior
+from bayesatk.priors import HyperPrior
 
 GROUPS, SIZES, TRIALS, MEAN, WITHIN = 30, (5, 20), 4, 0.6, 0.3
 BETWEEN = (0.0, 0.05, 0.1, 0.2, 0.3)
@@ -64,7 +64,7 @@ def replicate(between: float, seed: int) -> dict[str, tuple[bool, float]]:
     code, means, p, successes = simulated(between, rng)
     share = np.bincount(code) / len(code)
     counts = np.stack([TRIALS - successes, successes], axis=1)
-    two = GroupedModel.of(GroupedPrior(), counts, Grouping.of(code)).fit(METRIC)
+    two = GroupedModel.of(HyperPrior(families="beta"), counts, Grouping.of(code)).fit(METRIC)
     drawn = two.draw(DRAWS, rng, False)
     one = RightWrongModel(
         "partial", States.of(successes, np.full(len(p), TRIALS)), HyperPrior(families="beta")

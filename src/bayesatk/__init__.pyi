@@ -64,10 +64,8 @@ from .priors import BetaPrior as BetaPrior
 from .priors import CrossedPrior as CrossedPrior
 from .priors import DirichletHyperPrior as DirichletHyperPrior
 from .priors import DirichletPrior as DirichletPrior
-from .priors import GroupedPrior as GroupedPrior
 from .priors import HyperPrior as HyperPrior
 from .priors import LeaderboardPrior as LeaderboardPrior
-from .priors import RegressionPrior as RegressionPrior
 from .reporting import report as report
 from .results.citations import cite as cite
 from .results.predictions import predict as predict

@@ -50,7 +50,7 @@ def test_evaluate_writes_json_and_netcdf(runs, tmp_path) -> None:
     assert done.exit_code == 0
     answer = json.loads(done.output)
     fit = bk.load_result(path)
-    assert answer["provenance"]["pooling"] == fit.attrs["pooling"] == "partial"
+    assert answer["provenance"]["pooling"] == bk.Result.of(fit).pooling == "partial"
     assert len(answer["tables"]["results"]) == 8
     row = answer["tables"]["results"][0]
     exact = fit["closed_form"]["pass_at_k"].sel(system="base", k=1, target="questions")

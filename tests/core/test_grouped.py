@@ -23,10 +23,10 @@ from bayesatk.core.structure.grouped import grouped_posterior
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.grouped import GroupedModel
-from bayesatk.priors import GroupedPrior, HyperPrior
+from bayesatk.priors import HyperPrior
 
 METRICS = parse("pass@1,2 pass^2")
-DEFAULT = GroupedPrior()
+DEFAULT = HyperPrior(families="beta")
 # Successes, trials and group of every question, the weights of groups, and a prior.
 CASES = {
     "two groups": ([3, 3, 0, 1, 4], [4] * 5, [0, 0, 1, 1, 1], None, DEFAULT),
@@ -34,7 +34,7 @@ CASES = {
                                  {0: 1, 1: 3, 2: 0.5}, DEFAULT),
     "single trials": ([1, 1, 0, 1, 0, 1], [1] * 6, [0, 0, 0, 1, 1, 1], "equal", DEFAULT),
     "questions without trials": ([2, 0, 0, 1], [3, 0, 2, 2], [0, 1, 2, 2], None,
-                                 GroupedPrior((2.0, 1.0), (1.0, 3.0), 0.5)),
+                                 HyperPrior((2.0, 1.0), (1.0, 3.0), group_sd=0.5)),
 }  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def drawn_from_prior(name: str, size: int) -> tuple[np.ndarray, dict[str, np.nda
     c, n, group, _, prior = CASES[name]
     rng = np.random.default_rng(77)
     typical, icc = rng.beta(*prior.mean, size), rng.beta(*prior.icc, size)
-    sd = abs(rng.normal(0.0, prior.sd, size))
+    sd = abs(rng.normal(0.0, prior.group_sd, size))
     groups = max(group) + 1
     share = model(name).grouping.shares()
     ratio = (1.0 - icc) / icc
@@ -141,7 +141,7 @@ def test_groups_that_cannot_differ_are_one_level() -> None:
     n = rng.integers(1, 6, 40)
     c = rng.binomial(n, rng.beta(1.2, 0.8, 40))
     counts, group = np.stack([n - c, c], axis=1), np.repeat(np.arange(8), 5)
-    own = GroupedModel.of(GroupedPrior(sd=1e-4), counts, Grouping.of(group))
+    own = GroupedModel.of(HyperPrior(group_sd=1e-4), counts, Grouping.of(group))
     fit = own.fit(METRICS)
     single = hyper_posterior(CountHistograms.of(c, n, np.ones(40)), HyperPrior())
     # Straight lines between points of a quarter of an sd: 8 groups' likelihoods err by 3e-4 each.

@@ -18,9 +18,9 @@ from bayesatk.core.pooling.hierarchy import hyper_posterior
 from bayesatk.core.structure.regression import Regression, alike
 from bayesatk.core.structure.regression_means import Questions
 from bayesatk.metrics.credit import maj_at, pass_at, pass_hat
-from bayesatk.priors import HyperPrior, RegressionPrior
+from bayesatk.priors import HyperPrior
 
-PRIOR = RegressionPrior()
+PRIOR = HyperPrior(families="beta")
 
 
 def simulated(rng, questions, columns, trials, slope=1.5, icc=0.2):
@@ -191,7 +191,7 @@ def test_published_estimates_of_the_seeds() -> None:
     """
     c, n, seed, root = map(np.array, SEEDS)
     columns = np.column_stack([np.ones(21), seed, root, seed * root]).astype(float)
-    own = regression(columns, c, n, RegressionPrior((1e-9, 1e-9), (1e-9, 1e-9), 1e6))
+    own = regression(columns, c, n, HyperPrior((1e-9, 1e-9), (1e-9, 1e-9), slope_sd=1e6))
     mode, spread = own.laplace
     assert mode[:4] == pytest.approx([-0.44, -0.10, 0.52, 0.80], abs=0.0051)
     errors = np.sqrt(np.diag(spread @ spread.T))[:4]

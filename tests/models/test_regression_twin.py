@@ -31,7 +31,7 @@ def test_nuts_agrees_on_the_seeds() -> None:
 @pytest.mark.parametrize(("engine", "replications"), [("closed_form", 150), ("pymc", 50)])
 def test_calibration(engine, replications) -> None:
     found = bk.calibrate(
-        10, 3, "pass@1,4", prior=bk.RegressionPrior(), engine=engine, replications=replications,
+        10, 3, "pass@1,4", structure="covariates", engine=engine, replications=replications,
         family_error=FALSE_ALARM, progress=False,
     )  # fmt: skip
     assert found.verdict == "calibrated", found.table

@@ -136,9 +136,9 @@ def test_prior_sensitivity_is_given_beyond_the_trials() -> None:
     ("options", "says"),
     [
         ({"pooling": "none"}, "pooling='partial'"),
-        ({"difficulty": "mixture"}, "Beta difficulties"),
-        ({"prior": bk.HyperPrior()}, "RegressionPrior"),
-        ({"metrics": "bayes", "prior_trials": simulated()}, "right and wrong"),
+        ({"difficulty": "mixture"}, r"'mixture'.* pass difficulty='beta'"),
+        ({"prior": bk.HyperPrior.bda3()}, "must be proper with covariates"),
+        ({"metrics": "bayes", "prior_trials": simulated()}, "leave out prior_trials"),
     ],
 )
 def test_what_has_no_regression_is_refused(options, says) -> None:

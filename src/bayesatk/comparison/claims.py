@@ -1,6 +1,5 @@
 """The sentences on systems that a result supports: in terminal, report, tables and exports."""
 
-import json
 from typing import Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ from bayesatk._tools.words import number_words
 from bayesatk.comparison.boards.leaderboard import Leaderboard
 from bayesatk.comparison.pairs.verdicts import ENDS, PairSentences, design_words, named
 from bayesatk.comparison.plans.planning import expected_widths
+from bayesatk.data.study import text_of_systems
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.ranges import ranges_beyond
@@ -200,8 +200,7 @@ def _alone(result: Result, system: int) -> Result:
         if name.removeprefix("/") not in of_all
     })  # fmt: skip
     tree.attrs.update(result.tree.attrs)
-    if result.judges is not None:
-        tree.attrs["judges"] = json.dumps(result.judges.among([system]).described())
+    tree.attrs["study"] = text_of_systems(tree.attrs["study"], [system])
     return Result(tree)
 
 

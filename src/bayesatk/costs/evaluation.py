@@ -23,7 +23,6 @@ from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.core.numerics.importance import TRUSTED, Importance
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
-from bayesatk.metrics.grid import parse
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import Families, HyperPrior
 from bayesatk.results.costs import (
@@ -282,8 +281,9 @@ def _statistics(request: AskedCosts, values: Array, effective: float) -> Array:
     flat = values.reshape(len(values), -1)
     table = np.full((flat.shape[1], len(STATISTICS)), np.nan)
     table[:, 1], table[:, 2] = flat.mean(axis=0), flat.std(axis=0, ddof=1)
+    study = request.study
     for row, column in zip(table, flat.T, strict=True):
-        ends, error = measured_interval(Empirical(column), request.ci_prob, request.ci_kind)
+        ends, error = measured_interval(Empirical(column), study.ci_prob, study.ci_kind)
         row[3:] = *ends, error * np.sqrt(len(values) / effective)
     return table.reshape(*values.shape[1:], len(STATISTICS))
 
@@ -303,10 +303,8 @@ def _estimates(
     table["cost_if_wrong"][..., 0], table["cost_if_right"][..., 0] = of_outcome
     states = States.of(counts[:, 1], counts.sum(axis=1), weight)
     if request.k:
-        estimates = RightWrongModel("partial", states, request.prior).estimate(
-            parse(request.metrics)
-        )
-        table["pass_at_k"][..., 0] = estimates[:, None]
+        model = RightWrongModel("partial", states, request.prior)
+        table["pass_at_k"][..., 0] = model.estimate(request.study.metrics)[:, None]
 
 
 def _infinite(counts: Any, table: Array) -> None:

@@ -31,8 +31,7 @@ class System:
     @classmethod
     def of(cls, fit: Result, index: int) -> "System":
         """Return one system of a result of right and wrong."""
-        fit.exchangeable("the random baseline")
-        successes, trials = fit.right_of_all()
+        successes, trials = fit.right_of_all("random_baseline")
         if isinstance(fit.prior, CrossedPrior):
             raise ArgumentError(
                 Argument("fit"),

@@ -12,7 +12,6 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
-from bayesatk.data.question_columns import refuse_weights
 from bayesatk.guessing._systems import System
 from bayesatk.guessing.distributions import PoissonBinomial
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
@@ -100,7 +99,6 @@ def random_baseline(
     (0.4501, 0.000376)
     """
     result = Result.of(fit)
-    refuse_weights(result.weight, "a random baseline")
     generator, seed = resolve_rng(rng)
     chance = _per_question(result, p)
     columns = [
@@ -144,7 +142,7 @@ def _per_question(fit: Result, p: object) -> Array:
             )
         p = p.sel(question=labels).values
     if isinstance(p, Mapping):
-        _, trials = fit.right_of_all()
+        _, trials = fit.right_of_all("random_baseline")
         if (trials != trials[:, :1]).any():
             raise ArgumentError(
                 Argument("p"),

@@ -64,8 +64,8 @@ def _entry(result: Result, row: dict[Any, Any]) -> dict[str, Any]:
     k = re.search(r"[@^](\d+)", metric)
     observed = target == "questions" and not math.isnan(row["estimate"])
     weighted = "" if result.weight is None else ", questions weighted"
-    kind = "highest density" if attrs.get("ci_kind") == "hdi" else "equal-tailed"
-    method = f"posterior {_MEANING[target]}; pooling {attrs.get('pooling')}"
+    kind = "highest density" if result.ci_kind == "hdi" else "equal-tailed"
+    method = f"posterior {_MEANING[target]}; pooling {result.pooling}"
     names = [name for name, *_ in result.described("input_files", None) or []]
     return {
         "evaluation_result_id": f"{metric}/{target}",

@@ -152,12 +152,13 @@ def provenance(result: object = None) -> dict[str, Any]:
         return origin
     fit = Result.of(result)
     attrs = fit.tree.attrs
-    for name in ("metrics", "method", "pooling", "seed", "missing_policy", "created_at"):
+    for name in ("method", "seed", "missing_policy", "created_at", "input_sha256"):
         origin[name] = attrs.get(name)
-    for name in ("prior", "assumptions", "versions", "input_files"):
+    for name in ("assumptions", "versions", "input_files"):
         origin[name] = fit.described(name, None)
-    for name in ("input_sha256", "ci_prob", "ci_kind"):
-        origin[name] = attrs.get(name)
+    study = fit.described("study", {})
+    for name in ("metrics", "pooling", "prior", "ci_prob", "ci_kind"):
+        origin[name] = study.get(name)
     if fit.weight is not None:
         origin["weights_of_questions"] = f"{fit.weight.min():.4g} to {fit.weight.max():.4g}"
     return {**origin, "notes": fit.notes, "citations": citations(fit)}

@@ -88,7 +88,9 @@ class InspectStopping:
         usual_scores = {"C": 1.0, "I": 0.0, True: 1.0, False: 0.0}  # 1 and 0 are equal to these
         self._scores = dict(check_scores(usual_scores if scores is None else scores))
         self._rng, self.seed = resolve_rng(rng)
-        self._baseline = None if baseline is None else _marks_of(outcomes_of(baseline), self._rng)
+        self._baseline = (
+            None if baseline is None else _marks_of(outcomes_of(baseline, "e_value"), self._rng)
+        )
         self._order: list[str] = []
         self._marks: NDArray[np.float64] = np.empty((0, 0))
         self._counted = 0

@@ -85,27 +85,13 @@ def one_metric(metric: object) -> Metric:
     return parsed
 
 
-def check_judged(
-    metrics: Iterable[Metric], binary: bool, pooling: str, prior_trials: bool = False
-) -> bool:
-    """Return whether metrics judge scored categories; refuse what the data cannot give them.
-
-    Parameters
-    ----------
-    metrics : iterable of Metric
-    binary : bool
-        Whether the data are right and wrong.
-    pooling : str
-        Votes between answers need ``"none"``.
-    prior_trials : bool
-        Whether there are any: they count as trials in categories.
+def check_sizes(metrics: Iterable[Metric]) -> None:
+    """Refuse a k that is too large.
 
     Examples
     --------
-    >>> check_judged(parse("max@2"), binary=False, pooling="partial")
-    True
+    >>> check_sizes(parse("max@2"))
     """
-    metrics = list(metrics)
     for metric in metrics:
         most = 1000 if metric.voted else 20_000
         if metric.k > most:
@@ -114,27 +100,6 @@ def check_judged(
                 f"k={metric.k}. The work grows with k, and so far beyond the trials an answer is "
                 "all prior.",
             )  # fmt: skip
-    voted = [metric.label for metric in metrics if metric.voted]
-    if voted and pooling != "none":
-        raise ArgumentError(
-            Argument("pooling"), f" must be 'none' for {', '.join(voted)}; got {pooling!r}. "
-            "Answers differ from question to question, so there is nothing to pool: pass ",
-            Argument("pooling", "none"),
-            ", and ask for other metrics on their own where they should be pooled.",
-        )  # fmt: skip
-    without_category = [metric.label for metric in metrics if metric.family.category is None]
-    if prior_trials and without_category:
-        raise ArgumentError(
-            Argument("prior_trials"), f" must be left out for {', '.join(without_category)}: they "
-            "are for metrics of scores, 'bayes' and 'max@k' (which is pass@k of right 1 and wrong "
-            "0).",
-        )  # fmt: skip
-    judged = [metric for metric in metrics if not metric.voted]
-    if (binary and not prior_trials) or not judged:
-        return False
-    for metric in judged:
-        _ = metric.category_credit  # refused here, by name, if it judges right and wrong
-    return True
 
 
 def _parse_text(text: str) -> Iterator[Metric]:

@@ -9,9 +9,9 @@ import nutpie
 import xarray as xr
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.data.inputs import Inputs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
+from bayesatk.data.study import Study
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.count_models import build_models
@@ -110,9 +110,11 @@ class CompiledModel:
         for name, model in models.items():
             program = partial(with_data_of, self.programs[name])
             traces[name] = how.run(model, int(generator.integers(2**31)), program)
-        inputs = Inputs(outcomes, requested, self.pooling, self.prior, scale)
-        run = Run(self.form, ci_prob, keep, seed, how)
-        return result(inputs, run, traces, generator, models=models)
+        study = Study(
+            outcomes=outcomes, metrics=requested, pooling=self.pooling, prior=self.prior,
+            ci_prob=float(ci_prob),
+        )  # fmt: skip
+        return result(study, Run(self.form, keep, seed, how), traces, generator, models=models)
 
     def _check(self, outcomes: Outcomes) -> None:
         sizes = outcomes.dataset.sizes

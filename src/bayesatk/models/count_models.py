@@ -15,7 +15,7 @@ from bayesatk.models.categories import build_dirichlet_multinomial
 from bayesatk.models.forms import Form
 from bayesatk.models.logit_normal import build_crossed
 from bayesatk.models.regression import regression_model
-from bayesatk.priors import ModelPrior, Pooling, RegressionPrior
+from bayesatk.priors import HyperPrior, ModelPrior, Pooling
 
 Models = dict[str, pm.Model]
 
@@ -65,6 +65,6 @@ def build_models(
     judges : Judges, optional
         Who marked the trials of every system, where judges err.
     """
-    if design is not None and isinstance(prior, RegressionPrior):
+    if design is not None and isinstance(prior, HyperPrior):
         return {"": regression_model(outcomes, design, prior)}
     return _TWINS[type(scale)](outcomes, pooling, prior, form, before, judges)

@@ -17,7 +17,7 @@ from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.models.derived import expected_metric
 from bayesatk.models.difficulty_families import beta_parameters, log_beta_binomial
 from bayesatk.models.parts import Part
-from bayesatk.priors import GroupedPrior
+from bayesatk.priors import HyperPrior
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_groups import group_difficulties, grouped_p
 
@@ -28,7 +28,7 @@ _Z = np.linspace(-8.0, 8.0, 65)  # effects of new groups, in sds: a rule that is
 
 
 def build_grouped(
-    data: object, group: object = GROUP, *, prior: GroupedPrior | None = None
+    data: object, group: object = GROUP, *, prior: HyperPrior | None = None
 ) -> pm.Model:
     """Beta-binomial model of questions in groups, one for each system.
 
@@ -41,7 +41,7 @@ def build_grouped(
         Right and wrong.
     group : str, sequence or mapping
         As in `bayesatk.evaluate`.
-    prior : GroupedPrior, optional
+    prior : HyperPrior, optional
 
     Returns
     -------
@@ -59,7 +59,7 @@ def build_grouped(
     >>> sorted(variable.name for variable in model.free_RVs)
     ['group_effect', 'group_sd', 'icc', 'typical_p']
     """
-    outcomes, own = with_groups(data, group), prior or GroupedPrior()
+    outcomes, own = with_groups(data, group), prior or HyperPrior()
     grouping = Grouping.of(outcomes.dataset[GROUP].values)
     coords = {"system": outcomes.systems, "group": grouping.labels}
     data = grouped_data(outcomes, grouping)
@@ -67,7 +67,7 @@ def build_grouped(
         c, n, count, system, of_group = (pm.Data(name, values) for name, values in data.items())
         typical = pm.Beta("typical_p", *own.mean, dims="system")
         icc = pm.Beta("icc", *own.icc, dims="system")
-        sd = pm.HalfNormal("group_sd", own.sd, dims="system")
+        sd = pm.HalfNormal("group_sd", own.group_sd, dims="system")
         effect = pm.Normal("group_effect", dims=("system", "group"))
         x = pt.log(typical) - pt.log1p(-typical)
         mean = pm.Deterministic(

@@ -18,7 +18,7 @@ from bayesatk.models.builders import coordinates, model_data
 from bayesatk.models.derived import draw_metrics
 from bayesatk.models.difficulty_families import beta_parameters
 from bayesatk.models.parts import Part
-from bayesatk.priors import RegressionPrior
+from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import prior_of
 from bayesatk.results.regression import mean_and_ratio
 
@@ -28,7 +28,7 @@ _LARGEST, _SMALLEST = 1e300, 5e-324  # of a Beta parameter
 
 
 def build_regression(
-    data: object, covariates: str | Sequence[str], *, prior: RegressionPrior | None = None
+    data: object, covariates: str | Sequence[str], *, prior: HyperPrior | None = None
 ) -> pm.Model:
     """Beta-binomial regression of successes on covariates of the questions.
 
@@ -41,7 +41,7 @@ def build_regression(
         Right and wrong, with the covariates.
     covariates : str or sequence of str
         As in `bayesatk.evaluate`.
-    prior : RegressionPrior, optional
+    prior : HyperPrior, optional
 
     Returns
     -------
@@ -65,11 +65,11 @@ def build_regression(
     return regression_model(
         outcomes,
         Design.of(outcomes.dataset, covariates),
-        prior_of(RegressionPrior, prior, "with covariates"),
+        prior_of(HyperPrior, prior, "with covariates"),
     )
 
 
-def regression_model(outcomes: Outcomes, design: Design, prior: RegressionPrior) -> pm.Model:
+def regression_model(outcomes: Outcomes, design: Design, prior: HyperPrior) -> pm.Model:
     """Return the model of a design that has been read."""
     basis = design.basis
     coords = {

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.data.inputs import Inputs, read_inputs
+from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
@@ -38,9 +38,9 @@ from bayesatk.priors import (
 from bayesatk.priors.choice import prior_of
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
-from bayesatk.results.of_inputs import attributes_of_inputs, checking_groups, groups_of_data
+from bayesatk.results.of_study import checking_groups, groups_of_data
 from bayesatk.results.question_groups import group_draws
-from bayesatk.results.schema import build, posterior_group
+from bayesatk.results.schema import build, posterior_group, root_attributes
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
@@ -144,51 +144,50 @@ def sample(
     form = form or default_form(pooling)
     check_form(form, difficulty, judge, covariates, group)
     crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
-    asked = read_inputs(
+    study = read_study(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,
         answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
         group_weights=group_weights, judge=judge,
     )  # fmt: skip
     if crossed:
-        check_crossed(asked, keep)
+        check_crossed(study, keep)
     by_default = prior is None and difficulty is None
-    known = form, by_default, asked.judges is not None
-    resolved = crossed or one_latent_family(asked.prior, *known)
-    asked = replace(asked, prior=resolved)
+    known = form, by_default, study.judges is not None
+    resolved = crossed or one_latent_family(study.prior, *known)
+    study = replace(study, prior=resolved)
     generator, seed = resolve_rng(rng)
     how = Sampling(draws, tune, chains, nuts_sampler, progressbar, sample_kwargs or {})
-    models, traces, voted = _models(asked, form), {}, None
+    models, traces, voted = _models(study, form), {}, None
     for name, model in models.items():
         seed_of = int(generator.integers(2**31))
-        traces[name] = how.run(model, seed_of, compiler_of(asked, form, name))
-    if asked.votes:
-        votes = build_answers(asked.outcomes, asked.answer_prior)
+        traces[name] = how.run(model, seed_of, compiler_of(study, form, name))
+    if study.votes:
+        votes = build_answers(study.outcomes, study.answer_prior)
         voted = how.run(votes, int(generator.integers(2**31)))
-    run = Run(form, ci_prob, keep, seed, how)
-    return result(asked, run, traces, generator, voted, models)
+    run = Run(form, keep, seed, how)
+    return result(study, run, traces, generator, voted, models)
 
 
-def _models(asked: Inputs, form: Form) -> Models:
+def _models(study: Study, form: Form) -> Models:
     """Models of counts, by difficulty family; none where votes alone were asked for."""
-    if asked.grouping is not None:
-        return {"": build_grouped(asked.outcomes, prior=asked.prior)}  # type: ignore[arg-type]
-    if not asked.judged:
+    if study.grouping is not None:
+        return {"": build_grouped(study.outcomes, prior=study.prior)}  # type: ignore[arg-type]
+    if not study.judged:
         return {}
     return build_models(
-        asked.scale, asked.outcomes, asked.pooling, asked.prior, form, asked.prior_counts,
-        asked.design, asked.judges,
+        study.scale, study.outcomes, study.pooling, study.prior, form, study.prior_counts,
+        study.design, study.judges,
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Run:
-    """How a result was sampled, beside its inputs.
+    """How a result was sampled, beside its study.
 
     Parameters
     ----------
     form : Form
-    ci_prob : float
     keep : sequence of str
         As of `sample`.
     seed : str
@@ -196,14 +195,13 @@ class Run:
     """
 
     form: Form
-    ci_prob: float
     keep: Sequence[str]
     seed: str
     how: Sampling
 
 
 def result(
-    inputs: Inputs,
+    study: Study,
     run: Run,
     traces: Mapping[str, xr.DataTree],
     rng: np.random.Generator,
@@ -216,7 +214,7 @@ def result(
 
     Parameters
     ----------
-    inputs : Inputs
+    study : Study
         With the prior of the model.
     run : Run
     traces : mapping {family: xarray.DataTree}
@@ -227,40 +225,41 @@ def result(
     models : mapping {family: pymc.Model}, optional
         Of several families, with the data: for their evidence.
     """
-    outcomes, grid = inputs.outcomes, MetricGrid.of(inputs.requested)
+    outcomes, grid = study.outcomes, study.grid
     main = next(iter(traces.values()), answers)
     assert main is not None
     source, keep_p = main["posterior"].to_dataset(), "p" in run.keep
     averaged = None
-    if traces and isinstance(inputs.prior, HyperPrior):
+    structured = study.grouping is not None or study.design is not None
+    if traces and isinstance(study.prior, HyperPrior) and not structured:
         systems = outcomes.dataset["system"].values
-        averaged = average(traces, models or {}, inputs.prior, systems, rng)
+        averaged = average(traces, models or {}, study.prior, systems, rng)
     difficulties = averaged.difficulties if averaged else None
     parts, of_groups = [], None
-    if inputs.grouping is not None:
-        part, of_groups = grouped_part(outcomes, grid, source, inputs.grouping, keep_p, rng)
+    if study.grouping is not None:
+        part, of_groups = grouped_part(outcomes, grid, source, study.grouping, keep_p, rng)
         parts.append(part)
-    elif inputs.design is not None:
-        parts.append(regression_part(outcomes, grid, source, inputs.design, keep_p, rng))
+    elif study.design is not None:
+        parts.append(regression_part(outcomes, grid, source, study.design, keep_p, rng))
     elif traces:
-        counted = inputs.scale, keep_p, rng, inputs.prior_counts, difficulties
+        counted = study.scale, keep_p, rng, study.prior_counts, difficulties
         parts.append(count_part(outcomes, grid, source, *counted))
     if answers is not None:
         voted = answers["posterior"].to_dataset()
-        parts.append(answer_part(outcomes, grid, voted, inputs.answer_prior, rng))
-    group = _posterior(inputs, run, grid, parts, source, averaged)
-    groups = {"posterior": group, **_difficulty_groups(group, inputs.prior, averaged)}
-    if inputs.grouping is not None and of_groups is not None:
-        groups["group_posterior"] = group_draws(grid, inputs.grouping.labels, of_groups, group)
+        parts.append(answer_part(outcomes, grid, voted, study.answer_prior, rng))
+    group = _posterior(study, run, grid, parts, source, averaged)
+    groups = {"posterior": group, **_difficulty_groups(group, study.prior, averaged)}
+    if study.grouping is not None and of_groups is not None:
+        groups["group_posterior"] = group_draws(grid, study.grouping.labels, of_groups, group)
     statistics = _statistics(traces, answers)
     notes = mixing_notes(group, statistics.values())
     groups |= statistics
-    groups |= checking_groups(inputs, group, difficulties, run.keep, rng)
-    return build(groups | groups_of_data(inputs), _attributes(inputs, run, notes))
+    groups |= checking_groups(study, group, difficulties, run.keep, rng)
+    return build(groups | groups_of_data(study), _attributes(study, run, notes))
 
 
 def _posterior(
-    inputs: Inputs,
+    study: Study,
     run: Run,
     grid: MetricGrid,
     parts: Sequence[Part],
@@ -268,13 +267,13 @@ def _posterior(
     averaged: Averaged | None,
 ) -> xr.Dataset:
     """Return the ``posterior`` group."""
-    outcomes = inputs.outcomes
+    outcomes = study.outcomes
     values = np.concatenate([part.values for part in parts], axis=3)
     order = np.argsort(np.concatenate([part.index for part in parts]))
     extra = {name: pair for part in parts for name, pair in part.extra.items()}
-    if averaged and isinstance(inputs.prior, HyperPrior):
+    if averaged and isinstance(study.prior, HyperPrior):
         shape = values.shape[:3]
-        for name, own in summary_variables(averaged.difficulties, inputs.prior).items():
+        for name, own in summary_variables(averaged.difficulties, study.prior).items():
             extra[name] = (("chain", "draw", "system"), own.reshape(shape))
     attrs = {name: source.attrs[name] for name in _RECORDED if name in source.attrs}
     group = posterior_group(
@@ -283,11 +282,11 @@ def _posterior(
     )  # fmt: skip
     used = {dim for dims, _ in extra.values() for dim in dims}
     labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
-    if inputs.grouping is not None:
-        labels["group"] = np.array(inputs.grouping.labels)
+    if study.grouping is not None:
+        labels["group"] = np.array(study.grouping.labels)
     labels["other"] = outcomes.dataset["system"].values
-    if inputs.design is not None:
-        labels["coefficient"] = np.array(inputs.design.coefficients, object)
+    if study.design is not None:
+        labels["coefficient"] = np.array(study.design.coefficients, object)
     labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
     return group.assign_coords({name: labels[name] for name in labels if name in used})
 
@@ -318,10 +317,10 @@ def _statistics(
     }
 
 
-def _attributes(inputs: Inputs, run: Run, notes: list[str]) -> dict[str, Any]:
+def _attributes(study: Study, run: Run, notes: list[str]) -> dict[str, Any]:
     """Return the provenance of a sampled result."""
     options = {"draws": run.how.draws, "tune": run.how.tune, "sampler": run.how.sampler}
-    return attributes_of_inputs(
-        inputs, "nuts", run.seed, (HOFFMAN,), ci_prob=float(run.ci_prob), ci_kind="eti",
-        model_form=run.form, sample_options=json.dumps(options), notes=json.dumps(notes),
+    return root_attributes(
+        "nuts", study.as_text(), run.seed, study.outcomes, (HOFFMAN,), model_form=run.form,
+        sample_options=json.dumps(options), notes=json.dumps(notes),
     )  # fmt: skip

@@ -114,7 +114,7 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
     """Return the best count's distribution, out of how many, and the systems it holds for."""
     group, labels = result.group("random_baseline"), result.systems
     index = labels.index(system)
-    _, trials = result.right_of_all()
+    _, trials = result.right_of_all("random_baseline", "result")
     alike = [
         label for label, row in zip(labels, trials, strict=True) if (row == trials[index]).all()
     ]

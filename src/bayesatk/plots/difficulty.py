@@ -73,7 +73,7 @@ def plot_difficulty(
     """
     name = backend_name(backend)
     fit = Result.of(result)
-    fit.exchangeable("one distribution of difficulties", "result")
+    fit.require("difficulty_plot", "result")
     _check_partial(fit)
     systems = chosen_systems(fit, system)
     fitted, observed = _fitted(fit, systems), _observed(fit, systems)
@@ -148,7 +148,9 @@ def _observed(result: Result, systems: list[Any]) -> xr.DataArray:
 
 def _rates(result: Result, system: Any) -> NDArray[np.float64]:
     index = result.systems.index(system)
-    successes, trials = (counts[index] for counts in result.right_of_all())
+    successes, trials = (
+        counts[index] for counts in result.right_of_all("difficulty_plot", "result")
+    )
     tried = trials > 0
     return np.asarray(successes[tried] / trials[tried])
 

@@ -113,7 +113,9 @@ def plot_shrinkage(
 def _states(result: Result, system: Any) -> Array:
     """Raw rate, posterior mean of p, questions and trials of each distinct (successes, trials)."""
     index = result.systems.index(system)
-    successes, trials = (counts[index] for counts in result.right_of_all())
+    successes, trials = (
+        counts[index] for counts in result.right_of_all("shrinkage_plot", "result")
+    )
     mean = _question_means(result, index)
     tried = trials > 0
     pairs = np.stack([successes, trials], axis=1)[tried]

@@ -22,7 +22,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.grouped_draws import GroupedDraws
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import Summary, SystemPosterior
-from bayesatk.priors import GroupedPrior
+from bayesatk.priors import HyperPrior
 
 _TABLE = 400  # points of the distribution function of a hyperparameter
 _ROUGH = 0.05  # error of hyperparameters, in sds, that a reader is told of
@@ -44,7 +44,7 @@ class GroupedModel(CountModel):
     @classmethod
     def of(cls, prior: object, counts: NDArray[np.int64], grouping: Grouping) -> "GroupedModel":
         """Return the model of counts (questions, wrong and right)."""
-        assert isinstance(prior, GroupedPrior)  # `read_inputs` has refused others
+        assert isinstance(prior, HyperPrior)  # `read_study` has refused others
         states = _states(counts, grouping).states
         return cls("partial", states, prior, grouping)
 

@@ -22,7 +22,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior, by_target, least
-from bayesatk.priors import RegressionPrior
+from bayesatk.priors import HyperPrior
 
 _DRAWS = (2000, 20_000)  # of means over questions, for their intervals, at least and at most
 _DRAWN = 4e6  # success probabilities that intervals may take
@@ -49,7 +49,7 @@ class RegressionModel(CountModel):
     @classmethod
     def of(
         cls,
-        prior: RegressionPrior,
+        prior: HyperPrior,
         counts: NDArray[np.int64],
         basis: Basis,
         weight: Array | None = None,
@@ -58,7 +58,7 @@ class RegressionModel(CountModel):
 
         Parameters
         ----------
-        prior : RegressionPrior
+        prior : HyperPrior
         counts : ndarray of int, shape (questions, 2)
             Wrong and right.
         basis : Basis
@@ -224,7 +224,7 @@ class _Fitted:
             "icc": Summary.on_points(weight, icc),
         }
 
-    def sd_under(self, prior: RegressionPrior) -> Array:
+    def sd_under(self, prior: HyperPrior) -> Array:
         """Posterior sds under another prior; shape (metrics, 2)."""
         theta = self.questions.points.theta
         other = replace(self.model.regression, prior=prior).log_prior(theta)

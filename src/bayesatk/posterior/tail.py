@@ -83,7 +83,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     (0.0, True)
     """
     own = Result.of(fit)
-    own.exchangeable("the law of large k")
+    own.require("tail_exponent")
     prior = own.prior
     if own.scale.axes:
         raise ArgumentError(

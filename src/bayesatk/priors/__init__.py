@@ -12,12 +12,10 @@ from bayesatk.priors.difficulties import DIFFICULTY_FAMILIES as DIFFICULTY_FAMIL
 from bayesatk.priors.difficulties import Families as Families
 from bayesatk.priors.difficulties import family_probabilities as family_probabilities
 from bayesatk.priors.systems import CrossedPrior as CrossedPrior
-from bayesatk.priors.systems import GroupedPrior as GroupedPrior
 from bayesatk.priors.systems import LeaderboardPrior as LeaderboardPrior
-from bayesatk.priors.systems import RegressionPrior as RegressionPrior
 
 Pooling = Literal["none", "partial", "complete"]
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
-ModelPrior = Prior | CategoryPrior | CrossedPrior | RegressionPrior | GroupedPrior
+ModelPrior = Prior | CategoryPrior | CrossedPrior
 AnyPrior = ModelPrior | AnswerPrior

@@ -14,11 +14,9 @@ from bayesatk.priors import (
     CrossedPrior,
     DirichletHyperPrior,
     DirichletPrior,
-    GroupedPrior,
     HyperPrior,
     Pooling,
     Prior,
-    RegressionPrior,
     family_probabilities,
 )
 
@@ -31,8 +29,6 @@ _KINDS: dict[str, Any] = {
         DirichletHyperPrior,
         AnswerPrior,
         CrossedPrior,
-        GroupedPrior,
-        RegressionPrior,
     )
 }
 
@@ -40,10 +36,8 @@ _KINDS: dict[str, Any] = {
 _SCALED = ("alpha", "beta", "mean", "icc", "concentration")  # parameters on the logit scale
 
 
-def power_scaled[Kind: Prior | CategoryPrior | RegressionPrior | GroupedPrior](
-    prior: Kind, power: float
-) -> Kind:
-    """Return the prior with its density on the logit scale raised to a power.
+def power_scaled[Kind: Prior | CategoryPrior](prior: Kind, power: float) -> Kind:
+    """Return the prior with its density on the logit scale raised to a power, as `Fields.scaled`.
 
     That multiplies every Beta or Dirichlet parameter by the power, and divides normal variances by
     it: ``power=0.5`` halves what the prior says. The shares of difficulty families stay, and the sd
@@ -62,7 +56,7 @@ def power_scaled[Kind: Prior | CategoryPrior | RegressionPrior | GroupedPrior](
 
     names = [each.name for each in fields(prior) if each.name in _SCALED]
     changed = {name: scaled(getattr(prior, name)) for name in names}
-    if isinstance(prior, RegressionPrior):
+    if isinstance(prior, HyperPrior | DirichletHyperPrior):
         changed["slope_sd"] = prior.slope_sd / power**0.5
     return replace(prior, **changed)
 

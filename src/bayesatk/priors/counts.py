@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import whole_number
-from bayesatk.priors.difficulties import DIFFICULTY_FAMILIES, Families, family_probabilities
-from bayesatk.priors.fields import (
+from bayesatk.priors.checks import (
     beta_parameters,
     concentration,
     positive_numbers,
     spread,
 )
+from bayesatk.priors.difficulties import DIFFICULTY_FAMILIES, Families, family_probabilities
+from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, Normal
 
 INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
 
@@ -77,6 +78,16 @@ class HyperPrior:
         Dirichlet parameters of the shares of questions never solved, always solved, and neither.
     share : (float, float)
         Beta parameters of the share of the mixture component with the lower mean.
+    slope_sd : float
+        With covariates, the prior sd of a slope, in logits: slopes are normal around 0 in the basis
+        of covariates that are uncorrelated over the questions and have sd 1. That is a g-prior
+        (Zellner 1986): units of a covariate, the reference level of a category and other ways to
+        write the same model do not matter. The default 2.5 allows both no effect and a success rate
+        that goes from 1% to 99% over the range of the covariate.
+    group_sd : float
+        With groups, the scale of the half-normal prior of the sd of group effects, in logits. Where
+        that sd is 1, two of three groups have means within 0.27 and 0.73 around a typical one of
+        0.5.
 
     See Also
     --------
@@ -97,12 +108,15 @@ class HyperPrior:
     families: Families = None
     atoms: tuple[float, float, float] = INFLATION
     share: tuple[float, float] = (1.0, 1.0)
+    slope_sd: float = 2.5
+    group_sd: float = 1.0
 
     def __post_init__(self) -> None:
         beta_parameters(self, "mean")
         beta_parameters(self, "icc", improper=True)
         concentration(self, "atoms", 3)
         concentration(self, "share", 2)
+        positive_numbers(self, "slope_sd", "group_sd")
         default = DIFFICULTY_FAMILIES if self.proper else DIFFICULTY_FAMILIES[:1]
         families = family_probabilities(default if self.families is None else self.families)
         if not self.proper and families != (("beta", 1.0),):
@@ -140,6 +154,44 @@ class HyperPrior:
         {'inflated': 1.0}
         """
         return replace(self, families=name)
+
+    def fields(self, family: str, slopes: int = 0, grouped: bool = False) -> Fields:
+        """Return the prior of the hyperparameters of a family.
+
+        The mean and the icc of the mixture family are pairs, of the lower Beta and of the upper.
+        The atoms are the shares of questions never solved, always solved and neither.
+
+        Parameters
+        ----------
+        family : {"beta", "inflated", "mixture"}
+        slopes : int
+            Number of slopes of covariates.
+        grouped : bool
+            Whether questions have group effects.
+
+        Examples
+        --------
+        >>> [field.name for field in HyperPrior().fields("mixture", slopes=2, grouped=True)]
+        ['mean', 'share', 'slopes', 'group_sd', 'icc']
+        """
+        if family == "mixture":
+            share = Field("share", Beta(*self.share), fixed=True)
+            means = Field("mean", Beta(*self.mean), 2, "component")
+            iccs = Field("icc", Beta(*self.icc), 2, "component")
+            effects = _effects(self, slopes, grouped)
+            return Fields((means, share, *effects, iccs), ("mean", "icc"))
+        shares = [Field("atoms", Dirichlet(self.atoms), fixed=True)] * (family == "inflated")
+        mean, icc = Field("mean", Beta(*self.mean)), Field("icc", Beta(*self.icc))
+        return Fields((mean, *_effects(self, slopes, grouped), *shares, icc))
+
+
+def _effects(
+    prior: "HyperPrior | DirichletHyperPrior", slopes: int, grouped: bool
+) -> tuple[Field, ...]:
+    """Return the fields of what moves the mean of a question."""
+    slope = Field("slopes", Normal(prior.slope_sd), slopes, "direction")
+    group_sd = Field("group_sd", HalfNormal(prior.group_sd))
+    return (slope,) * (slopes > 0) + (group_sd,) * grouped
 
 
 @dataclass(frozen=True)
@@ -186,6 +238,8 @@ class DirichletHyperPrior:
         Dirichlet parameters of the mean vector: one number for every category, or one for each.
     icc : (float, float)
         Beta parameters of the prior of the intraclass correlation; (1, 1) is uniform.
+    slope_sd, group_sd : float
+        As in `HyperPrior`: of effects on the log ratio of the highest category to the lowest.
 
     See Also
     --------
@@ -195,15 +249,29 @@ class DirichletHyperPrior:
     Examples
     --------
     >>> DirichletHyperPrior()
-    DirichletHyperPrior(mean=1.0, icc=(1.0, 1.0))
+    DirichletHyperPrior(mean=1.0, icc=(1.0, 1.0), slope_sd=2.5, group_sd=1.0)
     """
 
     mean: float | tuple[float, ...] = 1.0
     icc: tuple[float, float] = (1.0, 1.0)
+    slope_sd: float = 2.5
+    group_sd: float = 1.0
 
     def __post_init__(self) -> None:
         concentration(self, "mean")
         beta_parameters(self, "icc")
+        positive_numbers(self, "slope_sd", "group_sd")
+
+    def fields(self, categories: int, slopes: int = 0, grouped: bool = False) -> Fields:
+        """Return the prior of the hyperparameters of so many categories.
+
+        Examples
+        --------
+        >>> [field.name for field in DirichletHyperPrior().fields(3, grouped=True)]
+        ['mean', 'group_sd', 'icc']
+        """
+        mean = Field("mean", Dirichlet(tuple(self.vector(categories).tolist())))
+        return Fields((mean, *_effects(self, slopes, grouped), Field("icc", Beta(*self.icc))))
 
     def vector(self, categories: int) -> NDArray[np.float64]:
         """Concentration of the mean vector."""

@@ -1,78 +1,353 @@
-"""Fields of priors: checked, and made plain floats."""
+"""Declared priors: named fields with their distributions.
 
-from typing import Any
+Whatever needs a prior takes it from here: log densities and even points of the closed forms, and
+the variables of PyMC models. Every field has unconstrained coordinates x, and densities are those
+of x, so that they include the Jacobian.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import (
+    betaincinv,
+    betaln,
+    erfinv,
+    expit,
+    gammaln,
+    log_expit,
+    logit,
+    logsumexp,
+    ndtri,
+)
 
-from bayesatk._tools.arguments import real_number
-
-_MOST = 1e12  # of a Dirichlet parameter
-
-
-def positive_numbers(prior: Any, *names: str, of: str = "prior") -> None:
-    """Check that fields of a prior are finite and above 0."""
-    for name in names:
-        value = real_number(f"{of}: {name}", getattr(prior, name))
-        if not (np.isfinite(value) and value > 0.0):
-            default = type(prior).__dataclass_fields__[name].default
-            raise ValueError(
-                f"{of}: {name} must be finite and > 0; got {value}. {default} is the default."
-            )
-        object.__setattr__(prior, name, value)
+Array = NDArray[np.float64]
+_FARTHEST = 600.0  # logits or logs, within double precision
 
 
-def beta_parameters(prior: Any, name: str, improper: bool = False) -> None:
-    """Check that a field is two Beta parameters > 0, or (a, -a) where that may be."""
-    given = getattr(prior, name)
-    values = tuple(given) if isinstance(given, tuple | list | np.ndarray) else ()
-    pair = tuple(real_number(f"prior: {name}", one) for one in values)
-    proper = len(pair) == 2 and bool(np.isfinite(pair).all()) and pair[0] > 0.0
-    if not proper or not (pair[1] > 0.0 or (improper and pair[1] == -pair[0])):
-        more = (
-            f" The {name} may also be (a, -a) with a > 0, which is improper, as in "
-            "HyperPrior.bda3()."
+class Distribution(Protocol):
+    """Prior distribution of a quantity with `size` unconstrained coordinates x."""
+
+    @property
+    def size(self) -> int:
+        """Number of unconstrained coordinates."""
+        ...
+
+    @property
+    def proper(self) -> bool:
+        """Whether the density integrates to one."""
+        ...
+
+    def log_density(self, x: Array) -> Array:
+        """Log density at coordinates (..., size), normalised where it can be; shape (...)."""
+        ...
+
+    def from_uniform(self, u: Array) -> Array:
+        """Coordinates of uniform numbers, both of shape (..., size)."""
+        ...
+
+    def values(self, x: Array) -> Array:
+        """Quantity at coordinates (..., size)."""
+        ...
+
+    def scaled(self, power: float) -> "Distribution":
+        """Return the distribution whose density of x is this one's raised to a power."""
+        ...
+
+
+@dataclass(frozen=True)
+class Beta:
+    """Beta distribution of a probability; its coordinate is the logit.
+
+    ``b = -a`` is the improper density ``p^(a-1) (1-p)^(-a-1)``, which is not normalised.
+
+    Examples
+    --------
+    >>> float(np.exp(Beta(1.0, 1.0).log_density(np.zeros(1))))  # p (1 - p) at one half
+    0.25
+    """
+
+    a: float
+    b: float
+    size: int = 1
+
+    @property
+    def proper(self) -> bool:
+        """Whether the density integrates to one."""
+        return self.b > 0.0
+
+    def log_density(self, x: Array) -> Array:
+        """Log density of logits (..., 1); shape (...)."""
+        scale = betaln(self.a, self.b) if self.proper else 0.0
+        logs = self.a * log_expit(x) + self.b * log_expit(-x) - scale
+        return np.asarray(logs[..., 0])
+
+    def from_uniform(self, u: Array) -> Array:
+        """Logits of Beta quantiles."""
+        with np.errstate(divide="ignore"):
+            low = logit(betaincinv(self.a, self.b, u))
+            high = -logit(betaincinv(self.b, self.a, 1.0 - u))
+        return np.clip(np.where(low < 0.0, low, high), -_FARTHEST, _FARTHEST)
+
+    def values(self, x: Array) -> Array:
+        """Probabilities at logits (..., 1); shape (...)."""
+        return np.asarray(expit(x[..., 0]))
+
+    def scaled(self, power: float) -> "Beta":
+        """Return the Beta whose parameters are multiplied by the power."""
+        return Beta(self.a * power, self.b * power)
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """Dirichlet distribution of shares; coordinates are their log ratios to the last share.
+
+    Examples
+    --------
+    >>> shares = Dirichlet((1.0, 1.0, 8.0))
+    >>> shares.size, shares.values(np.zeros(2)).round(3).tolist()
+    (2, [0.333, 0.333, 0.333])
+    """
+
+    concentration: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of shares but one."""
+        return len(self.concentration) - 1
+
+    @property
+    def proper(self) -> bool:
+        """Whether the density integrates to one: always."""
+        return True
+
+    def log_density(self, x: Array) -> Array:
+        """Log density of log ratios (..., size); shape (...)."""
+        shape = np.array(self.concentration)
+        scale = gammaln(shape).sum() - gammaln(shape.sum())
+        return np.asarray(self.log_shares(x) @ shape - scale)
+
+    def from_uniform(self, u: Array) -> Array:
+        """Log ratios to the last share: each share is a Beta part of what earlier ones leave."""
+        left = np.cumsum(self.concentration[::-1])[::-1]
+        sticks = [
+            Beta(self.concentration[i], left[i + 1]).from_uniform(u[..., i])
+            for i in range(self.size)
+        ]
+        ratios = np.stack(sticks, axis=-1)
+        # log(share / last) = log(share / later ones) - log(last / later ones)
+        last = np.cumsum(log_expit(-ratios[..., ::-1]), axis=-1)[..., ::-1]
+        ratios[..., :-1] -= last[..., 1:]
+        return ratios
+
+    def log_shares(self, x: Array) -> Array:
+        """Log shares at log ratios (..., size); shape (..., size + 1)."""
+        logs = np.concatenate([x, np.zeros((*x.shape[:-1], 1))], axis=-1)
+        return np.asarray(logs - logsumexp(logs, axis=-1, keepdims=True))
+
+    def values(self, x: Array) -> Array:
+        """Shares at log ratios (..., size); shape (..., size + 1)."""
+        return np.exp(self.log_shares(x))
+
+    def scaled(self, power: float) -> "Dirichlet":
+        """Return the Dirichlet whose parameters are multiplied by the power."""
+        return Dirichlet(tuple(power * alpha for alpha in self.concentration))
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal distribution around 0; its coordinate is the number itself."""
+
+    sd: float
+    size: int = 1
+
+    @property
+    def proper(self) -> bool:
+        """Whether the density integrates to one: always."""
+        return True
+
+    def log_density(self, x: Array) -> Array:
+        """Log density of numbers (..., 1); shape (...)."""
+        return np.asarray(
+            -0.5 * (x[..., 0] / self.sd) ** 2 - np.log(self.sd * np.sqrt(2.0 * np.pi))
         )
-        raise ValueError(
-            f"prior: {name} must be two Beta parameters > 0; got {given!r:.80}. (1, 1) is uniform."
-            + improper * more
-        )
-    object.__setattr__(prior, name, pair)
+
+    def from_uniform(self, u: Array) -> Array:
+        """Return normal quantiles."""
+        return np.clip(self.sd * ndtri(u), -_FARTHEST, _FARTHEST)
+
+    def values(self, x: Array) -> Array:
+        """Return the numbers (..., 1) in shape (...)."""
+        return x[..., 0]
+
+    def scaled(self, power: float) -> "Normal":
+        """Return the normal whose variance is divided by the power."""
+        return Normal(self.sd / power**0.5)
 
 
-def concentration(prior: Any, name: str, size: int | None = None) -> None:
-    """Check that a field is one Dirichlet parameter, or one for each category.
+@dataclass(frozen=True)
+class HalfNormal:
+    """Half-normal distribution of a positive number; its coordinate is the log.
+
+    Examples
+    --------
+    >>> tau = HalfNormal(1.0)
+    >>> tau.values(tau.from_uniform(np.array([0.5]))).round(4).tolist()  # median
+    0.6745
+    """
+
+    sd: float
+    size: int = 1
+
+    @property
+    def proper(self) -> bool:
+        """Whether the density integrates to one: always."""
+        return True
+
+    def log_density(self, x: Array) -> Array:
+        """Log density of logs (..., 1); shape (...)."""
+        with np.errstate(over="ignore"):
+            square = np.exp(2.0 * (x[..., 0] - np.log(self.sd)))
+        return np.asarray(x[..., 0] - 0.5 * square - np.log(self.sd * np.sqrt(np.pi / 2.0)))
+
+    def from_uniform(self, u: Array) -> Array:
+        """Return logs of half-normal quantiles."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.sd * np.sqrt(2.0) * erfinv(u))
+        return np.asarray(np.clip(logs, -_FARTHEST, _FARTHEST))
+
+    def values(self, x: Array) -> Array:
+        """Positive numbers at logs (..., 1); shape (...)."""
+        return np.exp(x[..., 0])
+
+    def scaled(self, power: float) -> "HalfNormal":
+        """Return the same: a power of the density of the log is no half-normal's."""
+        del power
+        return self
+
+
+@dataclass(frozen=True)
+class Field:
+    """Named quantity of a prior.
 
     Parameters
     ----------
-    prior : prior
     name : str
-    size : int, optional
-        Of the tuple that it must be.
+    distribution : Distribution
+        Of each repetition, independently.
+    repeats : int
+    dim : str, optional
+        Dimension of the repetitions; without it there is one quantity and no such axis.
+    fixed : bool
+        Whether the field stays when the prior is scaled by a power.
     """
-    given = getattr(prior, name)
-    try:
-        array = np.array(given) if not isinstance(given, str | bytes) else np.array(None)
-    except ValueError:
-        array = np.array(None)
-    numbers = array.dtype.kind in "iuf" and array.ndim <= 1 and array.size > 0
-    if not numbers or not ((array > 0) & (array <= _MOST)).all():
-        raise ValueError(
-            f"prior: {name} must be finite and > 0, at most {_MOST:g}: one number or one for each "
-            f"category; got {given!r:.80}. 1.0 is uniform."
-        )
-    if size is not None and array.shape != (size,):
-        raise ValueError(f"prior: {name} must be {size} parameters > 0; got {given!r:.80}.")
-    plain = float(array) if array.ndim == 0 else tuple(float(one) for one in array)
-    object.__setattr__(prior, name, plain)
+
+    name: str
+    distribution: Distribution
+    repeats: int = 1
+    dim: str | None = None
+    fixed: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of unconstrained coordinates."""
+        return self.repeats * self.distribution.size
+
+    def by_repeat(self, x: Array) -> Array:
+        """Coordinates (points, size) in shape (points, repeats, size of one)."""
+        return x.reshape(len(x), self.repeats, self.distribution.size)
+
+    def values(self, x: Array) -> Array:
+        """Quantity at coordinates (points, size); (points, [repeats], [shares])."""
+        values = self.distribution.values(self.by_repeat(x))
+        return values if self.dim else values[:, 0]
 
 
-def spread(value: float | tuple[float, ...], categories: int, name: str) -> NDArray[np.float64]:
-    """Return the concentration of every category."""
-    values = np.asarray(value, float)
-    if values.ndim and len(values) != categories:
-        raise ValueError(
-            f"prior: {name} must be one number, or one for each of the {categories} categories; "
-            f"got {value}."
+@dataclass(frozen=True)
+class Fields:
+    """Prior of all hyperparameters: independent fields, but for the order of a mixture.
+
+    Parameters
+    ----------
+    fields : tuple of Field
+    pairs : tuple of str
+        Fields of two repetitions, which belong together and are labelled by the order of the first
+        of them: twice the density where it ascends, zero elsewhere.
+
+    Examples
+    --------
+    >>> prior = Fields((Field("mean", Beta(1.0, 1.0)), Field("icc", Beta(1.0, 1.0))))
+    >>> float(np.exp(prior.log_density(np.zeros((1, 2)))[0]))
+    0.0625
+    >>> {name: value.tolist() for name, value in prior.values(np.zeros((1, 2))).items()}
+    {'mean': [0.5], 'icc': [0.5]}
+    """
+
+    fields: tuple[Field, ...]
+    pairs: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    @property
+    def size(self) -> int:
+        """Number of unconstrained coordinates."""
+        return sum(field.size for field in self)
+
+    @property
+    def proper(self) -> bool:
+        """Whether the density integrates to one."""
+        return all(field.distribution.proper for field in self)
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Coordinates of each field."""
+        ends = np.cumsum([field.size for field in self]).tolist()
+        return {
+            field.name: slice(end - field.size, end) for field, end in zip(self, ends, strict=True)
+        }
+
+    def log_density(self, theta: Array) -> Array:
+        """Log density at coordinates (points, size)."""
+        total = np.zeros(len(theta))
+        for field in self:
+            x = field.by_repeat(theta[:, self.slices[field.name]])
+            total += field.distribution.log_density(x).sum(axis=1)
+        if not self.pairs:
+            return total
+        return np.where(self._descends(theta), -np.inf, total + np.log(2.0))
+
+    def _descends(self, theta: Array) -> NDArray[np.bool_]:
+        first = theta[:, self.slices[self.pairs[0]]]
+        return np.asarray(first[:, 0] > first[:, 1])
+
+    def from_uniform(self, u: Array) -> Array:
+        """Coordinates of uniform numbers, both of shape (points, size)."""
+        theta = np.empty(u.shape)
+        for field in self:
+            span = self.slices[field.name]
+            x = field.distribution.from_uniform(field.by_repeat(u[:, span]))
+            theta[:, span] = x.reshape(len(u), -1)
+        if self.pairs:
+            swap = np.flatnonzero(self._descends(theta))
+            for name in self.pairs:
+                theta[swap, self.slices[name]] = theta[swap, self.slices[name]][:, ::-1]
+        return theta
+
+    def values(self, theta: Array) -> dict[str, Array]:
+        """Every quantity at coordinates (points, size): by name, (points, [repeats], [shares])."""
+        return {field.name: field.values(theta[:, self.slices[field.name]]) for field in self}
+
+    def scaled(self, power: float) -> "Fields":
+        """Return the prior whose density is this one's raised to a power, but for fixed fields."""
+        scaled = (
+            field if field.fixed else replace(field, distribution=field.distribution.scaled(power))
+            for field in self
         )
-    return np.array(np.broadcast_to(values, categories), float)
+        return replace(self, fields=tuple(scaled))

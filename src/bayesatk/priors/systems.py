@@ -1,12 +1,11 @@
-"""Priors of models with covariates, with groups, or with difficulty that systems share."""
+"""Priors of models in which systems share the difficulty of questions."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import real_number
-from bayesatk.priors.fields import beta_parameters, positive_numbers, spread
+from bayesatk.priors.checks import positive_numbers
 
 
 @dataclass(frozen=True)
@@ -42,92 +41,6 @@ class CrossedPrior:
 
     def __post_init__(self) -> None:
         positive_numbers(self, "mu_sd", "sigma_sd", "eta")
-
-
-@dataclass(frozen=True)
-class RegressionPrior:
-    """Prior of how the success probability of questions depends on their covariates.
-
-    ``p ~ Beta`` with mean ``expit(b_0 + x b)`` and one intraclass correlation. At average
-    covariates the mean is ``Beta(*mean)`` and the correlation ``Beta(*icc)``, as in `HyperPrior`.
-    Slopes are normal around 0: in the basis of covariates that are uncorrelated over the questions
-    and have sd 1, each has the sd `slope_sd`, in logits. That is a g-prior (Zellner 1986): units of
-    a covariate, the reference level of a category and other ways to write the same model do not
-    matter.
-
-    Parameters
-    ----------
-    mean, icc : (float, float)
-        Beta parameters of the priors of the mean at average covariates and of the intraclass
-        correlation; (1, 1) is uniform.
-    slope_sd : float
-        Prior sd of a slope, in logits for each standard deviation of a covariate. The default 2.5
-        allows both no effect and a success rate that goes from 1% to 99% over the range of the
-        covariate.
-
-    See Also
-    --------
-    bayesatk.models.build_regression : the model.
-
-    Examples
-    --------
-    >>> RegressionPrior()
-    RegressionPrior(mean=(1.0, 1.0), icc=(1.0, 1.0), slope_sd=2.5)
-    """
-
-    mean: tuple[float, float] = (1.0, 1.0)
-    icc: tuple[float, float] = (1.0, 1.0)
-    slope_sd: float = 2.5
-
-    def __post_init__(self) -> None:
-        beta_parameters(self, "mean")
-        beta_parameters(self, "icc")
-        positive_numbers(self, "slope_sd")
-
-    def vector(self, categories: int = 2) -> NDArray[np.float64]:
-        """Concentration of the mean at average covariates: of wrong and of right."""
-        return spread(self.mean[::-1], categories, "mean")
-
-
-@dataclass(frozen=True)
-class GroupedPrior:
-    """Prior of the difficulty of questions in groups, for `bayesatk.evaluate` with ``group=``.
-
-    Within a group success probabilities are ``p ~ Beta``. Each group has its own mean, and all
-    groups share one intraclass correlation ``icc = 1/(alpha + beta + 1)``. The logits of the means
-    are ``Normal(logit(typical_p), group_sd)``. A priori ``typical_p ~ Beta(*mean)``, ``icc ~
-    Beta(*icc)``, and ``group_sd`` is half-normal.
-
-    Parameters
-    ----------
-    mean, icc : (float, float)
-        Beta parameters; (1, 1) is uniform.
-    sd : float
-        Scale of the half-normal of ``group_sd``, in logits. Where ``group_sd`` is 1, two of three
-        groups have means within 0.27 and 0.73 around a typical one of 0.5.
-
-    See Also
-    --------
-    bayesatk.models.build_grouped : the model.
-
-    Examples
-    --------
-    >>> GroupedPrior()
-    GroupedPrior(mean=(1.0, 1.0), icc=(1.0, 1.0), sd=1.0)
-    """
-
-    mean: tuple[float, float] = (1.0, 1.0)
-    icc: tuple[float, float] = (1.0, 1.0)
-    sd: float = 1.0
-
-    def __post_init__(self) -> None:
-        beta_parameters(self, "mean")
-        beta_parameters(self, "icc")
-        positive_numbers(self, "sd")
-
-    def vector(self, categories: int = 2) -> NDArray[np.float64]:
-        """Concentration of the mean of a typical group: of wrong and of right."""
-        return spread(self.mean[::-1], categories, "mean")
 
 
 @dataclass(frozen=True)

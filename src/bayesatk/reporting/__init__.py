@@ -260,7 +260,7 @@ def _methods(result: Result) -> dict[str, Any]:
         "metrics": families,
         "pooling": POOLINGS[_structure(result)],
         "targets": TARGETS if result.grouping is None else GROUPED_TARGETS,
-        "prior": json.dumps(result.described("prior")),
+        "prior": json.dumps(result.described("study")["prior"]),
         "exact": not result.sampled,
         "notes": result.notes,
     }

@@ -37,7 +37,8 @@ def levels(result: Result) -> list[str]:
 def has_question_laws(result: Result) -> bool:
     """Whether what is known of single questions has a closed form, for few enough systems."""
     has_laws = isinstance(result.prior, BetaPrior | HyperPrior) and result.judges is None
-    has_laws = has_laws and not result.of_costs
+    has_laws = has_laws and not result.of_costs and result.grouping is None
+    has_laws = has_laws and result.design is None
     return has_laws and not result.scale.axes and len(result.systems) <= MANY
 
 

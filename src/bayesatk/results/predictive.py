@@ -21,10 +21,8 @@ from bayesatk.priors import (
     AnyPrior,
     CategoryPrior,
     CrossedPrior,
-    GroupedPrior,
     HyperPrior,
     Prior,
-    RegressionPrior,
 )
 from bayesatk.results.difficulty import draw_prior, has_difficulty_group, summary_variables
 from bayesatk.results.likelihood import RATES
@@ -72,7 +70,7 @@ def predictive_groups(
     normalising constants that no draw knows, and ``mean_p`` and ``icc`` of a whole distribution are
     not its hyperparameters.
     """
-    other = AnswerPrior | CrossedPrior | RegressionPrior | GroupedPrior
+    other = AnswerPrior | CrossedPrior
     if "mean_p" not in posterior or isinstance(prior, other):
         return {}
     size = posterior.sizes["chain"] * posterior.sizes["draw"] * outcomes.dataset["count"].size // 2

@@ -37,7 +37,8 @@ def ranges_beyond(
     # A range of marks is none of success.
     if result.scale.axes or result.judges is not None or not alike:
         return found
-    for system, (own, c, n) in enumerate(zip(found, *result.right_of_all(), strict=True)):
+    counts = result.right_of_all("extrapolation_range")
+    for system, (own, c, n) in enumerate(zip(found, *counts, strict=True)):
         fewest = n[n > 0].min(initial=np.iinfo(np.int64).max)
         beyond = [i for i, one in enumerate(metrics) if one.k > fewest and not one.voted]
         if beyond:

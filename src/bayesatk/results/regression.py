@@ -11,7 +11,7 @@ from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.design import Basis, Design
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, log_density_of_logit
-from bayesatk.priors import RegressionPrior
+from bayesatk.priors import HyperPrior
 from bayesatk.results import likelihood, predictive
 from bayesatk.results.result import Result
 
@@ -24,7 +24,7 @@ _STEP = 1e-4  # of differences, in logits
 def regression_groups(
     outcomes: Outcomes,
     posterior: xr.Dataset,
-    prior: RegressionPrior,
+    prior: HyperPrior,
     design: Design,
     keep: Sequence[str],
     rng: np.random.Generator,
@@ -36,7 +36,7 @@ def regression_groups(
     outcomes : Outcomes
     posterior : xarray.Dataset
         With draws of ``coefficients`` and ``icc``.
-    prior : RegressionPrior
+    prior : HyperPrior
     design : Design
     keep : sequence of str
         Groups that are large are left out, unless they are named here.
@@ -98,7 +98,7 @@ def _labelled(outcomes: Outcomes, draws: xr.Dataset, name: str, values: Array) -
     return xr.Dataset({name: ((*_DIMS, "question"), values)}, coords, attrs)
 
 
-def _log_prior(posterior: xr.Dataset, prior: RegressionPrior, basis: Basis) -> xr.Dataset:
+def _log_prior(posterior: xr.Dataset, prior: HyperPrior, basis: Basis) -> xr.Dataset:
     """Log density of each draw on the scale of logits, to be raised to powers."""
     coefficients = posterior["coefficients"].transpose(*_DIMS, "coefficient").values
     logits = basis.logits(coefficients)
@@ -113,7 +113,7 @@ def _log_prior(posterior: xr.Dataset, prior: RegressionPrior, basis: Basis) -> x
 
 
 def _draw_prior(
-    posterior: xr.Dataset, prior: RegressionPrior, basis: Basis, rng: np.random.Generator
+    posterior: xr.Dataset, prior: HyperPrior, basis: Basis, rng: np.random.Generator
 ) -> xr.Dataset:
     coords = predictive.prior_coords(posterior)
     shape = 1, predictive.PRIOR_DRAWS, len(coords["system"])
@@ -127,7 +127,7 @@ def _draw_prior(
 
 
 def draw_logits(
-    prior: RegressionPrior, basis: Basis, shape: tuple[int, ...], rng: np.random.Generator
+    prior: HyperPrior, basis: Basis, shape: tuple[int, ...], rng: np.random.Generator
 ) -> Array:
     """Draw coefficients of the basis from the prior, (*shape, directions)."""
     mean = np.clip(rng.beta(*prior.mean, size=shape), 1e-300, 1.0 - 2.0**-53)

@@ -42,6 +42,7 @@ from bayesatk.verification.calibration_request import (
 from bayesatk.verification.replications import (
     BATCH,
     Engine,
+    Structure,
     Study,
     batch_fault,
     quantities,
@@ -126,6 +127,7 @@ def calibrate(
     scores: Sequence[float] | None = None,
     cost_prior: CostPrior | None = None,
     judge: JudgeError | None = None,
+    structure: Structure | None = None,
     replications: int = 1000,
     rng: int = 0,
     path: str | Path | None = None,
@@ -147,10 +149,7 @@ def calibrate(
     pooling, prior
         The model from which data are simulated and which is fitted. The prior must be proper.
         Votes between answers need ``pooling="none"`` and an `AnswerPrior` with `choices`, of which
-        the first is right. With a `RegressionPrior` success depends on two covariates (a linear
-        trend over the questions, and a category of every third question), whose coefficients are
-        tested too. With a `GroupedPrior` questions are in groups of four, and new groups are a
-        third target.
+        the first is right.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
         As in `bayesatk.evaluate`. With several families, one is drawn for every data set.
     engine : {"closed_form", "pymc"}
@@ -169,6 +168,10 @@ def calibrate(
         Trials are marked by a judge whose error rates are drawn from their posterior given the
         calibration set, and the closed form corrects for them. ``sensitivity`` and
         ``false_positive_rate`` are then tested, too.
+    structure : {"covariates", "groups"}, optional
+        Success depends on two covariates (a linear trend over the questions, and a category of
+        every third question), whose coefficients are tested too; or questions are in groups of
+        four, and new groups are a third target. Both are with a `HyperPrior` of one Beta.
     replications : int
         Number of simulated data sets.
     rng : int
@@ -224,16 +227,16 @@ def calibrate(
     ):  # fmt: skip
         whole_number(name, number)
     values = score_values(scores)
-    chosen = chosen_prior(pooling, prior, engine, form, values, difficulty)
+    chosen = chosen_prior(pooling, prior, engine, form, values, difficulty, structure)
     requested = parse(metrics)
     check_votes(requested, pooling, chosen, form, values)
     labels = " ".join(metric.label for metric in requested)
-    check_judge(judge, engine, values, chosen)
+    check_judge(judge, engine, values, chosen, structure)
     study = Study(
         questions, trials, labels, pooling, describe_prior(chosen), engine,
         whole_number("rng", rng, 0), form, values,
         None if judge is None else asdict(judge),
-        described_cost_prior(cost_prior, chosen, engine, values, judge),
+        described_cost_prior(cost_prior, chosen, engine, values, judge or structure), structure,
     )  # fmt: skip
     done = all_batches(
         partial(run_batch, study), range(0, replications, BATCH), study.identity,

@@ -20,10 +20,8 @@ from bayesatk.priors import (
     BetaPrior,
     CrossedPrior,
     Families,
-    GroupedPrior,
     HyperPrior,
     Pooling,
-    RegressionPrior,
 )
 from bayesatk.priors.choice import (
     prior_of,
@@ -31,6 +29,7 @@ from bayesatk.priors.choice import (
 )
 from bayesatk.verification.replications import (
     Engine,
+    Structure,
 )
 from bayesatk.verification.simulators import PyMCForm
 
@@ -59,6 +58,7 @@ def chosen_prior(
     form: PyMCForm | None,
     scores: tuple[float, ...] | None,
     difficulty: Families,
+    structure: Structure | None = None,
 ) -> AnyPrior:
     """Return the prior given, checked against the model it is of, or the default."""
     one_of("engine", engine, ("closed_form", "pymc"))
@@ -67,6 +67,8 @@ def chosen_prior(
             Argument("form"),
             f" must be left out for engine='closed_form'; got {form!r}. Use engine='pymc'.",
         )
+    if structure is not None:
+        return _prior_of_structure(structure, pooling, prior, form, scores, difficulty)
     chosen = _default_prior(pooling, prior, form, scores)
     if difficulty is not None:
         chosen = with_families(chosen, difficulty)
@@ -77,6 +79,25 @@ def chosen_prior(
             f" must be proper to simulate data from it; got icc={chosen.icc}. The default is.",
         )
     return chosen
+
+
+def _prior_of_structure(
+    structure: Structure,
+    pooling: Pooling,
+    prior: object,
+    form: PyMCForm | None,
+    scores: tuple[float, ...] | None,
+    difficulty: Families,
+) -> AnyPrior:
+    """Return the prior of questions with covariates or in groups, of the Beta family."""
+    one_of("structure", structure, ("covariates", "groups"))
+    if pooling != "partial" or scores is not None or form is not None or difficulty is not None:
+        raise ValueError(
+            f"structure={structure!r} is calibrated of right and wrong with Beta difficulties, "
+            f"pooling='partial' and without a form; got pooling={pooling!r}, scores={scores}, "
+            f"form={form!r}, difficulty={difficulty!r:.80}. Leave them out."
+        )
+    return prior_of(HyperPrior, prior, f"with structure={structure!r}").of_family("beta")
 
 
 def _default_prior(
@@ -94,14 +115,6 @@ def _default_prior(
             )
         return prior_of(CrossedPrior, prior, "for form='crossed'")
     if isinstance(prior, AnswerPrior):
-        return prior
-    if isinstance(prior, RegressionPrior | GroupedPrior):
-        if pooling != "partial" or scores is not None or form is not None:
-            raise ValueError(
-                f"prior={type(prior).__name__}() is calibrated of right and wrong, with "
-                f"pooling='partial' and without a form; got pooling={pooling!r}, scores={scores}, "
-                f"form={form!r}."
-            )
         return prior
     scale = RIGHT_WRONG if scores is None else Scored(scores)
     chosen: AnyPrior = scale.resolve_prior(pooling, prior)
@@ -130,17 +143,22 @@ def check_votes(
 
 
 def check_judge(
-    judge: object, engine: Engine, scores: tuple[float, ...] | None, prior: AnyPrior
+    judge: object,
+    engine: Engine,
+    scores: tuple[float, ...] | None,
+    prior: AnyPrior,
+    structure: Structure | None = None,
 ) -> None:
     """Refuse a judge where there is no closed form of its marks to calibrate."""
     if judge is None:
         return
-    known = isinstance(prior, BetaPrior | HyperPrior) and scores is None
+    known = isinstance(prior, BetaPrior | HyperPrior) and scores is None and structure is None
     known = known and isinstance(judge, JudgeError) and judge.updated
     if not isinstance(judge, JudgeError) or engine != "closed_form" or not known:
         raise ValueError(
-            "judge must be a JudgeError, of right and wrong and engine='closed_form'; got "
-            f"{judge!r:.80} with engine={engine!r} and a {type(prior).__name__}. Leave it out."
+            "judge must be a JudgeError, of right and wrong, engine='closed_form' and no "
+            f"structure; got {judge!r:.80} with engine={engine!r} and a {type(prior).__name__}. "
+            "Leave it out."
         )
 
 
@@ -152,7 +170,7 @@ def described_cost_prior(
         return None
     if engine != "closed_form" or not isinstance(prior, HyperPrior) or scores or judge:
         raise ValueError(
-            "cost_prior goes with right and wrong, pooling='partial', engine='closed_form' and no "
-            f"judge; got {type(prior).__name__} with engine={engine!r}."
+            "cost_prior goes with right and wrong, pooling='partial', engine='closed_form', no "
+            f"judge and no structure; got {type(prior).__name__} with engine={engine!r}."
         )
     return asdict(cost_prior)

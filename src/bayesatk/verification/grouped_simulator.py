@@ -16,7 +16,7 @@ from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.derived import expected_metric
 from bayesatk.models.grouped import build_grouped, grouped_data, grouped_part, new_groups
 from bayesatk.posterior.grouped import GroupedModel
-from bayesatk.priors import GroupedPrior
+from bayesatk.priors import HyperPrior
 from bayesatk.results.schema import GROUPED_TARGETS
 from bayesatk.verification.simulators import (
     DRAWS,
@@ -39,7 +39,7 @@ class GroupedSimulator:
     questions: int
     trials: int
     metrics: Metrics
-    prior: GroupedPrior
+    prior: HyperPrior
 
     @property
     def grouping(self) -> Grouping:
@@ -50,7 +50,7 @@ class GroupedSimulator:
         """Draw hyperparameters, means of groups, success probabilities and counts."""
         grouping = self.grouping
         typical, icc = rng.beta(*self.prior.mean), float(rng.beta(*self.prior.icc))
-        sd = abs(rng.normal(0.0, self.prior.sd))
+        sd = abs(rng.normal(0.0, self.prior.group_sd))
         mean = expit(logit(typical) + sd * rng.normal(size=len(grouping.labels)))
         known = Difficulty.of_beta(mean, np.full(len(mean), icc))
         alpha, beta = (np.maximum(own[:, 0], _SMALLEST) for own in (known.alpha, known.beta))

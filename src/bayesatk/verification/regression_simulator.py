@@ -15,7 +15,7 @@ from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.builders import model_data
 from bayesatk.models.regression import regression_model, regression_part
 from bayesatk.posterior.regression import RegressionModel
-from bayesatk.priors import RegressionPrior
+from bayesatk.priors import HyperPrior
 from bayesatk.results.regression import draw_logits
 from bayesatk.verification.simulators import (
     DRAWS,
@@ -37,7 +37,7 @@ class RegressionSimulator:
     questions: int
     trials: int
     metrics: Metrics
-    prior: RegressionPrior
+    prior: HyperPrior
 
     @property
     def design(self) -> Design:

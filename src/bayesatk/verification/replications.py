@@ -10,7 +10,7 @@ from bayesatk.core.costs.prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import parse
-from bayesatk.priors import AnswerPrior, CrossedPrior, GroupedPrior, Pooling, RegressionPrior
+from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling
 from bayesatk.priors.choice import prior_from
 from bayesatk.verification.answer_simulator import AnswerSimulator
 from bayesatk.verification.cost_simulator import CostSimulator
@@ -21,6 +21,7 @@ from bayesatk.verification.regression_simulator import RegressionSimulator
 from bayesatk.verification.simulators import Array, PyMCForm, Simulator
 
 Engine = Literal["closed_form", "pymc"]
+Structure = Literal["covariates", "groups"]
 BATCH = 50
 
 
@@ -39,12 +40,13 @@ class Study:
     scores: tuple[float, ...] | None = None
     judge: dict[str, Any] | None = None
     cost: dict[str, Any] | None = None
+    structure: Structure | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All of it, as a file of results holds it; as before where there is no judge, no cost."""
-        known = asdict(self)
-        return {name: own for name, own in known.items() if own or name not in ("judge", "cost")}
+        """All of it, as a file of results holds it, but for later options that are not used."""
+        later = ("judge", "cost", "structure")
+        return {name: own for name, own in asdict(self).items() if own or name not in later}
 
     def rng(self, replication: int) -> np.random.Generator:
         """Return the randomness of one replication, whatever the others do."""
@@ -58,9 +60,9 @@ class Study:
             return CostSimulator(*size, prior, replace(CostPrior(**self.cost), scale=1.0))
         if isinstance(prior, AnswerPrior):
             return AnswerSimulator(*size, prior)
-        if isinstance(prior, RegressionPrior):
+        if self.structure == "covariates":
             return RegressionSimulator(*size, prior)
-        if isinstance(prior, GroupedPrior):
+        if self.structure == "groups":
             return GroupedSimulator(*size, prior)
         if self.form == "logit_normal":
             return LogitNormalSimulator(*size, prior)

@@ -151,10 +151,7 @@ class _Quantity:
 
 def _check_same_question(exact: Result, sampled: Result) -> None:
     for name in ("pooling", "prior", "answer_prior", "covariates", "judges"):
-        if name not in sampled.tree.attrs:
-            continue
-        ours = getattr(exact, name) if name in exact.tree.attrs else None
-        theirs = getattr(sampled, name)
+        ours, theirs = getattr(exact, name), getattr(sampled, name)
         if ours != theirs:
             raise ValueError(
                 f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "

@@ -13,7 +13,6 @@ from bayesatk.core.one_factor.means import QuestionMeans, population_means
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.posterior import Draws, Fit
 from bayesatk.core.question.laws import finite
-from bayesatk.data.question_columns import refuse_weights
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
@@ -111,20 +110,7 @@ def marking_of(judges: Judges | None) -> Marking | None:
 
 def _counts(fit: Result) -> tuple[Ints, Ints]:
     """Return counts, or say why there can be no leaderboard."""
-    voted = [metric.label for metric in fit.metrics if metric.voted]
-    if voted:
-        raise ArgumentError(
-            Argument("fit"),
-            " must be of right and wrong, without votes between answers, for a leaderboard; "
-            f"got {', '.join(voted)}. Evaluate the other metrics alone, maj@k among them.",
-        )
-    refuse_weights(fit.weight, "a leaderboard")
-    if fit.judges is not None and not all(judge.updated for judge in fit.judges.by_system):
-        raise ArgumentError(
-            Argument("judge"), " must have updated=True for a leaderboard, in which the marks of "
-            "all systems tell of the judge's rates. Evaluate with it.",
-        )  # fmt: skip
-    right, trials = fit.right_of_all(marks=True)
+    right, trials = fit.right_of_all("leaderboard")
     if len(trials) < 2:
         raise ArgumentError(
             Argument("fit"), " must have at least two systems to rank; got one. Name them: ",

@@ -338,7 +338,7 @@ def leaderboard(
     [['a', 1.0, 1], ['b', 0.5, 2], ['c', 0.25, 3]]
     """
     result = Result.of(fit)
-    result.exchangeable("a leaderboard")
+    result.require("leaderboard")
     proper_probability("error", error)
     if prior is not None and not isinstance(prior, LeaderboardPrior):
         raise TypeError(f"prior must be a LeaderboardPrior; got {prior!r:.80}.")

@@ -149,10 +149,8 @@ def criticise(
     True
     """
     own = Result.of(fit)
-    if own.grouping is None:
-        own.exchangeable("checks of the shape of difficulties")
     posterior = own.posterior
-    successes, trials = own.right_of_all(marks=True)
+    successes, trials = own.right_of_all("criticise")
     if own.grouping is None and (
         "mean_p" not in posterior or "category" in posterior["mean_p"].dims
     ):

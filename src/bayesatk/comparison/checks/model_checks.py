@@ -15,7 +15,7 @@ from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
-from bayesatk.priors import DIFFICULTY_FAMILIES, GroupedPrior, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
@@ -31,7 +31,7 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     pooling and improper priors.
     """
     prior = fit.prior
-    if not isinstance(prior, HyperPrior) or not prior.proper:
+    if not isinstance(prior, HyperPrior) or not prior.proper or fit.grouping is not None:
         return None
     asked = fit.judged
     whole = replace(prior, families=DIFFICULTY_FAMILIES)
@@ -118,15 +118,12 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     known = fit.of_questions.get(GROUP)
     if known is None or fit.judges is not None:
         return None
-    if not isinstance(prior, GroupedPrior | HyperPrior):
-        return None
-    if isinstance(prior, HyperPrior) and not prior.proper:
+    if not isinstance(prior, HyperPrior) or not prior.proper:
         return None
     trials = fit.trials[system]
     ran = trials > 0
-    right = fit.right_of_all()[0][system][ran]
+    right = fit.right_of_all("criticise")[0][system][ran]
     counts = np.stack([trials[ran] - right, right], axis=1)
-    two = prior if isinstance(prior, GroupedPrior) else GroupedPrior(prior.mean, prior.icc)
-    one = HyperPrior(prior.mean, prior.icc, families="beta")
-    model = GroupedModel.of(two, counts, Grouping.of(known[ran]))
+    one = prior.of_family("beta")
+    model = GroupedModel.of(one, counts, Grouping.of(known[ran]))
     return model.log_evidence() - partial_evidence(States.of(right, trials[ran]), one)

@@ -61,6 +61,7 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
     -2.079442
     """
     own = Result.of(fit)
+    own.require("exact_loo")
     return _loo(own, _predictions(own))
 
 
@@ -125,6 +126,7 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     0.083333
     """
     own = Result.of(fit)
+    own.require("evidence")
     values = [model_of(own, system).log_evidence() for system in range(len(own.systems))]
     systems = own.group("constant_data")["system"]
     return xr.DataArray(values, dims="system", coords={"system": systems}, name="log_evidence")
@@ -253,7 +255,7 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArra
     """
     own = Result.of(fit)
     evidence = log_evidence(own)
-    successes, trials = own.right_of_all()
+    successes, trials = own.right_of_all("chance")
     chance = success_probabilities(trials.shape[1], p)
     null = [leave_one_out.certain(c, n - c, chance) for c, n in zip(successes, trials, strict=True)]
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
@@ -291,7 +293,7 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     25.2
     """
     own = Result.of(fit)
-    own.refuse_judges()
+    own.require("equality")
     evidence = log_evidence(own)
     counts, size = own.counts, len(own.systems)
     basis = None if own.design is None else own.design.basis

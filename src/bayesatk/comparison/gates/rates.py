@@ -279,7 +279,7 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     sd = float(values.sel(target="questions", statistic="sd"))
     if metric.k > 1 or result.scale.axes or metric.voted:
         return sd, sd
-    right, trials = (counts[system] for counts in result.right_of_all())
+    right, trials = (counts[system] for counts in result.right_of_all("gate"))
     share = np.ones(len(trials)) if result.weight is None else result.weight
     share = share[trials > 0] / share[trials > 0].sum()
     right, trials = right[trials > 0].astype(float), trials[trials > 0].astype(float)

@@ -13,7 +13,6 @@ from bayesatk._tools.arguments import proper_probability, real_number, whole_num
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
-from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.results.days import outcomes_of
 
@@ -230,9 +229,7 @@ class _Looks:
     @classmethod
     def of(cls, looks: Sequence[object], plan: int | None, least: int) -> "_Looks":
         """Read the looks, the last of which says which systems and questions there are."""
-        outcomes_by_look = [outcomes_of(look) for look in looks]
-        for outcomes in outcomes_by_look:
-            refuse_weights(outcomes.weight, "an e-value")
+        outcomes_by_look = [outcomes_of(look, "e_value") for look in looks]
         labels = [
             outcomes_by_look[-1].dataset[name].values.tolist() for name in ("system", "question")
         ]

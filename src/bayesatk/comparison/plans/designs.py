@@ -14,7 +14,6 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
-from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
@@ -89,7 +88,6 @@ def designs_of(
     elif not isinstance(source, xr.DataTree | Result):
         questions_by_draw = _stated(source, metric, scores)
     elif scores is None:
-        refuse_weights(Result.of(source).weight, "a plan")
         questions_by_draw = _of_pilot(Result.of(source), metric)
     else:
         raise ArgumentError(Argument("scores"), " must be left out for a pilot, which has them.")
@@ -125,8 +123,7 @@ def _check_systems(systems: int) -> None:
 
 def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
-    pilot.refuse_judges()
-    pilot.exchangeable("a plan", "source")
+    pilot.require("plan", "source")
     posterior = pilot.posterior
     if "icc" not in posterior:
         raise ArgumentError(
@@ -213,7 +210,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
             Argument("pooling", "none"), ": the answers to a question have no distribution to "
             f"state; got {described!r:.80}.",
         )  # fmt: skip
-    refuse_weights(pilot.weight, "a plan")
+    pilot.require("plan", "source")
     prior, systems = pilot.answer_prior, len(pilot.systems)
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]

@@ -17,7 +17,7 @@ from bayesatk.core.numerics.importance import Importance, importance_posterior
 from bayesatk.core.numerics.weights import reweighted
 from bayesatk.core.pooling.count_histograms import CountHistograms
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.difficulty_shapes import SHAPES, Shape, log_beta_prior
+from bayesatk.core.pooling.difficulty_shapes import SHAPES, Shape
 from bayesatk.core.pooling.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.pooling.hyper_functions import draw_hyperparameters
 from bayesatk.core.pooling.marks import MarkedCounts, Rates
@@ -221,7 +221,8 @@ def _of_beta(
 
     def ratio(other: HyperPrior) -> Array:
         place = np.stack([hyper.x[nodes.grid], hyper.y[nodes.grid]], axis=1)
-        return log_beta_prior(other, place) - log_beta_prior(prior, place)
+        density = prior.fields("beta").log_density(place)
+        return np.asarray(other.fields("beta").log_density(place) - density)
 
     evidence = hyper.log_evidence, hyper.error
     error = hyper.error

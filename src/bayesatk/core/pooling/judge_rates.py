@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, expit, logsumexp, polygamma
 
-from bayesatk.core.pooling.difficulty_shapes import log_logit_beta
 from bayesatk.core.pooling.marks import Rates
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
+from bayesatk.priors.fields import Beta
 
 _FEWEST, _USUAL, _MOST = 64, 320, 1600  # points of the lattice, of which half count; most where
 # marks tell far more than the calibration set
@@ -140,7 +140,9 @@ def _placed(
         x = centre + z @ root.T
         pairs = zip(shapes, x.T, strict=True)
         log_weight = log_volume + np.log(abs(np.linalg.det(root)))
-        log_weight = log_weight + sum(log_logit_beta(shape, own) for shape, own in pairs)
+        log_weight = log_weight + sum(
+            Beta(*shape).log_density(own[:, None]) for shape, own in pairs
+        )
         some = log_weight > log_weight.max() + np.log(_LEFT_OUT)
         rates = Rates(expit(x[some]), log_weight[some])
         logs = log_weight[some] + sum(roughly(one, rates) for one in systems)

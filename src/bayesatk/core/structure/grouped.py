@@ -23,7 +23,7 @@ from scipy.special import betaln, expit, logsumexp
 from bayesatk.core.numerics.quadrature import straight_weights
 from bayesatk.core.pooling.states import GroupedStates
 from bayesatk.metrics.credit import Array
-from bayesatk.priors import GroupedPrior
+from bayesatk.priors import HyperPrior
 
 _DROP = 18.0  # of a log density below its peak, where its nodes end: 1.5e-8
 _ROWS, _SDS, _MEANS = 19, 19, 19  # nodes of logit r, of u and of mu over such a range
@@ -144,14 +144,14 @@ class GroupedPosterior:
         return np.stack([one.of_points() for one in self.rows])
 
 
-def grouped_posterior(data: GroupedStates, prior: GroupedPrior) -> GroupedPosterior:
+def grouped_posterior(data: GroupedStates, prior: HyperPrior) -> GroupedPosterior:
     """Integrate the common mean, the sd of groups and the correlation within them.
 
     Examples
     --------
     >>> c, n = np.array([3, 3, 0, 1]), np.full(4, 4)
     >>> data = GroupedStates.of(c, n, np.array([0, 0, 1, 1]), 2)
-    >>> found = grouped_posterior(data, GroupedPrior())
+    >>> found = grouped_posterior(data, HyperPrior())
     >>> weight, mu, tau, icc = found.hyper
     >>> round(float(weight.sum()), 12), found.error < 0.02
     (1.0, True)
@@ -248,7 +248,7 @@ class _Search:
     """Where the posterior is."""
 
     data: GroupedStates
-    prior: GroupedPrior
+    prior: HyperPrior
 
     @cached_property
     def farthest(self) -> float:
@@ -278,8 +278,10 @@ class _Search:
 
     def sds(self, x: Array, size: int) -> tuple[float, Array]:
         """Scale, and values of u, of ``tau = scale sinh u``."""
-        scale = min(2.0 * float(np.diff(x).min()), self.prior.sd)
-        return scale, np.linspace(0.0, float(np.arcsinh(_PRIOR_SDS * self.prior.sd / scale)), size)
+        scale = min(2.0 * float(np.diff(x).min()), self.prior.group_sd)
+        return scale, np.linspace(
+            0.0, float(np.arcsinh(_PRIOR_SDS * self.prior.group_sd / scale)), size
+        )
 
     def row(self, x: Array, y: float, scale: float, u: Array, size: int) -> Row:
         """Nodes of one value of logit r: of mu for every tau, where it matters."""
@@ -317,8 +319,8 @@ class _Search:
         total = np.maximum(grid @ likelihood, _TINY)
         a, b = self.prior.mean
         logs = np.log(total).sum(axis=1) - a * np.logaddexp(0, -mu) - b * np.logaddexp(0, mu)
-        logs += np.log(2.0 / np.pi) / 2.0 - np.log(self.prior.sd) - betaln(a, b)
-        return logs - 0.5 * (tau / self.prior.sd) ** 2, grid, total
+        logs += np.log(2.0 / np.pi) / 2.0 - np.log(self.prior.group_sd) - betaln(a, b)
+        return logs - 0.5 * (tau / self.prior.group_sd) ** 2, grid, total
 
     def range_of_icc(self) -> tuple[Array, Array]:
         """Values of logit r with their log density: zoomed in on, or widened where they end."""

@@ -19,7 +19,7 @@ from bayesatk.core.numerics.points import Points, curvature_root, integrate
 from bayesatk.core.pooling.nodes import log_rise
 from bayesatk.core.pooling.states import States, relative
 from bayesatk.metrics.credit import Array
-from bayesatk.priors import RegressionPrior
+from bayesatk.priors import HyperPrior
 
 Ints = NDArray[np.int64]
 _BLOCK = 1_000_000  # floats in one array: 8 MB, which caches half hold
@@ -62,12 +62,12 @@ class Regression:
         Of right and wrong.
     basis : ndarray, shape (states, directions)
         1, and the covariates in their basis.
-    prior : RegressionPrior
+    prior : HyperPrior
     """
 
     states: States
     basis: Array
-    prior: RegressionPrior
+    prior: HyperPrior
 
     @property
     def size(self) -> int:

@@ -1,0 +1,440 @@
+"""One PyMC model for every combination: structure, law, observation, pooling, one or many systems.
+
+A question of a system has an offset on the logit scale, of its covariates and of its group. The law
+is the distribution of its probabilities given the offset: a mixture of Dirichlet distributions (of
+Betas, for right and wrong) and of atoms. Trials are seen as they are or marked by a judge that
+errs; earlier trials count at a weight.
+
+In the marginal form probabilities are integrated out over distinct questions. The full form has
+them as variables and the counts as observed data, so that PyMC can simulate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from bayesatk.data.study import Study
+from bayesatk.models.forms import Form
+from bayesatk.models.marks import RightTrials, mark_rates
+from bayesatk.priors import DirichletHyperPrior, HyperPrior
+from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal
+
+Tensor = Any  # a symbolic array: PyTensor has no types to check
+Array = NDArray[np.float64]
+KINDS = ("never", "always", "between")  # of questions, where a law has atoms
+COMPONENTS = ("first", "second")
+EXCHANGED = ("counts", "repeats", "system")  # of distinct questions without structure
+_NEAR = 1e-12  # of an icc or a share to 0 or 1: beyond it the likelihood no longer changes
+_LEAST = 1e-100  # of a Dirichlet parameter, so that its log-gamma is a number
+_STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
+
+
+def declared_fields(inputs: Study, family: str) -> Fields:
+    """Return the prior of the hyperparameters of a model with partial pooling."""
+    slopes = 0 if inputs.design is None else len(inputs.design.names)
+    grouped = inputs.grouping is not None
+    if isinstance(inputs.prior, DirichletHyperPrior):
+        return inputs.prior.fields(len(inputs.scale.scores), slopes, grouped)
+    assert isinstance(inputs.prior, HyperPrior)
+    return inputs.prior.fields(family, slopes, grouped)
+
+
+def variable(field: Field) -> Tensor:
+    """Add the variable of a field, by system, to the model in context."""
+    name = "mean_p" if field.name == "mean" else field.name
+    dims = ("system", *([field.dim] if field.dim else []))
+    law = field.distribution
+    # PyTensor works out the log-gammas of plain numbers that single precision holds in single
+    # precision: evidence would be wrong by 1e-7, and by much more where parameters are large.
+    if isinstance(law, Dirichlet):
+        shares = "kind" if field.name == "atoms" else "category"
+        return pm.Dirichlet(name, np.array(law.concentration, np.float64), dims=(*dims, shares))
+    if isinstance(law, Beta) and law.proper:
+        return pm.Beta(name, np.float64(law.a), np.float64(law.b), dims=dims)
+    if isinstance(law, Beta):
+        number = pm.Uniform(name, 0.0, 1.0, dims=dims)
+        density = (law.a - 1.0) * pt.log(number) + (law.b - 1.0) * pt.log1p(-number)
+        pm.Potential(f"improper_{name}_prior", density)
+        return number
+    kind = pm.HalfNormal if isinstance(law, HalfNormal) else pm.Normal
+    return kind(name, sigma=law.sd, dims=dims)  # type: ignore[attr-defined]
+
+
+def hyperparameters(fields: Fields, simulated: bool = False) -> dict[str, Tensor]:
+    """Add the variables of all fields, by system, to the model in context.
+
+    The two Betas of a mixture are in no order: a posteriori the order of their means tells them
+    apart. Sampled in order, NUTS could not get from "nearly all questions belong to the upper Beta"
+    to "nearly all belong to the lower one", which without order is one region. So the share is that
+    of the first Beta, with the prior of the lower one's; to simulate, it is the lower one's.
+
+    Parameters
+    ----------
+    fields : Fields
+    simulated : bool
+        Whether the prior must be drawn from, so that no potential may be part of it.
+    """
+    if not fields.pairs:
+        return {field.name: variable(field) for field in fields}
+    (law,) = (field.distribution for field in fields if field.name == "share")
+    assert isinstance(law, Beta)
+    of_first = Field("share", law if simulated else Beta(1.0, 1.0))
+    drawn = {field.name: variable(of_first if field.name == "share" else field) for field in fields}
+    mean, share = drawn["mean"], drawn["share"]
+    lower = pt.switch(mean[:, 0] < mean[:, 1], share, 1.0 - share)
+    if simulated:
+        drawn["share"] = lower
+    elif (law.a, law.b) != (1.0, 1.0):
+        density = pm.logp(pm.Beta.dist(np.float64(law.a), np.float64(law.b)), _inside(lower))
+        pm.Potential("share_prior", density)
+    return drawn
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions of systems, distinct or all of them.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (questions, categories)
+        Trials, with those before at their weight.
+    repeats : ndarray, shape (questions,)
+        How many questions are like this one.
+    system, group : ndarray of int, shape (questions,)
+    rows : ndarray, shape (questions, directions)
+        Covariates in their basis, without the constant.
+    """
+
+    counts: Array
+    repeats: Array
+    system: NDArray[np.intp]
+    group: NDArray[np.intp]
+    rows: Array
+
+    @classmethod
+    def of(cls, inputs: Study, distinct: bool = True) -> "Questions":
+        """Return the questions of the data, system by system."""
+        counts = inputs.scale.counts(inputs.outcomes).astype(float)
+        if inputs.prior_counts is not None:
+            counts = counts + inputs.prior_counts
+        systems, questions, categories = counts.shape
+        group = np.zeros(questions) if inputs.grouping is None else inputs.grouping.code
+        rows = np.zeros((questions, 0))
+        if inputs.design is not None:
+            rows = inputs.design.basis.rows[:, 1:]
+        system = np.repeat(np.arange(systems), questions)
+        shared = np.tile(np.column_stack([group, rows]), (systems, 1))
+        table = np.column_stack([system, counts.reshape(-1, categories), shared])
+        repeats = np.ones(len(table))
+        if distinct:
+            table, number = np.unique(table, axis=0, return_counts=True)
+            repeats = number.astype(float)
+        first, counts, group, rows = np.split(table, [1, categories + 1, categories + 2], axis=1)
+        owner, code = (column[:, 0].astype(np.intp) for column in (first, group))
+        return cls(counts, repeats, owner, code, rows)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all counts are numbers of trials, not fractions of them."""
+        return bool((self.counts == np.round(self.counts)).all())
+
+    def containers(self) -> "Questions":
+        """Return counts and systems in containers of the model in context, to be exchanged."""
+        held = {name: pm.Data(f"state_{name}", getattr(self, name)) for name in EXCHANGED}
+        return replace(self, **held)
+
+
+class Law:
+    """The distribution of probabilities of questions, as PyMC variables by system.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        With partial pooling.
+    family : str
+        Difficulty family, of right and wrong.
+    simulated : bool
+        Whether the prior must be drawn from.
+    """
+
+    def __init__(self, inputs: Study, family: str, simulated: bool = False) -> None:
+        self.drawn = hyperparameters(declared_fields(inputs, family), simulated)
+        self.scores = np.array(inputs.scale.scores)
+        self.scored = bool(inputs.scale.axes)
+        self.effect = None
+        if inputs.grouping is not None:
+            standard = pm.Normal("group_effect", dims=("system", "group"))
+            self.effect = self.drawn["group_sd"][:, None] * standard
+
+    def offsets(self, questions: Questions) -> Tensor | None:
+        """Offsets of questions in logits; None where there is no structure."""
+        total = None
+        if "slopes" in self.drawn:
+            total = (self.drawn["slopes"][questions.system] * questions.rows).sum(axis=-1)
+        if self.effect is not None:
+            effect = self.effect[questions.system, questions.group]
+            total = effect if total is None else total + effect
+        return total
+
+    def mixed(self, questions: Questions) -> "Mixed":
+        """Return the distributions of the probabilities of questions."""
+        system, offset = questions.system, self.offsets(questions)
+        mean, icc = (self.drawn[name][system] for name in ("mean", "icc"))
+        if "share" in self.drawn:
+            share = _inside(self.drawn["share"][system])
+            logs = pt.log(share), pt.log1p(-share)
+            pairs = [self._alpha(mean[:, j], icc[:, j], offset) for j in range(2)]
+            return Mixed(list(zip(pairs, logs, strict=True)))
+        alpha = self._alpha(mean, icc, offset)
+        if "atoms" not in self.drawn:
+            return Mixed([(alpha, 0.0)])
+        logs = pt.log(pt.maximum(self.drawn["atoms"][system], _NEAR))
+        return Mixed([(alpha, logs[:, 2])], logs[:, 0], logs[:, 1])
+
+    def _alpha(self, mean: Tensor, icc: Tensor, offset: Tensor | None) -> Tensor:
+        """Dirichlet parameters, (questions, categories)."""
+        total = concentration(icc)[:, None]
+        if self.scored:
+            if offset is not None:
+                spread = (self.scores - self.scores[0]) / (self.scores[-1] - self.scores[0])
+                mean = pt.special.softmax(pt.log(mean) + offset[:, None] * spread, axis=-1)
+            return pt.maximum(mean * total, _LEAST)
+        if offset is None:
+            both = pt.stack([1.0 - mean, mean], axis=-1)
+        else:
+            x = pt.log(mean) - pt.log1p(-mean) + offset
+            both = pt.stack([pt.sigmoid(-x), pt.sigmoid(x)], axis=-1)
+        return pt.maximum(both * total, _LEAST)
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Mixtures of Dirichlet distributions and of atoms, one for each of some questions.
+
+    Parameters
+    ----------
+    parts : list of (alpha, log share)
+        Of shapes (questions, categories) and (questions,); the log share of a single one is 0.
+    log_never, log_always : tensor, shape (questions,), optional
+        Of the shares of the atoms.
+    """
+
+    parts: Sequence[tuple[Tensor, Tensor | float]]
+    log_never: Tensor | None = None
+    log_always: Tensor | None = None
+
+    def log_counts(self, counts: Tensor) -> Tensor:
+        """Log probability of trials in their order, probabilities integrated.
+
+        Parameters
+        ----------
+        counts : tensor, shape (questions, [alternatives], categories)
+        """
+        more = (None,) * (counts.ndim - 2)
+        wide = (slice(None), *more)
+        terms = []
+        for alpha, log_share in self.parts:
+            rise = log_rising(alpha[wide], counts).sum(axis=-1)
+            rise -= log_rising(alpha.sum(axis=-1)[wide], counts.sum(axis=-1))
+            terms.append(rise + (log_share if isinstance(log_share, float) else log_share[wide]))
+        total = terms[0] if len(terms) == 1 else pt.logaddexp(*terms)
+        for log_share, absent in ((self.log_never, -1), (self.log_always, 0)):
+            if log_share is not None:
+                explained = pt.eq(counts[..., absent], 0.0)
+                total = pt.switch(explained, pt.logaddexp(total, log_share[wide]), total)
+        return total
+
+
+def build_program(inputs: Study, family: str = "", form: Form = "marginal") -> pm.Model:
+    """Return the PyMC model of what was asked for.
+
+    Parameters
+    ----------
+    inputs : Inputs
+    family : str
+        Difficulty family, of right and wrong under partial pooling.
+    form : {"marginal", "full"}
+        Without pooling and with complete pooling there is the full form alone.
+    """
+    with pm.Model(coords=coordinates(inputs)) as model:
+        rates = None if inputs.judges is None else mark_rates(inputs.judges)
+        if inputs.pooling != "partial":
+            _unpooled(inputs, rates)
+        elif form == "full":
+            law = Law(inputs, family, simulated=True)
+            _observe(inputs, _probabilities(inputs, law), rates, inputs.prior_counts)
+        else:
+            _marginal(inputs, Law(inputs, family), rates)
+    return model
+
+
+def coordinates(inputs: Study) -> dict[str, Any]:
+    """Return the labels of all dimensions of a model."""
+    dataset = inputs.outcomes.dataset
+    coords: dict[str, Any] = {
+        name: dataset[name].values.tolist() for name in ("system", "question", "category")
+    }
+    coords |= {"component": COMPONENTS, "kind": KINDS}
+    if inputs.grouping is not None:
+        coords["group"] = inputs.grouping.labels
+    if inputs.design is not None:
+        coords["direction"] = np.arange(1, len(inputs.design.coefficients))
+    return coords
+
+
+def _marginal(inputs: Study, law: Law, rates: tuple[Tensor, Tensor] | None) -> None:
+    """Add the likelihood of distinct questions, probabilities integrated."""
+    known = Questions.of(inputs)
+    if rates is not None and not known.whole:
+        _latent_marks(Questions.of(inputs, distinct=False), law, rates)
+        return
+    held = known.containers()
+    mixed = law.mixed(held)
+    if rates is None:
+        logs = mixed.log_counts(held.counts)
+    else:
+        logs = _log_marks(known, mixed, rates)
+    pm.Potential("log_likelihood", held.repeats * logs)
+
+
+def _log_marks(known: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
+    """Log probability of marks in their order: the numbers of right trials are added up."""
+    marks, trials = known.counts[:, 1].astype(int), known.counts.sum(axis=1).astype(int)
+    columns = np.stack([marks, trials, known.system], axis=1)
+    distinct, which = np.unique(columns, axis=0, return_inverse=True)
+    marked = RightTrials(distinct[:, 0], distinct[:, 1])
+    chances = marked.log_chances(*(rate[distinct[:, 2]] for rate in rates))
+    right = RightTrials(marks, trials).right
+    alternatives = np.stack([trials[:, None] - right, right], axis=-1).astype(float)
+    log_right = mixed.log_counts(pt.as_tensor_variable(alternatives))
+    return pt.logsumexp(log_right + chances[which.ravel()], axis=1)
+
+
+def _latent_marks(questions: Questions, law: Law, rates: tuple[Tensor, Tensor]) -> None:
+    """Add the likelihood of marks with fractions of trials, every p of a Beta being sampled.
+
+    Powers that are no whole numbers have no sum over right trials. Each Beta of a mixture has a p
+    of its own for every question; which one it is of is summed out.
+    """
+    mixed, (s, f) = law.mixed(questions), (rate[questions.system] for rate in rates)
+    wrong, right = questions.counts.T
+
+    def log_marks(p: Tensor | float) -> Tensor:
+        marked = f + (s - f) * p
+        return right * pt.log(marked) + wrong * pt.log1p(-marked)
+
+    terms = []
+    for number, (alpha, log_share) in enumerate(mixed.parts):
+        p = pm.Beta(f"p_{COMPONENTS[number]}", alpha[:, 1], alpha[:, 0])
+        terms.append(log_share + log_marks(p))
+    atoms = ((mixed.log_never, 0.0), (mixed.log_always, 1.0))
+    terms += [log_share + log_marks(p) for log_share, p in atoms if log_share is not None]
+    pm.Potential("log_likelihood", pt.logsumexp(pt.stack(terms), axis=0))
+
+
+def _probabilities(inputs: Study, law: Law) -> Tensor:
+    """Add the probabilities of all questions; which Beta or atom they are of is drawn, too."""
+    mixed = law.mixed(Questions.of(inputs, distinct=False))
+    sizes = inputs.outcomes.trials.shape
+
+    def by_question(values: Tensor) -> Tensor:
+        return values.reshape((*sizes, *([values.shape[-1]] if values.ndim > 1 else [])))
+
+    alphas = [by_question(alpha) for alpha, _ in mixed.parts]
+    dims = ("system", "question")
+    if inputs.scale.axes:
+        return pm.Dirichlet("p", alphas[0], dims=(*dims, "category"))
+    if len(alphas) == 1 and mixed.log_never is None:
+        return pm.Beta("p", alphas[0][..., 1], alphas[0][..., 0], dims=dims)
+    logs = [log_share for _, log_share in mixed.parts]
+    values = [
+        pm.Beta(f"p_{COMPONENTS[j]}", alpha[..., 1], alpha[..., 0], dims=dims)
+        for j, alpha in enumerate(alphas)
+    ]
+    if mixed.log_never is not None:
+        logs += [mixed.log_never, mixed.log_always]
+        values += [pt.zeros(sizes), pt.ones(sizes)]
+    shares = pt.special.softmax(by_question(pt.stack(logs, axis=-1)), axis=-1)
+    which = pm.Categorical("which", shares, dims=dims)
+    chosen = sum(pt.eq(which, j) * value for j, value in enumerate(values))
+    return pm.Deterministic("p", chosen, dims=dims)
+
+
+def _unpooled(inputs: Study, rates: tuple[Tensor, Tensor] | None) -> None:
+    """Add probabilities with a fixed prior: of every question, or one for all of a system."""
+    counts, before = inputs.scale.counts(inputs.outcomes), inputs.prior_counts
+    prior = inputs.prior.vector(counts.shape[2])  # type: ignore[union-attr]
+    alpha = np.broadcast_to(prior, counts.shape)
+    together = inputs.pooling == "complete"
+    if rates is None and before is not None:  # unmarked, they add up with the prior
+        alpha, before = alpha + before, None
+        if together:
+            alpha = prior + inputs.prior_counts.sum(axis=1, keepdims=True)  # type: ignore[union-attr]
+    dims: tuple[str, ...] = ("system", "question", *inputs.scale.axes)
+    name = "p"
+    if together:
+        alpha, dims, name = alpha[:, 0], ("system", *inputs.scale.axes), "mean_p"
+    if inputs.scale.axes:
+        p = pm.Dirichlet(name, np.array(alpha, np.float64), dims=dims)
+    else:
+        p = pm.Beta(name, *np.moveaxis(alpha, -1, 0)[::-1].astype(np.float64), dims=dims)
+    if together:
+        shape = counts.shape if inputs.scale.axes else counts.shape[:2]
+        dims = ("system", "question", *inputs.scale.axes)
+        p = pm.Deterministic("p", p[:, None] + pt.zeros(shape), dims=dims)
+    _observe(inputs, p, rates, before)
+
+
+def _observe(
+    inputs: Study, p: Tensor, rates: tuple[Tensor, Tensor] | None, before: Array | None
+) -> None:
+    """Add the counts given the probabilities, and earlier trials at their weight."""
+    dims, data = ("system", "question"), full_data(inputs)
+    trials = pm.Data("trials", data["trials"], dims=dims)
+    if inputs.scale.axes:
+        observed = pm.Data("count_data", data["count_data"], dims=(*dims, "category"))
+        pm.Multinomial("count", n=trials, p=p, observed=observed, dims=(*dims, "category"))
+        logs = pt.log(p)
+    else:
+        if rates is not None:
+            s, f = rates
+            p = f[:, None] + (s - f)[:, None] * p
+        observed = pm.Data("successes_data", data["successes_data"], dims=dims)
+        pm.Binomial("successes", n=trials, p=p, observed=observed, dims=dims)
+        logs = pt.stack([pt.log1p(-p), pt.log(p)], axis=-1)
+    if before is not None and before.any():
+        counted = pt.switch(before > 0.0, before * logs, 0.0)
+        pm.Potential("prior_trials", counted.sum(axis=(1, 2)))
+
+
+def full_data(inputs: Study) -> dict[str, NDArray[Any]]:
+    """Return the values of the containers of the full form: all that depends on the data."""
+    outcomes = inputs.outcomes
+    name = f"{inputs.scale.variable}_data"
+    return {"trials": outcomes.trials.values, name: inputs.scale.observed(outcomes).values}
+
+
+def _inside(share: Tensor) -> Tensor:
+    return pt.clip(share, _NEAR, 1.0 - _NEAR)
+
+
+def concentration(icc: Tensor) -> Tensor:
+    """Sum of the parameters of a Beta or Dirichlet with an intraclass correlation."""
+    inside = _inside(icc)
+    return (1.0 - inside) / inside
+
+
+def log_rising(a: Tensor, n: Tensor) -> Tensor:
+    """Log of ``a (a + 1) ... (a + n - 1)``.
+
+    The difference of two log-gammas, but for large ``a``, where nothing but rounding errors would
+    be left of it, and chains get stuck at one: there by Stirling's formula.
+    """
+    direct = pt.gammaln(a + n) - pt.gammaln(a)
+    change = (a + n - 0.5) * pt.log1p(n / a) - n + (1.0 / (a + n) - 1.0 / a) / 12.0
+    return pt.switch(a < _STIRLING, direct, n * pt.log(a) + change)
