@@ -148,7 +148,7 @@ def _read(
     done: dict[int, Any] = {}
     beginning = b'{"study": '  # of every line
     file.seek(0)
-    whole = 0
+    complete_bytes = 0
     for number, line in enumerate(file, start=1):
         if line[-1:] != b"\n" and line.startswith(beginning[: len(line)]):
             warnings.warn(
@@ -156,9 +156,9 @@ def _read(
                 "writing was interrupted. They are removed, and the batch is done again.",
                 stacklevel=4,
             )
-            file.truncate(whole)
+            file.truncate(complete_bytes)
             break
-        whole += len(line)
+        complete_bytes += len(line)
         start, values = _row(line, f"line {number} of {file.name}", study)
         wrong = fault(values)
         if type(start) is not int or start < 0 or start % step:

@@ -99,8 +99,8 @@ def ranked(
         and not evaluated.voted
         and evaluated.weight is None
     )
-    alike = evaluated.grouping is None and evaluated.covariates is None
-    if len(evaluated.systems) > 2 and marks and alike:
+    exchangeable = evaluated.grouping is None and evaluated.covariates is None
+    if len(evaluated.systems) > 2 and marks and exchangeable:
         board = leaderboard(evaluated, rng=seed)
     if board is None or pairs_too or len(evaluated.systems) <= 4:
         fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
@@ -159,10 +159,10 @@ def compare_with_sampler(
         output,
     )
     if as_json:
-        both = tabulated(fit)
+        document = tabulated(fit)
         checked = tabulated(verification)
-        both["tables"] |= checked["tables"]
-        print_json(both | {name: checked[name] for name in ("verdict", "family_error")})
+        document["tables"] |= checked["tables"]
+        print_json(document | {name: checked[name] for name in ("verdict", "family_error")})
     else:
         print_verification(
             show, verification, [fit_metric.label for fit_metric in Result.of(fit).metrics]

@@ -151,8 +151,20 @@ def published_baseline(
         answer |= {"accuracy": accuracy, "p_value": law.p_value(accuracy, t, **options)}
     if as_json:
         print_json(answer)
-    else:
-        print_published_baseline(answer, alpha)
+        return
+    console = terminal()
+    console.print(
+        f"Expected best accuracy of {t:g} random guessers on {questions} questions: "
+        f"{answer['expected_best']:.4f}"
+    )
+    console.print(
+        f"Smallest accuracy with a p-value of at most {alpha:g}: "
+        + ("none" if needed != needed else f"{needed:.4f}")
+    )
+    if accuracy is not None:
+        p_value = answer["p_value"]
+        ends = [f"{end:.3g}" for end in (p_value if isinstance(p_value, tuple) else [p_value])]
+        console.print(f"P(best of {t:g} >= {accuracy:g}): {' to '.join(ends)}")
 
 
 def print_baseline(console: Console, result: Any) -> None:
@@ -184,25 +196,3 @@ def print_baseline(console: Console, result: Any) -> None:
         highlight=False,
         markup=False,
     )
-
-
-def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:
-    """Print the expected best, what would be significant, and the p-value of an accuracy."""
-    console = terminal()
-    t, needed = f"{answer['t']:g}", answer["smallest_significant"]
-    console.print(
-        f"Expected best accuracy of {t} random guessers on {answer['n']} questions: "
-        f"{answer['expected_best']:.4f}"
-    )
-    console.print(
-        f"Smallest accuracy with a p-value of at most {alpha:g}: "
-        + ("none" if needed is None else f"{needed:.4f}")
-    )
-    if "p_value" in answer:
-        p_value = answer["p_value"]
-        text = (
-            f"{p_value:.3g}"
-            if isinstance(p_value, float)
-            else f"{p_value[0]:.3g} to {p_value[1]:.3g}"
-        )
-        console.print(f"P(best of {t} >= {answer['accuracy']:g}): {text}")

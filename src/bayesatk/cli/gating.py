@@ -107,9 +107,9 @@ def gate(
     rules, code = GatePolicy.read(policy), 0
     answer: Gate | GateDesign
     if difficulty is None:  # check_gate has seen to the rest
-        both = data(baseline)
+        outcomes = data(baseline)
         with working("Deciding ...", quiet or as_json):
-            answer = gate_of(both, rules, shared=only_shared, rng=seed)
+            answer = gate_of(outcomes, rules, shared=only_shared, rng=seed)
         code = answer.exit_code
     else:
         mean_icc = mean_and_icc(difficulty)

@@ -26,18 +26,19 @@ def print_result(console: Console, fit: Any) -> None:
 
     result = Result.of(fit)
     frame = table(result)
-    many = frame["system"].nunique() > 1
+    several = frame["system"].nunique() > 1
     percent = _percent(result)
     legends = _legends(frame, percent)
     grid = new_grid(
-        f"Posterior (pooling={result.pooling}, {result.method})", ["system"] * many,
+        f"Posterior (pooling={result.pooling}, {result.method})", ["system"] * several,
         ["metric", "target"], ["estimate", "mean", "sd", percent, *legends],
     )  # fmt: skip
     for row in frame.to_dict("records"):
         first = row["target"] == "questions"
-        cells = [str(row["system"])] if many and first else [""] if many else []
+        cells = [str(row["system"])] if several and first else [""] if several else []
         cells += [str(row["metric"]) if first else "", TARGETS[str(row["target"])]]
-        cells += [_number(row["estimate"]) if first else ""]
+        estimate = row["estimate"]
+        cells += ["" if not first else "k>n" if estimate != estimate else f"{estimate:.3f}"]
         cells += [f"{row['mean']:.3f}", f"{row['sd']:.3f}"]
         cells += [f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]"]
         cells += [_cell_of(heading, row, first) for heading in legends]
@@ -94,14 +95,14 @@ def _print_coefficients(console: Console, fit: Any, percent: str) -> None:
     from bayesatk.results.tables import coefficient_table
 
     frame = coefficient_table(fit)
-    many = frame["system"].nunique() > 1
+    several = frame["system"].nunique() > 1
     grid = new_grid(
-        "Coefficients of covariates (logits)", [*["system"] * many, "coefficient"],
+        "Coefficients of covariates (logits)", [*["system"] * several, "coefficient"],
         numbers=["mean", "sd", percent, "P(> 0)"],
     )  # fmt: skip
     for row in frame.to_dict("records"):
         first = row["coefficient"] == "Intercept"
-        cells = [str(row["system"]) if first else ""] if many else []
+        cells = [str(row["system"]) if first else ""] if several else []
         cells += [str(row["coefficient"]), *_posterior_cells(row), f"{row['prob_positive']:.3f}"]
         grid.add_row(*cells)
     console.print(grid, markup=False)
@@ -114,14 +115,14 @@ def _print_groups(console: Console, result: Any, percent: str) -> None:
     rows = table(result, by="group")
     metric = result.metrics[0].label
     population_rows = rows[(rows["metric"] == metric) & (rows["target"] == "population")]
-    many = len(result.systems) > 1
+    several = len(result.systems) > 1
     grid = new_grid(
-        f"{metric} on questions like these, by group", [*["system"] * many, "group"],
+        f"{metric} on questions like these, by group", [*["system"] * several, "group"],
         numbers=["questions", "mean", "sd", percent],
     )  # fmt: skip
     for row in population_rows.to_dict("records"):
         grid.add_row(
-            *[str(row["system"])] * many, str(row["group"]), str(row["questions"]),
+            *[str(row["system"])] * several, str(row["group"]), str(row["questions"]),
             *_posterior_cells(row),
         )  # fmt: skip
     console.print(grid, markup=False)
@@ -133,12 +134,12 @@ def _print_categories(console: Console, fit: Any, percent: str) -> None:
 
     frame = category_table(fit)
     frame = frame[frame["score"] > frame["score"].min()]
-    many = frame["system"].nunique() > 1
+    several = frame["system"].nunique() > 1
     title = "Probability that a trial reaches a score"
-    grid = new_grid(title, ["system"] * many, ["score", "target"], ["mean", "sd", percent])
+    grid = new_grid(title, ["system"] * several, ["score", "target"], ["mean", "sd", percent])
     for row in frame.to_dict("records"):
         first = row["target"] == "questions"
-        cells = [str(row["system"]) if first else ""] if many else []
+        cells = [str(row["system"]) if first else ""] if several else []
         cells += [f">= {row['score']:g}" if first else "", TARGETS[str(row["target"])]]
         grid.add_row(*cells, *_posterior_cells(row))
     console.print(grid, markup=False)
@@ -169,10 +170,6 @@ def _percent(result: Any) -> str:
     return f"{100 * result.ci_prob:g}% {result.ci_kind.upper()}"
 
 
-def _number(value: float) -> str:
-    return "k>n" if value != value else f"{value:.3f}"
-
-
 def print_verification(console: Console, verification: Any, metric_labels: list[str]) -> None:
     """Show the quantities that were asked for, and every one that does not agree."""
     frame = verification.table.astype(object).where(verification.table.notna(), "")
@@ -184,15 +181,15 @@ def print_verification(console: Console, verification: Any, metric_labels: list[
         or row["variable"] in ("mean_p", "icc")
         or row["verdict"] != "agree"
     ]
-    many = frame["system"].nunique() > 1
+    several = frame["system"].nunique() > 1
     grid = new_grid(
-        "Closed form against PyMC", ["system"] * many, ["quantity", "target"],
+        "Closed form against PyMC", ["system"] * several, ["quantity", "target"],
         ["exact", "sampled", "z mean", "z sd", "z pit", "R-hat", "ESS"],
     )  # fmt: skip
     grid.add_column("verdict", no_wrap=True)
     for label, row in shown:
         grid.add_row(
-            *([str(row["system"])] if many else []), label, TARGETS[str(row.get("target", ""))],
+            *([str(row["system"])] if several else []), label, TARGETS[str(row.get("target", ""))],
             f"{row['exact_mean']:.3f}", f"{row['sampled_mean']:.3f}", f"{row['z_mean']:+.1f}",
             f"{row['z_sd']:+.1f}", f"{row['z_pit']:+.1f}", f"{row['rhat']:.3f}",
             f"{row['ess']:.0f}", row["verdict"],
@@ -291,13 +288,13 @@ def print_costs(console: Console, costs: Any) -> None:
         grid.add_column(heading, justify="left" if heading in ("system", "quantity") else "right")
     keys, last = ["system", "quantity", "k", "budget"], None
     for (system, name, k, budget), rows in frame.groupby(keys, sort=False, dropna=False):
-        at = f"@{k:g}" if k == k else f" {budget:g}" if budget == budget else ""
+        level = f"@{k:g}" if k == k else f" {budget:g}" if budget == budget else ""
         observed = rows["estimate"].iloc[0]
         cells = [
             f"{row['mean']:.4g} [{row['ci_lower']:.4g}, {row['ci_upper']:.4g}]"
             for row in rows.to_dict("records")
         ]
         shown = f"{observed:.4g}" if observed == observed else ""
-        grid.add_row(str(system) if system != last else "", f"{name}{at}", shown, *cells)
+        grid.add_row(str(system) if system != last else "", f"{name}{level}", shown, *cells)
         last = system
     console.print(grid, markup=False)

@@ -134,10 +134,10 @@ def _sentence(
     row: dict[str, Any], draws: tuple[Array, Array], result: Result, unit: str
 ) -> str:  # fmt: skip
     """Return what a paper may print of a pair."""
-    parts = []
+    amounts = []
     for name, values in zip((row["system"], row["other"]), draws, strict=True):
         low, middle, high = np.quantile(values, [result.tails[0], 0.5, result.tails[1]])
-        parts.append(f"{_money(middle, unit)} with {name} ({_money(low)} to {_money(high)})")
+        amounts.append(f"{_money(middle, unit)} with {name} ({_money(low)} to {_money(high)})")
     greater = row["prob_greater"] >= 0.5
     chance = probability_words(max(row["prob_greater"], 1.0 - row["prob_greater"]), 1e-3)
     chance = chance if chance[0] in "<>" else f"= {chance}"
@@ -146,7 +146,7 @@ def _sentence(
     on = f"{size} questions" if row["target"] == "questions" else TARGET_NAMES["population"]
     phrase = _WORDS[row["quantity"]].format(k=row["k"], budget=row["budget"])
     return (
-        f"Posterior median and {percent} interval, on {on}: {phrase} {' and '.join(parts)}; the "
+        f"Posterior median and {percent} interval, on {on}: {phrase} {' and '.join(amounts)}; the "
         f"ratio is {row['ratio']:.3g} ({row['ratio_lower']:.3g} to {row['ratio_upper']:.3g}), "
         f"P({row['system' if greater else 'other']} is higher) {chance}."
     )
@@ -213,7 +213,7 @@ def pareto(costs: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
             "prob_solves_most": _first(solved), "prob_cheapest_success": _first(-cost_of_pass),
         }  # fmt: skip
         for i, system in enumerate(result.systems):
-            row = {name: float(own_chances[i]) for name, own_chances in chances.items()}
+            row = {name: float(probabilities[i]) for name, probabilities in chances.items()}
             error = max(_error(share, len(cost)) for share in row.values())
             means = {"cost": float(cost[:, i].mean()), "solved": float(solved[:, i].mean())}
             rows.append({"system": system, "target": target, "k": k, **means, **row,

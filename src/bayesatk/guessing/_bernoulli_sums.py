@@ -88,10 +88,10 @@ def _leaves(p: Array, q: Array, blocks: int) -> Array:
 def _direct(p: Array, q: Array) -> Window:
     """Whole support by sums of positive terms only."""
     blocks = 1 << max(0, round(np.log2(len(p) / _LEAF)) + (len(p) <= 256))
-    parts = list(_leaves(p, q, blocks))
-    while len(parts) > 1:
-        parts = [np.convolve(a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    return Window(0, parts[0][: len(p) + 1], float(p.sum()), float(p @ q))
+    masses = list(_leaves(p, q, blocks))
+    while len(masses) > 1:
+        masses = [np.convolve(a, b) for a, b in zip(masses[::2], masses[1::2], strict=True)]
+    return Window(0, masses[0][: len(p) + 1], float(p.sum()), float(p @ q))
 
 
 def _batched(p: Array, q: Array) -> Window:

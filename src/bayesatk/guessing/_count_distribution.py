@@ -54,8 +54,8 @@ class CountDistribution(Immutable, ABC):
     ) -> Array:
         """Apply a function of whole numbers; `between` is its value elsewhere, if not rounded."""
         x = np.asarray(x, float)
-        whole = np.floor(np.clip(np.nan_to_num(x, nan=0.0), self._low - 2.0, self._high + 2.0))
-        values = function(whole.astype(np.int64).ravel()).reshape(x.shape)
+        rounded = np.floor(np.clip(np.nan_to_num(x, nan=0.0), self._low - 2.0, self._high + 2.0))
+        values = function(rounded.astype(np.int64).ravel()).reshape(x.shape)
         if between is not None:
             values = np.where(x == np.floor(x), values, between)
         return np.where(np.isnan(x), np.nan, values)[()]

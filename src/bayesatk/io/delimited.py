@@ -24,8 +24,8 @@ def read_delimited(
     file: BinaryIO, columns: Mapping[str, str], scores: Scores, separator: str
 ) -> Columns:
     """Read the columns that matter; rows are numbered by the line on which they begin."""
-    with closing(delimited_parts(file, columns, scores, separator, None)) as parts:
-        return next(parts)
+    with closing(delimited_parts(file, columns, scores, separator, None)) as blocks:
+        return next(blocks)
 
 
 def delimited_parts(

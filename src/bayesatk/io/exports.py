@@ -68,7 +68,7 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         return {"verification": result.table}
     fit = Result.of(result)
     tables = {"results": pd.DataFrame(table(fit))}
-    parts: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
+    optional_tables: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
         ("categories", "reach_probability" in fit.posterior, category_table),
         ("coefficients", fit.covariates is not None, coefficient_table),
         ("costs", fit.of_costs, cost_table),
@@ -77,7 +77,9 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         ("group_comparison", fit.has("group_comparison"), partial(comparison_table, by="group")),
     )
     tables |= {
-        name: pd.DataFrame(tabulated(fit)) for name, available, tabulated in parts if available
+        name: pd.DataFrame(tabulated(fit))
+        for name, available, tabulated in optional_tables
+        if available
     }
     if fit.has("comparison"):
         tables["comparison"] = comparison_table(fit)

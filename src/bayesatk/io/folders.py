@@ -86,21 +86,21 @@ def note_parts(counts: Counts, sources: Sequence[Source]) -> Counts:
     names = [source.path.stem for source in sources]
     if len(names) < 2 or list(counts.systems) != names:  # one file, or systems that are named
         return counts
-    apart = bool(((counts.count.sum(-1) + counts.missing > 0).sum(axis=0) == 1).all())
-    alike = len({re.sub(r"\d+", "0", name) for name in names}) == 1
-    if not alike or not (apart or all(map(_PART.search, names))):
+    disjoint = bool(((counts.count.sum(-1) + counts.missing > 0).sum(axis=0) == 1).all())
+    same_but_numbers = len({re.sub(r"\d+", "0", name) for name in names}) == 1
+    if not same_but_numbers or not (disjoint or all(map(_PART.search, names))):
         return counts
     text = f"each of {len(names)} files is a system, and their names differ in numbers alone"
     common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
-    remedy = Argument("source", {common or "system": _named_again(sources, apart)}, "load")
+    remedy = Argument("source", {common or "system": _named_again(sources, disjoint)}, "load")
     advice = OutcomeWarning(f"{text}; are they of one system? Then name it: ", remedy, ".")
     warnings.warn(advice, stacklevel=4)
     return replace(counts, notes=(*counts.notes, f"CHECK: {advice}"))
 
 
-def _named_again(sources: Sequence[Source], apart: bool) -> object:
+def _named_again(sources: Sequence[Source], disjoint: bool) -> object:
     """Return the folder that was named, or its files, unless they are too many for a message."""
     first, *other_folders = {source.path.parent for source in sources}
-    if apart and not other_folders and sources[0].folder == first.name:
+    if disjoint and not other_folders and sources[0].folder == first.name:
         return str(first)
     return [str(source.path) for source in sources] if len(sources) <= 5 else ...

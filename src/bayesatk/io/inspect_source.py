@@ -166,15 +166,15 @@ def _command(
     """Return the command that evaluates what was read."""
     if data is None:
         return ""
-    parts = ["bayesatk", "evaluate", *_named(source)]
+    words = ["bayesatk", "evaluate", *_named(source)]
     for metric in metrics:
-        parts += ["-m", metric]
+        words += ["-m", metric]
     for name, value in options.items():
         if name != "progress" and value not in (None, False):
-            parts += _flags(name, value)
+            words += _flags(name, value)
     if data.dataset["missing"].values.any() or (data.trials.values == 0).any():
-        parts += ["--missing", "ignore"]
-    return shlex.join(parts)
+        words += ["--missing", "ignore"]
+    return shlex.join(words)
 
 
 def _named(source: object) -> list[str]:

@@ -268,5 +268,5 @@ class _Other:
         import narwhals as nw
         import pyarrow
 
-        whole = pyarrow.table({"column": pyarrow.chunked_array(self._parts)})
-        return tables.values_of(nw.from_native(whole)["column"], role)
+        table = pyarrow.table({"column": pyarrow.chunked_array(self._parts)})
+        return tables.values_of(nw.from_native(table)["column"], role)

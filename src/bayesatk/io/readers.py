@@ -69,8 +69,8 @@ def find_files(
     kinds = [named(file, detect, file, opener, format_name) for file in sources]
     # Files of which a run has several are short, and two may be equal.
     short = {record_log.name for record_log in RECORD_LOGS if record_log.is_part_of_a_run}
-    whole = [file for file, kind in zip(sources, kinds, strict=True) if kind not in short]
-    refuse_copies(whole, all(kind in LOGS for kind in kinds))
+    long_files = [file for file, kind in zip(sources, kinds, strict=True) if kind not in short]
+    refuse_copies(long_files, all(kind in LOGS for kind in kinds))
     return InputFiles(sources, kinds, opener, notes)
 
 
@@ -106,10 +106,10 @@ def check_tables(inputs: InputFiles, options: LogOptions) -> None:
 def read_tables(inputs: InputFiles, layout: Layout, scale: Scores) -> Columns:
     """Read tables into one long table."""
     tables = []
-    how = read_wide if layout.wide else read_one_table
+    reader = read_wide if layout.wide else read_one_table
     for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
         with inputs.opener.open(source) as file:
-            tables.append(_meant(source, how, kind, file, source.path, layout, scale))
+            tables.append(_meant(source, reader, kind, file, source.path, layout, scale))
     return join_tables(inputs.sources, tables)
 
 
@@ -149,12 +149,12 @@ def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
 def in_file(inputs: InputFiles, error: OutcomeError) -> OutcomeError:
     """Return the error with the name of the file, where there is one and it is not said."""
     # A file is read by `load`, which takes the arguments of `tally` itself.
-    parts = [
-        replace(message_part, function="")
-        if isinstance(message_part, Argument) and message_part.function == "tally"
-        else message_part
-        for message_part in error.args
+    pieces = [
+        replace(piece, function="")
+        if isinstance(piece, Argument) and piece.function == "tally"
+        else piece
+        for piece in error.args
     ]
     if isinstance(error.args[0], File) or len(inputs.sources) != 1:
-        return OutcomeError(*parts)
-    return OutcomeError(File(inputs.sources[0].name), *parts)
+        return OutcomeError(*pieces)
+    return OutcomeError(File(inputs.sources[0].name), *pieces)

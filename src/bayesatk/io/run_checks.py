@@ -85,10 +85,10 @@ def _said(rows: Rows, role: str, name: str) -> list[object]:
     """Return what the logs say of every trial, or of its question, under a name."""
     labels = [trial.task if name == TASK else trial.known.get(name) for trial in rows.trials]
     if all(label is None or label == "" for label in labels):
-        of = "trials" if role == COST else "questions"
+        subject = "trials" if role == COST else "questions"
         raise OutcomeError(
             Argument(role if role in (GROUP, WEIGHT, COST) else "covariates"),
-            f" must name what the logs say of their {of}; none says {shown(name)}. There are "
+            f" must name what the logs say of their {subject}; none says {shown(name)}. There are "
             f"{shown([TASK, *rows.offered], 400)[1:-1]}.",
         )
     rows.note(f"{role} = {shown(name)}")
@@ -232,14 +232,15 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
     fault_text = " and ".join(fault for fault, _ in kinds)
     if len(kinds) > 1:
         fault_text = ", ".join(f"{fault} ({number})" for fault, number in kinds)
-    many = f"{len(faulty)} of {len(rows.trials)} trials have {fault_text}"
+    counted_faults = f"{len(faulty)} of {len(rows.trials)} trials have {fault_text}"
     if rows.options.empty_output == "missing":
         for row in faulty:
             trial = rows.trials[row]
             trial.outcome, trial.reason = None, trial.fault.partition(" ")[2]
-        rows.note(f"{many}: read as missing")
+        rows.note(f"{counted_faults}: read as missing")
         return
-    text = f"{many} and are marked wrong (first: {rows.place(faulty[0])}); were the calls failed?"
+    first = rows.place(faulty[0])
+    text = f"{counted_faults} and are marked wrong (first: {first}); were the calls failed?"
     rows.note(f"CHECK: {text}")
     advice = (f"{text} ", Argument("empty_output", "missing"), " reads them as missing.")
     warnings.warn(OutcomeWarning(*advice), stacklevel=5)

@@ -28,11 +28,11 @@ def in_parts(inputs: InputFiles, layout: Layout, stream: object) -> bool:
     if stream not in (None, True, False):
         raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
     read_whole = ("answer", "reference", "cost")
-    whole = [f"columns={{{role!r}: ...}}" for role in read_whole if role in layout.named]
-    whole += [f"{name}=" for name in ("records", "wide") if getattr(layout, name)]
-    fit = not whole and set(inputs.kinds) <= set(_KINDS)
+    read_at_once = [f"columns={{{role!r}: ...}}" for role in read_whole if role in layout.named]
+    read_at_once += [f"{name}=" for name in ("records", "wide") if getattr(layout, name)]
+    fit = not read_at_once and set(inputs.kinds) <= set(_KINDS)
     if stream and not fit:
-        subject = whole[0] if whole else ", ".join(sorted(set(inputs.kinds)))
+        subject = read_at_once[0] if read_at_once else ", ".join(sorted(set(inputs.kinds)))
         raise OutcomeError(
             f"stream must be left out for {subject}; parts of {', '.join(_KINDS)} can be counted "
             "where there are outcomes. ", Argument("stream", False), " reads files whole.",
@@ -56,9 +56,9 @@ def count_parts(
     for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
         with (
             inputs.opener.open(source) as file,
-            closing(_parts(kind, file, source, columns, scores or default)) as parts,
+            closing(_parts(kind, file, source, columns, scores or default)) as blocks,
         ):
-            while (block := named(source, next, parts, None)) is not None:
+            while (block := named(source, next, blocks, None)) is not None:
                 if not len(block.values["question"]):
                     continue
                 if counter is None:

@@ -73,19 +73,19 @@ def plot_baseline(
     group = fit.group("random_baseline")
     best = group["system"].values.tolist()[int(np.argmax(group["observed_accuracy"].values))]
     reference_system = chosen_systems(fit, [best if system is None else system])[0]
-    law, marks, alike = _law(fit, p, reference_system)
-    observed = group["observed_accuracy"].sel(system=alike)
+    law, marks, comparable = _law(fit, p, reference_system)
+    observed = group["observed_accuracy"].sel(system=comparable)
     observed = observed.isel(system=np.argsort(-observed.values, kind="stable"))
-    alike = observed["system"].values.tolist()
+    comparable = observed["system"].values.tolist()
     left_out = 1e-4  # probability, on either side
     counts = np.arange(int(law.ppf(left_out)), int(law.isf(left_out)) + 1)
-    names = _names(group, alike)
-    height = max(4.2, 1.6 + 0.25 * len(alike))
+    names = _names(group, comparable)
+    height = max(4.2, 1.6 + 0.25 * len(comparable))
     plot = open_figure(
         observed.to_dataset(name="value"), name, (5.6 + legend_width(list(names.values())), height),
         styles={
-            "color": (["system"], colors(len(alike))),
-            "linestyle": (["system"], lines(name, len(alike))),
+            "color": (["system"], colors(len(comparable))),
+            "linestyle": (["system"], lines(name, len(comparable))),
         },
     )  # fmt: skip
     bars = _bars(law, counts, marks).to_dataset(name="value")
@@ -115,7 +115,7 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
     group, labels = result.group("random_baseline"), result.systems
     index = labels.index(system)
     _, trials = result.right_of_all("random_baseline", "result")
-    alike = [
+    comparable = [
         label for label, row in zip(labels, trials, strict=True) if (row == trials[index]).all()
     ]
     marks = int(trials[index].sum())
@@ -133,7 +133,7 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
             "p must be what random_baseline was given; got one with an expected best accuracy of "
             f"{law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same p."
         )
-    return law, marks, alike
+    return law, marks, comparable
 
 
 def _names(group: xr.Dataset, systems: list[Any]) -> dict[Any, str]:
@@ -151,8 +151,10 @@ def _names(group: xr.Dataset, systems: list[Any]) -> dict[Any, str]:
 def _bars(law: LargestPoissonBinomial, counts: Any, marks: int) -> xr.DataArray:
     """Probability of each count as a histogram of accuracies."""
     edges = [law.pmf(counts), (counts - 0.5) / marks, (counts + 0.5) / marks]
-    parts = ["histogram", "left_edges", "right_edges"]
-    return xr.DataArray(np.stack(edges), dims=("plot_axis", "bin"), coords={"plot_axis": parts})
+    axis_labels = ["histogram", "left_edges", "right_edges"]
+    return xr.DataArray(
+        np.stack(edges), dims=("plot_axis", "bin"), coords={"plot_axis": axis_labels}
+    )
 
 
 def _limits(plot: Any, observed: xr.DataArray, accuracies: Any, highest: float) -> None:

@@ -167,10 +167,12 @@ def open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any
 def panels(collection: Any) -> list[tuple[int, int, Any]]:
     """Row, column and target of every panel."""
     viz = collection.viz
-    parts = (viz["row_index"].values, viz["col_index"].values, viz["plot"].values)
+    coordinates = (viz["row_index"].values, viz["col_index"].values, viz["plot"].values)
     return [
         (int(row), int(col), target)
-        for row, col, target in zip(*(coordinate.ravel() for coordinate in parts), strict=True)
+        for row, col, target in zip(
+            *(coordinate.ravel() for coordinate in coordinates), strict=True
+        )
     ]
 
 

@@ -72,11 +72,11 @@ def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
         az.visuals.scatter_xy, "points", data=data, color=COLORS[0], size=marker_size(name, 26.0)
     )
     level = -np.log(float(found.attrs["alpha"]))
-    at = xr.full_like(data, np.nan)
-    at["value"].loc["x"] = x
-    at["value"].loc["y", "log_e"] = level
+    threshold = xr.full_like(data, np.nan)
+    threshold["value"].loc["x"] = x
+    threshold["value"].loc["y", "log_e"] = level
     plot.map(
-        az.visuals.line_xy, "threshold", data=at, color=DARK, width=1.2,
+        az.visuals.line_xy, "threshold", data=threshold, color=DARK, width=1.2,
         linestyle=lines(name, 2)[1],
     )  # fmt: skip
     labels = shortened(table["day"].tolist(), 16)

@@ -110,9 +110,9 @@ def _shapes(result: Result, k: int, targets: list[str]) -> tuple[xr.Dataset, xr.
     angle = np.linspace(0.0, 2.0 * np.pi, 90)
     circle = np.stack([np.cos(angle), np.sin(angle)]) * np.sqrt(-2.0 * np.log1p(-result.ci_prob))
     inside = np.clip(solved, 1e-12, 1.0 - 1e-12)
-    both = np.stack([np.log(cost), np.log(inside) - np.log1p(-inside)])
-    centre = both.mean(axis=-1)
-    gap = both - centre[..., None]
+    transformed = np.stack([np.log(cost), np.log(inside) - np.log1p(-inside)])
+    centre = transformed.mean(axis=-1)
+    gap = transformed - centre[..., None]
     covariance = np.einsum("atsd,btsd->tsab", gap, gap) / gap.shape[-1]
     root = np.linalg.cholesky(covariance + 1e-18 * np.eye(2))
     around = centre[..., None] + np.einsum("tsab,bp->atsp", root, circle)

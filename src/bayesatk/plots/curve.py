@@ -177,10 +177,10 @@ def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
     x = x.where(curves["mean"].notnull())
 
     def xy(values: xr.DataArray) -> xr.Dataset:
-        both = xr.concat(
+        points = xr.concat(
             [x, values], dim=xr.DataArray(["x", "y"], dims="plot_axis", name="plot_axis")
         )
-        return both.to_dataset(name="value")
+        return points.to_dataset(name="value")
 
     styled = {"linestyle", "marker"}
     draw_band(plot, x, curves, styled)
@@ -214,9 +214,9 @@ def _limits(curves: xr.Dataset) -> tuple[float, float]:
 
 def _ticks(ks: list[int]) -> tuple[list[float], list[str]]:
     """Return every k where there is room, else powers of two."""
-    at = np.log2(ks)
-    if (np.diff(at) < 0.3).any():
-        ks = [2**power for power in range(int(np.ceil(at[0])), int(np.floor(at[-1])) + 1)]
+    log_k = np.log2(ks)
+    if (np.diff(log_k) < 0.3).any():
+        ks = [2**power for power in range(int(np.ceil(log_k[0])), int(np.floor(log_k[-1])) + 1)]
     return np.log2(ks).tolist(), [str(k) for k in ks]
 
 

@@ -140,12 +140,12 @@ def _styles(backend: str, targets: int) -> dict[str, Any]:
 def _by_group(fit: Result, metric: Metric, backend: str) -> Any:
     """Plot every group of questions, a panel for each system."""
     systems = chosen_systems(fit, None)
-    whole = _rows(fit, metric).sel(target=list(TARGETS)).expand_dims(group=["all groups"])
+    all_groups = _rows(fit, metric).sel(target=list(TARGETS)).expand_dims(group=["all groups"])
     groups = _rows(fit, metric, by_group=True)
     order = np.argsort(-groups["mean"].sel(target="questions").mean("system").values, kind="stable")
     labels = [str(label) for label in groups["group"].values]
     groups = groups.assign_coords(group=labels).isel(group=order)
-    rows = xr.concat([whole, groups], dim="group").transpose("system", "group", "target")
+    rows = xr.concat([all_groups, groups], dim="group").transpose("system", "group", "target")
     size = rows.sizes["group"]
     height = xr.DataArray(np.arange(size), dims="group", coords={"group": rows["group"].values})
     plot = open_rows(

@@ -116,10 +116,10 @@ def _curves(horizon: Horizon) -> xr.Dataset:
     """Mean and ends over the axis, dims (system, point)."""
     systems = horizon.table["system"].tolist()
     curves = horizon.curves.set_index("system")
-    parts = {"x": "value", "mean": "mean", "lower": "ci_lower", "upper": "ci_upper"}
+    columns = {"x": "value", "mean": "mean", "lower": "ci_lower", "upper": "ci_upper"}
     values = {
         name: np.stack([curves.loc[[system], column].to_numpy(float) for system in systems])
-        for name, column in parts.items()
+        for name, column in columns.items()
     }
     values["x"] = _on_axis(horizon, values["x"])
     return xr.Dataset(
@@ -129,9 +129,9 @@ def _curves(horizon: Horizon) -> xr.Dataset:
 
 
 def _xy(x: Any, y: Any, systems: list[Any]) -> xr.Dataset:
-    both = np.stack([np.broadcast_to(x, np.shape(y)), y])
+    points = np.stack([np.broadcast_to(x, np.shape(y)), y])
     coords = {"plot_axis": ["x", "y"], "system": systems}
-    return xr.Dataset({"value": (("plot_axis", "system", "point"), both)}, coords)
+    return xr.Dataset({"value": (("plot_axis", "system", "point"), points)}, coords)
 
 
 def _draw(plot: Any, horizon: Horizon, curves: xr.Dataset, backend: str) -> None:
@@ -166,13 +166,13 @@ def _draw(plot: Any, horizon: Horizon, curves: xr.Dataset, backend: str) -> None
 def _draw_observed(plot: Any, horizon: Horizon, systems: list[Any], backend: str) -> None:
     observed = horizon.observed.set_index("system")
     most = int(observed.groupby(level=0).size().max())
-    both = np.full((2, len(systems), most), np.nan)
+    points = np.full((2, len(systems), most), np.nan)
     for row, system in enumerate(systems):
         if system in observed.index:
             rows = observed.loc[[system]]
-            both[:, row, : len(rows)] = _on_axis(horizon, rows["value"]), rows["rate"]
+            points[:, row, : len(rows)] = _on_axis(horizon, rows["value"]), rows["rate"]
     plot.map(
-        open_points, "observed", data=_xy(both[0], both[1], systems), ignore_aes={"linestyle"},
+        open_points, "observed", data=_xy(points[0], points[1], systems), ignore_aes={"linestyle"},
         size=marker_size(backend, 34.0), facecolor=no_fill(backend), width=1.1,
     )  # fmt: skip
 

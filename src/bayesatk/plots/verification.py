@@ -133,12 +133,12 @@ def _quantity_names(table: pd.DataFrame) -> list[str]:
     names = list(dict.fromkeys([*dims, *extra]))
     labels = []
     for _, row in table[names].iterrows():
-        parts = [
+        words = [
             f"{name}={value:g}" if isinstance(value, int | float) else str(value)
             for name, value in row.items()
             if not (isinstance(value, float) and np.isnan(value))
         ]
-        labels.append(", ".join(parts))
+        labels.append(", ".join(words))
     return labels
 
 

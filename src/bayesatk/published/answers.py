@@ -200,8 +200,8 @@ def _nobody(unanswered: ArrayLike | None, questions: int, law: Law) -> list[floa
             f"unanswered must be one number or one for each of {questions} questions; got shape "
             f"{np.shape(unanswered)}."
         ) from None
-    whole = law == "latent" or (values == np.floor(values)).all()
-    if not (np.isfinite(values).all() and (values >= 0).all() and whole):
+    acceptable = law == "latent" or (values == np.floor(values)).all()
+    if not (np.isfinite(values).all() and (values >= 0).all() and acceptable):
         raise ValueError(
             f"unanswered must be {'probabilities' if law == 'latent' else 'whole numbers'} >= 0; "
             f"got {values.tolist()!s:.80}."

@@ -116,8 +116,8 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
             lambda: plots.plot_shrinkage(result, systems),
             "",
         )
-    alike = result.covariates is None and result.grouping is None
-    if result.pooling == "partial" and "icc" in result.posterior and alike:
+    exchangeable = result.covariates is None and result.grouping is None
+    if result.pooling == "partial" and "icc" in result.posterior and exchangeable:
         yield (
             "How difficult the questions are",
             "Distribution of success probabilities over questions, with its uncertainty; steps: "

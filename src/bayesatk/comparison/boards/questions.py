@@ -218,10 +218,12 @@ def suspicious_questions(
     trials = ranking.result.trials[np.argsort(ranking.board.order)]
     size = max(4000, 50 * trials.shape[1])  # of the sample that misfits are compared with
     columns = trials[:, generator.permutation(np.arange(size) % trials.shape[1])]
-    drawn = simulate_counts(theta, columns, generator, counts)
-    again = Counts.of(drawn, columns, counts.marking)
+    simulated_successes = simulate_counts(theta, columns, generator, counts)
+    simulated_counts = Counts.of(simulated_successes, columns, counts.marking)
     z = draws.likelihood.z
-    simulated = np.sort(misfit(Likelihood.on(again, float(z[1] - z[0])), theta, direction))
+    simulated = np.sort(
+        misfit(Likelihood.on(simulated_counts, float(z[1] - z[0])), theta, direction)
+    )
     p = (np.searchsorted(simulated, misfits, side="right") + 1.0) / (size + 1.0)
     order = np.argsort(p, kind="stable")
     passed = p[order] <= rate * np.arange(1, len(p) + 1) / len(p)

@@ -46,11 +46,11 @@ def leaderboard_rows(result: Result) -> pd.DataFrame:
     frame = value.to_dataframe().unstack("statistic")["value"].reset_index()
     frame.columns.name = None
     frame = frame[["system", "metric", "target", *value["statistic"].values]]
-    whole = ["rank", "rank_lower", "rank_upper", "tier", "questions", "trials"]
+    integer_columns = ["rank", "rank_lower", "rank_upper", "tier", "questions", "trials"]
     keys = {name: i for i, name in enumerate(value["metric"].values)}
     block = frame["metric"].map(keys) * 2 + (frame["target"] == TARGETS[1])
     frame = frame.assign(block=block).sort_values(["block", "rank"], kind="stable")
-    frame = frame.drop(columns="block").astype(dict.fromkeys(whole, int))
+    frame = frame.drop(columns="block").astype(dict.fromkeys(integer_columns, int))
     return frame.reset_index(drop=True)
 
 

@@ -174,7 +174,7 @@ class _Settings:
         """Return the evidence on a pair, or on one system."""
         counts, questions, waiting = looks.counted(members, once=self.metric is not None)
         above, below, estimate, interval = self._evidence(*counts)
-        both = float(np.logaddexp(above, below) - np.log(2.0))
+        log_e = float(np.logaddexp(above, below) - np.log(2.0))
         names: dict[str, object] = {"system": looks.systems[members[0]]}
         names |= (
             {"other": looks.systems[members[1]]}
@@ -182,9 +182,9 @@ class _Settings:
             else {"threshold": self.threshold}
         )
         with np.errstate(over="ignore", under="ignore"):
-            value = float(np.exp(both))
+            value = float(np.exp(log_e))
         return {
-            **names, "e_value": value, "log_e": both, "log_e_above": above, "log_e_below": below,
+            **names, "e_value": value, "log_e": log_e, "log_e_above": above, "log_e_below": below,
             "estimate": estimate, "ci_lower": interval[0], "ci_upper": interval[1],
             "questions": questions, "waiting": waiting,
         }  # fmt: skip

@@ -217,8 +217,8 @@ def _difference(
         assert drawn.p is not None
         means = drawn.metrics[:, :, 0], drawn.metrics[:, :, 1]
         systems.append(Values.of(*means, [metric.latent(drawn.p)], drawn.p, share))
-    both = drawn_together(systems, successes / trials, share, draws, draws, rng)
-    values = both[target].values[:, 0]
+    by_target = drawn_together(systems, successes / trials, share, draws, draws, rng)
+    values = by_target[target].values[:, 0]
     return np.asarray(values[:, 0] - values[:, 1])
 
 

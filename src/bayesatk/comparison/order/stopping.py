@@ -243,10 +243,10 @@ class StoppingStudy:
             the better system (``right``), for the worse or between equal ones (``wrong``), have
             stopped as ``precise`` enough, or are still ``running``.
         """
-        when, kind = self._outcome(rule)
+        stop_look, kind = self._outcome(rule)
         rows = []
         for look, questions in enumerate(self.looks):
-            by_then = when <= look
+            by_then = stop_look <= look
             rows.append(
                 {
                     "questions": questions,
@@ -269,10 +269,10 @@ class StoppingStudy:
             ``coverage`` of the 95% interval and ``bias`` of the mean where the evaluation stopped;
             ``right_at_end`` and ``wrong_at_end`` with a single look, at the end.
         """
-        when, kind = self._outcome(rule)
-        rows = np.arange(len(when))
-        truth = self.truth[rows, when]
-        inside = (self.lower[rows, when] <= truth) & (truth <= self.upper[rows, when])
+        stop_look, kind = self._outcome(rule)
+        rows = np.arange(len(stop_look))
+        truth = self.truth[rows, stop_look]
+        inside = (self.lower[rows, stop_look] <= truth) & (truth <= self.upper[rows, stop_look])
         last = self._calls(rule)[:, -1]
         better = np.sign(self.truth[:, -1])
         return pd.Series(
@@ -280,9 +280,9 @@ class StoppingStudy:
                 "right": float((kind == "right").mean()),
                 "wrong": float((kind == "wrong").mean()),
                 "undecided": float(np.isin(kind, ["running", "precise"]).mean()),
-                "questions": float(np.array(self.looks)[when].mean()),
+                "questions": float(np.array(self.looks)[stop_look].mean()),
                 "coverage": float(inside.mean()),
-                "bias": float((self.mean[rows, when] - truth).mean()),
+                "bias": float((self.mean[rows, stop_look] - truth).mean()),
                 "right_at_end": float(((last != 0) & (last == better)).mean()),
                 "wrong_at_end": float(((last != 0) & (last != better)).mean()),
             }
@@ -336,9 +336,9 @@ class StoppingStudy:
         if rule.width is not None:
             narrow = self.upper - self.lower <= rule.width
         stops = (calls != 0) | narrow
-        when = np.where(stops.any(axis=1), stops.argmax(axis=1), len(self.looks) - 1)
-        rows = np.arange(len(when))
-        call, better = calls[rows, when], np.sign(self.truth[rows, when])
+        stop_look = np.where(stops.any(axis=1), stops.argmax(axis=1), len(self.looks) - 1)
+        rows = np.arange(len(stop_look))
+        call, better = calls[rows, stop_look], np.sign(self.truth[rows, stop_look])
         kind = np.where(call == better, "right", "wrong")
-        kind = np.where(call == 0, np.where(narrow[rows, when], "precise", "running"), kind)
-        return when, kind
+        kind = np.where(call == 0, np.where(narrow[rows, stop_look], "precise", "running"), kind)
+        return stop_look, kind

@@ -166,10 +166,10 @@ def _checks(
     mixed = (successes > 0) & (successes < trials)
     c, n = successes[mixed], trials[mixed]
     earliest = c * (c - 1) // 2
-    by = np.unique(np.stack([c, n - c], axis=1), axis=0, return_counts=True)
+    kinds = np.unique(np.stack([c, n - c], axis=1), axis=0, return_counts=True)
     shifted = late[mixed] - earliest
-    drift, later = _test(shifted, RANK_SUM, by)
-    dependence, more = _test(switches[mixed], SWITCHES, by)
+    drift, later = _test(shifted, RANK_SUM, kinds)
+    dependence, more = _test(switches[mixed], SWITCHES, kinds)
     return [
         _row("drift", later, drift, len(n), alpha, _drift_words),
         _row("dependence", -more, dependence, len(n), alpha, _dependence_words),

@@ -65,19 +65,21 @@ def _probabilities(
     # The mode of the costs alone may miss the largest log likelihood by .02.
     top = log_question(np.clip(best, level - half, level + half), variance, k, s) + 0.02
     p, chance = np.empty(len(k)), np.full(len(k), -np.inf)
-    left = np.arange(len(k))
+    remaining = np.arange(len(k))
     for _ in range(64):
-        proposed = _given_counts(model, node[left], state[left], cumulative_shares, rng)
-        centre = level[left] + slope[left] * (0.5 - proposed)
-        logs = log_question(centre, variance[left], k[left], s[left]) - top[left]
-        accepted = np.log(rng.random(len(left))) <= logs
+        proposed = _given_counts(model, node[remaining], state[remaining], cumulative_shares, rng)
+        centre = level[remaining] + slope[remaining] * (0.5 - proposed)
+        logs = (
+            log_question(centre, variance[remaining], k[remaining], s[remaining]) - top[remaining]
+        )
+        accepted = np.log(rng.random(len(remaining))) <= logs
         # Of proposals that are all turned down, one is chosen in proportion to its weight.
-        better = logs + rng.gumbel(size=len(left))
+        better = logs + rng.gumbel(size=len(remaining))
         better = np.where(accepted, np.inf, better)
-        improved = better > chance[left]
-        p[left[improved]], chance[left[improved]] = proposed[improved], better[improved]
-        left = left[~accepted]
-        if not len(left):
+        improved = better > chance[remaining]
+        p[remaining[improved]], chance[remaining[improved]] = proposed[improved], better[improved]
+        remaining = remaining[~accepted]
+        if not len(remaining):
             break
     return p.reshape(draws, questions)
 
@@ -116,21 +118,21 @@ def draw_log_means(
     with np.errstate(divide="ignore"):
         omega = wrightomega(np.log(variance * s) - centre + variance * k)
     mode, offsets = centre - variance * k + omega, np.empty(centre.shape)
-    left = np.arange(centre.size)
+    remaining = np.arange(centre.size)
     flat = [np.broadcast_to(factor, centre.shape).ravel() for factor in (omega, variance)]
     gap = offsets.ravel()
-    while len(left):
-        omega_left, spread = (factor[left] for factor in flat)
+    while len(remaining):
+        omega_left, spread = (factor[remaining] for factor in flat)
         rate = omega_left / spread
         costs_dominate = omega_left >= 1.0
         gamma = rng.standard_gamma(np.where(costs_dominate, rate, 1.0))
         with np.errstate(divide="ignore"):
             d = np.where(
                 costs_dominate, np.log(np.where(costs_dominate, rate, 1.0)) - np.log(gamma),
-                np.sqrt(spread) * rng.standard_normal(len(left)),
+                np.sqrt(spread) * rng.standard_normal(len(remaining)),
             )  # fmt: skip
             loss = np.where(costs_dominate, 0.5 * d * d / spread, rate * (np.expm1(-d) + d))
-        accepted = rng.standard_exponential(len(left)) >= loss
-        gap[left[accepted]] = d[accepted]
-        left = left[~accepted]
+        accepted = rng.standard_exponential(len(remaining)) >= loss
+        gap[remaining[accepted]] = d[accepted]
+        remaining = remaining[~accepted]
     return np.asarray(mode + offsets)

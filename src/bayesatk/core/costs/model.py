@@ -116,7 +116,7 @@ class CostModel:
             np.take(point_weight[node], state, axis=1)
             for point_weight in np.moveaxis(weight, -1, 0)
         ]
-        expected = [(level + slope * (0.5 - at)) / sd for at in p]
+        expected = [(level + slope * (0.5 - point)) / sd for point in p]
         centre = level + slope * (0.5 - mean[node][:, state])
         spread = sd**2 + slope**2 * variance[node][:, state]
         logs, (mode, rate), scale = _around_mode(centre, spread, k, s)
@@ -153,8 +153,10 @@ class CostModel:
             return np.asarray(centre + u @ root.T)
 
         def log_density(u: Array) -> Array:
-            at = theta(u)
-            return sized_model.log_prior(at) + sized_model.log_likelihood(at) + volume
+            parameters = theta(u)
+            return (
+                sized_model.log_prior(parameters) + sized_model.log_likelihood(parameters) + volume
+            )
 
         last = 1024 if len(self.costs.trials) >= 1000 else 2048
         freedom = 5.0  # degrees of the first guess

@@ -145,16 +145,20 @@ class _Tries:
         """
         log_failure = np.log1p(-self.p)
         cost_per_success = self.weight * self.cost / self.p
-        tries, left = np.zeros(len(self.p)), np.arange(len(self.p))
+        tries, remaining = np.zeros(len(self.p)), np.arange(len(self.p))
         for _ in range(200):  # about 10 are usual
-            unsolved = np.expm1(tries[left, None] * log_failure[left])
-            missing = budget + (cost_per_success[left] * unsolved).sum(axis=1)
-            slope = -(cost_per_success[left] * log_failure[left] * (1.0 + unsolved)).sum(axis=1)
+            unsolved = np.expm1(tries[remaining, None] * log_failure[remaining])
+            missing = budget + (cost_per_success[remaining] * unsolved).sum(axis=1)
+            slope = -(cost_per_success[remaining] * log_failure[remaining] * (1.0 + unsolved)).sum(
+                axis=1
+            )
             with np.errstate(over="ignore"):
                 step = np.maximum(missing, 0.0) / np.maximum(slope, _LEAST)
-            tries[left] = np.minimum(tries[left] + step, _MOST_TRIES)
+            tries[remaining] = np.minimum(tries[remaining] + step, _MOST_TRIES)
             # Coverage is continuous in the tries, also at whole numbers.
-            left = left[(step > 1e-6 * (1.0 + tries[left])) & (tries[left] < _MOST_TRIES)]
-            if not len(left):
+            remaining = remaining[
+                (step > 1e-6 * (1.0 + tries[remaining])) & (tries[remaining] < _MOST_TRIES)
+            ]
+            if not len(remaining):
                 break
         return tries

@@ -184,23 +184,25 @@ class Marking:
             Probability of the marks given these.
         """
         rates = self.rates(theta)
-        both = np.stack([system, trials], axis=1)
-        pairs, of_each, many = np.unique(both, axis=0, return_inverse=True, return_counts=True)
-        groups = np.split(np.argsort(of_each.ravel(), kind="stable"), np.cumsum(many)[:-1])
+        cells = np.stack([system, trials], axis=1)
+        pairs, of_each, cells_of_pair = np.unique(
+            cells, axis=0, return_inverse=True, return_counts=True
+        )
+        groups = np.split(np.argsort(of_each.ravel(), kind="stable"), np.cumsum(cells_of_pair)[:-1])
         sizes = pairs[:, 1] + 1
         ends = np.cumsum(sizes)
-        of = np.repeat(np.arange(len(pairs)), sizes)
-        right = np.arange(ends[-1]) - (ends - sizes)[of]
-        trials_of_row = pairs[of, 1]
-        logs = log_chances(theta, z, pairs[of, 0], right, trials_of_row)
+        pair_of_row = np.repeat(np.arange(len(pairs)), sizes)
+        right = np.arange(ends[-1]) - (ends - sizes)[pair_of_row]
+        trials_of_row = pairs[pair_of_row, 1]
+        logs = log_chances(theta, z, pairs[pair_of_row, 0], right, trials_of_row)
         logs += _log_ways(right, trials_of_row)[:, None, None]
         prior = np.exp(logs, out=logs)
         mark_chances: dict[tuple[int, int], Array] = {}
         for (system_index, size), end, members in zip(pairs, ends, groups, strict=True):
             key = int(self.judge[system_index]), int(size)
             if key not in mark_chances:
-                own_rates = rates[:, :, system_index]
-                mark_chances[key] = mark_chances_once(own_rates, int(size), np.arange(size + 1))
+                system_rates = rates[:, :, system_index]
+                mark_chances[key] = mark_chances_once(system_rates, int(size), np.arange(size + 1))
             yield prior[end - size - 1 : end], members, mark_chances[key][:, :, marked[members]]
 
 

@@ -308,9 +308,9 @@ class Likelihood:
             second_derivatives += mean.T @ (mean * self.counts.repeats[rows, None])
         blocks = second_derivatives.reshape(kinds, size, kinds, size)
         for i in range(kinds):
-            own_blocks = self._by_system(complete[i])
+            diagonal_blocks = self._by_system(complete[i])
             for j in range(kinds):
-                blocks[i, range(size), j, range(size)] -= own_blocks[j]
+                blocks[i, range(size), j, range(size)] -= diagonal_blocks[j]
         return self._gathered(self._gathered(second_derivatives).T)
 
     def _derivatives(self, theta: Array) -> tuple[Array, Array]:
@@ -320,8 +320,8 @@ class Likelihood:
         """
         h, unit = _STEP, np.eye(self._ways)
         pairs = np.array(list(combinations(range(self._ways), 2)))
-        both = unit[pairs].sum(axis=1)
-        steps = h * np.concatenate([0.0 * unit[:1], unit, -unit, both, -both])
+        pair_steps = unit[pairs].sum(axis=1)
+        steps = h * np.concatenate([0.0 * unit[:1], unit, -unit, pair_steps, -pair_steps])
         t = np.moveaxis(self.table(theta + self._moves(steps)), 1, 0)
         ahead, behind = t[1 : 1 + len(unit)], t[1 + len(unit) : 1 + 2 * len(unit)]
         slope, bent = (ahead - behind) / (2.0 * h), ahead + behind - 2.0 * t[0]

@@ -57,14 +57,14 @@ def count_bounds(
     ([0.144, 0.144, 0.0], [0.856, 0.856, 0.38])
     """
     groups = _groups(trials, repeats)
-    used = sum(float(repeats[members].sum()) for _, members in groups)
+    questions_used = sum(float(repeats[members].sum()) for _, members in groups)
     bounds = []
     for fewest, members in groups:
         c, n, m = successes[members], trials[members], repeats[members]
         size = float(m.sum())
         below = _below(fewest, c, n, m)
         number = np.concatenate([below, np.diff(below)])
-        alpha = (1.0 - confidence) * size / used / (2 * len(number))
+        alpha = (1.0 - confidence) * size / questions_used / (2 * len(number))
         if n.max() > fewest:
             alpha /= np.e
         lower, upper = _limits(number, size, alpha)
@@ -74,15 +74,15 @@ def count_bounds(
 
 def _below(fewest: int, c: NDArray[np.int64], n: NDArray[np.int64], m: Array) -> Array:
     """Return the expected number of questions with at most t successes in the fewest trials."""
-    at = np.array(thresholds(fewest))
+    limits = np.array(thresholds(fewest))
     if n.max() == fewest:
-        return (c <= at[:, None]) @ m
-    expected, size = np.zeros(len(at)), max(1, 1_000_000 // fewest)
+        return (c <= limits[:, None]) @ m
+    expected, size = np.zeros(len(limits)), max(1, 1_000_000 // fewest)
     for start in range(0, len(c), size):
         rows = slice(start, start + size)
         pmf = hypergeometric_pmf(fewest, c[rows].astype(float), n[rows].astype(float))
         cumulative = np.minimum(np.cumsum(m[rows] @ pmf), m[rows].sum())
-        expected += cumulative[np.minimum(at, len(cumulative) - 1)]
+        expected += cumulative[np.minimum(limits, len(cumulative) - 1)]
     return expected
 
 
@@ -107,15 +107,15 @@ def _groups(trials: NDArray[np.int64], repeats: Array) -> list[tuple[int, NDArra
     Narrowest of the rules that were tried, on seven designs of unequal trials. There are at most 8
     groups: questions with still fewer trials are left out.
     """
-    left = np.ones(len(trials), bool)
+    remaining = np.ones(len(trials), bool)
     groups: list[tuple[int, NDArray[np.bool_]]] = []
-    while left.any() and len(groups) < 8:
-        fewest, number = np.unique(trials[left], return_inverse=True)
-        questions = np.bincount(number, repeats[left])
+    while remaining.any() and len(groups) < 8:
+        fewest, number = np.unique(trials[remaining], return_inverse=True)
+        questions = np.bincount(number, repeats[remaining])
         usable = np.sqrt(fewest) * np.cumsum(questions[::-1])[::-1]
         best = int(fewest[np.argmax(usable)])
-        groups.append((best, left & (trials >= best)))
-        left = left & (trials < best)
+        groups.append((best, remaining & (trials >= best)))
+        remaining = remaining & (trials < best)
     return groups
 
 

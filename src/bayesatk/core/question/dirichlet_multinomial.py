@@ -60,8 +60,8 @@ def log_counts(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:
     u = np.clip(np.asarray(ratio, float), _LEAST, 1e280)
     total = counts.sum(axis=-1)
     with np.errstate(under="ignore"):
-        parts = _log_negative_binomial(counts, mean, u[..., None], total[..., None])
-        return np.asarray(parts.sum(axis=-1) - _log_negative_binomial(total, 1.0, u, total))
+        log_terms = _log_negative_binomial(counts, mean, u[..., None], total[..., None])
+        return np.asarray(log_terms.sum(axis=-1) - _log_negative_binomial(total, 1.0, u, total))
 
 
 def _log_negative_binomial(c: Array, m: Array | float, u: Array, total: Array) -> Array:

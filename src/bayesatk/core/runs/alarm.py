@@ -47,13 +47,13 @@ def day_scores(successes: Ints, trials: Ints, uniform: Array) -> Array:
     scores = np.zeros(successes.shape[1])
     for day in range(1, len(scores)):
         before = trials[:, :day].sum(axis=1)
-        both = (before > 0) & (trials[:, day] > 0)
-        if both.any():
-            new, past = trials[both, day], before[both]
-            total = successes[both, : day + 1].sum(axis=1)
+        compared = (before > 0) & (trials[:, day] > 0)
+        if compared.any():
+            new, past = trials[compared, day], before[compared]
+            total = successes[compared, : day + 1].sum(axis=1)
             mass = total_pmf(new, past, total)
             least = int(np.maximum(0, total - past).sum())
-            index = int(successes[both, day].sum()) - least
+            index = int(successes[compared, day].sum()) - least
             p = mass[:index].sum() + uniform[day] * mass[index]
             # Sums of a Fourier transform end 1e-13 from 0 and 1.
             scores[day] = ndtri(np.clip(p, 1e-13, 1.0 - 1e-13))
@@ -76,10 +76,10 @@ def total_pmf(new: Ints, past: Ints, total: Ints) -> Array:
     length = int(times @ (size - 1)) + 1
     points = 2 ** int(np.ceil(np.log2(max(length, 2))))
     product = np.ones(points // 2 + 1, complex)
-    for (n, m, t), first, count, many in zip(kinds.T, low, size, times, strict=True):
+    for (n, m, t), first, count, repeats in zip(kinds.T, low, size, times, strict=True):
         c = first + np.arange(count, dtype=float)
         logs = log_choose(n, c) + log_choose(m, t - c) - log_choose(n + m, np.asarray(float(t)))
-        product *= np.fft.rfft(np.exp(logs), points) ** many
+        product *= np.fft.rfft(np.exp(logs), points) ** repeats
     mass = np.maximum(np.fft.irfft(product, points)[:length], 0.0)
     return np.asarray(mass / mass.sum())
 

@@ -271,12 +271,12 @@ def log_integral(curve: Curve, lower: float, upper: float) -> float:
     peak = _peak(curve, lower, upper, 0.1)  # an integrand's need not be known any better
     level = float(curve(np.array([peak]))[0]) - 45.0  # exp(-45) ~ 3e-20
     node, log_weight = _rule()
-    parts = []
+    log_terms = []
     for end in (lower, upper):
         reach = _drop(curve, peak, end, level) - peak
         if reach:
-            parts.append(curve(peak + reach * node) + log_weight + np.log(abs(reach)))
-    return float(logsumexp(np.concatenate(parts)))
+            log_terms.append(curve(peak + reach * node) + log_weight + np.log(abs(reach)))
+    return float(logsumexp(np.concatenate(log_terms)))
 
 
 @cache

@@ -49,8 +49,8 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
         return np.zeros(1), np.ones(1)
     trials = 2 * (len(values) - 1)
     split, gaps = _splits(places)
-    few = QuestionLaws.of(fewer(nodes, 50), states).counts(trials)
-    sd = np.sqrt((few @ (split * gaps**2).sum(axis=1) @ states.count).max())
+    rough_pmf = QuestionLaws.of(fewer(nodes, 50), states).counts(trials)
+    sd = np.sqrt((rough_pmf @ (split * gaps**2).sum(axis=1) @ states.count).max())
     # The lattice is kept within 12 sds and the 40 largest differences of a question: few questions
     # are far from normal.
     reach = int(min(states.questions * widest, np.ceil(12.0 * sd + 40.0 * widest)))
@@ -71,8 +71,8 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
         curve[frequencies] = node_curve @ laws.weight
         if falls and np.abs(node_curve).max() < 1e-16:
             break
-    both = np.fft.irfft(curve, 2 * reach + 1)[: reach + 1]
-    probability = np.maximum(both * np.where(np.arange(reach + 1), 2.0, 1.0), 0.0)
+    signed_mass = np.fft.irfft(curve, 2 * reach + 1)[: reach + 1]
+    probability = np.maximum(signed_mass * np.where(np.arange(reach + 1), 2.0, 1.0), 0.0)
     probability = np.asarray(probability / probability.sum(), float)
     difference = np.arange(reach + 1, dtype=float) * (step / states.questions)
     return difference, probability
@@ -87,8 +87,8 @@ def _step(values: Array) -> float:
         abs(float(fraction) - ratio) < 1e-12
         for fraction, ratio in zip(shares, values / scale, strict=True)
     )
-    whole = lcm(*(fraction.denominator for fraction in shares)) if near else finest
-    return scale / min(whole, finest)
+    denominator = lcm(*(fraction.denominator for fraction in shares)) if near else finest
+    return scale / min(denominator, finest)
 
 
 def _splits(places: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -100,11 +100,11 @@ def _splits(places: NDArray[np.int64]) -> tuple[Array, Array]:
         By successes of both runs, and of the first.
     """
     trials = len(places) - 1
-    both, first = np.arange(2 * trials + 1)[:, None], np.arange(trials + 1)[None, :]
-    second = both - first
+    total, first = np.arange(2 * trials + 1)[:, None], np.arange(trials + 1)[None, :]
+    second = total - first
     possible = (second >= 0) & (second <= trials)
     second = np.clip(second, 0, trials)
     ways, both_ways = log_binomials(trials), log_binomials(2 * trials)
-    logs = ways[first] + ways[second] - both_ways[both]
+    logs = ways[first] + ways[second] - both_ways[total]
     gap = np.where(possible, places[first] - places[second], 0)
     return np.where(possible, np.exp(logs), 0.0), gap.astype(float)

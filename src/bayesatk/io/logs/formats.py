@@ -65,7 +65,7 @@ def kind_in_folder(path: Path, named: Path) -> str:
         return ""
     if any(record_log.summary for record_log in RECORD_LOGS if record_log.name == kind):
         return SUMMARY
-    whole = next(
+    whole_format = next(
         (
             record_log.part_of
             for record_log in RECORD_LOGS
@@ -73,15 +73,15 @@ def kind_in_folder(path: Path, named: Path) -> str:
         ),
         "",
     )
-    if whole and _repeated_above(path, named, whole):
+    if whole_format and _repeated_above(path, named, whole_format):
         return SUMMARY
     return kind if kind in LOGS else TABLE
 
 
-def _repeated_above(path: Path, named: Path, whole: str) -> bool:
+def _repeated_above(path: Path, named: Path, whole_format: str) -> bool:
     """Whether a file of this name in a folder above, not above the named, holds the trial too."""
     above = (folder / path.name for folder in path.parents[1:4] if folder.is_relative_to(named))
-    return any(file.is_file() and kind_in_folder(file, named) == whole for file in above)
+    return any(file.is_file() and kind_in_folder(file, named) == whole_format for file in above)
 
 
 def sniff(start: bytes) -> str:
@@ -130,9 +130,14 @@ def _of_document(file: BinaryIO) -> str:
     arrays = [
         record_log for record_log in documents if not record_log.records and not record_log.summary
     ]
-    whole = [record_log for record_log in documents if record_log not in arrays]
+    streamed_formats = [record_log for record_log in documents if record_log not in arrays]
     streamed = frozenset(
-        {"samples", "eval", "tasks", *(record_log.records.split(".")[0] for record_log in whole)}
+        {
+            "samples",
+            "eval",
+            "tasks",
+            *(record_log.records.split(".")[0] for record_log in streamed_formats),
+        }
     )
     seen: dict[str, Any] = {}
     with decoded(file) as text:
@@ -148,7 +153,7 @@ def _of_document(file: BinaryIO) -> str:
                 seen.setdefault(key, {})[position] = value
             else:
                 seen.setdefault(key, value)
-            format_name = _named(whole, seen, "")
+            format_name = _named(streamed_formats, seen, "")
             if format_name:
                 return format_name
     return "json"
