@@ -144,22 +144,7 @@ REFUSED: Mapping[Pair, str] = {
 
 # Not built yet: a line goes when its combination is answered.
 NOT_BUILT: Mapping[Pair, str] = {
-    ("group", "covariates"): "both at once have no model yet; a group may be a covariate",
-    ("group", "judge"): "groups have no model of marks with errors yet",
-    ("group", "weight"): "groups have weights of their own, group_weights",
-    ("group", "prior trials"): "groups have no model with earlier trials yet",
-    ("group", "pooling none"): "groups have a model with partial pooling only, yet",
-    ("group", "pooling complete"): "groups have a model with partial pooling only, yet",
-    ("group", "categories"): "groups have a model of right and wrong only, yet",
     ("group", "votes"): "groups have a model of right and wrong only, yet",
-    ("group", "families"): "families are not averaged in groups yet",
-    ("covariates", "judge"): "covariates have no model of marks with errors yet",
-    ("covariates", "prior trials"): "covariates have no model with earlier trials yet",
-    ("covariates", "categories"): "covariates have a model of right and wrong only, yet",
-    ("covariates", "families"): "families are not averaged with covariates yet",
-    ("judge", "weight"): "weighted questions have no model of marks with errors yet",
-    ("judge", "prior trials"): "prior trials are counted as they are marked, yet",
-    ("prior trials", "success metrics"): "prior trials are for metrics of scores, yet",
     ("group", "leaderboard"): "it takes no account of groups yet",
     ("group", "question_table"): "it takes no account of groups yet",
     ("group", "noise_floor"): "it takes no account of groups yet",
@@ -194,7 +179,6 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("prior trials", "criticise"): "it takes no account of prior trials yet",
     ("prior trials", "question_table"): "it takes no account of prior trials yet",
     ("prior trials", "noise_floor"): "it takes no account of prior trials yet",
-    ("prior trials", "families"): "prior trials have no model with difficulty families yet",
     ("prior trials", "exact_loo"): "it takes no account of prior trials yet",
     ("prior trials", "evidence"): "it takes no account of prior trials yet",
     ("prior trials", "equality"): "it takes no account of prior trials yet",
@@ -209,6 +193,14 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("categories", "noise_floor"): "it is of right and wrong yet",
     ("votes", "leaderboard"): "it is of right and wrong yet",
     ("pooling complete", "plan"): "it needs the icc, and all questions have one probability",
+}
+
+# Three at once that are not built yet, each pair of which is.
+NOT_BUILT_TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {
+    ("judge", "group", "pooling none"): "what groups share by the judge's rates is not worked out "
+    "without pooling yet",
+    ("judge", "prior trials", "pooling none"): "prior trials of a judge are not worked out without "
+    "pooling yet",
 }
 
 _WORDS: Mapping[Operation, str] = {
@@ -254,6 +246,14 @@ def require_together(values: Mapping[Capability, object]) -> None:
                 *first.named, " must be left out with ", *second.named,
                 f": {why}. Got {values[pair[0]]!s:.80} with {values[pair[1]]!s:.80}. To go on, ",
                 *first.without, "; or ", *second.without, ".",
+            )  # fmt: skip
+    for together, why in NOT_BUILT_TOGETHER.items():
+        if values.keys() >= set(together):
+            first, second, third = (FEATURES[name] for name in together)
+            raise ArgumentError(
+                *first.named, " must be left out with ", *second.named, " and ", *third.named,
+                f": {why}. Got {values[together[0]]!s:.80}. To go on, ", *second.without, "; or ",
+                *third.without, ".",
             )  # fmt: skip
 
 

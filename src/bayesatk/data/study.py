@@ -29,7 +29,7 @@ from bayesatk.priors import (
     ModelPrior,
     Pooling,
 )
-from bayesatk.priors.choice import describe_prior, prior_from, prior_of, with_families
+from bayesatk.priors.choice import describe_prior, prior_from, with_families
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,10 +93,17 @@ class Study:
 
     @cached_property
     def scale(self) -> Scale:
-        """How the metrics judge trials: prior trials are counted in categories."""
-        scored = not self.outcomes.binary or self.prior_counts is not None
-        scored = scored or isinstance(self.prior, CategoryPrior)
+        """How the metrics judge trials: as right and wrong, or as scored categories."""
+        scored = not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
+        scored = scored or (self.prior_counts is not None and not self._right_and_wrong)
         return Scored.of(self.outcomes) if scored and self.judged else RIGHT_WRONG
+
+    @property
+    def _right_and_wrong(self) -> bool:
+        """Whether something asks for a success probability; prior trials alone are categories."""
+        success = any(metric.family.category is None for metric in self.judged)
+        structure = self.group_weights is not None or self.covariates is not None
+        return success or structure or self.judges is not None
 
     @cached_property
     def design(self) -> Design | None:
@@ -272,11 +279,19 @@ def read_study(
 
 def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPrior:
     """Return the prior that was asked for, checked, or the default of structure and scale."""
-    if study.covariates is not None or study.group_weights is not None:
-        where = "with covariates" if study.covariates else "with group="
-        return _prior_of_structure(prior, where)
+    structured = study.covariates is not None or study.group_weights is not None
+    earlier = study.prior_counts is not None and study.pooling == "partial"
     resolved: ModelPrior = study.scale.resolve_prior(study.pooling, prior)
-    return resolved if difficulty is None else with_families(resolved, difficulty)
+    if not (structured or earlier) or not isinstance(resolved, HyperPrior):
+        return resolved if difficulty is None else with_families(resolved, difficulty)
+    families = with_families(resolved, "beta" if difficulty is None else difficulty)
+    if not families.proper:
+        where = "with covariates" if study.covariates else "with group= and with prior trials"
+        raise ArgumentError(
+            Argument("prior"),
+            f" must be proper {where}; got icc={resolved.icc}. Use HyperPrior(icc=(1, 1)).",
+        )
+    return families
 
 
 def _check_keep(keep: Sequence[str]) -> None:
@@ -341,14 +356,3 @@ def _check_priors(
             Argument("prior_weight"), " must be left out without ", Argument("prior_trials"),
             f"; got {prior_weight!r}.",
         )  # fmt: skip
-
-
-def _prior_of_structure(prior: object, where: str) -> HyperPrior:
-    """Return the prior of questions that differ by groups or covariates, of the Beta family."""
-    chosen = prior_of(HyperPrior, prior, where).of_family("beta")
-    if not chosen.proper:
-        raise ArgumentError(
-            Argument("prior"),
-            f" must be proper {where}; got icc={chosen.icc}. Use HyperPrior(icc=(1, 1)).",
-        )
-    return chosen

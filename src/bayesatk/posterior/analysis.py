@@ -13,11 +13,11 @@ from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
-from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.judge_results import judge_notes
-from bayesatk.posterior.judged import rates_of_judges
 from bayesatk.posterior.model import Model
-from bayesatk.posterior.models_of import count_model
+from bayesatk.posterior.apart import ApartModel
+from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.remarks import family_note, outside_note, proxy_note, weight_note
 from bayesatk.priors import BetaPrior, HyperPrior
@@ -134,7 +134,7 @@ class Analysis:
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
-        if isinstance(model, GroupedModel):
+        if self._study.grouping is not None and isinstance(model, ProgramModel | ApartModel):
             self._by_group = model.estimate_by_group(metrics)
         return model.fit([*metrics, *more])
 
@@ -142,14 +142,8 @@ class Analysis:
         """Metrics of the counts, and probabilities to reach each score."""
         study, places = self._study, list(self._study.grid.judged)
         outcomes = study.outcomes
-        before = None if study.prior_counts is None else study.prior_counts[index]
+        model = Declared.of_study(study, self._judge_seed).model(index)
         counts = study.scale.counts(outcomes)[index]
-        basis = None if study.design is None else study.design.basis
-        judge = self._judge(index)
-        model = count_model(
-            study.scale, study.pooling, study.prior, counts, before, basis, outcomes.weight,
-            judge, study.grouping,
-        )  # fmt: skip
         metrics = [study.scale.judged(one) for one in study.grid.judged.values()]
         reach = study.scale.reaching()
         posterior = self._fitted(model, places, metrics, reach)
@@ -162,7 +156,8 @@ class Analysis:
             )
         fewest = int(model.states.trials.min())
         self.remarks += family_note(self._name, posterior.families, study.judged, fewest)
-        if judge is not None and study.judges is not None:
+        if study.judges is not None:
+            judge = model.judge_rates if isinstance(model, ProgramModel) else model.judge
             first = study.metrics[0]
             self.remarks += judge_notes(
                 self._name, study.judges.by_system[index], judge, first, posterior,
@@ -170,16 +165,6 @@ class Analysis:
             )  # fmt: skip
         size = len(study.grid)
         return [*places, *range(size, size + len(reach))], posterior
-
-    def _judge(self, index: int) -> JudgeRates | None:
-        """Rates of the judge of the system, with the marks of all systems that it marked."""
-        study = self._study
-        if study.judges is None:
-            return None
-        counts, prior = list(study.scale.counts(study.outcomes)), study.prior
-        assert isinstance(prior, BetaPrior | HyperPrior)  # judges mark right and wrong
-        rates = rates_of_judges(study.judges, study.pooling, prior, counts, self._judge_seed)
-        return rates[index]
 
     def _voted(self, index: int, rng: np.random.Generator) -> tuple[list[int], SystemPosterior]:
         """Votes between answers."""

@@ -242,7 +242,11 @@ def evaluate(
     remarks = [*study.notes, *(remark for one in each for remark in one.remarks)]
     groups = _tables(study, size, each) | groups_of_data(study)
     drawn, difficulties = groups["posterior"], all_difficulties(groups)
-    groups |= checking_groups(study, drawn, difficulties, keep, replicating)
+    logs = [one.drawn.log_likelihood for one in each]
+    likelihood = None
+    if all(own is not None for own in logs):
+        likelihood = np.stack([own for own in logs if own is not None], axis=1)
+    groups |= checking_groups(study, drawn, difficulties, keep, replicating, likelihood)
     attributes = root_attributes(
         max((one.posterior.method for one in each), key=len),  # the approximate, if any
         study.as_text(), seed, study.outcomes, _citations(study), notes=json.dumps(remarks),

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.study import Study
 from bayesatk.priors import HyperPrior
-from bayesatk.results.likelihood import log_likelihood_groups
+from bayesatk.results.likelihood import AUTOMATIC, likelihood_group, log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
 from bayesatk.results.question_groups import grouped_checks
 from bayesatk.results.regression import regression_groups
@@ -26,6 +27,7 @@ def checking_groups(
     difficulties: Sequence[Difficulty] | None,
     keep: Sequence[str],
     rng: np.random.Generator,
+    likelihood: NDArray[np.float64] | None = None,
 ) -> dict[str, xr.Dataset]:
     """Return log-likelihood, predictive and prior groups.
 
@@ -40,9 +42,15 @@ def checking_groups(
         Groups to keep however large they are.
     rng : numpy.random.Generator
         For replications.
+    likelihood : ndarray, shape (draws, systems, questions), optional
+        Log probability of each question's counts, where the model was put together from parts.
     """
     outcomes = study.outcomes
-    if study.grouping is not None:
+    if likelihood is not None and not _single(study):
+        if likelihood.size > AUTOMATIC and "log_likelihood" not in keep:
+            return {}
+        return {"log_likelihood": likelihood_group(outcomes, study.scale, posterior, likelihood)}
+    if study.grouping is not None and study.pooling == "partial":
         return grouped_checks(outcomes, posterior, study.grouping, keep, rng)
     if study.design is not None:
         assert isinstance(study.prior, HyperPrior)
@@ -51,3 +59,9 @@ def checking_groups(
     return log_likelihood_groups(
         outcomes, posterior, *asked, study.prior_counts, difficulties, judged
     ) | predictive_groups(outcomes, posterior, *asked, rng, difficulties, judged)
+
+
+def _single(study: Study) -> bool:
+    """Whether groups or covariates, of one Beta, are all that a study has beside its marks."""
+    extras = study.capabilities - {"pooling partial", "success metrics", "weight"}
+    return extras in ({"group"}, {"covariates"})

@@ -15,7 +15,7 @@ from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.derived import expected_metric
 from bayesatk.models.grouped import build_grouped, grouped_data, grouped_part, new_groups
-from bayesatk.posterior.grouped import GroupedModel
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.priors import HyperPrior
 from bayesatk.results.schema import GROUPED_TARGETS
 from bayesatk.verification.simulators import (
@@ -71,7 +71,7 @@ class GroupedSimulator:
 
     def exact(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Draw from the closed form."""
-        fit = GroupedModel.of(self.prior, data, self.grouping).fit(self.metrics)
+        fit = ProgramModel.of(self.prior, data, grouping=self.grouping).fit(self.metrics)
         drawn = fit.draw(DRAWS, rng, True)
         assert drawn.p is not None
         assert drawn.groups is not None

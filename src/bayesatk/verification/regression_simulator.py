@@ -14,7 +14,7 @@ from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.builders import model_data
 from bayesatk.models.regression import regression_model, regression_part
-from bayesatk.posterior.regression import RegressionModel
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.priors import HyperPrior
 from bayesatk.results.regression import draw_logits
 from bayesatk.verification.simulators import (
@@ -68,7 +68,7 @@ class RegressionSimulator:
 
     def exact(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Draw from the closed form."""
-        posterior = RegressionModel.of(self.prior, data, self.basis).fit(self.metrics)
+        posterior = ProgramModel.of(self.prior, data, basis=self.basis).fit(self.metrics)
         drawn = posterior.draw(DRAWS, rng, True)
         assert drawn.p is not None
         hyper = self._named(drawn.hyper["coefficients"], drawn.hyper["icc"], drawn.p)

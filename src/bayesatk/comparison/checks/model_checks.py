@@ -11,7 +11,7 @@ from bayesatk.core.pooling.states import States
 from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.grouped import GroupedModel
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
@@ -125,5 +125,5 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     right = fit.right_of_all("criticise")[0][system][ran]
     counts = np.stack([trials[ran] - right, right], axis=1)
     one = prior.of_family("beta")
-    model = GroupedModel.of(one, counts, Grouping.of(known[ran]))
+    model = ProgramModel.of(one, counts, grouping=Grouping.of(known[ran]))
     return model.log_evidence() - partial_evidence(States.of(right, trials[ran]), one)

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.data.chances import success_probabilities
-from bayesatk.posterior.models_of import count_model, model_of
+from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.results.result import Result
 
 if TYPE_CHECKING:
@@ -295,8 +295,7 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     own = Result.of(fit)
     own.require("equality")
     evidence = log_evidence(own)
-    counts, size = own.counts, len(own.systems)
-    basis = None if own.design is None else own.design.basis
+    declared, size = Declared.of_result(own), len(own.systems)
     if size < 2:
         raise ArgumentError(
             Argument("fit"),
@@ -306,16 +305,9 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     table = np.zeros((size, size))
     for i in range(size):
         for j in range(i):
-            merged = count_model(
-                own.scale,
-                own.pooling,
-                own.prior,
-                counts[i] + counts[j],
-                basis=basis,
-                grouping=own.grouping,
-            )
-            separate = float(evidence[i] + evidence[j])
-            table[i, j] = table[j, i] = separate - merged.log_evidence()
+            counts = declared.counts[[i]] + declared.counts[[j]]
+            merged = replace(declared, counts=counts).model(0).log_evidence()
+            table[i, j] = table[j, i] = float(evidence[i] + evidence[j]) - merged
     systems = evidence["system"].values
     return xr.DataArray(
         table,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,6 +100,11 @@ class States:
     def evidence(self) -> Array:
         """Observed and prior trials together, by category."""
         return np.asarray(self.counts + self.prior)
+
+    def merged(self) -> "States":
+        """Return the states with prior trials as trials, also fractions of them."""
+        counts: Any = self.evidence
+        return replace(self, counts=counts, prior=np.zeros(self.prior.shape))
 
     @property
     def questions(self) -> float:

@@ -149,6 +149,22 @@ class Metrics:
         drawing = (spread * chance).sum(axis=-1)
         return centre, within, drawing, self._of_new_groups(tables[1], theta)
 
+    def of_groups_at(self, theta: Array, offset: Array) -> GroupSums:
+        """Mean, variance and spread of each group at offsets of cells; one set a point."""
+        return self._of_groups(self._tables(theta), offset)
+
+    def new_of_groups_at(self, theta: Array, effect: Array) -> Array:
+        """Mean over new questions of each group, given effects; (points, groups, metrics)."""
+        predictor, cells, size = self.predictor, self.predictor.cells, len(self.metrics)
+        grid, first, step = predictor.grid(theta, _WIDER)
+        mean = predictor.observation.new_moments(self.metrics, theta, grid)[0]
+        table = Table(mean[:, :, None], first, step)
+        if not cells.rows.shape[1]:
+            return table.at(effect, np.zeros(cells.groups, np.intp))
+        offset = predictor.offsets(theta) + effect[:, cells.group]
+        values = table.at(offset, np.zeros(len(cells.state), np.intp))
+        return cells.by_group(values[..., :size] * cells.inner[:, None])
+
     def _of_groups(self, tables: tuple[Table, Table], offset: Array) -> GroupSums:
         """Mean, variance and spread of each group; (points, groups, metrics, 2)."""
         cells, size = self.predictor.cells, len(self.metrics)

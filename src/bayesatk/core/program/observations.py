@@ -96,8 +96,7 @@ class RightWrong:
     @cached_property
     def _counts(self) -> States:
         """States of all trials, those before included."""
-        evidence = self.states.evidence
-        return replace(self.states, counts=evidence, prior=np.zeros(evidence.shape), weight=None)
+        return replace(self.states.merged(), weight=None)
 
     heavier = 1
 

@@ -7,7 +7,7 @@ Biometrika 81).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -216,6 +216,16 @@ class Predictor:
             return self.observation.log_states(theta, offset[:, :1])[:, 0, self.cells.state]
         return self.log_table(theta).at(offset, self.cells.state)
 
+    def log_cells_at(self, theta: Array, offset: Array) -> Array:
+        """Return the same at offsets (points, cells), effects of groups included."""
+        logs = np.empty(offset.shape)
+        for rows in self.blocks(theta, 2):
+            if self._structured:
+                logs[rows] = self.log_table(theta[rows]).at(offset[rows], self.cells.state)
+            else:
+                logs[rows] = self.log_cells(theta[rows])
+        return logs
+
     def log_table(self, theta: Array) -> Table:
         """Log probabilities of states over offsets."""
         grid, first, step = self.grid(theta)
@@ -274,3 +284,41 @@ class Predictor:
         probability = np.exp(logs - total[..., None])
         constant = np.log(width) - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
         return Effects(values, probability, total + constant, mode, width)
+
+    def log_left_out(self, theta: Array) -> tuple[Array, Array]:
+        """Log probability of a question's trials given the others of its group, and of a new one's.
+
+        Returns
+        -------
+        left_out, fitted : ndarray, shape (points, cells)
+            ``fitted`` is of a new question of the group alike, given all questions.
+        """
+        pair = np.empty((2, len(theta), len(self.cells.count)))
+        for rows in self.blocks(theta, 2):
+            pair[:, rows] = self._log_left_out(theta[rows])
+        return pair[0], pair[1]
+
+    def _log_left_out(self, theta: Array) -> Array:
+        cells = self.cells
+        if not cells.grouped:
+            logs = self.log_cells(theta)
+            return np.stack([logs, logs])
+        table = self.log_table(theta)
+        effects, offset = self.effects(theta, table), self.offsets(theta)
+        logs = np.stack([
+            table.at(offset + effects.values[:, cells.group, j], cells.state)
+            for j in range(effects.values.shape[2])
+        ], axis=-1)  # fmt: skip
+        with np.errstate(divide="ignore"):
+            chance = np.log(effects.probability)[:, cells.group]
+        fitted, left_out = logsumexp(chance + logs, axis=-1), -logsumexp(chance - logs, axis=-1)
+        questions = np.bincount(cells.group, cells.count, cells.groups)
+        for cell in np.flatnonzero(questions[cells.group] <= _LEFT_AT):
+            # Of a small group the effect moves without the question: its nodes are placed anew.
+            members = np.flatnonzero(cells.group == cells.group[cell])
+            small = replace(cells, share=np.ones(1), group=np.zeros(len(members), np.intp),
+                            state=cells.state[members], rows=cells.rows[members],
+                            count=cells.count[members] - (members == cell))  # fmt: skip
+            others = replace(self, cells=small).effects(theta, table).log_total[:, 0]
+            left_out[:, cell] = effects.log_total[:, cells.group[cell]] - others
+        return np.stack([left_out, fitted])
