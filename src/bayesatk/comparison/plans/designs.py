@@ -14,6 +14,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
+from bayesatk.data.capabilities import require
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
@@ -210,7 +211,10 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
             Argument("pooling", "none"), ": the answers to a question have no distribution to "
             f"state; got {described!r:.80}.",
         )  # fmt: skip
-    pilot.require("plan", "source")
+    # Votes are evaluated without pooling, which other plans cannot do without.
+    values = dict(pilot.study.values)
+    values.pop("pooling none", None)
+    require("plan", values, "source")
     prior, systems = pilot.answer_prior, len(pilot.systems)
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]
