@@ -218,9 +218,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     prior, systems = pilot.answer_prior, len(pilot.systems)
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]
-    silent = np.zeros_like(answers.unanswered)
-    if answers.rules.unanswered == "exclude":
-        silent = answers.unanswered
+    silent = answers.unanswered * (answers.rules.unanswered == "exclude")
 
     means = [_population(ballots, metric, prior) for ballots in pilots]
 

@@ -114,9 +114,7 @@ class RightWrong:
         self, metrics: Sequence[Credit], theta: Array, offset: Array
     ) -> tuple[Array, Array]:
         """As of `Observation`."""
-        return _moments_on_nodes(
-            self.law.nodes(theta, offset), self._counts, metrics, offset.shape
-        )
+        return _moments_on_nodes(self.law.nodes(theta, offset), self._counts, metrics, offset.shape)
 
     def new_moments(
         self, metrics: Sequence[Credit], theta: Array, offset: Array

@@ -109,7 +109,6 @@ class Table(NamedTuple):
         width = self.step[:, None]
         return np.stack([total[0], total[1] / width, total[2] / width**2])
 
-
     def folded(self, factor: Array) -> "Table":
         """Return the table of sums of columns, with factors (columns, sums)."""
         points, size, columns = self.values.shape[:3]
@@ -277,7 +276,9 @@ class Predictor:
         bend = np.minimum(density(mode, True)[2], -_LEAST_CURVATURE / sd**2)
         width = 1.0 / np.sqrt(-bend)
         z, weight = np.polynomial.hermite_e.hermegauss(_NODES)
-        values = np.clip(mode[..., None] + width[..., None] * z, -6.0 * sd[..., None], 6.0 * sd[..., None])
+        values = np.clip(
+            mode[..., None] + width[..., None] * z, -6.0 * sd[..., None], 6.0 * sd[..., None]
+        )
         logs = np.stack([density(values[..., j], False) for j in range(_NODES)], axis=-1)
         logs += 0.5 * z**2 + np.log(weight)
         total = logsumexp(logs, axis=-1)
