@@ -166,14 +166,14 @@ def _spent(sample: dict[str, Any]) -> dict[str, Any]:
     """Return what a sample cost, all its models together: dollars, tokens, seconds of work."""
     usage = sample.get("model_usage")
     models = (
-        [model_usage for model_usage in usage.values() if isinstance(model_usage, dict)]
+        [usage_entry for usage_entry in usage.values() if isinstance(usage_entry, dict)]
         if isinstance(usage, dict)
         else []
     )
     spent: dict[str, Any] = {}
     for name in ("cost", "tokens", "input_tokens", "output_tokens"):
         field = f"total_{name}" if name in ("cost", "tokens") else name
-        amounts = [model_usage.get(field) for model_usage in models]
+        amounts = [usage_entry.get(field) for usage_entry in models]
         if amounts and all(isinstance(amount, int | float) for amount in amounts):
             spent[name] = sum(amounts)
     seconds = sample.get("working_time", sample.get("total_time"))
