@@ -92,40 +92,40 @@ def claim(
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
     a is ahead of b: +0.333 (95% interval +0.140 to +0.517), P(better) > 0.999.
     """
-    own = Result.of(result.attached() if isinstance(result, Leaderboard) else result)
-    if target not in own.targets:
-        known = " or ".join(map(repr, own.targets))
-        raise ArgumentError(Argument("target"), f" must be {known}; got {target!r}.")
-    chosen = _chosen(own, metric)
-    ranked = own.has("comparison") or own.has("leaderboard")
+    fit = Result.of(result.attached() if isinstance(result, Leaderboard) else result)
+    if target not in fit.targets:
+        targets = " or ".join(map(repr, fit.targets))
+        raise ArgumentError(Argument("target"), f" must be {targets}; got {target!r}.")
+    parsed_metric = _metric_of(fit, metric)
+    ranked = fit.has("comparison") or fit.has("leaderboard")
     if other is None and (system is not None or not ranked):
-        place = _place(own, system, "system")
-        text = level_sentence(own, place, chosen, target)
-        return text + (_advice(own, place, chosen, target) if advice else "")
-    sentences = PairSentences(own)
+        index = _index_of(fit, system, "system")
+        text = level_sentence(fit, index, parsed_metric, target)
+        return text + (_advice(fit, index, parsed_metric, target) if advice else "")
+    sentences = PairSentences(fit)
     if other is not None:
-        pair = _place(own, system, "system"), _place(own, other, "other")
-    elif len(own.systems) > 2:
-        return sentences.tiers(chosen, target)
+        pair = _index_of(fit, system, "system"), _index_of(fit, other, "other")
+    elif len(fit.systems) > 2:
+        return sentences.tiers(parsed_metric, target)
     else:
         pair = 0, 1
-    return sentences.of(chosen, *pair).sentences[own.targets.index(target)]
+    return sentences.of(parsed_metric, *pair).sentences[fit.targets.index(target)]
 
 
-def _chosen(result: Result, metric: str | Metric | None) -> Metric:
+def _metric_of(result: Result, metric: str | Metric | None) -> Metric:
     """Return the metric that is meant, which the result must have."""
     if metric is None:
         return result.metrics[0]
-    (found, *others) = parse(metric)
-    if others or found not in result.metrics:
-        held = " ".join(one.label for one in result.metrics)
+    (parsed_metric, *more_metrics) = parse(metric)
+    if more_metrics or parsed_metric not in result.metrics:
+        held = " ".join(held_metric.label for held_metric in result.metrics)
         raise ArgumentError(
             Argument("metric"), f" must be one metric of the result; got {metric!r}. It has {held}."
         )
-    return found
+    return parsed_metric
 
 
-def _place(result: Result, name: object, argument: str) -> int:
+def _index_of(result: Result, name: object, argument: str) -> int:
     """Return the position of a system."""
     if name is None and len(result.systems) == 1:
         return 0
@@ -195,8 +195,8 @@ def _alone(result: Result, system: int) -> Result:
     of_all = ("comparison", "leaderboard", "ranks", "tiers")
     groups = {f"/{name}": result.group(name) for name in result.tree.children}
     tree = xr.DataTree.from_dict({
-        name: own.isel(system=[system]) if "system" in own.dims else own
-        for name, own in groups.items()
+        name: dataset.isel(system=[system]) if "system" in dataset.dims else dataset
+        for name, dataset in groups.items()
         if name.removeprefix("/") not in of_all
     })  # fmt: skip
     tree.attrs.update(result.tree.attrs)

@@ -16,8 +16,6 @@ from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
-_DRAWS = 4000
-
 
 @dataclass(frozen=True)
 class System:
@@ -39,15 +37,15 @@ class System:
         if self.fit.sampled:
             return self._share_above(value)
         posterior = model_of(self.fit, self.index).fit(parse("bayes"))
-        found, error = np.zeros(2), np.zeros(2)
+        probability, error = np.zeros(2), np.zeros(2)
         for target, (exact, *_) in enumerate(posterior.distributions()):
             if exact is not None:
-                found[target] = 1.0 - float(exact.cdf(value))
+                probability[target] = 1.0 - float(exact.cdf(value))
             else:
-                drawn = posterior.draw(_DRAWS, rng, False).metrics[None, :, 0, target]
+                drawn = posterior.draw(4000, rng, False).metrics[None, :, 0, target]
                 shares = (drawn > value).astype(float)
-                found[target], error[target] = shares.mean(), _standard_error(shares)[0]
-        return found, error
+                probability[target], error[target] = shares.mean(), _standard_error(shares)[0]
+        return probability, error
 
     def _share_above(self, value: float) -> tuple[Array, Array]:
         """Share of the sampled means above a value."""
@@ -69,8 +67,8 @@ class System:
         self, best: LargestPoissonBinomial, rng: np.random.Generator
     ) -> tuple[float, float, float]:
         """Probabilities that a new run beats, and ties with, a new best of the guessers."""
-        counts, which = np.unique(self.new_runs(rng), return_inverse=True)
-        below, same = best.cdf(counts - 1)[which], best.pmf(counts)[which]
+        counts, run_index = np.unique(self.new_runs(rng), return_inverse=True)
+        below, same = best.cdf(counts - 1)[run_index], best.pmf(counts)[run_index]
         error = float(below.std() / np.sqrt(len(below)))
         return float(below.mean()), float(same.mean()), error
 
@@ -83,15 +81,15 @@ class System:
         if difficulty is None:  # a fixed prior of every question
             total = prior.alpha + prior.beta
             ends = (prior.alpha / total, 1.0 / (total + 1.0))
-            difficulty = Difficulty.of_beta(*(np.full(fit.size, one) for one in ends))
+            difficulty = Difficulty.of_beta(*(np.full(fit.size, end) for end in ends))
         states = States.of(self.successes, self.trials)
         runs = np.zeros(len(difficulty), np.int64)
         for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
             split = rng.multinomial(int(count), difficulty.parts_given(c, n))
             runs += n * split[:, -1]
             for j in range(split.shape[1] - 2):
-                own = difficulty.alpha[:, j] + c, difficulty.beta[:, j] + (n - c)
-                runs += _new_successes(split[:, j], int(n), *own, rng)
+                posterior_shapes = difficulty.alpha[:, j] + c, difficulty.beta[:, j] + (n - c)
+                runs += _new_successes(split[:, j], int(n), *posterior_shapes, rng)
         return runs
 
 

@@ -117,9 +117,7 @@ class Declared:
         # Under complete pooling; the probability is that of all marks, whatever their groups.
         whole = replace(self, grouping=None).model(system)
         members = tuple(np.flatnonzero(code == group) for group in range(len(share)))
-        return ApartModel(
-            whole.pooling, whole.states, whole.prior, whole, (), share, members
-        )
+        return ApartModel(whole.pooling, whole.states, whole.prior, whole, (), share, members)
 
     def of_questions(self, questions: NDArray[np.intp]) -> "Declared":
         """Return some of the questions."""
@@ -151,9 +149,7 @@ class Declared:
     def _rates(self) -> list[JudgeRates]:
         """Rates of the judge of every system, with the marks of all systems that it marked."""
         assert self.judges is not None
-        return rates_of_judges(
-            self.judges, self.pooling, self.prior, list(self.counts), self.seed
-        )
+        return rates_of_judges(self.judges, self.pooling, self.prior, list(self.counts), self.seed)
 
     def _composed(self, system: int) -> ProgramModel:
         """Model put together from its parts, with the other systems of its judge."""

@@ -450,7 +450,9 @@ class ProgramPosterior:
             return self._normal_means(part, theta, offset, rng), None
         state, means = cells.state[cells.which], np.zeros((size, cells.groups, len(self.metrics)))
         kept = []
-        step = max(1, _CHUNK // (size * (1 if self.model.scores is None else len(self.model.scores))))
+        step = max(
+            1, _CHUNK // (size * (1 if self.model.scores is None else len(self.model.scores)))
+        )
         group = cells.group[cells.which]
         for start in range(0, questions, step):
             span = slice(start, start + step)
@@ -484,15 +486,11 @@ class ProgramPosterior:
         given = Metrics(part.fit.predictor, self._credits)
         for rows in part.fit.predictor.blocks(theta, 3 * len(self.metrics)):
             mean, variance, _ = given.of_groups_at(theta[rows], offset[rows])
-            noise = [
-                correlated_normals(correlation, len(rows), rng) for _ in range(cells.groups)
-            ]
+            noise = [correlated_normals(correlation, len(rows), rng) for _ in range(cells.groups)]
             means[rows] = mean[..., 0] + np.sqrt(variance[..., 0]) * np.stack(noise, axis=1)
         return means
 
-    def _new_means(
-        self, part: Part, theta: Array, effect: Array, place: NDArray[np.intp]
-    ) -> Array:
+    def _new_means(self, part: Part, theta: Array, effect: Array, place: NDArray[np.intp]) -> Array:
         """Means over new questions of each group; (draws, groups, metrics)."""
         if not self.model.cells.grouped:
             return part.moments.group_mean[place][..., 1]

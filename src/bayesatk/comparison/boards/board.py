@@ -21,7 +21,6 @@ from bayesatk.results.result import Result
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _CELLS = 6e7  # systems x questions x draws, at about 10^7 a second
-_FEWEST = 400  # draws, whatever it takes: a probability of 1/2 is then known to .025
 
 
 @dataclass(frozen=True)
@@ -72,18 +71,21 @@ def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
     content = np.ascontiguousarray(np.stack([right, trials])).tobytes()
     labels = tuple(metric.label for metric in fit.metrics)
     judges = None if fit.judges is None else fit.judges.among(order)
-    asked = BoardInput(content, labels, prior, seed, judges, right, trials, fit.metrics)
-    found, back = drawn_board(asked), np.argsort(order)
-    return Board(found.values[:, :, back], found.observed[back], found.draws, back)
+    board_input = BoardInput(content, labels, prior, seed, judges, right, trials, fit.metrics)
+    board, back = drawn_board(board_input), np.argsort(order)
+    return Board(board.values[:, :, back], board.observed[back], board.draws, back)
 
 
 @lru_cache(maxsize=8)
-def drawn_board(asked: BoardInput) -> Board:
+def drawn_board(board_input: BoardInput) -> Board:
     """Draw a board; the last few are kept."""
-    rng = np.random.default_rng(asked.seed)
-    metrics, right, trials = asked.metrics, asked.right, asked.trials
-    draws = Fit.of(Counts.of(right, trials, marking_of(asked.judges)), asked.prior).draw(rng)
-    draws = draws.among(max(_FEWEST, int(_CELLS / right.size)))
+    rng = np.random.default_rng(board_input.seed)
+    metrics, right, trials = board_input.metrics, board_input.right, board_input.trials
+    draws = Fit.of(
+        Counts.of(right, trials, marking_of(board_input.judges)), board_input.prior
+    ).draw(rng)
+    # 400 draws at least, whatever they take: a probability of 1/2 is then known to .025.
+    draws = draws.among(max(400, int(_CELLS / right.size)))
     credits = [metric.credit for metric in metrics]
     means = QuestionMeans(draws.likelihood, right, trials, credits)
     questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
@@ -100,10 +102,10 @@ def marking_of(judges: Judges | None) -> Marking | None:
     """Return who marked the trials of every system, where judges err."""
     if judges is None:
         return None
-    which = np.empty(len(judges.by_system), np.intp)
+    judge_numbers = np.empty(len(judges.by_system), np.intp)
     for number, systems in enumerate(judges.groups().values()):
-        which[systems] = number
-    return Marking(which, np.array([one.shapes for one in judges.groups()]))
+        judge_numbers[systems] = number
+    return Marking(judge_numbers, np.array([judge.shapes for judge in judges.groups()]))
 
 
 def _counts(fit: Result) -> tuple[Ints, Ints]:

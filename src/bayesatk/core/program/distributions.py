@@ -54,7 +54,9 @@ class PointMixture:
         for _ in range(3):
             upto = self._upto(place)
             inside = np.flatnonzero((upto > _LEFT_OUT) & (upto < 1.0 - _LEFT_OUT))
-            first, last = (max(inside[0] - 1, 0), inside[-1] + 1) if len(inside) else (0, len(place) - 1)
+            first, last = (
+                (max(inside[0] - 1, 0), inside[-1] + 1) if len(inside) else (0, len(place) - 1)
+            )
             ends = place[first], place[min(last, len(place) - 1)]
             place = np.linspace(*ends, _COARSE)
         place = np.linspace(*ends, _FINE)
