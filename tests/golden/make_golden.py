@@ -104,17 +104,6 @@ def scored_model(study: Study) -> Scored:
     )
 
 
-def observed(study: Study) -> Study:
-    """The study without questions that nobody tried: they are no observation."""
-    trials = np.array(study["trials"])
-    if study["targets"] != ["population"] or trials.all():
-        return study
-    return study | {
-        "right": np.array(study["right"])[trials > 0].tolist(),
-        "trials": trials[trials > 0].tolist(),
-    }
-
-
 def rows_of(study: Study, table: dict[tuple[int, str, str], Answer]) -> list[dict[str, Any]]:
     right = study.get("right")
     names = list(right) if isinstance(right, dict) else ["system"]
@@ -138,7 +127,7 @@ def answered(study: Study, seed: int = 1) -> dict[str, Any]:
         return study | {"rows": rows_of(study, table)}
     difficulty = study["options"].get("difficulty", "beta")
     families = FAMILIES if difficulty == "averaged" else (difficulty,)
-    models: list[Any] = [model_of(observed(study), name) for name in families if "right" in study]
+    models: list[Any] = [model_of(study, name) for name in families if "right" in study]
     models = models or [scored_model(study)]
     table, evidence, effective = answers(models, metrics, targets, seed)
     seconds = time.perf_counter() - started

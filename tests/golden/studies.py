@@ -174,8 +174,25 @@ def _other_pooling() -> list[Study]:
             {"right": [4] * 8 + [0] * 92, "trials": [4] * 8 + [0] * 92, "missing": "ignore"},
             "beta",
             options=none,
-            targets=["population"],
-            wrong={"population": "questions without trials count as observations"},
+        ),
+        _study(
+            "never tried, beta",
+            "pass@1,4",
+            {"right": [4, 3, 0, 2, 4, 0, 0, 0], "trials": [4] * 5 + [0] * 3, "missing": "ignore"},
+            "beta",
+            options=BETA,
+        ),
+        _study(
+            "never tried, weights",
+            "pass@1",
+            {
+                "right": [4, 3, 0, 2, 4, 0, 0, 0],
+                "trials": [4] * 5 + [0] * 3,
+                "missing": "ignore",
+                "weight": [1.0, 2.0, 1.0, 0.5, 3.0, 2.0, 1.0, 1.0],
+            },
+            "beta",
+            options=none,
         ),
     ]
 

@@ -139,6 +139,10 @@ class System:
     power_right: Array  # fractional counts of earlier trials
     power_trials: Array
 
+    @property
+    def tried(self) -> NDArray[np.bool_]:
+        return self.trials + self.power_trials > 0
+
 
 @dataclass
 class Model:
@@ -720,6 +724,7 @@ def _given(
     sums = {metric: [np.zeros(points), np.zeros(points)] for metric in metrics}
     each = {metric: np.zeros((points, 0)) for metric in metrics}
     squares = {metric: np.zeros(points) for metric in metrics}
+    tried = model.systems[which].tried
     for kind, questions in distinct(model, which):
         log, a, b = model.posterior_of(which, kind, own, judge, offset[:, questions[0]])
         weight = np.exp(log - special.logsumexp(log, axis=-1, keepdims=True))
@@ -730,10 +735,10 @@ def _given(
             second = (weight * (spread + (mean - first[:, None]) ** 2)).sum(-1)
             sums[metric][0] += share.sum() * first
             sums[metric][1] += (share**2).sum() * second
-            each[metric] = np.concatenate(
-                [each[metric], np.repeat(first[:, None], len(questions), 1)], 1
-            )
-            squares[metric] += len(questions) * (second + first**2)
+            number = tried[questions].sum()  # the bootstrap draws from questions that were tried
+            again = np.repeat(first[:, None], number, 1)
+            each[metric] = np.concatenate([each[metric], again], 1)
+            squares[metric] += number * (second + first**2)
     for metric in metrics:
         found[metric, "questions"] = (sums[metric][0], sums[metric][1])
         if "population" in targets:
@@ -803,7 +808,8 @@ def sampled_values(
                     and not model.rows.shape[1]
                     and (model.law != "complete")
                 ):
-                    bootstrap = rng.standard_exponential(values.shape) * model.share
+                    share = model.share * model.systems[which].tried
+                    bootstrap = rng.standard_exponential(values.shape) * share
                     sample = (values * bootstrap).sum(1) / bootstrap.sum(1)
                 else:
                     sample = given[metric, target][0]
