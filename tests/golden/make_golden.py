@@ -61,16 +61,13 @@ def model_of(study: Study, family: str) -> Model:
     groups = group_share = None
     if "group" in study:
         names, groups = np.unique(study["group"], return_inverse=True)
-        sizes = np.bincount(groups)
         profile = options.get("group_weights", "questions")
-        if profile == "questions":
-            group_share = sizes / questions
-        elif profile == "equal":
-            group_share = np.full(len(sizes), 1 / len(sizes))
-        else:
+        within = np.bincount(groups, share)
+        group_share = {"questions": within, "equal": np.ones(len(names))}.get(str(profile))
+        if group_share is None:
             group_share = np.array([profile[name] for name in names])
+        share = share * (group_share / within)[groups]
         group_share = group_share / group_share.sum()
-        share = (group_share / sizes)[groups]
     judge = study.get("judge")
     rates = judge and (
         (judge["tp"] + 1.0, judge["p"] - judge["tp"] + 1.0),
@@ -129,7 +126,8 @@ def answered(study: Study, seed: int = 1) -> dict[str, Any]:
     families = FAMILIES if difficulty == "averaged" else (difficulty,)
     models: list[Any] = [model_of(study, name) for name in families if "right" in study]
     models = models or [scored_model(study)]
-    table, evidence, effective = answers(models, metrics, targets, seed)
+    power, draws = study.get("points", (14, 25000))
+    table, evidence, effective = answers(models, metrics, targets, seed, power, draws)
     seconds = time.perf_counter() - started
     note = {"effective": [round(share, 3) for share in effective], "seconds": round(seconds, 1)}
     log = [float(f"{evidence.values:.14g}"), float(f"{evidence.errors:.2g}")]

@@ -405,5 +405,72 @@ def _categories() -> list[Study]:
     ]
 
 
+ROOMS = {
+    "right": [3, 2, 3, 1, 0, 0, 1, 3, 2, 0],
+    "trials": [3, 3, 3, 3, 3, 2, 3, 3, 3, 3],
+    "group": list("aaabbbccdd"),
+}
+LENGTH = {"covariates": {"length": [1.0, 2.0, 2.5, 4.0, 5.0, 7.0, 4.5, 1.5, 3.0, 8.0]}}
+CLEAR = {"judge": {"tp": 46, "p": 50, "fp": 3, "n": 50}}
+SHARES = {"weight": [1.0, 2.0, 1.0, 0.5, 1.0, 4.0, 1.0, 1.0, 3.0, 1.0]}
+ALONE = {name: ROOMS[name] for name in ("right", "trials")}
+
+
+def _combined() -> list[Study]:
+    """What could not be combined when these were made; where a target has one meaning only."""
+    few, some = {"points": (12, 12500)}, {"points": (13, 25000)}
+    inflated, mixture = {"difficulty": "inflated"}, {"difficulty": "mixture"}
+    averaged, complete = {"difficulty": "averaged"}, {"pooling": "complete"}
+    same = ["questions"]
+    earlier = {
+        "prior_trials": {
+            "right": [2, 1, 2, 0, 1, 0, 0, 2, 1, 1],
+            "trials": [2] * 10,
+            "weight": 0.5,
+        }
+    }
+    cases: list[tuple[str, str, Study, list[str], Study]] = [
+        ("groups, inflated", "pass@1,4", ROOMS | few, ALL, inflated),
+        ("groups, mixture", "pass@1,4", ROOMS | few, ALL, mixture),
+        ("groups, averaged", "pass@1,4", ROOMS | few, ALL, averaged),
+        ("groups, judge", "pass@1,4", ROOMS | CLEAR | few, ALL, BETA),
+        ("groups, covariate", "pass@1,4", ROOMS | LENGTH | few, ALL, BETA),
+        ("groups, weights", "pass@1,4", ROOMS | SHARES | few, same, BETA),
+        ("groups, complete", "pass@1,4", ROOMS, ALL, complete),
+        ("groups, none", "pass@1,4", ROOMS, same, {"pooling": "none"}),
+        ("groups, prior trials", "bayes max@2", ROOMS | earlier | few, ALL, {"pooling": "partial"}),
+        ("covariate, inflated", "pass@1,4", ALONE | LENGTH, BOTH, inflated),
+        ("covariate, mixture", "pass@1,4", ALONE | LENGTH | some, BOTH, mixture),
+        ("covariate, averaged", "pass@1,4", ALONE | LENGTH | some, BOTH, averaged),
+        ("covariate, judge", "pass@1,4", ALONE | LENGTH | CLEAR | some, BOTH, BETA),
+        ("judge, mixture", "pass@1,4", ALONE | CLEAR | some, BOTH, mixture),
+        ("judge, weights", "pass@1,4", ALONE | CLEAR | SHARES | some, BOTH, BETA),
+        ("judge, weights, none", "pass@1,4", ALONE | CLEAR | SHARES, BOTH, {"pooling": "none"}),
+        ("judge, weights, complete", "pass@1,4", ALONE | CLEAR | SHARES, BOTH, complete),
+        (
+            "groups, covariate, judge, inflated, weights",
+            "pass@1,4",
+            ROOMS | LENGTH | CLEAR | SHARES | few,
+            BOTH,
+            inflated,
+        ),
+    ]
+    reason = {"all": "these features cannot be combined"}
+    able = {"judge, mixture", "groups, none", "groups, complete"}
+    return [
+        _study(
+            name,
+            metrics,
+            data,
+            "points",
+            targets,
+            options=options,
+            has_evidence="prior_trials" not in data,
+            wrong={} if name in able else reason,
+        )
+        for name, metrics, data, targets, options in cases
+    ]
+
+
 def studies() -> list[Study]:
-    return _exchangeable() + _other_pooling() + _structures() + _categories()
+    return _exchangeable() + _other_pooling() + _structures() + _categories() + _combined()

@@ -106,7 +106,7 @@ def part_of(target: str, statistic: str, wrong: dict[str, str]) -> str | None:
     """Which of the known errors of a study a number belongs to."""
     for part in wrong:
         ends = part == "ends" and statistic.startswith("ci_")
-        if ends or part in (target, statistic, f"{target} {statistic}"):
+        if ends or part in ("all", target, statistic, f"{target} {statistic}"):
             return part
     return None
 

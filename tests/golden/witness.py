@@ -558,7 +558,9 @@ def answers(
     Several models are families of equal prior probability, averaged by their evidence.
     """
     proposals = [
-        fitted(model, seed, 12000 if model.groups is None else 4000) if model.size else None
+        fitted(model, seed, min(4 << power, 12000 if model.groups is None else 4000))
+        if model.size
+        else None
         for model in models
     ]
     rows: list[dict[tuple[int, str, str], Array]] = []
@@ -749,9 +751,7 @@ def _given(
                     population(model, metric, own, offset, effects), np.zeros(points)
                 )  # fmt: skip
         if "new_groups" in targets:
-            nodes = np.exp(own["tau"]) * NODES
-            values = law_mean(model, metric, own, nodes) @ NODE_WEIGHTS
-            found[metric, "new_groups"] = (values, np.zeros(points))
+            found[metric, "new_groups"] = (new_groups(model, metric, own), np.zeros(points))
     return found
 
 
@@ -785,6 +785,18 @@ def population(
     if effects is not None and model.group_share is not None:
         return law_mean(model, metric, own, effects) @ model.group_share
     return law_mean(model, metric, own, np.zeros(len(offset)))
+
+
+def new_groups(model: Model, metric: str, own: dict[str, Array]) -> Array:
+    """Expected value in a new group; of questions with the covariates of these."""
+    nodes = np.exp(own["tau"]) * NODES
+    if not model.rows.shape[1]:
+        return law_mean(model, metric, own, nodes) @ NODE_WEIGHTS
+    total = np.zeros(len(nodes))
+    for row in model.rows:
+        offset = (own["slopes"] @ row)[:, None] + nodes
+        total += law_mean(model, metric, own, offset) @ NODE_WEIGHTS
+    return total / len(model.rows)
 
 
 def sampled_values(

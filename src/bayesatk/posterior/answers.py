@@ -87,14 +87,12 @@ class VoteModel:
         """Return the posterior of plurality votes."""
         ks = [metric.k for metric in metrics]
         found = answer_moments(self.ballots, ks, self.prior, self.draws, self.rng)
-        tried = np.array([one.tried for one in self.ballots])
+        tried = np.array([ballot.tried for ballot in self.ballots])
         own = _questions(found, relative(self.weight), tried | ~tried.any())
         return independent(own, {"answer_draws": float(found.draws)})
 
 
-def _questions(
-    found: AnswerMoments, weight: Array | None, tried: NDArray[np.bool_]
-) -> Questions:
+def _questions(found: AnswerMoments, weight: Array | None, tried: NDArray[np.bool_]) -> Questions:
     """Independent questions, which have no success probability."""
     number, ks = found.mean.shape
     weights = np.ones(number) if weight is None else weight

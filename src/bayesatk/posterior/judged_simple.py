@@ -182,7 +182,7 @@ def unpooled(
     number, weight = states.questions, judge.probability
     own, trial = mean_moments(each[0], each[1], states.terms)
     new, total = bootstrap_moments(each[0], each[1], states.observed)
-    (mean, between), (population, shift) = (total_moments(weight, given) for given in (own, new))
+    (mean, between), (population, shift) = (total_moments(weight, means) for means in (own, new))
     within, overall = weight @ trial + between, weight @ total + shift
     least, common = np.minimum(within, overall), np.minimum(trial, total)
 
