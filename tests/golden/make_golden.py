@@ -96,9 +96,14 @@ def scored_model(study: Study) -> Scored:
     power = counts(earlier["marks"]) * earlier["weight"] if earlier else np.zeros_like(own)
     prior, scores = options.get("prior", {}), np.array([study["scores"][name] for name in names])
     mean = prior.get("mean", prior.get("concentration", [1.0] * len(names)))
+    icc = tuple(prior.get("icc", (1.0, 1.0)))
+    share = np.array(study.get("weight", np.ones(len(own))), float)
+    groups = np.unique(study["group"], return_inverse=True)[1] if "group" in study else None
+    rows = basis(study.get("covariates", {}), len(own))
     return Scored(
-        own, power, scores, options["pooling"], tuple(mean), tuple(prior.get("icc", (1.0, 1.0)))
-    )
+        own, power, scores, options["pooling"], tuple(mean), share / share.sum(), icc,
+        "weight" in study, rows, groups,
+    )  # fmt: skip
 
 
 def rows_of(study: Study, table: dict[tuple[int, str, str], Answer]) -> list[dict[str, Any]]:
@@ -127,35 +132,30 @@ def answered(study: Study, seed: int = 1) -> dict[str, Any]:
     models: list[Any] = [model_of(study, name) for name in families if "right" in study]
     models = models or [scored_model(study)]
     power, draws = study.get("points", (14, 25000))
-    table, evidence, effective = answers(models, metrics, targets, seed, power, draws)
+    table, evidence, effective = answers(
+        models, metrics, targets, seed, power, draws, components=study.get("components", 3)
+    )  # fmt: skip
     seconds = time.perf_counter() - started
     note = {"effective": [round(share, 3) for share in effective], "seconds": round(seconds, 1)}
     log = [float(f"{evidence.values:.14g}"), float(f"{evidence.errors:.2g}")]
     return study | {"rows": rows_of(study, table), "log_evidence": log, "witness": note}
 
 
-def made(study: Study) -> dict[str, Any]:
-    found = answered(study)
-    print(found["name"], found.get("witness"), flush=True)
-    return found
+def written(results: dict[str, dict[str, Any]]) -> None:
+    """Write all studies that have results, with their declarations of now."""
+    lines = [json.dumps(own | results[own["name"]]) for own in studies() if own["name"] in results]
+    FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def main(names: list[str]) -> None:
-    listed = studies()
-    known = {own["name"]: own for own in json.loads(FILE.read_text())} if FILE.exists() else {}
-    wanted = [own for own in listed if own["name"] in names or not names]
+    known = json.loads(FILE.read_text()) if FILE.exists() else []
+    results = {own["name"]: {key: own[key] for key in RESULTS if key in own} for own in known}
+    wanted = [own for own in studies() if own["name"] in names or not names]
     with ProcessPoolExecutor(2) as pool:
-        fresh = {own["name"]: own for own in pool.map(made, wanted)}
-    made_before = {
-        name: {key: own[key] for key in RESULTS if key in own} for name, own in known.items()
-    }
-    kept = [
-        own | (fresh.get(own["name"]) or made_before[own["name"]])
-        for own in listed
-        if own["name"] in fresh or own["name"] in known
-    ]
-    lines = ",\n".join(map(json.dumps, kept))
-    FILE.write_text(f"[\n{lines}\n]\n")
+        for study in pool.map(answered, wanted):
+            results[study["name"]] = {key: study[key] for key in RESULTS if key in study}
+            print(study["name"], study.get("witness"), flush=True)
+            written(results)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,19 @@
 """Witnesses of scored categories, by importance sampling, and of votes, by enumeration."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 from math import factorial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import special, stats
 
 from tests.golden.witness import (
     LEVELS,
+    NODE_WEIGHTS,
+    NODES,
     Answer,
     Array,
     beta_logit,
@@ -44,19 +46,32 @@ class Scored:
     scores: Array
     law: str  # partial, none, complete
     mean: tuple[float, ...]  # concentration: of the mean vector, or of p
+    share: Array  # of each question in the mean over these questions
     icc: tuple[float, float] = (1.0, 1.0)
-    groups: None = None
+    weighted: bool = False
+    rows: Array = field(default_factory=lambda: np.zeros((0, 0)))  # covariates in their basis
+    groups: NDArray[np.int64] | None = None
 
     @property
     def size(self) -> int:
-        return {"none": 0, "complete": len(self.scores) - 1, "partial": len(self.scores)}[self.law]
+        if self.law != "partial":
+            return 0 if self.law == "none" else len(self.scores) - 1
+        return len(self.scores) + self.rows.shape[1] + (self.groups is not None)
 
     def log_prior(self, theta: Array) -> Array:
         if self.law == "none":
             return np.zeros(len(theta))
         last = len(self.scores) - 1
         total = dirichlet_ratio(theta[:, :last], np.array(self.mean))
-        return total + beta_logit(theta[:, last], self.icc) if self.law == "partial" else total
+        if self.law == "partial":
+            total = total + beta_logit(theta[:, last], self.icc)
+            total = total + stats.norm.logpdf(self.slopes(theta), scale=2.5).sum(-1)
+        if self.law == "partial" and self.groups is not None:
+            total = total + stats.halfnorm.logpdf(np.exp(theta[:, -1])) + theta[:, -1]
+        return total
+
+    def slopes(self, theta: Array) -> Array:
+        return theta[:, len(self.scores) : len(self.scores) + self.rows.shape[1]]
 
     def from_uniform(self, u: Array) -> Array:
         last = len(self.scores) - 1
@@ -70,25 +85,66 @@ class Scored:
         if self.law == "complete":
             return ratios
         icc = clipped_logit(special.betaincinv(*self.icc, u[:, last]))
-        return np.concatenate([ratios, icc[:, None]], -1)
+        parts = [ratios, icc[:, None], 2.5 * stats.norm.ppf(self.slopes(u))]
+        if self.groups is not None:
+            parts.append(
+                np.log(np.maximum(stats.halfnorm.ppf(u[:, self.size - 1 : self.size]), 1e-12))
+            )
+        return np.concatenate(parts, -1)
 
-    def law_of(self, theta: Array) -> Array:
-        """Dirichlet parameters of a new question; (points, categories)."""
+    def law_of(self, theta: Array, offset: Array | None = None) -> Array:
+        """Dirichlet parameters of a new question; (points, ..., categories).
+
+        An offset of the logit is that between the highest and the lowest score.
+        """
+        offset = np.zeros(len(theta)) if offset is None else offset
         if self.law == "none":
-            return np.broadcast_to(np.array(self.mean), (len(theta), len(self.mean)))
+            return np.broadcast_to(np.array(self.mean), (*offset.shape, len(self.mean)))
         last = len(self.scores) - 1
-        weight = np.exp(-np.clip(theta[:, last:], -34, 34))
-        return np.maximum(shares_of(theta[:, :last]) * weight, 1e-290)
+        extra = (len(theta), *(1,) * (offset.ndim - 1))
+        weight = np.exp(-np.clip(theta[:, last], -34, 34)).reshape(*extra, 1)
+        ratios = np.concatenate([theta[:, :last], np.zeros((len(theta), 1))], -1)
+        places = (self.scores - self.scores[0]) / (self.scores[-1] - self.scores[0])
+        logits = ratios.reshape(*extra, last + 1) + offset[..., None] * places
+        return np.maximum(special.softmax(logits, axis=-1) * weight, 1e-290)
+
+    def offsets(self, theta: Array) -> Array:
+        """Offset of every question from its covariates; (points, questions)."""
+        if self.law != "partial" or not self.rows.shape[1]:
+            return np.zeros((len(theta), len(self.counts)))
+        return self.slopes(theta) @ self.rows.T
 
     def log_likelihood(self, theta: Array) -> Array:
         counts = self.counts + self.power
         if self.law == "complete":
             return np.log(shares_of(theta)) @ counts.sum(0)
-        a, total = self.law_of(theta), np.zeros(len(theta))
-        for row in counts:
-            total += (special.gammaln(a + row) - special.gammaln(a)).sum(-1)
-            total += special.gammaln(a.sum(-1)) - special.gammaln(a.sum(-1) + row.sum())
+        if self.groups is not None and self.law == "partial":
+            return special.logsumexp(self.by_node(theta), axis=-1).sum(-1)
+        offset, total = self.offsets(theta), np.zeros(len(theta))
+        for question, row in enumerate(counts):
+            total += log_ways(self.law_of(theta, offset[:, question]), row)
         return total
+
+    def by_node(self, theta: Array) -> Array:
+        """Log likelihood of each group by node of its effect; (points, groups, nodes)."""
+        assert self.groups is not None
+        offset, effect = self.offsets(theta), np.exp(theta[:, -1:]) * NODES
+        table = np.zeros((len(theta), self.groups.max() + 1, len(NODES))) + np.log(NODE_WEIGHTS)
+        for question, row in enumerate(self.counts + self.power):
+            a = self.law_of(theta, offset[:, question, None] + effect)
+            table[:, self.groups[question]] += log_ways(a, row)
+        return table
+
+    def effects(self, theta: Array, rng: np.random.Generator) -> Array:
+        """Draws of the effects of groups; (points, groups)."""
+        pieces = []
+        for start in range(0, len(theta), 2000):
+            part = theta[start : start + 2000]
+            table = special.softmax(self.by_node(part), axis=-1)
+            node = (np.cumsum(table, -1) < rng.random((*table.shape[:2], 1))).sum(-1)
+            nodes = NODES[np.minimum(node, len(NODES) - 1)]
+            pieces.append(nodes * np.exp(part[:, -1:]))
+        return np.concatenate(pieces)
 
     def moments(self, k: int, a: Array) -> tuple[Array, Array]:
         """Mean and variance of the expected best of k scores under Dirichlet(a)."""
@@ -131,27 +187,54 @@ class Scored:
                 for target in targets:
                     found[0, metric, target] = (mean, sd, values, weights)
             return found
-        law, counts = self.law_of(theta), self.counts + self.power
-        p = np.stack([drawn_dirichlet(law[again] + row, rng) for row in counts], 1)
+        offset = self.offsets(theta)
+        if self.groups is not None and self.law == "partial":
+            theta, weights = theta[again], alike
+            offset = self.offsets(theta) + self.effects(theta, rng)[:, self.groups]
+            again = np.arange(draws)
+        law, counts = self.law_of(theta, offset), self.counts + self.power
+        p = np.stack([drawn_dirichlet(law[again, q] + row, rng) for q, row in enumerate(counts)], 1)
+        bootstrap = self.law == "none" or (self.weighted and not self.rows.shape[1])
         for metric in metrics:
             k = depth(metric)
-            means, spreads = self.moments(k, law[:, None, :] + counts)
+            means, spreads = self.moments(k, law + counts)
             values = self.value(k, p)
             for target in targets:
                 if target == "questions":
-                    inner, spread = means.mean(1), spreads.sum(1) / len(counts) ** 2
-                    sample, share = values.mean(1), alike
-                elif self.law == "none":
+                    inner, spread = means @ self.share, spreads @ self.share**2
+                    sample, share = values @ self.share, alike
+                elif target == "population" and bootstrap:
+                    drawn = rng.standard_exponential(values.shape) * self.share
+                    sample, share = (values * drawn).sum(1) / drawn.sum(1), alike
+                    if self.weighted:
+                        pair = float(sample.mean()), float(sample.std())
+                        found[0, metric, target] = (*pair, sample, share)
+                        continue
                     inner, spread = bootstrapped(means, (spreads + means**2).sum(1))
-                    bootstrap = rng.standard_exponential(values.shape)
-                    sample, share = (values * bootstrap).sum(1) / bootstrap.sum(1), alike
                 else:
-                    inner, _ = self.moments(k, law)
+                    inner = self.of_new(k, theta, law, target)
                     spread, sample, share = np.zeros(len(law)), inner, weights
                 mean = float(weights @ inner)
                 sd = float(np.sqrt(weights @ (spread + (inner - mean) ** 2)))
                 found[0, metric, target] = (mean, sd, sample, share)
         return found
+
+    def of_new(self, k: int, theta: Array, law: Array, target: str) -> Array:
+        """Expected value of new questions with these covariates, in these groups or in new ones."""
+        if target == "population":
+            return self.moments(k, law)[0] @ self.share
+        total, nodes = np.zeros(len(theta)), np.exp(theta[:, -1:]) * NODES
+        columns = self.offsets(theta).T if self.rows.shape[1] else np.zeros((1, len(theta)))
+        for column in columns:
+            a = self.law_of(theta, column[:, None] + nodes)
+            total += self.moments(k, a)[0] @ NODE_WEIGHTS / len(columns)
+        return total
+
+
+def log_ways(a: Array, row: Array) -> Array:
+    """Log probability of trials in their order under Dirichlet(a)."""
+    logs = (special.gammaln(a + row) - special.gammaln(a)).sum(-1)
+    return logs + special.gammaln(a.sum(-1)) - special.gammaln(a.sum(-1) + row.sum())
 
 
 def depth(metric: str) -> int:

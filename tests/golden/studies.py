@@ -11,6 +11,10 @@ Study = dict[str, Any]
 MIXED = {"right": [3, 0, 1, 4, 2, 4, 0, 3, 4, 1], "trials": [4] * 10}
 RAGGED = {"right": [2, 0, 5, 1, 0, 7, 3, 1], "trials": [3, 2, 5, 6, 1, 9, 4, 1]}
 ENDS = {"right": [0, 0, 0, 4, 4, 2, 0, 4, 1, 0, 4, 3], "trials": [4] * 12}
+MANY = {  # how many questions were solved 0, 1, ..., 8 times of 8
+    "right": [c for c, n in enumerate([70, 30, 22, 18, 15, 19, 26, 40, 60]) for _ in range(n)],
+    "trials": [8] * 300,
+}
 GROUPED = {
     "right": [3, 4, 2, 4, 0, 1, 0, 2, 4, 4, 3, 1, 2, 0, 1],
     "trials": [4, 4, 4, 4, 4, 3, 4, 2, 4, 4, 4, 4, 4, 3, 4],
@@ -110,6 +114,16 @@ def _exchangeable() -> list[Study]:
             "beta",
             options={"difficulty": "beta", "prior": {"mean": [2, 3], "icc": [1, 4]}},
         ),
+        _study("three hundred questions", "pass@1,8 pass^8", MANY, "beta", options=BETA),
+        _study(
+            "three hundred questions, averaged",
+            "pass@1,8",
+            MANY,
+            "points",
+            options={"difficulty": "averaged"},
+            components=8,
+            wrong={"log_evidence": "that of the mixture is 0.09 too low, seven stated errors"},
+        ),
         _study("inflated", EVERY, ENDS, "points", options={"difficulty": "inflated"}),
         _study(
             "mixture", "pass@1,4,16 pass^4 maj@3", ENDS, "points", options={"difficulty": "mixture"}
@@ -147,6 +161,71 @@ def _exchangeable() -> list[Study]:
         ),
     ]
     return found
+
+
+def _large() -> list[Study]:
+    billion = 10**9
+    return [
+        _study(
+            "a thousand million trials, averaged",
+            "pass@1,4",
+            {"right": [6 * 10**8, billion - 5, 3], "trials": [billion] * 3},
+            "points",
+            options={"difficulty": "averaged"},
+            wrong={"ends": "the ends of intervals lie far outside of the distribution"},
+        ),
+        _study(
+            "a thousand million trials, none",
+            "pass@1,4",
+            {"right": [6 * 10**8, billion - 5, 3], "trials": [billion] * 3},
+            "beta",
+            options={"pooling": "none"},
+            wrong={
+                "questions ci_lower": "the ends of intervals lie far outside of the distribution",
+                "questions ci_upper": "the ends of intervals lie far outside of the distribution",
+            },
+        ),
+        _study(
+            "alike, icc near 0, averaged",
+            "pass@1,2",
+            {"right": [500, 497, 503, 499], "trials": [1000] * 4},
+            "points",
+            options={"difficulty": "averaged"},
+        ),
+        _study(
+            "all or nothing, averaged",
+            "pass@1,1000 pass^64",
+            {"right": [60, 0, 60, 60, 0, 0, 60], "trials": [60] * 7},
+            "points",
+            options={"difficulty": "averaged"},
+            wrong={"questions sd": "that of pass^64 is 2.2% too small, on few weighted points"},
+        ),
+        _study(
+            "all right, averaged",
+            "pass@1,8 pass^64",
+            {"right": [16] * 40, "trials": [16] * 40},
+            "points",
+            options={"difficulty": "averaged"},
+        ),
+        _study(
+            "one question, averaged",
+            "pass@1,4",
+            {"right": [2], "trials": [5]},
+            "points",
+            options={"difficulty": "averaged"},
+        ),
+        _study(
+            "judge that errs often",
+            "pass@1,4",
+            {
+                "right": [1, 3, 2, 0, 6, 5, 8, 4],
+                "trials": [8] * 8,
+                "judge": {"tp": 15, "p": 20, "fp": 3, "n": 20},
+            },
+            "points",
+            options=BETA,
+        ),
+    ]
 
 
 def _other_pooling() -> list[Study]:
@@ -371,6 +450,17 @@ def _categories() -> list[Study]:
             "scored",
             options=partial | {"prior": {"mean": [1.0, 2.0, 3.0], "icc": [2.0, 3.0]}},
         ),
+        _study(
+            "two scores, partial",
+            "bayes max@4",
+            {
+                "marks": [["good"] * c + ["bad"] * (4 - c) for c in (3, 0, 1, 4, 2, 4, 0, 3, 4, 1)],
+                "scores": {"bad": 0.0, "good": 2.0},
+            },
+            "scored",
+            options=partial,
+            wrong={"population ci_lower": "ends of the population are those of a coarse grid"},
+        ),
         *(
             _study(
                 f"graded, prior trials, {options['pooling']}",
@@ -455,14 +545,34 @@ def _combined() -> list[Study]:
             inflated,
         ),
     ]
+    grades = ["low", "mid", "high"]
+    graded: Study = {
+        "marks": [[grades[min(max(c + e, 0), 2)] for e in (-1, 0, 0)] for c in ROOMS["right"]],
+        "scores": {"low": 0.0, "mid": 0.3, "high": 1.0},
+    }
+    partial, group = {"pooling": "partial"}, {"group": ROOMS["group"]}
+    cases += [
+        ("graded, groups", "bayes max@2", graded | group | few, ALL, partial),
+        ("graded, covariate", "bayes max@2", graded | LENGTH | some, BOTH, partial),
+        ("graded, weights", "bayes max@2", graded | SHARES, BOTH, partial),
+        ("graded, weights, none", "bayes max@2", graded | SHARES, BOTH, {"pooling": "none"}),
+        ("graded, weights, complete", "bayes max@2", graded | SHARES, BOTH, complete),
+        ("graded, groups, covariate", "bayes max@2", graded | group | LENGTH | few, ALL, partial),
+        ("graded, groups, none", "bayes max@2", graded | group, same, {"pooling": "none"}),
+    ]
     reason = {"all": "these features cannot be combined"}
-    able = {"judge, mixture", "groups, none", "groups, complete"}
+    able = {
+        "judge, mixture",
+        "graded, weights",
+        "graded, weights, none",
+        "graded, weights, complete",
+    }
     return [
         _study(
             name,
             metrics,
             data,
-            "points",
+            "scored" if "marks" in data else "points",
             targets,
             options=options,
             has_evidence="prior_trials" not in data,
@@ -473,4 +583,6 @@ def _combined() -> list[Study]:
 
 
 def studies() -> list[Study]:
-    return _exchangeable() + _other_pooling() + _structures() + _categories() + _combined()
+    return (
+        _exchangeable() + _large() + _other_pooling() + _structures() + _categories() + _combined()
+    )

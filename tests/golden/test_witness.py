@@ -183,28 +183,53 @@ def test_votes_are_those_that_are_held() -> None:
     assert abs(credit.mean() - answer[0, "plurality@3", "questions"].values[0]) < MOST * error
 
 
-@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
-def test_scores_agree_with_weighted_draws_of_the_prior(pooling: str) -> None:
-    marks = [["low", "high"], ["mid", "mid", "high"], ["low"]]
-    study = {"marks": marks, "scores": {"low": 0.0, "mid": 0.3, "high": 1.0}}
+SCORED: dict[str, dict[str, Any]] = {
+    "partial": {},
+    "none": {},
+    "complete": {},
+    "partial, weights": {"weight": [1.0, 3.0, 0.5]},
+    "partial, covariate": {"covariates": {"length": [1.0, 2.0, 4.0]}},
+    "partial, groups, covariate": {
+        "covariates": {"length": [1.0, 2.0, 4.0]}, "group": ["x", "x", "y"],
+    },
+}  # fmt: skip
+
+
+SCORED_CASES = [
+    pytest.param(name, marks=pytest.mark.long if "groups" in name else ()) for name in SCORED
+]
+
+
+@pytest.mark.parametrize("name", SCORED_CASES)
+def test_scores_agree_with_weighted_draws_of_the_prior(name: str) -> None:
+    pooling = name.partition(",")[0]
+    marks, scores = [["low", "high"], ["mid", "mid", "high"], ["low"]], np.array([0.0, 0.3, 1.0])
+    names = ["low", "mid", "high"]
+    study = {"marks": marks, "scores": dict(zip(names, scores, strict=True))} | SCORED[name]
     model = scored_model(study | {"options": {"pooling": pooling}})
-    table, evidence, _ = answers([model], metrics_of("max@2"), ["questions"], 1, 11, 4000, 4)
+    power = 8 if "group" in study else 11
+    table, evidence, _ = answers([model], metrics_of("max@2"), ["questions"], 1, power, 4000, 4)
     rng = np.random.default_rng(3)
     mean, icc = rng.dirichlet(np.ones(3), DRAWS), rng.random((DRAWS, 1))
     same, likelihood = rng.dirichlet(np.ones(3), DRAWS), np.ones(DRAWS)
+    (x,) = study.get("covariates", {"none": [0.0, 0.0, 0.0]}).values()
+    x = (np.array(x) - np.mean(x)) / max(float(np.std(x)), 1e-9)
+    slope, tau = rng.normal(0, 2.5, DRAWS), np.abs(rng.normal(0, 1, DRAWS))
+    labels = study.get("group", ["", "", ""])
+    effect = {label: tau * rng.normal(size=DRAWS) * ("group" in study) for label in labels}
+    share = np.array(study.get("weight", np.ones(3))) / np.sum(study.get("weight", np.ones(3)))
     values = np.zeros(DRAWS)
-    for row in marks:
-        a = np.ones((DRAWS, 3)) if pooling == "none" else mean * (1 - icc) / icc
+    for question, row in enumerate(marks):
+        moved = mean * np.exp((slope * x[question] + effect[labels[question]])[:, None] * scores)
+        moved = moved / moved.sum(1, keepdims=True)
+        a = np.ones((DRAWS, 3)) if pooling == "none" else moved * (1 - icc) / icc
         gamma = rng.standard_gamma(np.maximum(a, 1e-3))  # such icc are next to 1
-        p = (
-            same
-            if pooling == "complete"
-            else gamma / np.maximum(gamma.sum(1, keepdims=True), 1e-300)
-        )
+        p = gamma / np.maximum(gamma.sum(1, keepdims=True), 1e-300)
+        p = same if pooling == "complete" else p
         for mark in row:
-            likelihood *= p[:, ["low", "mid", "high"].index(mark)]
+            likelihood *= p[:, names.index(mark)]
         below = np.cumsum(p, 1)
-        values += (1.0 - 0.3 * below[:, 0] ** 2 - 0.7 * below[:, 1] ** 2) / len(marks)
+        values += (1.0 - 0.3 * below[:, 0] ** 2 - 0.7 * below[:, 1] ** 2) * share[question]
     average, error = by_batch(np.ones(DRAWS), likelihood)
     most = MOST * np.hypot(error / average, evidence.errors) + 2e-3  # of the smallest parameters
     assert abs(np.log(average) - evidence.values) < most

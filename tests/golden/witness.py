@@ -551,14 +551,14 @@ class Answer:
 
 def answers(
     models: list[Any], metrics: list[str], targets: list[str], seed: int = 1, power: int = 14,
-    draws: int = 25000, scrambles: int = 8,
+    draws: int = 25000, scrambles: int = 8, components: int = 3,
 ) -> tuple[dict[tuple[int, str, str], Answer], Answer, list[float]]:  # fmt: skip
     """Statistics by (system, metric, target), log evidence, and effective shares of points.
 
     Several models are families of equal prior probability, averaged by their evidence.
     """
     proposals = [
-        fitted(model, seed, min(4 << power, 12000 if model.groups is None else 4000))
+        fitted(model, seed, min(4 << power, 12000 if model.groups is None else 4000), components)
         if model.size
         else None
         for model in models
