@@ -77,10 +77,11 @@ def model_of(study: Study, family: str) -> Model:
     fixed = (prior.pop("alpha", 1.0), prior.pop("beta", 1.0))
     pooling = options.get("pooling", "partial")
     other = {name: tuple(pair) for name, pair in prior.items()}
+    cut = bool(judge) and not judge.get("updated", True)
     return Model(
         systems, family if pooling == "partial" else pooling,
         basis(study.get("covariates", {}), questions), groups, share / share.sum(), group_share,
-        "weight" in study, rates, fixed=fixed, **other,
+        "weight" in study, rates, fixed=fixed, cut=cut, **other,
     )  # fmt: skip
 
 
@@ -128,12 +129,15 @@ def answered(study: Study, seed: int = 1) -> dict[str, Any]:
         table = vote_answers([ballot(*pair, **prior) for pair in pairs], metrics, targets, seed)
         return study | {"rows": rows_of(study, table)}
     difficulty = study["options"].get("difficulty", "beta")
-    families = FAMILIES if difficulty == "averaged" else (difficulty,)
+    families, prior = FAMILIES if difficulty == "averaged" else (difficulty,), None
+    if isinstance(difficulty, dict):
+        families, prior = tuple(difficulty), list(difficulty.values())
     models: list[Any] = [model_of(study, name) for name in families if "right" in study]
     models = models or [scored_model(study)]
     power, draws = study.get("points", (14, 25000))
     table, evidence, effective = answers(
-        models, metrics, targets, seed, power, draws, components=study.get("components", 3)
+        models, metrics, targets, seed, power, draws, components=study.get("components", 3),
+        family_prior=prior,
     )  # fmt: skip
     seconds = time.perf_counter() - started
     note = {"effective": [round(share, 3) for share in effective], "seconds": round(seconds, 1)}

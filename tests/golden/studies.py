@@ -373,6 +373,28 @@ def _structures() -> list[Study]:
             has_evidence=False,
         ),
     ]
+    cut = {"judge": JUDGE | {"updated": False}}
+    for name, options in (("beta", BETA), ("none", {"pooling": "none"})):
+        study = ENDS | cut
+        found.append(
+            _study(
+                f"judge, rates not updated, {name}",
+                "pass@1,4",
+                study,
+                "points",
+                options=options,
+                has_evidence=False,
+            )
+        )
+    found.append(
+        _study(
+            "two families of unequal prior probability",
+            "pass@1,4,16",
+            ENDS,
+            "points",
+            options={"difficulty": {"beta": 5.0, "inflated": 1.0}},
+        )
+    )
     for name, weight in (("prior trials", 1.0), ("prior trials at a weight", 0.3)):
         earlier = {"right": [3, 1, 0, 4, 2, 3, 0, 2, 4, 2], "trials": [4] * 10, "weight": weight}
         for pooling in ("partial", "none", "complete"):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
+from scipy.interpolate import RectBivariateSpline
 
 Array = NDArray[np.float64]
 NODES = np.arange(-6.5, 6.51, 0.125)  # of a standard normal effect of a group
@@ -164,6 +165,8 @@ class Model:
     group_sd: float = 1.0
     fixed: tuple[float, float] = (1.0, 1.0)
     kinds: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
+    cut: bool = False  # marks do not inform the rates of the judge
+    evidence_of_rates: Any = None
 
     def __post_init__(self) -> None:
         for own in self.systems:
@@ -340,7 +343,40 @@ class Model:
             return own["slopes"] @ self.rows[index]
         return np.zeros(len(next(iter(own.values()))) if own else 1)
 
+    def cut_evidence(self, judge: Array) -> Array:
+        """Log evidence of the marks at rates of the judge, of one Beta: a spline between rates."""
+        if self.evidence_of_rates is None:
+            assert self.judge is not None
+            levels = [1e-7, 1 - 1e-7]
+            sides = [
+                np.linspace(*special.logit(stats.beta(*pair).ppf(levels)), 16)
+                for pair in self.judge
+            ]
+            node, weight = special.roots_legendre(64)
+            mean, icc = (x.ravel() for x in np.meshgrid(*2 * [(node + 1) / 2]))
+            logs = np.log(np.outer(weight, weight) / 4).ravel()
+            own = {"mean": special.logit(mean)[:, None], "icc": special.logit(icc)[:, None]}
+            own["slopes"] = np.zeros((len(mean), 0))
+            table = [
+                [
+                    special.logsumexp(logs + self._alone(0, own, np.tile(pair, (4096, 1)), 4096))
+                    for pair in np.stack([np.full(16, first), sides[1]], 1)
+                ]
+                for first in sides[0]
+            ]
+            self.evidence_of_rates = RectBivariateSpline(*sides, np.array(table))
+        return self.evidence_of_rates(judge[:, 0], judge[:, 1], grid=False)
+
     def log_likelihood(self, theta: Array) -> Array:
+        if not self.cut:
+            return self.log_joint(theta)
+        judge = self.split(theta)[1]
+        assert judge is not None
+        if self.law == "none":  # questions are normalised one by one, whatever the rates
+            return np.zeros(len(theta))
+        return self.log_joint(theta) - self.cut_evidence(judge)
+
+    def log_joint(self, theta: Array) -> Array:
         systems, judge = self.split(theta)
         total = np.zeros(len(theta))
         for which, own in enumerate(systems):
@@ -552,11 +588,14 @@ class Answer:
 def answers(
     models: list[Any], metrics: list[str], targets: list[str], seed: int = 1, power: int = 14,
     draws: int = 25000, scrambles: int = 8, components: int = 3,
+    family_prior: list[float] | None = None,
 ) -> tuple[dict[tuple[int, str, str], Answer], Answer, list[float]]:  # fmt: skip
     """Statistics by (system, metric, target), log evidence, and effective shares of points.
 
-    Several models are families of equal prior probability, averaged by their evidence.
+    Several models are families, averaged by their evidence; by default equally probable.
     """
+    share = np.array(family_prior or [1.0] * len(models))
+    prior = np.log(share / share.sum())
     proposals = [
         fitted(model, seed, min(4 << power, 12000 if model.groups is None else 4000), components)
         if model.size
@@ -573,8 +612,8 @@ def answers(
             logs.append(log)
             effective.append(float(1 / (weights**2).sum() / len(weights)))
             parts.append(model.statistics(metrics, targets, theta, weights, rng, draws))
-        rows.append(combined(parts, special.softmax(logs)))
-        evidence.append(special.logsumexp(logs) - np.log(len(logs)))
+        rows.append(combined(parts, special.softmax(logs + prior)))
+        evidence.append(special.logsumexp(logs + prior))
     table = {}
     for key in rows[0]:
         stack = np.stack([own[key] for own in rows])
