@@ -604,6 +604,30 @@ def _combined() -> list[Study]:
     ]
 
 
+LEFT_OUT = {  # studies with leave-one-question-out densities
+    "mixed, beta",
+    "ragged, beta",
+    "all right",
+    "inflated",
+    "mixture",
+    "averaged",
+    "mixed, none",
+    "mixed, complete",
+    "groups",
+    "covariate",
+    "judge, beta",
+    "judge, inflated",
+    "judge, none",
+    "judge, complete",
+    "groups, inflated",
+    "groups, covariate",
+    "groups, judge",
+    "covariate, judge",
+    "covariate, averaged",
+    "groups, covariate, judge, inflated, weights",
+}
+
+
 def studies() -> list[Study]:
     return (
         _exchangeable() + _large() + _other_pooling() + _structures() + _categories() + _combined()

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bayesatk as bk
@@ -100,6 +101,27 @@ def differences(study: dict[str, Any]) -> list[tuple[str, str, str, float, float
         difference = sum(evidence.values()) - golden
         compared.append(("evidence", "", "log_evidence", golden, difference, most))
     return compared
+
+
+WITHOUT = [name for name, study in STUDIES.items() if "elpd" in study]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason="cannot be combined"))
+        if "all" in STUDIES[name].get("wrong", {})
+        else name
+        for name in WITHOUT
+    ],
+)
+def test_leaving_a_question_out_is_golden(name: str) -> None:
+    study = STUDIES[name]
+    options = options_of(study)
+    fit = bk.evaluate(outcomes_of(study), "pass@1", rng=1, draws=50, **options)
+    values = bk.exact_loo(fit).elpd_i.values[0]
+    golden, errors = np.array(study["elpd"]).T
+    assert (np.abs(values - golden) <= NATS[study["kind"]] + STANDARD_ERRORS * errors).all()
 
 
 def part_of(target: str, statistic: str, wrong: dict[str, str]) -> str | None:
