@@ -7,6 +7,8 @@ files, constants, functions, tests of which feature is on, and local names that 
 import ast
 import io
 import re
+import subprocess
+import sys
 import tokenize
 from collections import Counter
 from pathlib import Path
@@ -29,6 +31,8 @@ KINDS = re.compile(
     r"prior|model|pool|posterior|scale|law|judge|group|regress|covariate|answer|categor|mark|"
     r"famil|hierarch|conjugate|weighted", re.I,
 )  # fmt: skip
+
+EXECUTED = 67  # files of the package that run during evaluate(marks, "pass@1"); goes down, too
 
 # Files, tokens, classes, constants, functions, switches, vague names; `(package)` is what lies
 # beside the rooms. Who makes a room smaller lowers its line; a new room takes its line from others.
@@ -170,6 +174,27 @@ def test_a_room_stays_within_its_budget(room: str, capsys: pytest.CaptureFixture
 
 def test_there_is_no_budget_without_a_room() -> None:
     assert set(BUDGETS) <= set(ROOMS), "remove the lines of rooms that are gone"
+
+
+PROBE = """
+import sys, warnings
+from pathlib import Path
+warnings.simplefilter("ignore")
+import bayesatk as bk
+marks = {"a": [[1, 1, 0, 1]] * 6 + [[0, 1, 0, 0]] * 6, "b": [[1, 0, 1, 0]] * 6 + [[0, 0, 0, 1]] * 6}
+bk.evaluate(marks, "pass@1", rng=1)
+root, files = str(Path(bk.__file__).parent), set()
+sys.setprofile(lambda frame, event, _: files.add(frame.f_code.co_filename))
+bk.evaluate(marks, "pass@1", rng=1)
+sys.setprofile(None)
+print(sum(file.startswith(root) for file in files))
+"""
+
+
+def test_few_files_run_when_marks_are_evaluated() -> None:
+    command = [sys.executable, "-c", PROBE]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= EXECUTED, f"{done.stdout.strip()} files run"
 
 
 @pytest.mark.parametrize(
