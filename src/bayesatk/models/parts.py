@@ -82,9 +82,9 @@ def count_part(
         population = None  # weighted questions are drawn anew, with their weights
         if outcomes.weight is None:
             population = population_mean(posterior, system, difficulty or None)
-        values.append(
-            draw_metrics(metrics, draws, counts.shape[1], population, rng, outcomes.weight)
-        )
+        tried, weight = (counts[system] + before).any(axis=-1), outcomes.weight
+        drawn = draw_metrics(metrics, draws, counts.shape[1], population, rng, weight, tried)
+        values.append(drawn)
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     found = np.stack(values, axis=1)
     found, reach = np.split(found.reshape(*shape, *found.shape[1:]), [len(grid.judged)], axis=3)

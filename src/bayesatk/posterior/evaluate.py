@@ -191,6 +191,10 @@ def evaluate(
     accurate to about 1% of their width. ``ci_error`` and ``quadrature_error`` (of means and sds, in
     sds) estimate the error.
 
+    Questions without trials (``missing="ignore"``) belong to these questions: each has the
+    posterior that the others give it, without pooling its prior. They are no sample of questions
+    like these, so the Bayesian bootstrap draws from the questions that were tried.
+
     Weights of the questions (`bayesatk.tally`) enter every mean over questions: these questions
     have the mean sum w g / sum w, questions like these E[w g] / E[w], by the Bayesian bootstrap of
     pairs of a weight and a question (Rubin 1981); with `covariates` they have the covariates and

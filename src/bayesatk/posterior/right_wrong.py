@@ -104,7 +104,7 @@ class RightWrongModel(CountModel):
             return images(credits, a + right, b + wrong, moments.overall[0], moments.total_variance)
 
         return Questions(
-            states.terms, *mixture.by_state, draw,
+            states.terms, states.observed, *mixture.by_state, draw,
             lambda variance, rng: sum_covariance(mixture, 0), mixture.question_p, exact,
         )  # fmt: skip
 

@@ -135,6 +135,19 @@ class States:
         count = np.diff(first, append=len(order)).astype(float)
         return Terms(state[first], weight[first], count)
 
+    @cached_property
+    def tried(self) -> NDArray[np.bool_]:
+        """States with trials, observed or prior; all of them where no question has any."""
+        any_trial = self.evidence.sum(axis=1) > 0.0
+        return any_trial | ~any_trial.any()
+
+    @cached_property
+    def observed(self) -> "Terms":
+        """Terms of the questions that were tried: the others are no sample of a population."""
+        state, weight, count = self.terms
+        tried = self.tried[state]
+        return Terms(state[tried], weight[tried], count[tried])
+
     def rounded(self) -> "States":
         """Return the states with weights on few levels, but for the largest, which stay."""
         if self.weight is None:
