@@ -94,12 +94,12 @@ def test_logit_normal_difficulties_are_calibrated() -> None:
 
 
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
-    right = count_simulator.count_model
+    right = count_simulator.Declared
 
     def wrong(scale, pooling, prior, counts, **more):
         return right(scale, pooling, bk.DirichletPrior((3.0, 1.0, 1.0)), counts, **more)
 
-    monkeypatch.setattr(count_simulator, "count_model", wrong)
+    monkeypatch.setattr(count_simulator, "Declared", wrong)
     found = bk.calibrate(
         8, 2, "bayes", pooling="none", scores=SCORES, replications=400, rng=6, **QUIET
     )
@@ -108,15 +108,15 @@ def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
 
 @pytest.mark.parametrize("bug", ["prior", "counts"])
 def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
-    right = count_simulator.count_model
+    right = count_simulator.Declared
 
     def wrong(scale, pooling, prior, counts, **more):
         if bug == "prior":
             return right(scale, pooling, bk.BetaPrior(2.0, 1.0), counts, **more)
-        missed = np.minimum(counts[:, 1], 1)[:, None] * [1, -1]
+        missed = np.minimum(counts[..., 1:], 1) * [1, -1]
         return right(scale, pooling, prior, counts + missed, **more)
 
-    monkeypatch.setattr(count_simulator, "count_model", wrong)
+    monkeypatch.setattr(count_simulator, "Declared", wrong)
     found = bk.calibrate(8, 2, pooling="none", replications=400, rng=6, **QUIET)
     assert found.verdict == "wrong"
 

@@ -7,7 +7,7 @@ import pymc as pm
 
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.inputs import Inputs, read_inputs
+from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.models.forms import Form, default_form
 from bayesatk.models.logit_normal import build_crossed
@@ -73,7 +73,7 @@ def build(
     >>> [variable.name for variable in build(marks, pooling="none").free_RVs]
     ['p']
     """
-    inputs = read_inputs(
+    study = read_study(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         prior_trials=prior_trials, prior_weight=prior_weight, answer_prior=None, ci_prob=0.95,
         keep=(), covariates=covariates, group=group, judge=judge, combined=True,
@@ -87,18 +87,18 @@ def build(
             "got 'marginal'.",
         )
     family = ""
-    if isinstance(inputs.prior, HyperPrior):
+    if isinstance(study.prior, HyperPrior):
         family = difficulty or DIFFICULTY_FAMILIES[0]
-        if difficulty is None and len(inputs.prior.family_prior) == 1:
-            (family,) = inputs.prior.family_prior
+        if difficulty is None and len(study.prior.family_prior) == 1:
+            (family,) = study.prior.family_prior
         one_of("difficulty", family, DIFFICULTY_FAMILIES)
-    return build_program(inputs, family, chosen)
+    return build_program(study, family, chosen)
 
 
-def build_models(inputs: Inputs, form: Form) -> Models:
+def build_models(study: Study, form: Form) -> Models:
     """Return the models of counts: one for each difficulty family, or the only one."""
     if form == "crossed":
-        assert isinstance(inputs.prior, CrossedPrior)
-        return {"": build_crossed(inputs.outcomes, prior=inputs.prior)}
-    families = inputs.prior.family_prior if isinstance(inputs.prior, HyperPrior) else [""]
-    return {name: build_program(inputs, name, form) for name in families}
+        assert isinstance(study.prior, CrossedPrior)
+        return {"": build_crossed(study.outcomes, prior=study.prior)}
+    families = study.prior.family_prior if isinstance(study.prior, HyperPrior) else [""]
+    return {name: build_program(study, name, form) for name in families}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from bayesatk.core.pooling.difficulty import Difficulty
@@ -136,6 +136,7 @@ def draw_metrics(
     population: PopulationMean | None,
     rng: np.random.Generator,
     weight: Array | None = None,
+    tried: ArrayLike = True,
 ) -> Array:
     """Metrics of one system; shape (draws, metrics, target).
 
@@ -151,8 +152,11 @@ def draw_metrics(
         For the Bayesian bootstrap, used without one.
     weight : ndarray, shape (questions,), optional
         Of the questions.
+    tried : array_like of bool, shape (questions,)
+        Questions with trials, which alone the bootstrap draws from.
     """
     metrics, each = list(grid), np.ones(questions) if weight is None else weight / weight.max()
+    observed = each * (np.asarray(tried) | ~np.any(tried))
     total: Array | None = None
     weighted, weight_sum = np.zeros(0), np.zeros(0)
     for part, p in _chunks(question_draws, questions):
@@ -162,7 +166,7 @@ def draw_metrics(
             weighted, weight_sum = np.zeros_like(total), np.zeros(len(p))
         total += (values @ each[part]).T
         if population is None:
-            drawn = each[part] * rng.standard_exponential((len(p), part.stop - part.start))
+            drawn = observed[part] * rng.standard_exponential((len(p), part.stop - part.start))
             weighted += np.einsum("mdq,dq->dm", values, drawn)
             weight_sum += drawn.sum(axis=1)
     if total is None:

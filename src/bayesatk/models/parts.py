@@ -10,8 +10,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.data.inputs import Inputs
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.study import Study
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.derived import PopulationMean, population_mean
 from bayesatk.models.program import Questions
@@ -59,7 +59,7 @@ class Part:
 
 
 def count_part(
-    inputs: Inputs,
+    study: Study,
     grid: MetricGrid,
     posterior: xr.Dataset,
     keep_p: bool,
@@ -70,7 +70,7 @@ def count_part(
 
     Parameters
     ----------
-    inputs : Inputs
+    study : Study
     grid : MetricGrid
     posterior : xarray.Dataset
         Draws of the model's variables.
@@ -79,17 +79,17 @@ def count_part(
     difficulties : sequence of Difficulty, optional
         One for each system, of all draws, where questions are right or wrong and differ.
     """
-    scale, questions = inputs.scale, Questions.of(inputs, distinct=False)
+    scale, questions = study.scale, Questions.of(study, distinct=False)
     metrics = [scale.judged(one) for one in grid.judged.values()] + list(scale.reaching())
-    shares, drawn, variables = Shares.of(inputs), [], []
-    for system in range(len(inputs.outcomes.systems)):
+    shares, drawn, variables = Shares.of(study), [], []
+    for system in range(len(study.outcomes.systems)):
         difficulty = difficulties[system] if difficulties else None
-        law = system_draws(inputs, posterior, system, difficulty)
+        law = system_draws(study, posterior, system, difficulty)
         stored = flat_draws(posterior["p"], system) if "p" in posterior else None
         alike = population_mean(posterior, system, None) if law is None else None
         asked = SystemMetrics(metrics, shares, questions.of_system(system), law, stored, alike)
         drawn.append(asked.draw(keep_p, rng))
-        variables.append({} if law is None else of_structure(inputs, law))
+        variables.append({} if law is None else of_structure(study, law))
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     whole = np.stack([each.whole for each in drawn], axis=1)
     whole, reach = np.split(whole.reshape(*shape, *whole.shape[1:]), [len(grid.judged)], axis=3)
@@ -107,36 +107,36 @@ def count_part(
         p = np.stack([each.p for each in drawn if each.p is not None], axis=1)
         extra["p"] = ((*_DIMS, "question", *scale.axes), p.reshape(*shape, *p.shape[1:]))
     by_group = None
-    if inputs.grouping is not None:
+    if study.grouping is not None:
         by_group = np.stack([each.by_group for each in drawn], axis=1)[..., : len(grid.judged), :]
     return Part(whole, list(grid.judged), extra, by_group)
 
 
 def system_draws(
-    inputs: Inputs, posterior: xr.Dataset, system: int, difficulty: Difficulty | None
+    study: Study, posterior: xr.Dataset, system: int, difficulty: Difficulty | None
 ) -> SystemDraws | None:
     """Return the laws of questions of one system, where the model has hyperparameters of them."""
-    if inputs.pooling != "partial" or (difficulty is None and not inputs.scale.axes):
+    if study.pooling != "partial" or (difficulty is None and not study.scale.axes):
         return None
-    return SystemDraws.of(inputs, posterior, system, difficulty)
+    return SystemDraws.of(study, posterior, system, difficulty)
 
 
-def of_structure(inputs: Inputs, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
+def of_structure(study: Study, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
     """Return the variables that structure adds to a result, of one system: (draws, ...)."""
     found: dict[str, tuple[tuple[str, ...], Array]] = {}
     typical = mean_of(law.law)
-    if inputs.design is not None:
+    if study.design is not None:
         assert law.slopes is not None
         start = np.zeros(len(law.slopes))
         if isinstance(law.law, RightWrongLaw):
             start = np.log(law.law.difficulty.mean[:, 0]) - np.log1p(-law.law.difficulty.mean[:, 0])
         logits = np.column_stack([start, law.slopes])
-        found["coefficients"] = (("coefficient",), inputs.design.basis.coefficients(logits))
+        found["coefficients"] = (("coefficient",), study.design.basis.coefficients(logits))
     if law.effect is not None:
         if isinstance(law.law, RightWrongLaw):
             found["typical_p"] = ((), typical)
         means = [mean_of(law.law.moved(effect)) for effect in law.effect.T]
-        found["group_mean"] = (("group", *inputs.scale.axes), np.stack(means, axis=1))
+        found["group_mean"] = (("group", *study.scale.axes), np.stack(means, axis=1))
     return found
 
 
@@ -170,12 +170,12 @@ class Shares:
     weighted: bool
 
     @classmethod
-    def of(cls, inputs: Inputs) -> "Shares":
+    def of(cls, study: Study) -> "Shares":
         """Return the shares of the questions of the data."""
-        weight = inputs.outcomes.weight
-        size = inputs.outcomes.dataset.sizes["question"]
+        weight = study.outcomes.weight
+        size = study.outcomes.dataset.sizes["question"]
         weights = np.ones(size) if weight is None else weight / weight.max()
-        grouping = inputs.grouping
+        grouping = study.grouping
         code = np.zeros(size, np.intp) if grouping is None else grouping.code
         total = np.bincount(code, weights, 1 if grouping is None else len(grouping.labels))
         outer = total / total.sum()
@@ -230,6 +230,7 @@ class SystemMetrics:
         size, kept = len(self.questions.group), []
         total: Array | None = None
         sums, weights = np.zeros(0), np.zeros(0)
+        tried = self._tried
         start, width = 0, 1
         while start < size:
             span = slice(start, min(start + width, size))
@@ -243,7 +244,7 @@ class SystemMetrics:
                 width = max(1, _CHUNK // len(p))
             total += values @ matrix
             if self._bootstrapped:
-                spread = rng.standard_exponential((len(p), len(matrix)))
+                spread = rng.standard_exponential((len(p), len(matrix))) * tried[span]
                 sums += np.einsum("dmq,dq,qg->dmg", values, spread, matrix, optimize=True)
                 weights += spread @ matrix
             start = span.stop
@@ -255,6 +256,13 @@ class SystemMetrics:
             whole = np.concatenate([whole, self._new_groups(new, rng)[..., None]], axis=-1)
         p_of_all = np.concatenate(kept, axis=1) if keep_p else None
         return Drawn(whole, by_group.transpose(0, 2, 1, 3), p_of_all)
+
+    @property
+    def _tried(self) -> NDArray[np.bool_]:
+        """Questions with trials, which alone the bootstrap draws; all of a group without any."""
+        tried = self.questions.counts.any(axis=-1)
+        group = self.questions.group
+        return np.asarray(tried | (np.bincount(group, tried)[group] == 0.0))
 
     def _p(self, span: slice, rng: np.random.Generator) -> Array:
         if self.stored is not None:

@@ -18,9 +18,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.data.inputs import Inputs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
+from bayesatk.data.study import Study
 from bayesatk.models.forms import Form
 from bayesatk.models.marks import LogitRule, RightTrials, mark_rates
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
@@ -35,14 +35,14 @@ _LEAST = 1e-100  # of a Dirichlet parameter, so that its log-gamma is a number
 _STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
 
 
-def declared_fields(inputs: Inputs, family: str) -> Fields:
+def declared_fields(study: Study, family: str) -> Fields:
     """Return the prior of the hyperparameters of a model with partial pooling."""
-    slopes = 0 if inputs.design is None else len(inputs.design.names)
-    grouped = inputs.grouping is not None
-    if isinstance(inputs.prior, DirichletHyperPrior):
-        return inputs.prior.fields(len(inputs.scale.scores), slopes, grouped)
-    assert isinstance(inputs.prior, HyperPrior)
-    return inputs.prior.fields(family, slopes, grouped)
+    slopes = 0 if study.design is None else len(study.design.names)
+    grouped = study.grouping is not None
+    if isinstance(study.prior, DirichletHyperPrior):
+        return study.prior.fields(len(study.scale.scores), slopes, grouped)
+    assert isinstance(study.prior, HyperPrior)
+    return study.prior.fields(family, slopes, grouped)
 
 
 def variable(field: Field) -> Tensor:
@@ -118,16 +118,16 @@ class Questions:
     rows: Array
 
     @classmethod
-    def of(cls, inputs: Inputs, distinct: bool = True) -> "Questions":
+    def of(cls, study: Study, distinct: bool = True) -> "Questions":
         """Return the questions of the data, system by system."""
-        counts = inputs.scale.counts(inputs.outcomes).astype(float)
-        if inputs.prior_counts is not None:
-            counts = counts + inputs.prior_counts
+        counts = study.scale.counts(study.outcomes).astype(float)
+        if study.prior_counts is not None:
+            counts = counts + study.prior_counts
         systems, questions, categories = counts.shape
-        group = np.zeros(questions) if inputs.grouping is None else inputs.grouping.code
+        group = np.zeros(questions) if study.grouping is None else study.grouping.code
         rows = np.zeros((questions, 0))
-        if inputs.design is not None:
-            rows = inputs.design.basis.rows[:, 1:]
+        if study.design is not None:
+            rows = study.design.basis.rows[:, 1:]
         system = np.repeat(np.arange(systems), questions)
         shared = np.tile(np.column_stack([group, rows]), (systems, 1))
         table = np.column_stack([system, counts.reshape(-1, categories), shared])
@@ -164,7 +164,7 @@ class Law:
 
     Parameters
     ----------
-    inputs : Inputs
+    study : Study
         With partial pooling.
     family : str
         Difficulty family, of right and wrong.
@@ -172,12 +172,12 @@ class Law:
         Whether the prior must be drawn from.
     """
 
-    def __init__(self, inputs: Inputs, family: str, simulated: bool = False) -> None:
-        self.drawn = hyperparameters(declared_fields(inputs, family), simulated)
-        self.scores = np.array(inputs.scale.scores)
-        self.scored = bool(inputs.scale.axes)
+    def __init__(self, study: Study, family: str, simulated: bool = False) -> None:
+        self.drawn = hyperparameters(declared_fields(study, family), simulated)
+        self.scores = np.array(study.scale.scores)
+        self.scored = bool(study.scale.axes)
         self.effect = None
-        if inputs.grouping is not None:
+        if study.grouping is not None:
             standard = pm.Normal("group_effect", dims=("system", "group"))
             self.effect = self.drawn["group_sd"][:, None] * standard
 
@@ -262,13 +262,13 @@ class Mixed:
 
 
 def build_program(
-    inputs: Inputs, family: str = "", form: Form = "marginal", distinct: bool = True
+    study: Study, family: str = "", form: Form = "marginal", distinct: bool = True
 ) -> pm.Model:
     """Return the PyMC model of what was asked for.
 
     Parameters
     ----------
-    inputs : Inputs
+    study : Study
     family : str
         Difficulty family, of right and wrong under partial pooling.
     form : {"marginal", "full"}
@@ -277,16 +277,16 @@ def build_program(
         Whether the marginal form has distinct questions only. Else counts can be exchanged even
         where questions have groups or covariates.
     """
-    with pm.Model(coords=_coordinates(inputs)) as model:
-        rates = None if inputs.judges is None else mark_rates(inputs.judges)
-        if inputs.pooling != "partial":
-            _unpooled(inputs, rates)
+    with pm.Model(coords=_coordinates(study)) as model:
+        rates = None if study.judges is None else mark_rates(study.judges)
+        if study.pooling != "partial":
+            _unpooled(study, rates)
         elif form == "full":
-            law = Law(inputs, family, simulated=True)
-            p = _probabilities(inputs, law)
-            observe(inputs.outcomes, inputs.scale, p, rates, inputs.prior_counts)
+            law = Law(study, family, simulated=True)
+            p = _probabilities(study, law)
+            observe(study.outcomes, study.scale, p, rates, study.prior_counts)
         else:
-            _marginal(inputs, Law(inputs, family), rates, distinct)
+            _marginal(study, Law(study, family), rates, distinct)
     return model
 
 
@@ -295,21 +295,19 @@ def coordinates(outcomes: Outcomes, *more: str) -> dict[str, Any]:
     return {name: outcomes.dataset[name].values.tolist() for name in ("system", "question", *more)}
 
 
-def _coordinates(inputs: Inputs) -> dict[str, Any]:
+def _coordinates(study: Study) -> dict[str, Any]:
     """Return the labels of all dimensions of a model."""
-    coords = coordinates(inputs.outcomes, "category") | {"component": COMPONENTS, "kind": KINDS}
-    if inputs.grouping is not None:
-        coords["group"] = inputs.grouping.labels
-    if inputs.design is not None:
-        coords["direction"] = np.arange(1, len(inputs.design.coefficients))
+    coords = coordinates(study.outcomes, "category") | {"component": COMPONENTS, "kind": KINDS}
+    if study.grouping is not None:
+        coords["group"] = study.grouping.labels
+    if study.design is not None:
+        coords["direction"] = np.arange(1, len(study.design.coefficients))
     return coords
 
 
-def _marginal(
-    inputs: Inputs, law: Law, rates: tuple[Tensor, Tensor] | None, distinct: bool
-) -> None:
+def _marginal(study: Study, law: Law, rates: tuple[Tensor, Tensor] | None, distinct: bool) -> None:
     """Add the likelihood of distinct questions, probabilities integrated."""
-    known = Questions.of(inputs, distinct)
+    known = Questions.of(study, distinct)
     held = known.containers()
     mixed = law.mixed(held)
     if rates is None:
@@ -359,17 +357,17 @@ def _log_fractions(known: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor])
     return pt.logsumexp(pt.stack(terms), axis=0)
 
 
-def _probabilities(inputs: Inputs, law: Law) -> Tensor:
+def _probabilities(study: Study, law: Law) -> Tensor:
     """Add the probabilities of all questions; which Beta or atom they are of is drawn, too."""
-    mixed = law.mixed(Questions.of(inputs, distinct=False))
-    sizes = inputs.outcomes.trials.shape
+    mixed = law.mixed(Questions.of(study, distinct=False))
+    sizes = study.outcomes.trials.shape
 
     def by_question(values: Tensor) -> Tensor:
         return values.reshape((*sizes, *([values.shape[-1]] if values.ndim > 1 else [])))
 
     alphas = [by_question(alpha) for alpha, _ in mixed.parts]
     dims = ("system", "question")
-    if inputs.scale.axes:
+    if study.scale.axes:
         return pm.Dirichlet("p", alphas[0], dims=(*dims, "category"))
     if len(alphas) == 1 and mixed.log_never is None:
         return pm.Beta("p", alphas[0][..., 1], alphas[0][..., 0], dims=dims)
@@ -387,29 +385,29 @@ def _probabilities(inputs: Inputs, law: Law) -> Tensor:
     return pm.Deterministic("p", chosen, dims=dims)
 
 
-def _unpooled(inputs: Inputs, rates: tuple[Tensor, Tensor] | None) -> None:
+def _unpooled(study: Study, rates: tuple[Tensor, Tensor] | None) -> None:
     """Add probabilities with a fixed prior: of every question, or one for all of a system."""
-    counts, before = inputs.scale.counts(inputs.outcomes), inputs.prior_counts
-    prior = inputs.prior.vector(counts.shape[2])  # type: ignore[union-attr]
+    counts, before = study.scale.counts(study.outcomes), study.prior_counts
+    prior = study.prior.vector(counts.shape[2])  # type: ignore[union-attr]
     alpha = np.broadcast_to(prior, counts.shape)
-    together = inputs.pooling == "complete"
+    together = study.pooling == "complete"
     if rates is None and before is not None:  # unmarked, they add up with the prior
         alpha, before = alpha + before, None
         if together:
-            alpha = prior + inputs.prior_counts.sum(axis=1, keepdims=True)  # type: ignore[union-attr]
-    dims: tuple[str, ...] = ("system", "question", *inputs.scale.axes)
+            alpha = prior + study.prior_counts.sum(axis=1, keepdims=True)  # type: ignore[union-attr]
+    dims: tuple[str, ...] = ("system", "question", *study.scale.axes)
     name = "p"
     if together:
-        alpha, dims, name = alpha[:, 0], ("system", *inputs.scale.axes), "mean_p"
-    if inputs.scale.axes:
+        alpha, dims, name = alpha[:, 0], ("system", *study.scale.axes), "mean_p"
+    if study.scale.axes:
         p = pm.Dirichlet(name, np.array(alpha, np.float64), dims=dims)
     else:
         p = pm.Beta(name, *np.moveaxis(alpha, -1, 0)[::-1].astype(np.float64), dims=dims)
     if together:
-        shape = counts.shape if inputs.scale.axes else counts.shape[:2]
-        dims = ("system", "question", *inputs.scale.axes)
+        shape = counts.shape if study.scale.axes else counts.shape[:2]
+        dims = ("system", "question", *study.scale.axes)
         p = pm.Deterministic("p", p[:, None] + pt.zeros(shape), dims=dims)
-    observe(inputs.outcomes, inputs.scale, p, rates, before)
+    observe(study.outcomes, study.scale, p, rates, before)
 
 
 def observe(

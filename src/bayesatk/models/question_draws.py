@@ -13,7 +13,7 @@ from scipy.stats import binom
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
-from bayesatk.data.inputs import Inputs
+from bayesatk.data.study import Study
 from bayesatk.models.derived import expected_metric
 from bayesatk.models.marks import LogitRule
 from bayesatk.models.program import Questions
@@ -183,13 +183,13 @@ class SystemDraws:
 
     @classmethod
     def of(
-        cls, inputs: Inputs, posterior: xr.Dataset, system: int, difficulty: Difficulty | None
+        cls, study: Study, posterior: xr.Dataset, system: int, difficulty: Difficulty | None
     ) -> "SystemDraws":
         """Read the draws of one system.
 
         Parameters
         ----------
-        inputs : Inputs
+        study : Study
             With partial pooling.
         posterior : xarray.Dataset
             Draws of the model's variables.
@@ -204,10 +204,10 @@ class SystemDraws:
         law: QuestionLaw
         if difficulty is None:
             mean, icc = (flat_draws(posterior[name], system) for name in ("mean_p", "icc"))
-            law = CategoryLaw(mean, icc, _spread(np.array(inputs.scale.scores)))
+            law = CategoryLaw(mean, icc, _spread(np.array(study.scale.scores)))
         else:
             rates = None
-            if inputs.judges is not None:
+            if study.judges is not None:
                 rates = np.stack([flat_draws(posterior[name], system) for name in RATES], axis=1)
             law = RightWrongLaw(difficulty, rates)
         group_sd, effect = drawn("group_sd"), drawn("group_effect")
@@ -316,15 +316,15 @@ def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
     return SystemDraws.of_result(result, system).probabilities(questions, slice(None), rng)
 
 
-def prior_draws(fields: Fields, inputs: Inputs, size: int, rng: np.random.Generator) -> SystemDraws:
+def prior_draws(fields: Fields, study: Study, size: int, rng: np.random.Generator) -> SystemDraws:
     """Draw hyperparameters, and effects of groups, from the prior."""
     values = fields.values(fields.from_uniform(rng.random((size, fields.size))))
     effect, group_sd = None, values.get("group_sd")
-    if inputs.grouping is not None and group_sd is not None:
-        effect = group_sd[:, None] * rng.standard_normal((size, len(inputs.grouping.labels)))
+    if study.grouping is not None and group_sd is not None:
+        effect = group_sd[:, None] * rng.standard_normal((size, len(study.grouping.labels)))
     law: QuestionLaw
-    if inputs.scale.axes:
-        spread = _spread(np.array(inputs.scale.scores))
+    if study.scale.axes:
+        spread = _spread(np.array(study.scale.scores))
         law = CategoryLaw(values["mean"], values["icc"], spread)
     else:
         law = RightWrongLaw(difficulty_of(values))

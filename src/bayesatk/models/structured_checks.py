@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.data.inputs import Inputs
+from bayesatk.data.study import Study
 from bayesatk.models.parts import of_structure
 from bayesatk.models.program import Questions, declared_fields
 from bayesatk.models.question_draws import RightWrongLaw, SystemDraws, prior_draws
@@ -21,7 +21,7 @@ _DIMS = ("chain", "draw", "system")
 
 
 def structured_checks(
-    inputs: Inputs,
+    study: Study,
     posterior: xr.Dataset,
     difficulties: Sequence[Difficulty] | None,
     keep: Sequence[str],
@@ -35,7 +35,7 @@ def structured_checks(
 
     Parameters
     ----------
-    inputs : Inputs
+    study : Study
     posterior : xarray.Dataset
         Draws of the model's variables.
     difficulties : sequence of Difficulty, optional
@@ -44,38 +44,38 @@ def structured_checks(
         Groups that are large are left out, unless they are named here.
     rng : numpy.random.Generator
     """
-    systems = inputs.outcomes.systems
+    systems = study.outcomes.systems
     laws = [
-        SystemDraws.of(inputs, posterior, i, difficulties[i] if difficulties else None)
+        SystemDraws.of(study, posterior, i, difficulties[i] if difficulties else None)
         for i in range(len(systems))
     ]
-    fields = declared_fields(inputs, family_of(posterior) or "")
-    priors = [prior_draws(fields, inputs, predictive.PRIOR_DRAWS, rng) for _ in systems]
+    fields = declared_fields(study, family_of(posterior) or "")
+    priors = [prior_draws(fields, study, predictive.PRIOR_DRAWS, rng) for _ in systems]
     at = {name: posterior[name].values for name in ("chain", "draw")}
     at_prior: dict[str, Any] = {"chain": [0], "draw": np.arange(predictive.PRIOR_DRAWS)}
     groups = {
-        "log_prior": _log_prior(fields, posterior, inputs),
-        "prior": _prior(inputs, priors, at_prior),
+        "log_prior": _log_prior(fields, posterior, study),
+        "prior": _prior(study, priors, at_prior),
     }
-    size = len(at["chain"]) * len(at["draw"]) * inputs.outcomes.trials.size
+    size = len(at["chain"]) * len(at["draw"]) * study.outcomes.trials.size
     if size <= predictive.AUTOMATIC or "predictive" in keep:
-        groups["posterior_predictive"] = _by_question(inputs, laws, at, rng)
-        if inputs.judges is None:
-            groups["prior_predictive"] = _by_question(inputs, priors, at_prior, rng)
+        groups["posterior_predictive"] = _by_question(study, laws, at, rng)
+        if study.judges is None:
+            groups["prior_predictive"] = _by_question(study, priors, at_prior, rng)
     if size <= likelihood.AUTOMATIC or "log_likelihood" in keep:
-        groups["log_likelihood"] = _by_question(inputs, laws, at, None)
+        groups["log_likelihood"] = _by_question(study, laws, at, None)
     return groups
 
 
 def _by_question(
-    inputs: Inputs,
+    study: Study,
     laws: Sequence[SystemDraws],
     at: dict[str, Any],
     rng: np.random.Generator | None,
 ) -> xr.Dataset:
     """Return counts of new questions, or without `rng` the log-likelihood of those seen."""
-    every, scale = Questions.of(inputs, distinct=False), inputs.scale
-    counts = scale.counts(inputs.outcomes)
+    every, scale = Questions.of(study, distinct=False), study.scale
+    counts = scale.counts(study.outcomes)
     columns = []
     for system, law in enumerate(laws):
         questions = every.of_system(system)
@@ -90,14 +90,14 @@ def _by_question(
     table = np.stack(columns, axis=1)
     shaped = table.reshape(len(at["chain"]), len(at["draw"]), *table.shape[1:])
     dims = (*_DIMS, "question", *(scale.axes if rng is not None else ()))
-    dataset = inputs.outcomes.dataset
+    dataset = study.outcomes.dataset
     coords = at | {name: dataset[name].values for name in dims[2:]}
     return xr.Dataset({scale.variable: (dims, shaped)}, coords, {"sample_dims": ["chain", "draw"]})
 
 
-def _log_prior(fields: Any, posterior: xr.Dataset, inputs: Inputs) -> xr.Dataset:
+def _log_prior(fields: Any, posterior: xr.Dataset, study: Study) -> xr.Dataset:
     """Log density of each draw on the scale of the coordinates, to be raised to powers."""
-    systems = inputs.outcomes.dataset["system"].values
+    systems = study.outcomes.dataset["system"].values
     found: dict[str, Array] = {}
     for system in range(len(systems)):
         values = {
@@ -121,26 +121,26 @@ def _log_prior(fields: Any, posterior: xr.Dataset, inputs: Inputs) -> xr.Dataset
     )  # fmt: skip
 
 
-def _prior(inputs: Inputs, priors: Sequence[SystemDraws], at: dict[str, Any]) -> xr.Dataset:
+def _prior(study: Study, priors: Sequence[SystemDraws], at: dict[str, Any]) -> xr.Dataset:
     """Draws of the variables of a result from the prior."""
-    by_system = [result_variables(inputs, law) for law in priors]
+    by_system = [result_variables(study, law) for law in priors]
     found = {}
     for name, (axes, _) in by_system[0].items():
         values = np.stack([each[name][1] for each in by_system], axis=1)
         found[name] = ((*_DIMS, *axes), values[None])
-    coords = at | {"system": inputs.outcomes.dataset["system"].values}
-    if inputs.grouping is not None:
-        coords["group"] = np.array(inputs.grouping.labels)
-    if inputs.design is not None:
-        coords["coefficient"] = np.array(inputs.design.coefficients, object)
-    if inputs.scale.axes:
-        coords["category"] = inputs.outcomes.dataset["category"].values
+    coords = at | {"system": study.outcomes.dataset["system"].values}
+    if study.grouping is not None:
+        coords["group"] = np.array(study.grouping.labels)
+    if study.design is not None:
+        coords["coefficient"] = np.array(study.design.coefficients, object)
+    if study.scale.axes:
+        coords["category"] = study.outcomes.dataset["category"].values
     return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"]})
 
 
-def result_variables(inputs: Inputs, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
+def result_variables(study: Study, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
     """Return the variables of hyperparameters that a result has, of one system: (draws, ...)."""
-    found = of_structure(inputs, law)
+    found = of_structure(study, law)
     if law.group_sd is not None:
         found["group_sd"] = ((), law.group_sd)
     if isinstance(law.law, RightWrongLaw):

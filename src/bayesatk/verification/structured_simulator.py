@@ -6,10 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesatk.data.design import Design
-from bayesatk.data.grouping import Grouping
-from bayesatk.data.inputs import Inputs
-from bayesatk.data.scales import RIGHT_WRONG
+from bayesatk.data.study import Study
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.parts import Shares, SystemMetrics, count_part
@@ -17,7 +14,7 @@ from bayesatk.models.program import Questions, build_program, declared_fields
 from bayesatk.models.question_draws import SystemDraws, prior_draws
 from bayesatk.models.structured_checks import result_variables
 from bayesatk.models.traces import traced_difficulty
-from bayesatk.posterior.models_of import count_model
+from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior
 from bayesatk.verification.simulators import (
     DRAWS,
@@ -46,7 +43,7 @@ class StructuredSimulator:
     prior: HyperPrior
     structure: Literal["covariates", "groups"]
 
-    def inputs(self, counts: Array) -> Inputs:
+    def declared(self, counts: Array) -> Study:
         """Return counts (questions, wrong and right) as they are evaluated."""
         number = np.arange(self.questions)
         columns: dict[str, Any] = {"group": (number // _GROUP).tolist()}
@@ -56,21 +53,19 @@ class StructuredSimulator:
                 "covariates": {"trend": number.astype(float).tolist(), "third": third.tolist()}
             }
         outcomes = tally((counts[:, 1], counts.sum(axis=1)), **columns)
-        grouping = design = None
+        asked: dict[str, Any] = {"group_weights": "questions"}
         if self.structure == "covariates":
-            design = Design.of(outcomes.dataset, ["trend", "third"])
-        else:
-            grouping = Grouping.of(columns["group"])
-        return Inputs(
-            outcomes, tuple(self.metrics), "partial", self.prior, RIGHT_WRONG, design=design,
-            grouping=grouping,
+            asked = {"covariates": ("trend", "third")}
+        return Study(
+            outcomes=outcomes, metrics=tuple(self.metrics), pooling="partial", prior=self.prior,
+            **asked,
         )  # fmt: skip
 
     def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:
         """Draw hyperparameters, effects of groups, success probabilities and counts."""
-        inputs = self.inputs(np.tile([1, 0], (self.questions, 1)))
-        law = prior_draws(declared_fields(inputs, "beta"), inputs, 1, rng)
-        asked = Questions.of(inputs, distinct=False)
+        study = self.declared(np.tile([1, 0], (self.questions, 1)))
+        law = prior_draws(declared_fields(study, "beta"), study, 1, rng)
+        asked = Questions.of(study, distinct=False)
         p = np.concatenate(
             [
                 law.law_of(int(group), row).given(np.zeros(2), 1, rng)
@@ -78,48 +73,44 @@ class StructuredSimulator:
             ],
             axis=1,
         )
-        drawn = SystemMetrics(self.metrics, Shares.of(inputs), asked, law, p).draw(False, rng)
-        truth = self._named(inputs, law, p) | by_target(self.metrics, drawn.whole)
+        drawn = SystemMetrics(self.metrics, Shares.of(study), asked, law, p).draw(False, rng)
+        truth = self._named(study, law, p) | by_target(self.metrics, drawn.whole)
         right = rng.binomial(self.trials, p[0])
         counts = np.stack([self.trials - right, right], axis=1)
         return {name: float(value[0]) for name, value in truth.items()}, counts
 
     def exact(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Draw from the closed form."""
-        inputs = self.inputs(data)
-        basis = None if inputs.design is None else inputs.design.basis
-        model = count_model(
-            RIGHT_WRONG, "partial", self.prior, data, basis=basis, grouping=inputs.grouping
-        )
-        drawn = model.fit(self.metrics).draw(DRAWS, rng, True)
+        study = self.declared(data)
+        drawn = Declared.of_study(study).model(0).fit(self.metrics).draw(DRAWS, rng, True)
         assert drawn.p is not None
         variables = dict(drawn.hyper) | {"p": drawn.p}
         if drawn.groups is not None:
             variables["group_mean"] = drawn.groups.mean
-        return self._flat(inputs, variables) | by_target(self.metrics, drawn.metrics)
+        return self._flat(study, variables) | by_target(self.metrics, drawn.metrics)
 
     def sampled(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Draw with NUTS."""
-        inputs = self.inputs(data)
-        values = Questions.of(inputs, distinct=False).exchanged
+        study = self.declared(data)
+        values = Questions.of(study, distinct=False).exchanged
         posterior = thinned_draws(_program(self), values, rng)
         difficulty = traced_difficulty(posterior, 0)
         assert difficulty is not None
-        part = count_part(inputs, MetricGrid.of(self.metrics), posterior, True, rng, [difficulty])
+        part = count_part(study, MetricGrid.of(self.metrics), posterior, True, rng, [difficulty])
         variables, metrics = of_part(part, self.metrics)
-        return self._flat(inputs, variables | {"icc": difficulty.icc[:, 0]}) | metrics
+        return self._flat(study, variables | {"icc": difficulty.icc[:, 0]}) | metrics
 
-    def _named(self, inputs: Inputs, law: SystemDraws, p: Array) -> Quantities:
-        variables = {name: values for name, (_, values) in result_variables(inputs, law).items()}
-        return self._flat(inputs, variables | {"p": p})
+    def _named(self, study: Study, law: SystemDraws, p: Array) -> Quantities:
+        variables = {name: values for name, (_, values) in result_variables(study, law).items()}
+        return self._flat(study, variables | {"p": p})
 
-    def _flat(self, inputs: Inputs, variables: Quantities) -> Quantities:
+    def _flat(self, study: Study, variables: Quantities) -> Quantities:
         """Name quantities: every coefficient, and of groups and questions the first."""
         named: Quantities = {name: variables[name] for name in ("typical_p", "group_sd", "icc")
                              if name in variables}  # fmt: skip
-        if inputs.design is not None:
+        if study.design is not None:
             columns = variables["coefficients"].T
-            named |= dict(zip(inputs.design.coefficients, columns, strict=True))
+            named |= dict(zip(study.design.coefficients, columns, strict=True))
         else:
             named["group_mean_first"] = variables["group_mean"][:, 0]
         return named | {"p_first": variables["p"][:, 0]}
@@ -129,5 +120,5 @@ class StructuredSimulator:
 def _program(simulator: StructuredSimulator) -> Any:
     import nutpie
 
-    inputs = simulator.inputs(np.tile([1, 0], (simulator.questions, 1)))
-    return nutpie.compile_pymc_model(build_program(inputs, "beta", distinct=False))
+    study = simulator.declared(np.tile([1, 0], (simulator.questions, 1)))
+    return nutpie.compile_pymc_model(build_program(study, "beta", distinct=False))
