@@ -12,7 +12,8 @@ from bayesatk.data.inputs import Inputs
 from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.models.parts import Shares, SystemMetrics, count_part
+from bayesatk.models.metric_draws import Shares, SystemMetrics
+from bayesatk.models.parts import count_part
 from bayesatk.models.program import Questions, build_program, declared_fields
 from bayesatk.models.question_draws import SystemDraws, prior_draws
 from bayesatk.models.structured_checks import result_variables
@@ -78,7 +79,8 @@ class StructuredSimulator:
             ],
             axis=1,
         )
-        drawn = SystemMetrics(self.metrics, Shares.of(inputs), asked, law, p).draw(False, rng)
+        shares = Shares.of(self.questions, grouping=inputs.grouping)
+        drawn = SystemMetrics(self.metrics, shares, asked, law, p).draw(False, rng)
         truth = self._named(inputs, law, p) | by_target(self.metrics, drawn.whole)
         right = rng.binomial(self.trials, p[0])
         counts = np.stack([self.trials - right, right], axis=1)
