@@ -6,10 +6,10 @@ from .compiled import compile_crossed as compile_crossed
 from .compiled import compile_dirichlet_multinomial as compile_dirichlet_multinomial
 from .costs import build_cost_model as build_cost_model
 from .costs import sample_cost as sample_cost
-from .derived import metrics_from_draws as metrics_from_draws
 from .guessers import build_random_guessers as build_random_guessers
 from .guessers import sample_random_baseline as sample_random_baseline
 from .logit_normal import build_crossed as build_crossed
 from .logit_normal import build_logit_normal as build_logit_normal
+from .metric_draws import metrics_from_draws as metrics_from_draws
 from .one_factor import build_one_factor as build_one_factor
 from .votes import build_answers as build_answers

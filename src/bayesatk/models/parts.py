@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.models.derived import PopulationMean, population_mean
+from bayesatk.models.derived import population_mean
+from bayesatk.models.metric_draws import Shares, SystemMetrics
 from bayesatk.models.program import Questions
 from bayesatk.models.question_draws import CategoryLaw, RightWrongLaw, SystemDraws
 from bayesatk.models.votes import answer_draws, answer_entries
@@ -32,9 +32,6 @@ _HYPER = {
     "sigma": (),
     "correlation": ("other",),
 }  # with their further dims
-_CHUNK = 4_000_000  # draws of p held at once: 32 MB
-_NEW_GROUPS, _NEW_KINDS = 65, 21  # nodes of the effect of a new group: for one kind of question,
-# where they are exact to 1e-15, and for many
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,9 @@ def count_part(
     """
     scale, questions = study.scale, Questions.of(study, distinct=False)
     metrics = [scale.judged(one) for one in grid.judged.values()] + list(scale.reaching())
-    shares, drawn, variables = Shares.of(study), [], []
+    size = study.outcomes.dataset.sizes["question"]
+    shares = Shares.of(size, study.outcomes.weight, study.grouping)
+    drawn, variables = [], []
     for system in range(len(study.outcomes.systems)):
         difficulty = difficulties[system] if difficulties else None
         law = system_draws(study, posterior, system, difficulty)
@@ -146,185 +145,6 @@ def mean_of(law: Any) -> Array:
         return law.mean
     overall: Array = law.difficulty.overall[0]
     return overall
-
-
-@dataclass(frozen=True)
-class Shares:
-    """What each question counts for in means over questions.
-
-    Parameters
-    ----------
-    group : ndarray of int, shape (questions,)
-    inner : ndarray, shape (questions,)
-        In the mean over its group, where they sum to one.
-    outer : ndarray, shape (groups,)
-        Of each group in the mean over all questions.
-    grouped, weighted : bool
-        Whether there are groups, and weights.
-    """
-
-    group: NDArray[np.intp]
-    inner: Array
-    outer: Array
-    grouped: bool
-    weighted: bool
-
-    @classmethod
-    def of(cls, study: Study) -> "Shares":
-        """Return the shares of the questions of the data."""
-        weight = study.outcomes.weight
-        size = study.outcomes.dataset.sizes["question"]
-        weights = np.ones(size) if weight is None else weight / weight.max()
-        grouping = study.grouping
-        code = np.zeros(size, np.intp) if grouping is None else grouping.code
-        total = np.bincount(code, weights, 1 if grouping is None else len(grouping.labels))
-        outer = total / total.sum()
-        if grouping is not None and grouping.weight is not None:
-            outer = grouping.shares()
-        return cls(code, weights / total[code], outer, grouping is not None, weight is not None)
-
-    @cached_property
-    def matrix(self) -> Array:
-        """Shares of questions by group, (questions, groups)."""
-        table = np.zeros((len(self.group), len(self.outer)))
-        table[np.arange(len(self.group)), self.group] = self.inner
-        return table
-
-
-@dataclass
-class Drawn:
-    """Draws of one system: of all questions (draws, metrics, target), by group, and p when kept."""
-
-    whole: Array
-    by_group: Array
-    p: Array | None
-
-
-@dataclass
-class SystemMetrics:
-    """Metrics of one system, from draws of p and from laws of new questions.
-
-    Parameters
-    ----------
-    metrics : sequence of MetricFunction
-    shares : Shares
-    questions : Questions
-        Of the system.
-    law : SystemDraws, optional
-        With partial pooling.
-    stored : ndarray, shape (draws, questions, ...), optional
-        p, where it was sampled.
-    alike : callable, optional
-        Without a `law`, the expected metric of a new question in each draw, where there is one.
-    """
-
-    metrics: Sequence[Any]
-    shares: Shares
-    questions: Questions
-    law: SystemDraws | None
-    stored: Array | None = None
-    alike: PopulationMean | None = None
-
-    def draw(self, keep_p: bool, rng: np.random.Generator) -> Drawn:
-        """Draw metrics of these questions and of the population, and of new groups."""
-        size, kept = len(self.questions.group), []
-        total: Array | None = None
-        sums, weights = np.zeros(0), np.zeros(0)
-        tried = self._tried
-        start, width = 0, 1
-        while start < size:
-            span = slice(start, min(start + width, size))
-            p = self._p(span, rng)
-            kept += [p] * keep_p
-            values = np.stack([metric.latent(p) for metric in self.metrics], axis=1)
-            matrix = self.shares.matrix[span]
-            if total is None:
-                total = np.zeros((*values.shape[:2], matrix.shape[1]))
-                sums, weights = np.zeros_like(total), np.zeros((len(p), matrix.shape[1]))
-                width = max(1, _CHUNK // len(p))
-            total += values @ matrix
-            if self._bootstrapped:
-                spread = rng.standard_exponential((len(p), len(matrix))) * tried[span]
-                sums += np.einsum("dmq,dq,qg->dmg", values, spread, matrix, optimize=True)
-                weights += spread @ matrix
-            start = span.stop
-        assert total is not None
-        new = sums / weights[:, None] if self._bootstrapped else self._population()
-        by_group = np.stack([total, new], axis=-1)  # (draws, metrics, group, target)
-        whole = np.einsum("dmgt,g->dmt", by_group, self.shares.outer)
-        if self.shares.grouped:
-            whole = np.concatenate([whole, self._new_groups(new, rng)[..., None]], axis=-1)
-        p_of_all = np.concatenate(kept, axis=1) if keep_p else None
-        return Drawn(whole, by_group.transpose(0, 2, 1, 3), p_of_all)
-
-    @property
-    def _tried(self) -> NDArray[np.bool_]:
-        """Questions with trials, which alone the bootstrap draws; all of a group without any."""
-        tried = self.questions.counts.any(axis=-1)
-        group = self.questions.group
-        return np.asarray(tried | (np.bincount(group, tried)[group] == 0.0))
-
-    def _p(self, span: slice, rng: np.random.Generator) -> Array:
-        if self.stored is not None:
-            return self.stored[:, span]
-        assert self.law is not None
-        return self.law.probabilities(self.questions, span, rng)
-
-    @property
-    def _bootstrapped(self) -> bool:
-        """Whether questions like these are these, drawn anew: no law says what others are like.
-
-        Weighted questions without structure are drawn with their weights.
-        """
-        if self.law is None:
-            return self.alike is None
-        return self.shares.weighted and not self.law.structured
-
-    def _expected(self, effect: Array | None = None) -> Array:
-        """Return expected metrics of new questions of every group; (draws, metrics, groups).
-
-        Parameters
-        ----------
-        effect : ndarray, shape (draws,), optional
-            Of new groups in place of these.
-        """
-        assert self.law is not None
-        table = np.column_stack([self.questions.group, self.questions.rows])
-        kinds, which = np.unique(table, axis=0, return_inverse=True)
-        share = np.bincount(which.ravel(), self.shares.inner)
-        total: Array | None = None
-        for line, weight in zip(kinds, share, strict=True):
-            group = int(line[0])
-            law = self.law.law_of(group, line[1:], effect)
-            values = np.stack([law.expected(metric) for metric in self.metrics], axis=1)
-            if total is None:
-                total = np.zeros((*values.shape, len(self.shares.outer)))
-            total[..., group] += weight * values
-        assert total is not None
-        return total
-
-    def _population(self) -> Array:
-        if self.alike is not None:
-            values = np.stack([self.alike(metric) for metric in self.metrics], axis=1)
-            return np.repeat(values[..., None], len(self.shares.outer), axis=2)
-        return self._expected()
-
-    def _new_groups(self, population: Array, rng: np.random.Generator) -> Array:
-        """Metrics of questions of new groups, (draws, metrics).
-
-        Their effects are integrated; without a law of groups these are drawn anew, all alike.
-        """
-        if self.law is None or self.law.group_sd is None:
-            weights = rng.standard_exponential((len(population), population.shape[2]))
-            weights *= np.bincount(self.shares.group, minlength=population.shape[2]) > 0
-            weights /= weights.sum(axis=1, keepdims=True)
-            return np.asarray(np.einsum("dmg,dg->dm", population, weights))
-        many = self.questions.rows.shape[1] > 0
-        z, weight = np.polynomial.hermite_e.hermegauss(_NEW_KINDS if many else _NEW_GROUPS)
-        total = np.zeros(population.shape[:2])
-        for node, share in zip(z, weight / weight.sum(), strict=True):
-            total += share * (self._expected(node * self.law.group_sd) @ self.shares.outer)
-        return total
 
 
 def answer_part(

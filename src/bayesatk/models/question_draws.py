@@ -226,13 +226,11 @@ class SystemDraws:
         if result.design is not None:
             logits = result.design.basis.logits(drawn["coefficients"])
             slopes = logits[:, 1:]
-            drawn.setdefault("typical_p", expit(logits[:, 0]))
+            if not result.scale.axes:
+                drawn.setdefault("typical_p", expit(logits[:, 0]))
         if "typical_p" in drawn:
             if difficulty is not None:
-                raise ArgumentError(
-                    Argument("fit"), " must have draws of p, which other families than the Beta "
-                    "with groups or covariates need for this. Sample with keep=['p'].",
-                )  # fmt: skip
+                raise _without_p("other families than the Beta with groups or covariates need")
             difficulty = Difficulty.of_beta(drawn["typical_p"], drawn["icc"])
         law: QuestionLaw
         if difficulty is None:
@@ -303,7 +301,9 @@ def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
         return np.repeat(flat_draws(posterior["mean_p"], system)[:, None], len(counts), axis=1)
     if result.prior_counts is not None:
         counts = counts + result.prior_counts[system]
-    if result.pooling == "none" and result.judges is None:
+    if result.pooling == "none":
+        if result.judges is not None:
+            raise _without_p("marks of a judge without pooling need")
         alpha = result.prior.vector(counts.shape[1]) + counts
         draws = posterior.sizes["chain"] * posterior.sizes["draw"]
         gamma = rng.standard_gamma(alpha, (draws, *alpha.shape))
@@ -314,6 +314,12 @@ def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
     rows = np.zeros((size, 0)) if design is None else design.basis.rows[:, 1:]
     questions = Questions(counts, np.ones(size), np.zeros(size, np.intp), group, rows)
     return SystemDraws.of_result(result, system).probabilities(questions, slice(None), rng)
+
+
+def _without_p(what: str) -> ArgumentError:
+    return ArgumentError(
+        Argument("fit"), f" must have draws of p, which {what} for this. Sample with keep=['p']."
+    )
 
 
 def prior_draws(fields: Fields, study: Study, size: int, rng: np.random.Generator) -> SystemDraws:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from bayesatk.models.derived import metrics_from_draws
 from bayesatk.models.logit_normal import build_logit_normal
+from bayesatk.models.metric_draws import metrics_from_draws
 from bayesatk.priors import CrossedPrior
 from bayesatk.verification.simulators import (
     Array,

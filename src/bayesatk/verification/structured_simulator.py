@@ -9,7 +9,8 @@ import numpy as np
 from bayesatk.data.study import Study
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.models.parts import Shares, SystemMetrics, count_part
+from bayesatk.models.metric_draws import Shares, SystemMetrics
+from bayesatk.models.parts import count_part
 from bayesatk.models.program import Questions, build_program, declared_fields
 from bayesatk.models.question_draws import SystemDraws, prior_draws
 from bayesatk.models.structured_checks import result_variables
@@ -73,7 +74,8 @@ class StructuredSimulator:
             ],
             axis=1,
         )
-        drawn = SystemMetrics(self.metrics, Shares.of(study), asked, law, p).draw(False, rng)
+        shares = Shares.of(self.questions, grouping=study.grouping)
+        drawn = SystemMetrics(self.metrics, shares, asked, law, p).draw(False, rng)
         truth = self._named(study, law, p) | by_target(self.metrics, drawn.whole)
         right = rng.binomial(self.trials, p[0])
         counts = np.stack([self.trials - right, right], axis=1)
