@@ -14,7 +14,6 @@ from bayesatk.data.tally import tally
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.models.derived import expected_metric
 from bayesatk.models.forms import Form
-from bayesatk.posterior.judged import rates_of_judges
 from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import DirichletHyperPrior, HyperPrior, Pooling
 from bayesatk.results.difficulty import ATOMS, draw_prior, summary_variables
