@@ -582,13 +582,6 @@ def _combined() -> list[Study]:
         ("graded, groups, covariate", "bayes max@2", graded | group | LENGTH | few, ALL, partial),
         ("graded, groups, none", "bayes max@2", graded | group, same, {"pooling": "none"}),
     ]
-    reason = {"all": "these features cannot be combined"}
-    able = {
-        "judge, mixture",
-        "graded, weights",
-        "graded, weights, none",
-        "graded, weights, complete",
-    }
     return [
         _study(
             name,
@@ -598,7 +591,6 @@ def _combined() -> list[Study]:
             targets,
             options=options,
             has_evidence="prior_trials" not in data,
-            wrong={} if name in able else reason,
         )
         for name, metrics, data, targets, options in cases
     ]

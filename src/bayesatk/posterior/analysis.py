@@ -9,18 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
+from bayesatk.posterior.apart import ApartModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
 from bayesatk.posterior.judge_results import judge_notes
 from bayesatk.posterior.model import Model
-from bayesatk.posterior.apart import ApartModel
 from bayesatk.posterior.models_of import Declared
-from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.remarks import family_note, outside_note, proxy_note, weight_note
-from bayesatk.priors import BetaPrior, HyperPrior
 
 
 @dataclass(frozen=True)
@@ -156,8 +154,8 @@ class Analysis:
             )
         fewest = int(model.states.trials.min())
         self.remarks += family_note(self._name, posterior.families, study.judged, fewest)
-        if study.judges is not None:
-            judge = model.judge_rates if isinstance(model, ProgramModel) else model.judge
+        judge = model.judge_rates
+        if study.judges is not None and judge is not None:
             first = study.metrics[0]
             self.remarks += judge_notes(
                 self._name, study.judges.by_system[index], judge, first, posterior,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.engine.bootstrap import bootstrap_moments
+from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.leave_one_out import Predictive
 from bayesatk.core.pooling.states import Terms
 from bayesatk.metrics.credit import Array
@@ -75,6 +76,11 @@ class ApartModel(CountModel):
     def _present(self) -> NDArray[np.intp]:
         """Groups that have questions."""
         return np.flatnonzero([len(some) > 0 for some in self.members])
+
+    @property
+    def judge_rates(self) -> JudgeRates | None:
+        """Rates of the judge."""
+        return self.whole.judge_rates
 
     def finite(self, metric: Any) -> Array:
         """Unbiased finite-law value of every state."""

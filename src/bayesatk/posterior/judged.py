@@ -51,6 +51,11 @@ class JudgedModel(CountModel):
         return one_of_each(metrics, fit[self.pooling])
 
     @property
+    def judge_rates(self) -> JudgeRates:
+        """Rates of the judge."""
+        return self.judge
+
+    @property
     def one_for_all(self) -> OneForAll:
         """One success probability for all questions."""
         return OneForAll.of(self.states, self.prior, self.judge)
@@ -175,10 +180,3 @@ def rates_of_judges(
         for place, own in zip(places, rates, strict=True):
             found[place] = replace(own, seed=seed + number)
     return [found[i] for i in range(len(counts))]
-
-
-def judged_model(
-    judge: JudgeRates, pooling: Pooling, prior: Prior, counts: NDArray[np.int64]
-) -> JudgedModel:
-    """Return the model of one system."""
-    return JudgedModel(pooling, States.of(counts[:, 1], counts.sum(axis=1)), prior, judge)

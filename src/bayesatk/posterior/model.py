@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bayesatk.core.pooling import leave_one_out
+from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.leave_one_out import Predictive
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.laws import finite
@@ -71,6 +72,11 @@ class CountModel(ABC):
     @abstractmethod
     def partial_evidence(self) -> float:
         """Log evidence, hyperparameters integrated."""
+
+    @property
+    def judge_rates(self) -> JudgeRates | None:
+        """Rates of the judge that marked the trials, where one errs."""
+        return None
 
     @property
     def alpha(self) -> Array:

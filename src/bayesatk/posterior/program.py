@@ -154,10 +154,11 @@ class ProgramModel(CountModel):
 
     def fields(self, family: str) -> Fields:
         """Prior of all hyperparameters."""
-        slopes = self.cells.rows.shape[1]
-        if isinstance(self.prior, DirichletHyperPrior):
-            return self.prior.fields(self.states.counts.shape[1], slopes, self.cells.grouped)
-        fields = self.prior.fields(family, slopes, self.cells.grouped)
+        slopes, prior = self.cells.rows.shape[1], self.prior
+        if isinstance(prior, DirichletHyperPrior):
+            return prior.fields(self.states.counts.shape[1], slopes, self.cells.grouped)
+        assert isinstance(prior, HyperPrior)
+        fields = prior.fields(family, slopes, self.cells.grouped)
         if self.marking is None:
             return fields
         shapes = self.marking.error.shapes
@@ -165,7 +166,7 @@ class ProgramModel(CountModel):
         return replace(fields, fields=(*fields.fields, *rates))
 
     def observation(self, family: str, fields: Fields) -> Observation:
-        """What trials say of p under a law."""
+        """Return what trials say of p under a law."""
         states = self.cells.states
         if self.scores is not None:
             return Categories(CategoryLaw(self.scores, fields), states)
@@ -178,9 +179,8 @@ class ProgramModel(CountModel):
     @property
     def family_prior(self) -> dict[str, float]:
         """Prior probability of each law."""
-        if isinstance(self.prior, DirichletHyperPrior):
-            return {"dirichlet": 1.0}
-        return self.prior.family_prior
+        prior = self.prior
+        return prior.family_prior if isinstance(prior, HyperPrior) else {"dirichlet": 1.0}
 
     @property
     def _key(self) -> tuple[Any, ...]:
@@ -244,14 +244,15 @@ class ProgramModel(CountModel):
         return ProgramPosterior(self, tuple(metrics)).posterior()
 
     @property
-    def judge_rates(self) -> JudgeRates:
+    def judge_rates(self) -> JudgeRates | None:
         """Rates of the judge at all points, after all marks."""
+        if self.marking is None:
+            return None
         weights = [share * fit.points.weight for fit, share in self.counted]
         rates = [fit.rates(fit.points.theta) for fit, _ in self.counted]
         weight = np.concatenate(weights)
         with np.errstate(divide="ignore"):
             known = Rates(np.concatenate(rates), np.log(weight))
-        assert self.marking is not None
         return JudgeRates(known, weight, 1 + len(self.marking.others), self.marking.seed)
 
     # Evidence and leave-one-out
@@ -263,8 +264,8 @@ class ProgramModel(CountModel):
             return total
         cells = self.cells
         earlier = replace(cells.states, counts=np.zeros_like(cells.states.counts))
-        model = replace(self, cells=replace(cells, states=earlier),
-                        states=replace(self.states, counts=np.zeros_like(self.states.counts)))  # fmt: skip
+        states = replace(self.states, counts=np.zeros_like(self.states.counts))
+        model = replace(self, cells=replace(cells, states=earlier), states=states)
         return total - model.family_share[2]
 
     def partial_predictive(self) -> Predictive:
@@ -425,7 +426,7 @@ class _Message:
 
 
 def _message_to(model: ProgramModel) -> _Message:
-    """What the other systems of a judge say of its rates; for a cut, minus what this one says.
+    """Return what others say of a judge's rates; for a cut, minus what this system says.
 
     By normals with the moments of logits: of the posterior with a system's marks, over that of the
     calibration set alone.

@@ -133,7 +133,9 @@ class ProgramPosterior:
         number = int(np.clip(_WORK / (width * len(self.metrics)), _POINTS[0], most))
         parts = []
         for fit, share in self.model.counted:
-            points = _thinned(fit.points, int(max(number * np.sqrt(share), _POINTS[0])))
+            several = 1 if fit.name in ("beta", "dirichlet") else 2  # parts: a rougher posterior
+            size = int(max(several * number * np.sqrt(share), _POINTS[0]))
+            points = _thinned(fit.points, size)
             moments = Metrics(fit.predictor, self._credits).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts
@@ -282,7 +284,7 @@ class ProgramPosterior:
     # Hyperparameters
 
     def hyper(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
-        """What is reported of the hyperparameters, at points of a law."""
+        """Return what is reported of the hyperparameters, at points of a law."""
         model = self.model
         mean, icc = fit.typical(theta)
         values: dict[str, Array] = {}
@@ -358,7 +360,7 @@ class ProgramPosterior:
         return mean, np.sqrt(variance)
 
     def _expected(self) -> tuple[Array, Array]:
-        """What is expected of new questions like each: p (questions,), and the metrics."""
+        """Return what is expected of new questions like each: p (questions,), and metrics."""
         if self.model.scores is None:
             new = self._of_questions([pass_at(1), *self._credits])[2]
         else:

@@ -37,7 +37,6 @@ class RightWrongModel(CountModel):
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of metrics; those that coincide are done once."""
-
         if self.states.prior.any():  # whose trials are trials to the posterior, if fractions
             return replace(self, states=self.states.merged()).fit(metrics)
 

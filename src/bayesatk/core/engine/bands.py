@@ -237,7 +237,7 @@ def _prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
 
 
 def prior_on_rule(nodes: Nodes, rule: BetaRule) -> Array:
-    """Prior probability of the points of a rule, with its ends where nodes have atoms; (nodes, points)."""
+    """Prior probability of points of a rule, its ends too where there are atoms; by node."""
     ends = bool(nodes.atoms.any())
     within = rule.without_ends() if ends else rule
     prior = _prior(nodes, within, ends)

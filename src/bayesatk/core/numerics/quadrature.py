@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, PchipInterpolator
-from scipy.special import ndtr
 
 from bayesatk.metrics.credit import Array
 
@@ -154,43 +153,3 @@ def resolving_degree(a: ArrayLike, b: ArrayLike) -> Array:
     down: Array = np.maximum(np.asarray(b, float), 1.0)
     place, square = np.log(up / down) / _SPREAD, 1.0 / up + 1.0 / down
     return np.asarray(4.0 * (1.0 + place**2) * (1.0 + 0.85 * square) ** 2 / square - 1.0)
-
-
-def straight_weights(x: Array, mu: Array, tau: Array) -> Array:
-    """Integrate normal densities against functions joined by straight lines on a grid.
-
-    Parameters
-    ----------
-    x : ndarray, shape (points,)
-        Increasing; what lies beyond its ends counts at them.
-    mu, tau : ndarray, shape (n,)
-        Means within the grid, and standard deviations, 0 included.
-
-    Returns
-    -------
-    ndarray, shape (n, points)
-        Weights of the points, each row summing to one.
-
-    Examples
-    --------
-    >>> grid = np.array([0.0, 1.0, 3.0])
-    >>> straight_weights(grid, np.array([1.5]), np.array([0.0])).tolist()
-    [[0.0, 0.75, 0.25]]
-    >>> fine = np.linspace(-9.0, 9.0, 361)
-    >>> round(float(straight_weights(fine, np.zeros(1), np.ones(1))[0] @ fine**2), 3)
-    1.0
-    """
-    cell = np.clip(np.searchsorted(x, mu, side="right") - 1, 0, len(x) - 2)
-    share = (mu - x[cell]) / (x[cell + 1] - x[cell])
-    found = np.zeros((len(mu), len(x)))
-    row = np.arange(len(mu))
-    found[row, cell], found[row, cell + 1] = 1.0 - share, share
-    # The twice integrated density less its kink at mu, which the lines above are: it decays.
-    gap = np.abs(x - mu[:, None])
-    z = np.minimum(gap / np.maximum(tau, 1e-300)[:, None], 40.0)
-    rest = tau[:, None] * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi) - gap * ndtr(-z)
-    slope = np.diff(rest, axis=1) / np.diff(x)
-    found[:, 0] += slope[:, 0]
-    found[:, 1:-1] += np.diff(slope, axis=1)
-    found[:, -1] -= slope[:, -1]
-    return np.maximum(found, 0.0)

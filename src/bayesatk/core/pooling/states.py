@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.metrics.credit import Array
 
 Counts = NDArray[np.int64]
@@ -199,64 +198,3 @@ def relative(weight: ArrayLike | None) -> Array | None:
         return None
     scaled = own / own.max()  # a sum of the largest numbers is none
     return np.asarray(scaled / scaled.mean())
-
-
-@dataclass(frozen=True)
-class GroupedStates:
-    """Distinct counts of right and wrong, and how many questions of every group have them.
-
-    Parameters
-    ----------
-    states : States
-        Distinct (group, successes, trials); ``which`` is that of every question.
-    group : ndarray of int, shape (states,)
-        Group of each.
-    size : int
-        Number of groups, of which some may have no question.
-    """
-
-    states: States
-    group: NDArray[np.intp]
-    size: int
-
-    @classmethod
-    def of(
-        cls, successes: NDArray[np.int64], trials: NDArray[np.int64], group: NDArray[np.intp],
-        size: int,
-    ) -> "GroupedStates":  # fmt: skip
-        """Group questions that are alike and in the same group.
-
-        Examples
-        --------
-        >>> c, n = np.array([1, 1, 0, 1]), np.array([2, 2, 2, 2])
-        >>> found = GroupedStates.of(c, n, np.array([0, 0, 0, 1]), 2)
-        >>> found.group.tolist(), found.states.successes.tolist(), found.states.count.tolist()
-        ([0, 0, 1], [1, 0, 1], [2.0, 1.0, 1.0])
-        """
-        rows = np.stack([group, trials - successes, successes], axis=1)
-        distinct, which, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
-        counts = np.ascontiguousarray(distinct[:, 1:])
-        states = States(counts, np.zeros(counts.shape), count.astype(float), which.ravel())
-        return cls(states, distinct[:, 0].astype(np.intp), size)
-
-    @cached_property
-    def distinct(self) -> tuple[States, Array, NDArray[np.intp]]:
-        """Counts whatever their group; questions (groups, counts); and where each state is."""
-        alike = States.of(self.states.successes, self.states.trials)
-        # `which` of these is the place of every (group, successes, trials).
-        table = np.zeros((self.size, len(alike)))
-        np.add.at(table, (self.group, alike.which), self.states.count)
-        return alike, table, alike.which
-
-    @cached_property
-    def questions(self) -> Array:
-        """Questions of every group."""
-        return np.bincount(self.group, self.states.count, minlength=self.size)
-
-    def log_likelihood(self, x: Array, y: Array) -> Array:
-        """Log-likelihood of every group's trials in order; shape (rows, points, groups)."""
-        alike, table, _ = self.distinct
-        xs, ys = (one.ravel() for one in np.meshgrid(x, y))
-        nodes = Nodes.of(xs, ys, np.full(len(xs), 1.0 / len(xs)))
-        logs = nodes.log_likelihood(alike.successes, alike.trials - alike.successes)
-        return np.asarray(logs @ table.T).reshape(len(y), len(x), self.size)

@@ -86,8 +86,7 @@ class Cells:
         keys = np.column_stack([code, states.which, table])
         distinct, which, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         which = which.ravel()
-        groups = 1 if share is None and group is None else None
-        number = groups or (len(share) if share is not None else int(code.max()) + 1)
+        number = int(code.max(initial=0)) + 1 if share is None else len(share)
         total = np.bincount(code, weights, number)
         inner = weights / np.maximum(total, 1e-300)[code]
         shares = total / total.sum() if share is None else share

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesatk.core.numerics.weights import total_moments
+from bayesatk.core.program.cells import Ints
 from bayesatk.core.program.predictor import NEW_NODES, Predictor, Table
 from bayesatk.metrics.credit import Array
 
@@ -90,7 +91,7 @@ class Metrics:
                 total[rows] = part
         return Moments(*found)
 
-    def _blocks(self, theta: Array) -> list[Array]:
+    def _blocks(self, theta: Array) -> list[Ints]:
         return self.predictor.blocks(theta, 3 * max(len(self.metrics), 1))
 
     def _tables(self, theta: Array) -> tuple[Table, Table]:
@@ -112,8 +113,8 @@ class Metrics:
             return lambda effect: self._of_groups(tables, offset + effect[:, cells.group])
         # Of the same covariates, the sum over a group's states is itself a table.
         factor = np.zeros((2, len(cells.states), cells.groups))
-        np.add.at(factor, (0, cells.state, cells.group), cells.inner)
-        np.add.at(factor, (1, cells.state, cells.group), cells.inner_squares)
+        for power, sums in enumerate((cells.inner, cells.inner_squares)):
+            np.add.at(factor[power], (cells.state, cells.group), sums)
         values = tables[0].values
         both = [
             tables[0]._replace(values=part).folded(power).values

@@ -98,20 +98,17 @@ class Table(NamedTuple):
         basis = _six_points(place - left, slopes)
         flat = self.values.reshape(points * size * self.values.shape[2], *self.values.shape[3:])
         row = (np.arange(points)[:, None] * size + left - 2) * self.values.shape[2] + column
-        total = 0.0
+        total = np.zeros((len(basis), *row.shape, *flat.shape[1:]))
         for j in range(6):
             around = flat[row + j * self.values.shape[2]]
-            factor = basis[:, j].reshape(*basis[:, j].shape, *[1] * (around.ndim - 2))
-            total = total + factor * around
+            total += basis[:, j].reshape(*basis[:, j].shape, *[1] * (around.ndim - 2)) * around
         if not slopes:
-            return np.asarray(total[0])  # type: ignore[index]
-        total = np.asarray(total)
+            return np.asarray(total[0])
         width = self.step[:, None]
         return np.stack([total[0], total[1] / width, total[2] / width**2])
 
     def folded(self, factor: Array) -> "Table":
         """Return the table of sums of columns, with factors (columns, sums)."""
-        points, size, columns = self.values.shape[:3]
         sums = np.tensordot(self.values, factor, axes=(2, 0))
         return self._replace(values=np.ascontiguousarray(np.moveaxis(sums, -1, 2)))
 
