@@ -292,11 +292,12 @@ class SystemMetrics:
     def _new_groups(self, population: Array, rng: np.random.Generator) -> Array:
         """Metrics of questions of new groups, (draws, metrics).
 
-        Their effects are integrated; without a law of groups these are drawn anew, all alike.
+        Their effects are integrated; without a law of groups these are drawn anew, with their
+        shares.
         """
         if self.law is None or self.law.group_sd is None:
             weights = rng.standard_exponential((len(population), population.shape[2]))
-            weights *= np.bincount(self.shares.group, minlength=population.shape[2]) > 0
+            weights *= self.shares.outer
             weights /= weights.sum(axis=1, keepdims=True)
             return np.asarray(np.einsum("dmg,dg->dm", population, weights))
         many = self.law.slopes is not None
