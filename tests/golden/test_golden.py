@@ -19,6 +19,7 @@ FILE = Path(__file__).with_name("golden.json")
 STUDIES = {study["name"]: study for study in json.loads(FILE.read_text())}
 OF_SD = {"beta": 1e-3, "points": 0.02, "scored": 0.03, "drawn": 0.05}  # of means and of sds
 OF_WIDTH = 0.01  # of the ends of an interval, and their own stated error up to
+QUICK = ("groups, judge", "covariate, judge", "groups, none", "groups, complete")
 EXCUSED = 0.05  # of the width: a larger one is wrong, even if it is stated
 NATS = {"beta": 1e-4, "points": 0.02, "scored": 0.03}
 STANDARD_ERRORS = 4.0  # of the witness, beside the tolerance
@@ -106,7 +107,13 @@ def differences(study: dict[str, Any]) -> list[tuple[str, str, str, float, float
 WITHOUT = [name for name, study in STUDIES.items() if "elpd" in study]
 
 
-@pytest.mark.parametrize("name", WITHOUT)
+def marks_of(name: str) -> list[pytest.MarkDecorator]:
+    """Studies of combined features that take seconds are long tests."""
+    slow = name.startswith(("groups, ", "graded, groups", "covariate, ")) and name not in QUICK
+    return [pytest.mark.long] * slow
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in WITHOUT])
 def test_leaving_a_question_out_is_golden(name: str) -> None:
     study = STUDIES[name]
     options = options_of(study)
@@ -128,7 +135,8 @@ def part_of(target: str, statistic: str, wrong: dict[str, str]) -> str | None:
 CASES = [
     pytest.param(
         name, part, id=f"{name}, {part}" if part else name,
-        marks=[pytest.mark.xfail(reason=study["wrong"][part], strict=True)] if part else [],
+        marks=[pytest.mark.xfail(reason=study["wrong"][part], strict=True)] if part
+        else marks_of(name),
     )
     for name, study in STUDIES.items()
     for part in (None, *study.get("wrong", {}))

@@ -119,7 +119,7 @@ def evaluate(
         question, except under complete pooling.
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
         Earlier trials of the same questions, either by one system (used for all systems) or by the
-        same systems. They enter the posterior but not ``estimate``. For ``bayes`` and ``max@k``.
+        same systems. They enter the posterior but not ``estimate``.
     prior_weight : float
         Weight of a prior trial relative to a new trial, in [0, 1]: a power prior. With 0 there
         are none.
@@ -205,12 +205,13 @@ def evaluate(
 
     With ``group=`` questions have Beta difficulties around the mean of their group, and the logits
     of these means are normal around a common one; its sd, one intraclass correlation within all
-    groups, and the common mean are integrated (prior: `HyperPrior`; difficulty families are not
-    averaged). ``"questions"`` are these questions of these groups, ``"population"`` new questions
-    of these groups, ``"new_groups"`` new questions of new groups like these: the target of
-    clustered standard errors. Groups ``group_closed_form``, ``group_closed_form_quantiles`` and
-    ``group_posterior`` hold the first two targets of each group. Intervals come from draws, means
-    and sds are exact.
+    groups, and the common mean are integrated on weighted points (prior: `HyperPrior`; other
+    families only by ``difficulty=``). ``"questions"`` are these questions of these groups,
+    ``"population"`` new questions of these groups, ``"new_groups"`` new questions of new groups
+    like these: the target of clustered standard errors. Groups ``group_closed_form``,
+    ``group_closed_form_quantiles`` and ``group_posterior`` hold the first two targets of each
+    group, whose intervals come from draws. Systems of one judge inform each other's rates of it by
+    normals with the moments of their logits. Weights of questions count within their groups.
 
     The intervals for these questions of scored categories, and all intervals of votes between
     answers, are quantiles of independent draws; ``ci_error`` is their Monte Carlo error. For scored

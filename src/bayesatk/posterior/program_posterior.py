@@ -395,7 +395,7 @@ class ProgramPosterior:
             return rng.permutation(size)
         s, f = (hyper[name] for name in RATES)
         strata = np.empty(size, np.intp)
-        strata[np.argsort(f, kind="stable")] = np.arange(size) * int(np.sqrt(size)) // size
+        strata[np.argsort(f, kind="stable")] = np.arange(size) * int(np.cbrt(size)) // size
         turned = np.where(strata % 2 == 0, s, -s)
         shuffle = np.random.default_rng(self.model.marking.seed).permutation(size)
         return np.lexsort((turned, strata))[shuffle]

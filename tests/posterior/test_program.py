@@ -1,0 +1,170 @@
+"""Laws of the model that is put together from parts: what must not matter, and what must agree.
+
+That its numbers are right is shown by the golden results, whose witness shares nothing with it.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+import bayesatk as bk
+from bayesatk.data.grouping import Grouping
+from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.program import Marking, ProgramModel
+from bayesatk.priors import DirichletHyperPrior, HyperPrior
+
+METRICS = parse("pass@1,4")
+BETA = HyperPrior(families="beta")
+
+
+def marks(seed: int, questions: int = 24, trials: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Wrong and right counts of questions, and their groups."""
+    rng = np.random.default_rng(seed)
+    group = np.arange(questions) % 4
+    p = expit(0.4 + rng.normal(0.0, 0.7, 4)[group] + rng.normal(0.0, 0.8, questions))
+    right = rng.binomial(trials, p)
+    return np.stack([trials - right, right], axis=1), group
+
+
+def numbers(model: ProgramModel) -> np.ndarray:
+    """Means and sds of all targets."""
+    posterior = model.fit(METRICS)
+    return np.stack([posterior.mean, posterior.sd])
+
+
+def close(values: np.ndarray, others: np.ndarray, share: float = 0.03) -> None:
+    """Means within a share of an sd, sds within that share of themselves."""
+    sd = others[1]
+    assert (np.abs(values[0] - others[0]) < share * sd).all()
+    assert (np.abs(values[1] - sd) < share * sd).all()
+
+
+@settings(max_examples=2)
+@given(st.integers(0, 10**6))
+def test_the_order_of_questions_changes_nothing(seed: int) -> None:
+    counts, group = marks(seed)
+    order = np.random.default_rng(seed).permutation(len(counts))
+    one, other = (
+        ProgramModel.of(BETA, counts[rows], grouping=Grouping.of(group[rows]))
+        for rows in (np.arange(len(counts)), order)
+    )
+    close(numbers(one), numbers(other))
+    assert one.partial_evidence() == pytest.approx(other.partial_evidence(), abs=0.02)
+
+
+def test_weights_of_one_and_their_doubles_change_nothing() -> None:
+    counts, group = marks(1)
+    plain = numbers(ProgramModel.of(BETA, counts, grouping=Grouping.of(group)))
+    for weight in (np.ones(24), np.full(24, 2.0), np.where(np.arange(24) < 5, 1.0, 1.0 + 1e-9)):
+        model = ProgramModel.of(BETA, counts, grouping=Grouping.of(group), weight=weight)
+        np.testing.assert_allclose(numbers(model), plain, rtol=1e-6)
+
+
+def test_prior_trials_that_weigh_nothing_are_none() -> None:
+    counts, group = marks(2)
+    plain = ProgramModel.of(BETA, counts, grouping=Grouping.of(group))
+    before = np.full(counts.shape, 1e-9)
+    close(numbers(ProgramModel.of(BETA, counts, before, grouping=Grouping.of(group))),
+          numbers(plain))  # fmt: skip
+
+
+def test_prior_trials_of_full_weight_are_trials() -> None:
+    counts, group = marks(3)
+    earlier, _ = marks(4)
+    both = ProgramModel.of(BETA, counts + earlier, grouping=Grouping.of(group))
+    close(numbers(ProgramModel.of(BETA, counts, earlier.astype(float),
+                                  grouping=Grouping.of(group))), numbers(both))  # fmt: skip
+
+
+@pytest.mark.parametrize("before", [None, pytest.param(1e-9, marks=pytest.mark.long)])
+def test_a_judge_who_hardly_errs_is_none(before: float | None) -> None:
+    """On a mixture over right trials, and (with prior trials) on a rule of p."""
+    counts, group = marks(5)
+    plain = ProgramModel.of(BETA, counts, grouping=Grouping.of(group))
+    sure = Marking(bk.JudgeError(10**7, 10**7, 0, 10**7))
+    earlier = None if before is None else np.full(counts.shape, before)
+    judged = ProgramModel.of(BETA, counts, earlier, grouping=Grouping.of(group), marking=sure)
+    close(numbers(judged), numbers(plain))
+    if before is None:
+        assert judged.partial_evidence() == pytest.approx(plain.partial_evidence(), abs=0.03)
+
+
+def test_two_categories_are_right_and_wrong() -> None:
+    counts, group = marks(6)
+    plain = ProgramModel.of(BETA, counts, grouping=Grouping.of(group)).fit(parse("pass@1"))
+    model = ProgramModel.of(
+        DirichletHyperPrior(), counts, grouping=Grouping.of(group), scores=(0.0, 1.0)
+    )
+    scored = model.fit([Judged(CategoryCredit(1), np.array([0.0, 1.0]))])
+    close(np.stack([scored.mean, scored.sd]), np.stack([plain.mean, plain.sd]))
+
+
+def test_right_and_wrong_are_mirrored() -> None:
+    counts, group = marks(7)
+    model = ProgramModel.of(BETA, counts, grouping=Grouping.of(group)).fit(parse("pass@1"))
+    other = ProgramModel.of(BETA, counts[:, ::-1], grouping=Grouping.of(group)).fit(parse("pass@1"))
+    close(np.stack([1.0 - other.mean, other.sd]), np.stack([model.mean, model.sd]))
+
+
+def test_evidence_is_that_without_a_question_times_its_predictive() -> None:
+    counts, group = marks(8)
+    model = ProgramModel.of(BETA, counts, grouping=Grouping.of(group))
+    predictive = model.partial_predictive()
+    keep = np.arange(len(counts)) != 3
+    less = ProgramModel.of(BETA, counts[keep], grouping=Grouping.of(group[keep]))
+    state = model.states.which[3]
+    gap = model.partial_evidence() - less.partial_evidence() + model.states.log_ways[state]
+    assert predictive.left_out[state] == pytest.approx(gap, abs=0.04)
+
+
+def test_draws_have_the_moments_that_are_stated() -> None:
+    counts, group = marks(9)
+    grouping = Grouping.of(group)
+    marking = Marking(bk.JudgeError(90, 100, 5, 100))
+    model = ProgramModel.of(BETA, counts, grouping=grouping, marking=marking)
+    posterior = model.fit(METRICS)
+    drawn = posterior.draw(8000, np.random.default_rng(1), True)
+    error = posterior.sd / np.sqrt(8000)
+    assert (np.abs(drawn.metrics.mean(axis=0) - posterior.mean) < 6 * error).all()
+    assert (np.abs(drawn.metrics.std(axis=0) / posterior.sd - 1.0) < 0.06).all()
+    assert drawn.p is not None
+    mean, sd = posterior.question_p()
+    assert (np.abs(drawn.p.mean(axis=0) - mean) < 0.08 * sd).all()
+
+
+def test_systems_of_one_judge_have_its_rates_in_common() -> None:
+    counts, group = marks(10)
+    others, _ = marks(11)
+    error = bk.JudgeError(45, 50, 5, 50)
+    models = [ProgramModel.of(BETA, own, grouping=Grouping.of(group)) for own in (counts, others)]
+    first, second = (
+        replace(models[i], marking=Marking(error, (models[1 - i],), 5)) for i in (0, 1)
+    )
+    rates = [
+        model.fit(METRICS).draw(4000, np.random.default_rng(i), False).hyper["sensitivity"]
+        for i, model in enumerate((first, second))
+    ]
+    assert np.corrcoef(rates)[0, 1] > 0.9
+    assert abs(rates[0].mean() - rates[1].mean()) < 0.15 * rates[0].std()
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        np.array([[0, 4]] * 6),
+        np.array([[4, 0]] * 6),
+        np.array([[0, 1], [1, 0]]),
+        np.array([[10**6, 3 * 10**6], [2 * 10**6, 2 * 10**6], [0, 5]]),
+    ],
+)
+def test_extreme_counts_are_answered(counts: np.ndarray) -> None:
+    group = np.arange(len(counts)) % 2
+    posterior = ProgramModel.of(BETA, counts, grouping=Grouping.of(group)).fit(METRICS)
+    assert np.isfinite(posterior.mean).all()
+    assert ((posterior.mean >= 0.0) & (posterior.mean <= 1.0)).all()
+    assert (posterior.sd >= 0.0).all()
