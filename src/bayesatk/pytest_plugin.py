@@ -39,15 +39,15 @@ def bayesatk_gate(request: pytest.FixtureRequest) -> Callable[..., "Gate"]:
         raise pytest.UsageError(f"{_INI} must be one of {', '.join(_CHOICES)}; got {choice!r}.")
 
     def check(new: Any, baseline: Any, policy: Any = None, **options: Any) -> "Gate":
-        found = _verdict(new, baseline, policy, options)
-        for name, value in (("verdict", found.verdict), ("policy_sha256", found.policy.sha256)):
+        gate = _verdict(new, baseline, policy, options)
+        for name, value in (("verdict", gate.verdict), ("policy_sha256", gate.policy.sha256)):
             request.node.user_properties.append((f"bayesatk_gate_{name}", value))
-        request.config.stash[_GATES].append((request.node.nodeid, str(found).splitlines()[0]))
-        if found.verdict == "inconclusive" and choice == "skip":
-            pytest.skip(str(found))
-        if found.verdict == "fail" or (found.verdict == "inconclusive" and choice == "fail"):
-            pytest.fail(str(found), pytrace=False)
-        return found
+        request.config.stash[_GATES].append((request.node.nodeid, str(gate).splitlines()[0]))
+        if gate.verdict == "inconclusive" and choice == "skip":
+            pytest.skip(str(gate))
+        if gate.verdict == "fail" or (gate.verdict == "inconclusive" and choice == "fail"):
+            pytest.fail(str(gate), pytrace=False)
+        return gate
 
     return check
 

@@ -61,7 +61,7 @@ def _check(result: xr.DataTree, alike: list[tuple[int, int]]) -> None:
     )
     size = compared.sizes["system"]
     off = ~np.eye(size, dtype=bool)
-    for metric in parse(str(result.attrs["metrics"])):
+    for metric in bk.Result.of(result).metrics:
         values = metric_values(compared, metric)
         one = {name: values.sel(contrast=name).transpose("target", "system", "other").values
                for name in values["contrast"].values}  # fmt: skip
@@ -87,7 +87,7 @@ def _check(result: xr.DataTree, alike: list[tuple[int, int]]) -> None:
             np.testing.assert_allclose(one["mean"][:, i, j], 0.0, atol=1e-12)
             np.testing.assert_allclose(rank[:, i], rank[:, j], atol=1e-9)
             assert (tier[:, i] == tier[:, j]).all()
-        if not metric.voted and result.attrs["metrics"] == METRICS:
+        if not metric.voted and bk.Result.of(result).metrics == parse(METRICS):
             for target in ("questions", "population"):
                 rule = bk.StoppingRule(metric.label, prob=0.501, target=target)
                 decided = rule.decide(result).set_index(["system", "other"])["stop"]

@@ -101,9 +101,7 @@ def test_draws_of_questions_have_the_moments_of_the_posterior() -> None:
     size = 20_000
     theta = np.repeat(THETA, size, axis=0)
     drawn = list(draw_questions(_model(), theta, 2.0, np.random.default_rng(1)))
-    p, wrong, right = (
-        np.concatenate([getattr(one, name) for one in drawn]) for name in ("p", "wrong", "right")
-    )
+    p, wrong, right = (np.concatenate(blocks) for blocks in zip(*drawn, strict=True))
     assert_allclose(right, wrong * np.exp(OUTCOME))
     for question in range(2):
         total = _expected(question, lambda p, v: 1.0)

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import betaln, expit, gammaln, logit, roots_jacobi, softmax
 
 import bayesatk as bk
-from bayesatk.data.inputs import Inputs, read_inputs
+from bayesatk.data.study import Study, read_study
 from bayesatk.models.marks import LogitRule
 from bayesatk.models.program import build_program
 
@@ -34,12 +34,12 @@ STRUCTURES = [
 JUDGES = [None, ONE, {"a": ONE, "b": OTHER}]
 
 
-def asked(metric: str = "pass@1", data: object = None, **options) -> Inputs:
+def asked(metric: str = "pass@1", data: object = None, **options) -> Study:
     plain = {
         "pooling": "partial", "prior": None, "success": None, "prior_trials": None,
         "prior_weight": 1.0, "answer_prior": None, "ci_prob": 0.95, "keep": (), "combined": True,
     }  # fmt: skip
-    return read_inputs(marks() if data is None else data, metric, **(plain | options))
+    return read_study(marks() if data is None else data, metric, **(plain | options))
 
 
 def marks() -> bk.Outcomes:
@@ -282,7 +282,6 @@ def test_the_rule_of_logits_integrates_any_beta(a, b) -> None:
         ("pass@1", {"covariates": "~ x", "pooling": "none"}, "pooling='partial'"),
         ("pass@1", {"group": "group", "prior": bk.HyperPrior.bda3()}, "must be proper"),
         ("pass@1", {"group": "group", "pooling": "none", "difficulty": "beta"}, "left out except"),
-        ("plurality@1", {"group": "group", "pooling": "none"}, "group must be left out for plur"),
     ],
 )
 def test_what_has_no_model_is_refused(metric, options, words) -> None:

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.data.inputs import Inputs, read_inputs
+from bayesatk.data.study import Study, read_study
 from bayesatk.models import programs
 from bayesatk.models.building import build_models
 from bayesatk.models.programs import Sampling, compiler_of
@@ -83,11 +83,11 @@ def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch
     monkeypatch.setattr(nutpie, "compile_pymc_model", lambda _: Compiled())
     programs._compiled.cache_clear()
 
-    def asked(questions=20, systems=1, seed=1, metric="pass@2", scored=0, **options) -> Inputs:
+    def asked(questions=20, systems=1, seed=1, metric="pass@2", scored=0, **options) -> Study:
         data = runs(seed, questions, systems=systems)
         if scored:
             data = bk.tally(data, scores={i: i / (scored - 1) for i in range(scored)})
-        return read_inputs(data, metric, **{**PLAIN, **options})
+        return read_study(data, metric, **{**PLAIN, **options})
 
     def program(form="marginal", family="beta", **options) -> Compiled | None:
         one = asked(**options)

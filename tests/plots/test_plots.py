@@ -71,7 +71,7 @@ def named():
 def every_plot(fit, compared, backend=None):
     """One plot of each kind of a result, and its name."""
     baseline = bk.guessing.random_baseline(fit, 0.25, t=5, rng=1)
-    found = bk.verify(fit, fit)
+    found = bk.verify(fit, fit.drop_nodes("closed_form"))
     calibration = bk.calibrate(3, 2, replications=50, rng=1, progress=False)
     yield plots.plot_curve(fit, backend=backend)
     yield plots.plot_systems(fit, "pass@4", backend=backend)
@@ -430,7 +430,7 @@ def test_baseline_marks_accuracies_and_p_values(fit):
 def test_verification_draws_scores_and_rings_disagreements(fit):
     moved = fit.copy(deep=True)
     moved["posterior"]["bayes"].loc[{"system": "a", "target": "questions"}] += 0.02
-    found = bk.verify(fit, moved)
+    found = bk.verify(fit, moved.drop_nodes("closed_form"))
     plot = plots.plot_verification(found)
     for quantity in plot.viz["z"]["quantity"].values:
         row = found.table.loc[quantity]
@@ -456,7 +456,7 @@ def test_verification_draws_scores_and_rings_disagreements(fit):
 
 def test_verification_curves_of_agreeing_results_lie_within_the_band(fit):
     """Where a share of questions is 0 with some probability, levels up to it are left out."""
-    found = bk.verify(fit, fit)
+    found = bk.verify(fit, fit.drop_nodes("closed_form"))
     assert found.verdict == "agree"
     plot = plots.plot_verification(found, fit, fit)
     low, high = np.sort([plot.get_viz("within").get_xy()[1], -plot.get_viz("within").get_xy()[1]])
@@ -468,7 +468,7 @@ def test_verification_curves_of_agreeing_results_lie_within_the_band(fit):
 
 
 def test_verification_shows_the_worst_of_many(fit):
-    table = bk.verify(fit, fit).table
+    table = bk.verify(fit, fit.drop_nodes("closed_form")).table
     import pandas as pd
 
     many = pd.concat([table] * 3, ignore_index=True)
@@ -514,7 +514,7 @@ def test_others_refuse_by_name(data, fit, compared):
     with pytest.raises(ValueError, match="system must be among"):
         plots.plot_shrinkage(fit, "nobody")
     with pytest.raises(ValueError, match="given together"):
-        plots.plot_verification(bk.verify(fit, fit), fit)
+        plots.plot_verification(bk.verify(fit, fit.drop_nodes("closed_form")), fit)
     with pytest.raises(TypeError, match="result must be a DataTree"):
         plots.plot_curve(xr.Dataset())
 

@@ -128,7 +128,7 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
         ),
         (
             lambda data: bk.exact_loo(bk.evaluate(data, "bayes", prior_trials=data, rng=1)),
-            "it has prior trials",
+            "Got 100 trials.*leave out prior_trials",
         ),
         (lambda data: bk.compare(bk.evaluate(data, "bayes", rng=1)), "at least two systems"),
         (lambda data: bk.category_table(bk.evaluate([[1, 0]], "bayes")), "scored categories"),
@@ -154,6 +154,16 @@ def test_prior_trials_at_full_weight_are_trials(pooling) -> None:
             )
             np.testing.assert_allclose(one, other, rtol=1e-10)
     assert cell(with_prior, "bayes", "estimate") != cell(together, "bayes", "estimate")
+
+
+def test_prior_trials_of_weight_0_are_none() -> None:
+    now, options = simulated(seed=1), {"metrics": "bayes", "draws": 5, "rng": 1}
+    fit = bk.evaluate(now, prior_trials=simulated(seed=2), prior_weight=0, **options)
+    plain = bk.evaluate(now, **options)
+    xr.testing.assert_equal(fit["closed_form"].to_dataset(), plain["closed_form"].to_dataset())
+    assert "prior_count" not in fit["constant_data"]
+    runs = [[0, 1], [1, 1]]
+    assert bk.evaluate(runs, "pass@1", prior_trials=runs, prior_weight=0, draws=5, rng=1)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

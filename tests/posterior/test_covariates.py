@@ -136,9 +136,7 @@ def test_prior_sensitivity_is_given_beyond_the_trials() -> None:
     ("options", "says"),
     [
         ({"pooling": "none"}, "pooling='partial'"),
-        ({"difficulty": "mixture"}, "Beta difficulties"),
         ({"prior": bk.HyperPrior.bda3()}, "must be proper with covariates"),
-        ({"metrics": "bayes", "prior_trials": simulated()}, "right and wrong"),
     ],
 )
 def test_what_has_no_regression_is_refused(options, says) -> None:

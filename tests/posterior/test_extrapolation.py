@@ -121,7 +121,7 @@ def test_scores_need_to_say_which_succeed():
     data = bk.tally(
         [["no", "part", "yes"], ["no", "no", "yes"]], scores={"no": 0, "part": 0.5, "yes": 1}
     )
-    with pytest.raises(bk.OutcomeError, match=r"right and wrong .* success='score >= 0.5'"):
+    with pytest.raises(ValueError, match=r"scored categories .* success='score >= 0.5'"):
         bk.extrapolation_range(data, "pass@8")
     found = bk.extrapolation_range(data, "pass@8", success="score >= 0.5")
     same = bk.extrapolation_range([[0, 1, 1], [0, 0, 1]], "pass@8")

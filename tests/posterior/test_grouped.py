@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import bayesatk as bk
 from bayesatk.posterior.models_of import model_of
@@ -114,8 +115,6 @@ def test_group_may_be_a_covariate_or_come_with_the_data(data, fit) -> None:
     ("metrics", "options", "words"),
     [
         ("pass@1", {"group": "domain"}, "must name what the data know of their questions"),
-        ("pass@1", {"group": "group", "pooling": "none"}, "pooling='partial'"),
-        ("pass@1", {"group": "group", "difficulty": "averaged"}, "families are not"),
         ("pass@1", {"group": "group", "group_weights": {"law": 1}}, "lacks 'art'"),
         ("pass@1", {"group": "group", "group_weights": "same"}, "'equal' is a macro average"),
         ("pass@1", {"group": "group", "group_weights": dict.fromkeys(GROUPS, 0)}, "not all 0"),
@@ -128,10 +127,11 @@ def test_what_has_no_second_level_is_refused(data, metrics, options, words) -> N
         bk.evaluate(data, metrics, **options)
 
 
-def test_scores_have_no_second_level() -> None:
+def test_scores_have_groups_as_successes_have() -> None:
     scored = bk.tally([[0, 1, 2], [2, 2, 1]], scores={0: 0, 1: 0.5, 2: 1}, group=["a", "b"])
-    with pytest.raises(ValueError, match="metrics of right and wrong"):
-        bk.evaluate(scored, "bayes", group="group")
+    of_scores = bk.evaluate(scored, "bayes", group="group", draws=5, rng=1)
+    assert of_scores["group_closed_form"].sizes["group"] == 2
+    assert "new_groups" in of_scores["closed_form"]["target"]
     fit = bk.evaluate(scored, "pass@1", success="score >= 0.5", group="group", draws=5, rng=1)
     assert fit["group_closed_form"].sizes["group"] == 2
 
@@ -148,8 +148,18 @@ def test_what_would_ignore_groups_refuses_them(fit) -> None:
 
 
 def test_few_groups_are_said_to_be_few(data) -> None:
-    own = bk.evaluate(data.sel(group="law"), "pass@1", group="group", draws=5, rng=1)
-    assert "1 group: the data hardly identify how much groups differ" in bk.notes(own)[0]
+    own = bk.evaluate(data.sel(group=["law", "art"]), "pass@1", group="group", draws=5, rng=1)
+    assert "2 groups: the data hardly identify how much groups differ" in bk.notes(own)[0]
+
+
+def test_one_group_is_none(data) -> None:
+    law, options = data.sel(group="law"), {"draws": 5, "rng": 1}
+    fit = bk.evaluate(law, "pass@1", group="group", group_weights="equal", **options)
+    plain = bk.evaluate(law, "pass@1", **options)
+    xr.testing.assert_equal(fit["closed_form"].to_dataset(), plain["closed_form"].to_dataset())
+    assert "new_groups" not in fit["closed_form"]["target"]
+    assert any("one group, 'law'" in note and "'new_groups'" in note for note in bk.notes(fit))
+    assert not any("group" in note for note in bk.notes(plain))
 
 
 def test_missing_trials_are_bracketed(data) -> None:

@@ -114,7 +114,7 @@ def test_only_the_data_and_the_prior_count() -> None:
 def test_refusals_name_the_remedy() -> None:
     for pooling in ("none", "complete"):
         fit = bk.evaluate([[0, 1], [1, 1]], "pass@1", pooling=pooling, rng=1)
-        with pytest.raises(ValueError, match="Evaluate with pooling='partial'"):
+        with pytest.raises(ValueError, match="pass pooling='partial'"):
             bk.tail_exponent(fit)
     fit = bk.evaluate([[0, 1], [1, 1]], "pass@1", rng=1)
     with pytest.raises(ValueError, match=r"ci_prob must lie strictly between 0 and 1; got 95"):

@@ -275,7 +275,7 @@ def with_and_without():
 def test_where_weights_have_no_meaning_they_are_refused(with_and_without, name) -> None:
     """And the remedy works as it is written."""
     fit, plain = with_and_without
-    with pytest.raises(bk.OutcomeError, match=r"weight .* data.unweighted\(\)"):
+    with pytest.raises(ValueError, match=r"weights for .*0.5 to 4.* data.unweighted\(\)"):
         REFUSED[name](fit)
     if name in ("noise floor", "e-value", "change point", "plan"):
         assert REFUSED[name](plain) is not None

@@ -453,5 +453,5 @@ def test_a_result_of_costs_has_a_report(tmp_path) -> None:
     text = bk.report(fit, tmp_path / "costs.html").read_text(encoding="utf-8")
     assert "Success and cost" in text
     assert "cost_to_success" in text
-    with pytest.raises(ValueError, match="must be a result of"):
+    with pytest.raises(ValueError, match="without costs for"):
         bk.plots.plot_difficulty(fit)

@@ -176,25 +176,36 @@ def test_false_alarms_stay_within_the_stated_rate(data, exact) -> None:
 
 def test_known_constants_must_match() -> None:
     fit = bk.evaluate([[1, 0], [1, 1]], "mg-pass@1", difficulty="beta", rng=1)
-    assert bk.verify(fit, fit).table["verdict"].tolist() == ["agree"] * 4
-    moved = fit.copy(deep=True)
+    moved = fit.copy(deep=True).drop_nodes("closed_form")
+    assert bk.verify(fit, moved).table["verdict"].tolist() == ["agree"] * 4
     posterior = moved["posterior"].to_dataset()
     moved["posterior"] = posterior.assign(mg_pass_at_k=posterior["mg_pass_at_k"] + 1e-6)
     assert bk.verify(fit, moved).verdict == "disagree"
 
 
 def test_different_questions_are_refused(exact) -> None:
-    other = bk.evaluate([[1, 0]], METRICS, pooling="none", rng=1)
+    fit = bk.evaluate([[1, 0]], METRICS, pooling="none", rng=1)
+    other = fit.drop_nodes("closed_form")
     with pytest.raises(ValueError, match="same data"):
         bk.verify(exact, other)
-    pooled = bk.evaluate([[1, 0]], METRICS, rng=1)
+    pooled = bk.evaluate([[1, 0]], METRICS, rng=1).drop_nodes("closed_form")
     with pytest.raises(ValueError, match="same pooling; got 'none' and 'partial'"):
         bk.verify(exact, pooled)
+    informed = bk.evaluate([[1, 0]], METRICS, pooling="none", prior=bk.BetaPrior(2, 2))
     with pytest.raises(ValueError, match="same prior"):
-        bk.verify(other, bk.evaluate([[1, 0]], METRICS, pooling="none", prior=bk.BetaPrior(2, 2)))
+        bk.verify(informed, other)
     with pytest.raises(ValueError, match="share at least one variable"):
-        bk.verify(other, bk.evaluate([[1, 0]], "auc@2", pooling="none", rng=1))
+        bk.verify(bk.evaluate([[1, 0]], "auc@2", pooling="none", rng=1), other)
     with pytest.raises(ValueError, match="family_error"):
         bk.verify(exact, exact, family_error=2.0)
     with pytest.raises(TypeError, match="made by"):
         bk.verify(42, exact)
+
+
+def test_a_closed_form_is_no_witness_of_itself(exact) -> None:
+    other = bk.evaluate([[1, 0]], METRICS, pooling="none", rng=2)
+    for fit in (exact, other):
+        with pytest.raises(
+            ValueError, match=r"sampled must be draws of a sampler.*bayesatk.sample"
+        ):
+            bk.verify(exact, fit)

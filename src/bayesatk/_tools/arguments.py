@@ -77,7 +77,7 @@ def one_of[Word](name: str, value: Word, choices: Sequence[Word]) -> Word:
     'questions'
     """
     if not isinstance(value, str) or value not in choices:
-        *others, last = (repr(one) for one in choices)
-        listed = f"{', '.join(others)} or {last}"
+        *first_choices, last = (repr(choice) for choice in choices)
+        listed = f"{', '.join(first_choices)} or {last}"
         raise ArgumentError(Argument(name), f" must be {listed}; got {value!r:.80}.")
     return value

@@ -12,8 +12,6 @@ from typing import Any, BinaryIO
 
 from bayesatk._tools.progress import track
 
-_BEGIN = b'{"study": '  # of every line
-
 
 def all_batches(
     run: Callable[[int], Any],
@@ -116,11 +114,11 @@ def _checked(path: str | Path) -> Path:
     """Return the path, or refuse what cannot be added to, before any work is done."""
     if not isinstance(path, str | Path):
         raise ValueError(f"path must be that of a file; got {path!r:.80}.")
-    found = Path(path)
-    if not found.parent.is_dir() or (found.exists() and not found.is_file()):
-        what = "is none" if found.exists() else "lies in a folder that does not exist"
-        raise ValueError(f"path must be that of a file; {found} {what}.")
-    return found
+    file = Path(path)
+    if not file.parent.is_dir() or (file.exists() and not file.is_file()):
+        problem = "is none" if file.exists() else "lies in a folder that does not exist"
+        raise ValueError(f"path must be that of a file; {file} {problem}.")
+    return file
 
 
 @contextmanager
@@ -148,18 +146,19 @@ def _read(
 ) -> dict[int, Any]:
     """Return the batches that the file holds, and cut off what a killed run left of its last."""
     done: dict[int, Any] = {}
+    beginning = b'{"study": '  # of every line
     file.seek(0)
-    whole = 0
+    complete_bytes = 0
     for number, line in enumerate(file, start=1):
-        if line[-1:] != b"\n" and line.startswith(_BEGIN[: len(line)]):
+        if line[-1:] != b"\n" and line.startswith(beginning[: len(line)]):
             warnings.warn(
                 f"{file.name}: the last {len(line)} bytes are the beginning of a batch whose "
                 "writing was interrupted. They are removed, and the batch is done again.",
                 stacklevel=4,
             )
-            file.truncate(whole)
+            file.truncate(complete_bytes)
             break
-        whole += len(line)
+        complete_bytes += len(line)
         start, values = _row(line, f"line {number} of {file.name}", study)
         wrong = fault(values)
         if type(start) is not int or start < 0 or start % step:
@@ -192,9 +191,10 @@ def _row(line: bytes, where: str, study: dict[str, Any]) -> tuple[Any, Any]:
         row = None
     if isinstance(row, dict) and row.get("study") == study:
         return row.get("start"), row.get("values")
-    found = row.get("study") if isinstance(row, dict) else line[:80]
+    other_study = row.get("study") if isinstance(row, dict) else line[:80]
     raise ValueError(
-        f"path must be the file of this study, {study}; {where} is of {found!r:.400}. Use another."
+        f"path must be the file of this study, {study}; {where} is of {other_study!r:.400}. Use "
+        "another."
     )
 
 
@@ -213,4 +213,4 @@ def misshapen(values: Any, *shape: int) -> str:
     if not isinstance(values, list) or len(values) != shape[0]:
         size = f"{len(values)} values" if isinstance(values, list) else f"{values!r:.40}"
         return f"{size} where {shape[0]} must be"
-    return next((wrong for one in values if (wrong := misshapen(one, *shape[1:]))), "")
+    return next((wrong for element in values if (wrong := misshapen(element, *shape[1:]))), "")

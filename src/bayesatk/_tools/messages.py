@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-_LONG = 4096  # characters of the path of a file: as many as Linux allows
-
 
 @dataclass(frozen=True)
 class Argument:
@@ -37,7 +35,8 @@ class Argument:
     def __str__(self) -> str:
         written = self.name if self.value is None else f"{self.name}={source_of(self.value)}"
         if self.function == "load":
-            return f"bayesatk.load({source_of(self.value, _LONG)})"
+            longest_path = 4096  # characters: as many as Linux allows
+            return f"bayesatk.load({source_of(self.value, longest_path)})"
         return f"bayesatk.tally(data, {written})" if self.function else written
 
 
@@ -61,7 +60,7 @@ def source_of(value: object, most: int = 80) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, list):
-        return f"[{', '.join(source_of(each, most) for each in value)}]"
+        return f"[{', '.join(source_of(element, most) for element in value)}]"
     text = repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."
 
@@ -77,7 +76,9 @@ class Message(Exception):
 
     def written(self, write: Callable[[Argument], str]) -> str:
         """Return the message with every argument written by a function."""
-        return "".join(write(one) if isinstance(one, Argument) else str(one) for one in self.args)
+        return "".join(
+            write(piece) if isinstance(piece, Argument) else str(piece) for piece in self.args
+        )
 
 
 class ArgumentError(Message, ValueError):
@@ -86,6 +87,6 @@ class ArgumentError(Message, ValueError):
     Examples
     --------
     >>> error = ArgumentError(Argument("width"), " must be > 0; got -1.")
-    >>> str(error), error.written(lambda one: f"--{one.name}")
+    >>> str(error), error.written(lambda argument: f"--{argument.name}")
     ('width must be > 0; got -1.', '--width must be > 0; got -1.')
     """

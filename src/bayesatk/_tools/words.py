@@ -1,12 +1,9 @@
 """Numbers in words: with as many digits as are known."""
 
-_FINE = 5e-4  # error up to which three digits are known
-_COARSE = 5e-3  # error up to which two are
-
 
 def digits(error: float) -> int:
     """Return the decimals that are known of a number with this standard error, 2 or 3."""
-    return 3 if error <= _FINE else 2
+    return 3 if error <= 5e-4 else 2
 
 
 def number_words(value: float, error: float = 0.0, sign: bool = False) -> str:
@@ -44,4 +41,4 @@ def probability_words(value: float, error: float = 0.0) -> str:
         return f"> {1.0 - unit:.{places}f}"
     if value < 0.5 * unit:
         return f"< {unit:.{places}f}"
-    return f"{value:.{places}f}" + (f" ± {error:.2f}" if error > _COARSE else "")
+    return f"{value:.{places}f}" + (f" ± {error:.2f}" if error > 5e-3 else "")

@@ -19,10 +19,6 @@ from typing import Any, BinaryIO, TextIO
 
 from bayesatk._tools.messages import Argument, ArgumentError
 
-_NAME = 100  # characters of the target's name in that of the unfinished one: systems allow 255
-_RENAME_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
-_AT_FDCWD = -100  # AT_FDCWD
-
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
@@ -92,21 +88,22 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 def _mode(path: Path, target: Path) -> int | None:
     """Return the permissions of the file that is there, None if there is none; refuse others."""
     try:
-        found = target.stat().st_mode
+        mode_bits = target.stat().st_mode
     except FileNotFoundError:
         return None
     except OSError as error:
         raise _unwritten(path, error) from None
-    if not stat.S_ISREG(found):
-        what = "a folder" if stat.S_ISDIR(found) else "a pipe or device"
+    if not stat.S_ISREG(mode_bits):
+        kind = "a folder" if stat.S_ISDIR(mode_bits) else "a pipe or device"
         raise ArgumentError(
-            Argument("path"), f" must be that of a file; {path} is {what}. Name another."
+            Argument("path"), f" must be that of a file; {path} is {kind}. Name another."
         )
-    return stat.S_IMODE(found)
+    return stat.S_IMODE(mode_bits)
 
 
 def _beside(target: Path) -> Path:
-    return target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(4)}.unfinished")
+    # Systems allow names of 255 characters.
+    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.unfinished")
 
 
 def _unwritten(path: Path, error: OSError) -> OSError:
@@ -120,7 +117,8 @@ def _exchange(new: Path, old: Path) -> None:
     if sys.platform == "linux":
         rename = getattr(ctypes.CDLL(None), "renameat2", None)
         names = os.fsencode(new), os.fsencode(old)
-        if rename and rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
+        at_fdcwd, rename_exchange = -100, 2  # as for renameat2(2)
+        if rename and rename(at_fdcwd, names[0], at_fdcwd, names[1], rename_exchange) == 0:
             return
     aside = _beside(old)
     old.rename(aside)

@@ -21,7 +21,6 @@ from bayesatk.cli.terminal import (
 )
 
 DISAGREE = 1  # exit code
-_FEW = 4  # systems up to which pairs are printed unasked
 
 
 def deliver(
@@ -68,10 +67,10 @@ def inspect_files(source: Any, **options: Any) -> Any:
     """Return what files are and hold."""
     from bayesatk.io.inspect_source import inspect_source
 
-    given = {name: value for name, value in options.items() if value not in (None, False, {})}
+    set_options = {name: value for name, value in options.items() if value not in (None, False, {})}
     usual = {"question_key": "id", "same_system": "error", "empty_output": "marked"}
     return inspect_source(
-        source, **{name: value for name, value in given.items() if usual.get(name) != value}
+        source, **{name: value for name, value in set_options.items() if usual.get(name) != value}
     )
 
 
@@ -94,12 +93,10 @@ def ranked(
     from bayesatk.comparison.pairs.systems import compare as compare_systems
     from bayesatk.results.result import Result
 
-    own, board = Result.of(fit), None
-    marks = "successes" in own.group("observed_data") and not own.voted and own.weight is None
-    alike = own.grouping is None and own.covariates is None
-    if len(own.systems) > 2 and marks and alike:
-        board = leaderboard(own, rng=seed)
-    if board is None or pairs_too or len(own.systems) <= _FEW:
+    evaluated, board = Result.of(fit), None
+    if len(evaluated.systems) > 2 and evaluated.answers("leaderboard"):
+        board = leaderboard(evaluated, rng=seed)
+    if board is None or pairs_too or len(evaluated.systems) <= 4:
         fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
     if board is None:
         return fit, print_comparison
@@ -123,7 +120,7 @@ def compare_with_sampler(
     as_json: bool,
     output: Path | None,
     quiet: bool,
-    known: dict[str, Any] | None = None,
+    extra_options: dict[str, Any] | None = None,
 ) -> None:
     """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
     from bayesatk.io.exports import as_json as tabulated
@@ -131,11 +128,11 @@ def compare_with_sampler(
     from bayesatk.results.result import Result
 
     show = terminal()
-    if (known or {}).get("judge") is not None and pooling == "partial":
+    if (extra_options or {}).get("judge") is not None and pooling == "partial":
         difficulty = difficulty or "beta"  # PyMC samples one family at a time
     fit = run(
         data, metric, pooling=pooling, difficulty=difficulty, success=success, rng=seed,
-        **(known or {}),
+        **(extra_options or {}),
     )  # fmt: skip
     if not as_json:
         if not quiet:
@@ -143,17 +140,28 @@ def compare_with_sampler(
         print_result(show, fit)
     if not as_json and not quiet:
         show.print("\nSampling the same model with PyMC (the first run compiles it) ...")
-    found = sampled(
-        data, metric, pooling, difficulty, success, seed, quiet or as_json, fit, known, output
+    verification = sampled(
+        data,
+        metric,
+        pooling,
+        difficulty,
+        success,
+        seed,
+        quiet or as_json,
+        fit,
+        extra_options,
+        output,
     )
     if as_json:
-        both = tabulated(fit)
-        checked = tabulated(found)
-        both["tables"] |= checked["tables"]
-        print_json(both | {name: checked[name] for name in ("verdict", "family_error")})
+        document = tabulated(fit)
+        checked = tabulated(verification)
+        document["tables"] |= checked["tables"]
+        print_json(document | {name: checked[name] for name in ("verdict", "family_error")})
     else:
-        print_verification(show, found, [one.label for one in Result.of(fit).metrics])
-    if found.verdict == "disagree":
+        print_verification(
+            show, verification, [fit_metric.label for fit_metric in Result.of(fit).metrics]
+        )
+    if verification.verdict == "disagree":
         raise typer.Exit(DISAGREE)
 
 
@@ -166,7 +174,7 @@ def sampled(
     seed: int | None,
     quiet: bool,
     fit: Any,
-    known: dict[str, Any] | None = None,
+    extra_options: dict[str, Any] | None = None,
     output: Path | None = None,
 ) -> Any:
     """Sample the model of a closed form and compare the two."""
@@ -174,7 +182,7 @@ def sampled(
     from bayesatk.verification.verify import verify as verify_result
 
     shapes: dict[str, Any] = {} if difficulty is None else {"difficulty": difficulty}
-    shapes |= known or {}
+    shapes |= extra_options or {}
     sampled = sample(
         data, metric, pooling=pooling, success=success, rng=seed,
         progressbar=not quiet and sys.stderr.isatty(), **shapes,

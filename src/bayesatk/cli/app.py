@@ -39,6 +39,7 @@ from bayesatk.cli.options import (
     one_line_errors,
     structure,
     twice_marked,
+    whole_numbers,
     working,
 )
 from bayesatk.cli.reading import reads_data
@@ -47,8 +48,6 @@ from bayesatk.cli.terminal import (
     print_result,
     terminal,
 )
-
-_DEMO_METRICS = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
 
 app = typer.Typer(
     help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
@@ -59,8 +58,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         print(f"bayesatk {version('bayesatk')}")
@@ -130,7 +129,7 @@ def cost_of_success(
     from bayesatk.costs.evaluation import evaluate_cost
 
     fit = evaluate_cost(
-        data, [int(part) for part in k.split(",")], spend or (), difficulty=families(difficulty),
+        data, whole_numbers(k), spend or (), difficulty=families(difficulty),
         success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=False if quiet or as_json else None,
     )  # fmt: skip
@@ -247,10 +246,10 @@ def report(
             "of configurations (prompts, seeds), say so with --t.",
             highlight=False,
         )
-    chosen = metric or usual_metrics(data, success)
+    metrics = metric or usual_metrics(data, success)
     progress = False if quiet else None
     fit = run(
-        data, chosen, pooling=pooling, difficulty=families(difficulty), success=success,
+        data, metrics, pooling=pooling, difficulty=families(difficulty), success=success,
         **structure(data, formula, group_weight), ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
         progress=progress,
     )  # fmt: skip
@@ -259,15 +258,17 @@ def report(
     with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, configurations or DEFAULT_T, rng=seed)
-    found = None
+    verification = None
     if with_pymc:
         shapes = families(difficulty)
-        known = structure(data, formula, group_weight)
-        found = sampled(data, chosen, pooling, shapes, success, seed, quiet, fit, known)
+        extra_options = structure(data, formula, group_weight)
+        verification = sampled(
+            data, metrics, pooling, shapes, success, seed, quiet, fit, extra_options
+        )
     with working("Drawing ...", quiet):
-        write_page(fit, output, data=data, verification=found, guess=guess, title=title)
+        write_page(fit, output, data=data, verification=verification, guess=guess, title=title)
     console.print(f"Saved {output}", highlight=False, markup=False)
-    if found is not None and found.verdict == "disagree":
+    if verification is not None and verification.verdict == "disagree":
         raise typer.Exit(DISAGREE)
 
 
@@ -325,6 +326,7 @@ def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -
             ".200\n",
             highlight=False,
         )
+    metrics = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
     compare_with_sampler(
-        tau_bench_airline(), _DEMO_METRICS, "partial", None, None, seed, as_json, None, quiet
+        tau_bench_airline(), metrics, "partial", None, None, seed, as_json, None, quiet
     )

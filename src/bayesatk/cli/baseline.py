@@ -38,10 +38,12 @@ def chances(guess: float | None, labels: list[str] | None) -> float | dict[int, 
         raise ValueError("give either --guess PROBABILITY or --labels LABELS=QUESTIONS.")
     if guess is not None:
         return guess
-    told = pairs(labels, "--labels")
-    if not all(text.isdecimal() for pair in told.items() for text in pair):
-        raise ValueError(f"--labels must be LABELS=QUESTIONS, whole numbers; got {told}.")
-    return {int(name): int(value) for name, value in told.items()}
+    questions_by_labels = pairs(labels, "--labels")
+    if not all(text.isdecimal() for pair in questions_by_labels.items() for text in pair):
+        raise ValueError(
+            f"--labels must be LABELS=QUESTIONS, whole numbers; got {questions_by_labels}."
+        )
+    return {int(name): int(value) for name, value in questions_by_labels.items()}
 
 
 def check_baseline(
@@ -149,8 +151,20 @@ def published_baseline(
         answer |= {"accuracy": accuracy, "p_value": law.p_value(accuracy, t, **options)}
     if as_json:
         print_json(answer)
-    else:
-        print_published_baseline(answer, alpha)
+        return
+    console = terminal()
+    console.print(
+        f"Expected best accuracy of {t:g} random guessers on {questions} questions: "
+        f"{answer['expected_best']:.4f}"
+    )
+    console.print(
+        f"Smallest accuracy with a p-value of at most {alpha:g}: "
+        + ("none" if needed != needed else f"{needed:.4f}")
+    )
+    if accuracy is not None:
+        p_value = answer["p_value"]
+        ends = [f"{end:.3g}" for end in (p_value if isinstance(p_value, tuple) else [p_value])]
+        console.print(f"P(best of {t:g} >= {accuracy:g}): {' to '.join(ends)}")
 
 
 def print_baseline(console: Console, result: Any) -> None:
@@ -159,11 +173,9 @@ def print_baseline(console: Console, result: Any) -> None:
     from bayesatk.results.result import Result
 
     attrs = Result.of(result, "random_baseline").group("random_baseline").attrs
-    grid = new_grid(f"Against the best of {attrs['t']:g} random guessers")
-    grid.add_column("system", overflow="fold")
     headings = "accuracy", "best guess", "p-value", "P(these)", "P(like)", "P(run)", "if selected"
-    for heading in headings:
-        grid.add_column(heading, justify="right", no_wrap=True)
+    title = f"Against the best of {attrs['t']:g} random guessers"
+    grid = new_grid(title, ["system"], numbers=headings)
     for row in baseline_table(result).to_dict("records"):
         grid.add_row(
             str(row["system"]),
@@ -184,21 +196,3 @@ def print_baseline(console: Console, result: Any) -> None:
         highlight=False,
         markup=False,
     )
-
-
-def print_published_baseline(answer: dict[str, Any], alpha: float) -> None:
-    """Print the expected best, what would be significant, and the p-value of an accuracy."""
-    console = terminal()
-    t, needed = f"{answer['t']:g}", answer["smallest_significant"]
-    console.print(
-        f"Expected best accuracy of {t} random guessers on {answer['n']} questions: "
-        f"{answer['expected_best']:.4f}"
-    )
-    console.print(
-        f"Smallest accuracy with a p-value of at most {alpha:g}: "
-        + ("none" if needed is None else f"{needed:.4f}")
-    )
-    if "p_value" in answer:
-        found = answer["p_value"]
-        text = f"{found:.3g}" if isinstance(found, float) else f"{found[0]:.3g} to {found[1]:.3g}"
-        console.print(f"P(best of {t} >= {answer['accuracy']:g}): {text}")

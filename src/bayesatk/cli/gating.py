@@ -59,7 +59,7 @@ def mean_and_icc(text: str) -> list[float]:
     [0.6, 0.3]
     """
     try:
-        mean, icc = (float(part) for part in text.split(","))
+        mean, icc = (float(number) for number in text.split(","))
     except ValueError:
         raise ValueError(f"--difficulty must be MEAN,ICC; got {text!r}. Try 0.6,0.3.") from None
     return [mean, icc]
@@ -105,22 +105,22 @@ def gate(
     from bayesatk.comparison.gates.result import Gate
 
     rules, code = GatePolicy.read(policy), 0
-    found: Gate | GateDesign
+    answer: Gate | GateDesign
     if difficulty is None:  # check_gate has seen to the rest
-        both = data(baseline)
+        outcomes = data(baseline)
         with working("Deciding ...", quiet or as_json):
-            found = gate_of(both, rules, shared=only_shared, rng=seed)
-        code = found.exit_code
+            answer = gate_of(outcomes, rules, shared=only_shared, rng=seed)
+        code = answer.exit_code
     else:
-        place = mean_and_icc(difficulty)
+        mean_icc = mean_and_icc(difficulty)
         with working("Working out error rates ...", quiet or as_json):
-            found = gate_design(rules, place, questions=questions, trials=trials)
+            answer = gate_design(rules, mean_icc, questions=questions, trials=trials)
     if output is not None:
         as_text = output.suffix == ".md"
-        text = found.markdown() if as_text else json.dumps(found.as_dict(), indent=2) + "\n"
+        text = answer.markdown() if as_text else json.dumps(answer.as_dict(), indent=2) + "\n"
         output.write_text(text, encoding="utf-8")
     if as_json:
-        print_json(found.as_dict())
+        print_json(answer.as_dict())
     else:
-        print(found.markdown() if markdown else found)
+        print(answer.markdown() if markdown else answer)
     raise typer.Exit(code)

@@ -7,35 +7,24 @@ from typing import Any
 
 from bayesatk._tools.messages import Argument, Message, source_of
 
-# What the library calls the data or a result is a file here.
-_FILES = ("data", "fit", "source")
-# Parameters of the commands that are not called what the argument is.
-_PARAMETERS = {
-    "acc": "accuracy",
-    "columns": "column",
-    "covariates": "covariate",
-    "metrics": "metric",
-    "n": "questions",
-    "p": "guess",
-    "scores": "score",
-    "t": "configurations",
-}
-
 
 def options_of(command: Callable[..., Any]) -> dict[str, str]:
     """Return the options of a command by the names of its parameters."""
-    found = {}
+    option_names = {}
     for name, parameter in inspect.signature(command).parameters.items():
-        told = getattr(parameter.annotation, "__metadata__", ())
+        metadata = getattr(parameter.annotation, "__metadata__", ())
         # Within Annotated, Typer holds the first flag as what it calls the default.
         flags = [
             flag
-            for one in told
-            for flag in (getattr(one, "default", None), *(getattr(one, "param_decls", None) or ()))
+            for annotation in metadata
+            for flag in (
+                getattr(annotation, "default", None),
+                *(getattr(annotation, "param_decls", None) or ()),
+            )
         ]
         long = [flag for flag in flags if isinstance(flag, str) and flag.startswith("--")]
-        found[name] = long[0] if long else f"--{name.replace('_', '-')}"
-    return found
+        option_names[name] = long[0] if long else f"--{name.replace('_', '-')}"
+    return option_names
 
 
 def as_options(message: object, offered: Mapping[str, str]) -> str:
@@ -55,7 +44,7 @@ def as_options(message: object, offered: Mapping[str, str]) -> str:
     'Choose --scorer match or change width'
     """
     if isinstance(message, Message):
-        text = message.written(lambda one: _written(one, offered))
+        text = message.written(lambda argument: _written(argument, offered))
     else:
         text = str(message)
     return " ".join(text.split())
@@ -70,22 +59,28 @@ def _written(argument: Argument, offered: Mapping[str, str]) -> str:
             for file in (files if isinstance(files, list) else [files])
         ]
         return " ".join(shlex.quote(f"{label}={file}") for label, file in named)
-    if name in _FILES and value is None:
+    if name in ("data", "fit", "source") and value is None:  # they are files here
         return "FILE"
     if name == "source" and "difficulty" in offered and isinstance(value, Mapping):
         pairs = ((label, ",".join(map(source_of, pair))) for label, pair in value.items())
         return " ".join(f"{offered['difficulty']} {label}={pair}" for label, pair in pairs)
-    option = offered.get(_PARAMETERS.get(name, name))
+    # Parameters of the commands that are not called what the argument is.
+    renamed = {
+        "acc": "accuracy", "columns": "column", "covariates": "covariate", "metrics": "metric",
+        "n": "questions", "p": "guess", "scores": "score", "t": "configurations",
+    }  # fmt: skip
+    option = offered.get(renamed.get(name, name))
     if option is None:
         return str(argument)
     if value is None or value is True or (value is ... and name == "answers"):
         return option
     if isinstance(value, Mapping):
         return " ".join(
-            f"{option} {shlex.quote(str(each))}={_value(own, name)}" for each, own in value.items()
+            f"{option} {shlex.quote(str(label))}={_value(entry, name)}"
+            for label, entry in value.items()
         )
     if isinstance(value, list):
-        return " ".join(f"{option} {_value(each, name)}" for each in value)
+        return " ".join(f"{option} {_value(element, name)}" for element in value)
     return f"{option} {_value(value, name)}"
 
 

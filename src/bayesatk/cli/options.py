@@ -100,15 +100,26 @@ def check_file(name: str | Path) -> None:
 
 def pairs(items: list[str] | None, option: str) -> dict[str, str]:
     """Return NAME=VALUE arguments as a mapping."""
-    found: dict[str, str] = {}
+    values_by_name: dict[str, str] = {}
     for item in items or []:
         name, equals, value = item.partition("=")
         if not equals or not name or not value:
             raise ValueError(f"{option} must be NAME=VALUE; got {item!r}.")
-        if name in found:
+        if name in values_by_name:
             raise ValueError(f"{option} must name everything once; got {name!r} twice.")
-        found[name] = value
-    return found
+        values_by_name[name] = value
+    return values_by_name
+
+
+def whole_numbers(text: str) -> list[int]:
+    """Return numbers that are separated by commas.
+
+    Examples
+    --------
+    >>> whole_numbers("1,4")
+    [1, 4]
+    """
+    return list(map(int, text.split(",")))
 
 
 def write(result: Any, output: Path | None, console: Console | None = None) -> None:
@@ -131,19 +142,19 @@ def print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
-def working(what: str, quiet: bool) -> Any:
+def working(status: str, quiet: bool) -> Any:
     """Show a status on the terminal while something is computed."""
     if quiet or not sys.stderr.isatty():
         return nullcontext()
-    return Console(stderr=True).status(what)
+    return Console(stderr=True).status(status)
 
 
 def structure(data: Any, formula: Any, weights: list[str] | None) -> dict[str, Any]:
     """Return the covariates or the groups of questions, as options of `bayesatk.evaluate`."""
-    known = "group" in data.dataset.coords
-    if weights and (formula is not None or not known):
+    has_groups = "group" in data.dataset.coords
+    if weights and (formula is not None or not has_groups):
         raise ValueError("--group-weight must be left out without --group, or with a formula.")
-    if formula is not None or not known:
+    if formula is not None or not has_groups:
         return {"covariates": formula}
     if weights is None or weights in (["equal"], ["questions"]):
         return {"group": "group", "group_weights": weights and weights[0]}

@@ -16,6 +16,7 @@ from bayesatk.cli.options import (
     families,
     pairs,
     structure,
+    whole_numbers,
     working,
 )
 from bayesatk.cli.reading import reads_data
@@ -29,7 +30,7 @@ EXAMPLES = (
 
 def check_plan(files: list[str] | None, difficulty: list[str] | None, **_: Any) -> None:
     """Refuse a plan from nothing, or from two things."""
-    stated = any("=" in one for one in difficulty or [])
+    stated = any("=" in text for text in difficulty or [])
     if stated == bool(files):
         raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
     if stated:
@@ -81,9 +82,11 @@ def plan(
     source: Any
     if data is None:
         stated = pairs(difficulty, "--difficulty")
-        source = {name: [float(part) for part in text.split(",")] for name, text in stated.items()}
+        source = {
+            name: [float(number) for number in text.split(",")] for name, text in stated.items()
+        }
     else:
-        voted = any(one.voted for one in parse(metric))
+        voted = any(parsed_metric.voted for parsed_metric in parse(metric))
         source = run(
             data, metric, pooling="none" if voted else "partial",
             difficulty=families(difficulty), success=success, rng=0,
@@ -92,9 +95,8 @@ def plan(
     with working("Planning ...", quiet or as_json):
         table = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,
-            trials=[int(part) for part in trials.split(",")], correlation=correlation,
-            price=price, spend=spend,
-            questions=None if questions is None else [int(part) for part in questions.split(",")],
+            trials=whole_numbers(trials), correlation=correlation, price=price, spend=spend,
+            questions=None if questions is None else whole_numbers(questions),
         )  # fmt: skip
     deliver(table, output, as_json, partial(print_plan, metric=metric))
 
@@ -105,20 +107,19 @@ def print_plan(console: Console, table: Any, metric: str) -> None:
         _print_group_plan(console, table, metric)
         return
     two = table["prob_correct"].notna().any()
-    grid = new_grid(f"Questions needed for {metric}")
     money = "cost" in table
     headings = ["trials each", "questions", "total", *(["cost"] if money else []), "width"]
     headings += ["P(right call)"] if two else []
-    for heading in (*headings, ""):
-        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    grid = new_grid(f"Questions needed for {metric}", numbers=headings)
+    grid.add_column(no_wrap=True)
     for row in table.to_dict("records"):
         reached = row["questions"] != float("inf")
         cells = [f"{row['trials']}"]
         cells += [f"{row[name]:,.0f}" if reached else "-" for name in ("questions", "total")]
         cells += [f"{row['cost']:,.4g}" if reached else "-"] if money else []
         cells += [f"{row['width']:.3f}"] + ([f"{row['prob_correct']:.3f}"] if two else [])
-        said = "best" if row.get("best") else "fewest trials" if row.get("cheapest") else ""
-        grid.add_row(*cells, said)
+        remark = "best" if row.get("best") else "fewest trials" if row.get("cheapest") else ""
+        grid.add_row(*cells, remark)
     console.print(grid, markup=False)
     if (table["questions"] == float("inf")).any():
         console.print(
@@ -130,9 +131,9 @@ def print_plan(console: Console, table: Any, metric: str) -> None:
 
 def _print_group_plan(console: Console, table: Any, metric: str) -> None:
     """Print one row per number of trials and of questions of a group."""
-    grid = new_grid(f"Groups needed for {metric}")
-    for heading in ("trials each", "questions each", "groups", "total", "width", ""):
-        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    headings = ("trials each", "questions each", "groups", "total", "width")
+    grid = new_grid(f"Groups needed for {metric}", numbers=headings)
+    grid.add_column(no_wrap=True)
     for row in table.to_dict("records"):
         reached = row["groups"] != float("inf")
         cells = [f"{row['trials']}", f"{row['questions']}"]

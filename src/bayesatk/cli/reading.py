@@ -15,8 +15,6 @@ import typer
 from bayesatk.cli.messages import as_options, options_of
 from bayesatk.cli.options import Quiet, check_file, one_line_errors, pairs
 
-_MOST_INPUT = 1 << 34  # bytes of standard input, which are copied to the disk: 16 GiB
-
 
 def read_options(
     files: Annotated[
@@ -113,8 +111,8 @@ def read_options(
     for formula in _formulas(covariate):
         from bayesatk.data.formulas import covariates_of
 
-        others = [one for one in covariate or () if one != formula]
-        covariate = list(dict.fromkeys([*others, *sorted(covariates_of(formula))]))
+        plain_columns = [name for name in covariate or () if name != formula]
+        covariate = list(dict.fromkeys([*plain_columns, *sorted(covariates_of(formula))]))
     options = {
         "missing": missing, "format": format, "scorer": scorer, "filter": filter,
         "answers": answers, "question_key": question_key, "same_system": same_system,
@@ -132,10 +130,10 @@ def read_options(
 
 def _formulas(covariate: list[str] | None) -> list[str]:
     """Return what is a formula among the covariates: one at most."""
-    found = [one for one in covariate or () if one.lstrip().startswith("~")]
-    if len(found) > 1:
-        raise ValueError(f"--covariate must be one formula at most; got {' and '.join(found)}.")
-    return found
+    formulas = [text for text in covariate or () if text.lstrip().startswith("~")]
+    if len(formulas) > 1:
+        raise ValueError(f"--covariate must be one formula at most; got {' and '.join(formulas)}.")
+    return formulas
 
 
 def reads_data(
@@ -153,9 +151,11 @@ def reads_data(
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command).parameters
-        every = inspect.signature(read_options).parameters
-        shared = {name: each for name, each in every.items() if name not in without}
+        command_parameters = inspect.signature(command).parameters
+        read_parameters = inspect.signature(read_options).parameters
+        shared = {
+            name: parameter for name, parameter in read_parameters.items() if name not in without
+        }
         if optional:
             shared["files"] = shared["files"].replace(
                 annotation=Annotated[list[str] | None, *shared["files"].annotation.__metadata__],
@@ -164,27 +164,36 @@ def reads_data(
 
         @wraps(command)
         def wrapped(**options: Any) -> None:
-            given = {name: options[name] for name in shared}
-            kept = {name: value for name, value in options.items() if name in own}
-            _check_output(options.get("output"), given["files"] or [], endings)
+            read_values = {name: options[name] for name in shared}
+            command_values = {
+                name: value for name, value in options.items() if name in command_parameters
+            }
+            _check_output(options.get("output"), read_values["files"] or [], endings)
             if check is not None:
-                check(given["files"], **kept)
-            for formula in _formulas(given.get("covariate")):
-                if "formula" not in own:
+                check(read_values["files"], **command_values)
+            for formula in _formulas(read_values.get("covariate")):
+                if "formula" not in command_parameters:
                     raise ValueError(f"--covariate is a column here, no formula; got {formula}.")
-                kept["formula"] = formula
-            command(data=_read(read, without, **given), **kept)
+                command_values["formula"] = formula
+            command(data=_read(read, without, **read_values), **command_values)
 
-        given_here = ("data", "formula")
-        parameters = shared | {name: each for name, each in own.items() if name not in given_here}
-        ordered = sorted(parameters.values(), key=lambda each: each.default is not each.empty)
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        signature = inspect.Signature([each.replace(kind=keyword) for each in ordered])
-        wrapped.__signature__ = signature  # type: ignore[attr-defined]
-        wrapped.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+        offered = shared | dict(command_parameters)
+        for name in ("data", "formula"):
+            offered.pop(name, None)
+        _offer(wrapped, offered)
         return one_line_errors(wrapped)
 
     return decorate
+
+
+def _offer(command: Callable[..., None], parameters: dict[str, inspect.Parameter]) -> None:
+    """Give a function these parameters, by keyword; those that must be given come first."""
+    ordered = sorted(
+        (parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters.values()),
+        key=lambda parameter: parameter.default is not parameter.empty,
+    )
+    command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    command.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
 
 
 def _check_output(output: Path | None, files: list[str], endings: tuple[str, ...]) -> None:
@@ -210,22 +219,22 @@ def _read(
     """Load the data, or return how to; warnings become lines on standard error."""
     if not files:
         return None
-    source, told = read_options(files, quiet=quiet, **options)
+    source, load_options = read_options(files, quiet=quiet, **options)
     _check_files(source)
     from bayesatk.io.load import load  # takes a second to import, errors before it do not
 
     for name in without:
-        told.pop(f"{name}s" if name in ("score", "column") else name, None)
-    only_shared, offered = told.pop("shared", False), options_of(read_options)
+        load_options.pop(f"{name}s" if name in ("score", "column") else name, None)
+    only_shared, offered = load_options.pop("shared", False), options_of(read_options)
 
     def call(*more: Any) -> Any:
         with warnings.catch_warnings(record=True) as caught, _standard_input(source) as path:
             warnings.simplefilter("always", UserWarning)
             try:
-                data = (read or load)(path, *more, **told)
+                data = (read or load)(path, *more, **load_options)
             finally:  # a doubt may say why the data are refused
-                for each in caught:
-                    text = as_options(each.message, offered)
+                for caught_warning in caught:
+                    text = as_options(caught_warning.message, offered)
                     print(f"bayesatk: warning: {text}", file=sys.stderr)
         return data.shared() if only_shared else data
 
@@ -237,17 +246,17 @@ def _source(files: list[str]) -> Any:
     if not all(files):
         raise ValueError("files must be named; got an empty name. Is a variable unset?")
     named = [name.partition("=") for name in files]
-    told = [bool(equals) and not Path(f"{a}{equals}{b}").exists() for a, equals, b in named]
-    if not any(told):
+    is_named = [bool(equals) and not Path(f"{a}{equals}{b}").exists() for a, equals, b in named]
+    if not any(is_named):
         return files[0] if len(files) == 1 else files
-    if not all(told):
+    if not all(is_named):
         raise ValueError(
             f"files must be all NAME=FILE, or all without a name; got {' '.join(files)}."
         )
-    found: dict[str, list[str]] = {}
+    paths_by_system: dict[str, list[str]] = {}
     for name, _, path in named:
-        found.setdefault(name, []).append(path)
-    return found
+        paths_by_system.setdefault(name, []).append(path)
+    return paths_by_system
 
 
 def _check_files(source: Any) -> None:
@@ -266,15 +275,16 @@ def _standard_input(source: Any) -> Iterator[Any]:
     if source != "-":
         yield source
         return
+    most = 1 << 34  # bytes, which are copied to the disk: 16 GiB
     with tempfile.TemporaryDirectory() as folder:
         content = sys.stdin.buffer.read(1 << 16)
         path = Path(folder) / f"stdin{sniff(content)}"
         with path.open("wb") as file:
             while content:
                 file.write(content)
-                if file.tell() > _MOST_INPUT:
+                if file.tell() > most:
                     raise ValueError(
-                        f"standard input must have at most {_MOST_INPUT} bytes; it has more. Save "
+                        f"standard input must have at most {most} bytes; it has more. Save "
                         "it to a file, and name the file."
                     )
                 content = sys.stdin.buffer.read(1 << 20)

@@ -1,6 +1,5 @@
 """The sentences on systems that a result supports: in terminal, report, tables and exports."""
 
-import json
 from typing import Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ from bayesatk._tools.words import number_words
 from bayesatk.comparison.boards.leaderboard import Leaderboard
 from bayesatk.comparison.pairs.verdicts import ENDS, PairSentences, design_words, named
 from bayesatk.comparison.plans.planning import expected_widths
+from bayesatk.data.study import text_of_systems
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.ranges import ranges_beyond
@@ -92,40 +92,40 @@ def claim(
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
     a is ahead of b: +0.333 (95% interval +0.140 to +0.517), P(better) > 0.999.
     """
-    own = Result.of(result.attached() if isinstance(result, Leaderboard) else result)
-    if target not in own.targets:
-        known = " or ".join(map(repr, own.targets))
-        raise ArgumentError(Argument("target"), f" must be {known}; got {target!r}.")
-    chosen = _chosen(own, metric)
-    ranked = own.has("comparison") or own.has("leaderboard")
+    fit = Result.of(result.attached() if isinstance(result, Leaderboard) else result)
+    if target not in fit.targets:
+        targets = " or ".join(map(repr, fit.targets))
+        raise ArgumentError(Argument("target"), f" must be {targets}; got {target!r}.")
+    parsed_metric = _metric_of(fit, metric)
+    ranked = fit.has("comparison") or fit.has("leaderboard")
     if other is None and (system is not None or not ranked):
-        place = _place(own, system, "system")
-        text = level_sentence(own, place, chosen, target)
-        return text + (_advice(own, place, chosen, target) if advice else "")
-    sentences = PairSentences(own)
+        index = _index_of(fit, system, "system")
+        text = level_sentence(fit, index, parsed_metric, target)
+        return text + (_advice(fit, index, parsed_metric, target) if advice else "")
+    sentences = PairSentences(fit)
     if other is not None:
-        pair = _place(own, system, "system"), _place(own, other, "other")
-    elif len(own.systems) > 2:
-        return sentences.tiers(chosen, target)
+        pair = _index_of(fit, system, "system"), _index_of(fit, other, "other")
+    elif len(fit.systems) > 2:
+        return sentences.tiers(parsed_metric, target)
     else:
         pair = 0, 1
-    return sentences.of(chosen, *pair).sentences[own.targets.index(target)]
+    return sentences.of(parsed_metric, *pair).sentences[fit.targets.index(target)]
 
 
-def _chosen(result: Result, metric: str | Metric | None) -> Metric:
+def _metric_of(result: Result, metric: str | Metric | None) -> Metric:
     """Return the metric that is meant, which the result must have."""
     if metric is None:
         return result.metrics[0]
-    (found, *others) = parse(metric)
-    if others or found not in result.metrics:
-        held = " ".join(one.label for one in result.metrics)
+    (parsed_metric, *more_metrics) = parse(metric)
+    if more_metrics or parsed_metric not in result.metrics:
+        held = " ".join(held_metric.label for held_metric in result.metrics)
         raise ArgumentError(
             Argument("metric"), f" must be one metric of the result; got {metric!r}. It has {held}."
         )
-    return found
+    return parsed_metric
 
 
-def _place(result: Result, name: object, argument: str) -> int:
+def _index_of(result: Result, name: object, argument: str) -> int:
     """Return the position of a system."""
     if name is None and len(result.systems) == 1:
         return 0
@@ -195,23 +195,20 @@ def _alone(result: Result, system: int) -> Result:
     of_all = ("comparison", "leaderboard", "ranks", "tiers")
     groups = {f"/{name}": result.group(name) for name in result.tree.children}
     tree = xr.DataTree.from_dict({
-        name: own.isel(system=[system]) if "system" in own.dims else own
-        for name, own in groups.items()
+        name: dataset.isel(system=[system]) if "system" in dataset.dims else dataset
+        for name, dataset in groups.items()
         if name.removeprefix("/") not in of_all
     })  # fmt: skip
     tree.attrs.update(result.tree.attrs)
-    if result.judges is not None:
-        tree.attrs["judges"] = json.dumps(result.judges.among([system]).described())
+    tree.attrs["study"] = text_of_systems(tree.attrs["study"], [system])
     return Result(tree)
 
 
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
-    alike = result.weight is None and result.judges is None and result.grouping is None
-    alike = alike and result.covariates is None
-    known = "icc" in result.posterior and not metric.voted and alike
-    if not known or len(trials) != 1:
+    planned = "icc" in result.posterior and result.grouping is None and result.answers("plan")
+    if not planned or metric.voted or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
     more, deeper = expected_widths(

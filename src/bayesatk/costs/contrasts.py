@@ -59,43 +59,43 @@ def compare_cost(costs: xr.DataTree | Result) -> pd.DataFrame:
     >>> row["ratio"].round(1), row["prob_greater"] < 0.01  # 2 / 6.7
     (np.float64(0.3), np.True_)
     """
-    own = _comparable(costs)
-    pairs = list(combinations(own.systems, 2))
-    return pd.DataFrame([row for pair in pairs for row in _rows(own, *pair)])
+    result = _comparable(costs)
+    pairs = list(combinations(result.systems, 2))
+    return pd.DataFrame([row for pair in pairs for row in _rows(result, *pair)])
 
 
 def _comparable(costs: xr.DataTree | Result) -> Result:
-    own = read_result(costs)
-    if len(own.systems) < 2:
+    result = read_result(costs)
+    if len(result.systems) < 2:
         raise ArgumentError(
             Argument("costs"), " must have at least two systems to compare; got one. Tally them "
             "together: ", Argument("data", {"a": ..., "b": ...}), ".",
         )  # fmt: skip
-    tried = own.trials > 0
+    tried = result.trials > 0
     if not (tried == tried[0]).all():
         raise ArgumentError(
             Argument("costs"), " must be of systems that tried the same questions to compare them; "
             f"they tried {tried.sum(axis=1).tolist()} of {tried.shape[1]}. Use data.shared().",
         )  # fmt: skip
-    return own
+    return result
 
 
-def _rows(own: Result, system: Any, other: Any) -> Iterator[dict[str, Any]]:
-    unit = str(own.tree.attrs.get("cost_unit", ""))
-    for name, where in cells_of(own.posterior):
-        values = own.posterior[name].sel(**where)
+def _rows(result: Result, system: Any, other: Any) -> Iterator[dict[str, Any]]:
+    unit = str(result.tree.attrs.get("cost_unit", ""))
+    for name, where in cells_of(result.posterior):
+        values = result.posterior[name].sel(**where)
         for target in TARGETS:
             first, second = (
-                values.sel(system=one, target=target).values.ravel() for one in (system, other)
+                values.sel(system=label, target=target).values.ravel() for label in (system, other)
             )
-            found = _contrast(first, second, own.tails)
+            contrast = _contrast(first, second, result.tails)
             row = {
                 "system": system, "other": other, "quantity": name,
                 "k": where.get("k", math.nan), "budget": where.get("budget", math.nan),
-                "target": target, **found,
+                "target": target, **contrast,
             }  # fmt: skip
-            said = _sentence(row, (first, second), own, unit if name in MONEY else "")
-            yield {**row, "sentence": said}
+            sentence = _sentence(row, (first, second), result, unit if name in MONEY else "")
+            yield {**row, "sentence": sentence}
 
 
 def _contrast(first: Array, second: Array, tails: tuple[float, float]) -> dict[str, float]:
@@ -131,22 +131,22 @@ _WORDS = {
 
 
 def _sentence(
-    row: dict[str, Any], draws: tuple[Array, Array], own: Result, unit: str
+    row: dict[str, Any], draws: tuple[Array, Array], result: Result, unit: str
 ) -> str:  # fmt: skip
     """Return what a paper may print of a pair."""
-    parts = []
+    amounts = []
     for name, values in zip((row["system"], row["other"]), draws, strict=True):
-        low, middle, high = np.quantile(values, [own.tails[0], 0.5, own.tails[1]])
-        parts.append(f"{_money(middle, unit)} with {name} ({_money(low)} to {_money(high)})")
+        low, middle, high = np.quantile(values, [result.tails[0], 0.5, result.tails[1]])
+        amounts.append(f"{_money(middle, unit)} with {name} ({_money(low)} to {_money(high)})")
     greater = row["prob_greater"] >= 0.5
     chance = probability_words(max(row["prob_greater"], 1.0 - row["prob_greater"]), 1e-3)
     chance = chance if chance[0] in "<>" else f"= {chance}"
-    percent = f"{100.0 * own.ci_prob:g}%"
-    size = int((own.trials[0] > 0).sum())
+    percent = f"{100.0 * result.ci_prob:g}%"
+    size = int((result.trials[0] > 0).sum())
     on = f"{size} questions" if row["target"] == "questions" else TARGET_NAMES["population"]
-    said = _WORDS[row["quantity"]].format(k=row["k"], budget=row["budget"])
+    phrase = _WORDS[row["quantity"]].format(k=row["k"], budget=row["budget"])
     return (
-        f"Posterior median and {percent} interval, on {on}: {said} {' and '.join(parts)}; the "
+        f"Posterior median and {percent} interval, on {on}: {phrase} {' and '.join(amounts)}; the "
         f"ratio is {row['ratio']:.3g} ({row['ratio_lower']:.3g} to {row['ratio_upper']:.3g}), "
         f"P({row['system' if greater else 'other']} is higher) {chance}."
     )
@@ -191,28 +191,30 @@ def pareto(costs: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
     >>> bool((pareto(fit)["prob_pareto"] > 0.9).all())  # one is cheap, the other solves more
     True
     """
-    own = _comparable(costs)
-    asked = own.posterior["k"].values.tolist() if "k" in own.posterior.dims else []
-    if not asked:
+    result = _comparable(costs)
+    evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
+    if not evaluated_k:
         rule = " must be evaluated with some k; got none. Evaluate costs with k=1."
         raise ArgumentError(Argument("costs"), rule)
-    k = min(asked) if k is None else whole_number("k", k)
-    if k not in asked:
-        raise ArgumentError(Argument("k"), f" must be one of {asked}, as evaluated; got {k}.")
+    k = min(evaluated_k) if k is None else whole_number("k", k)
+    if k not in evaluated_k:
+        raise ArgumentError(Argument("k"), f" must be one of {evaluated_k}, as evaluated; got {k}.")
     rows = []
     for target in TARGETS:
-        chosen = own.posterior.sel(target=target, k=k).transpose("chain", "draw", "system", ...)
-        cost, solved, each = (
-            chosen[name].values.reshape(-1, len(own.systems))
+        target_draws = result.posterior.sel(target=target, k=k).transpose(
+            "chain", "draw", "system", ...
+        )
+        cost, solved, cost_of_pass = (
+            target_draws[name].values.reshape(-1, len(result.systems))
             for name in ("cost_to_success", "pass_at_k", "cost_of_pass")
         )
         chances = {
             "prob_pareto": _undominated(cost, solved), "prob_cheapest": _first(-cost),
-            "prob_solves_most": _first(solved), "prob_cheapest_success": _first(-each),
+            "prob_solves_most": _first(solved), "prob_cheapest_success": _first(-cost_of_pass),
         }  # fmt: skip
-        for i, system in enumerate(own.systems):
-            row = {name: float(own_chances[i]) for name, own_chances in chances.items()}
-            error = max(_error(one, len(cost)) for one in row.values())
+        for i, system in enumerate(result.systems):
+            row = {name: float(probabilities[i]) for name, probabilities in chances.items()}
+            error = max(_error(share, len(cost)) for share in row.values())
             means = {"cost": float(cost[:, i].mean()), "solved": float(solved[:, i].mean())}
             rows.append({"system": system, "target": target, "k": k, **means, **row,
                          "prob_error": error})  # fmt: skip
@@ -221,13 +223,13 @@ def pareto(costs: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
 
 def _undominated(cost: Array, solved: Array) -> Array:
     """Share of draws in which no other system is at least as good in both and better in one."""
-    found = np.ones(cost.shape, bool)
+    undominated = np.ones(cost.shape, bool)
     for i in range(cost.shape[1]):
         cheap = cost <= cost[:, i, None]
         good = solved >= solved[:, i, None]
         better = (cost < cost[:, i, None]) | (solved > solved[:, i, None])
-        found[:, i] = ~(cheap & good & better).any(axis=1)
-    return np.asarray(found.mean(axis=0))
+        undominated[:, i] = ~(cheap & good & better).any(axis=1)
+    return np.asarray(undominated.mean(axis=0))
 
 
 def _first(values: Array) -> Array:

@@ -23,7 +23,6 @@ from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.core.numerics.importance import TRUSTED, Importance
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
-from bayesatk.metrics.grid import parse
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import Families, HyperPrior
 from bayesatk.results.costs import (
@@ -140,32 +139,32 @@ def evaluate_cost(
     >>> runs = {"small": [[1, 0, 1, 0]] * 20, "large": [[1, 1, 1, 0]] * 20}
     >>> cost = {"small": [[1, 1.2, 1, 0.8]] * 20, "large": [[5, 6, 4, 5]] * 20}
     >>> fit = evaluate_cost(bayesatk.tally(runs, cost=cost, cost_unit="USD"), rng=1)
-    >>> own = fit["closed_form"]["cost_of_pass"].sel(target="questions", statistic="mean")
-    >>> own.values.round(0).tolist()  # 1 / (1/2), 5 / (3/4)
+    >>> mean = fit["closed_form"]["cost_of_pass"].sel(target="questions", statistic="mean")
+    >>> mean.values.round(0).tolist()  # 1 / (1/2), 5 / (3/4)
     [2.0, 7.0]
     """
     generator, seed = resolve_rng(rng)
-    asked = read_costs(
+    request = read_costs(
         data, k, spend, prior=prior, difficulty=difficulty, cost_prior=cost_prior,
         success=success, ci_prob=ci_prob, ci_kind=ci_kind,
     )  # fmt: skip
     size = CHAINS * whole_number("draws", draws, 2)
     weights = int(generator.integers(2**63))  # one seed: the same questions weigh for all systems
-    streams = generator.spawn(len(asked.outcomes.systems))
-    run = partial(_evaluate_system, asked, streams, weights, size)
-    found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
-    each = [found[index] for index in range(len(streams))]
+    streams = generator.spawn(len(request.outcomes.systems))
+    run = partial(_evaluate_system, request, streams, weights, size)
+    by_index = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
+    systems = [by_index[index] for index in range(len(streams))]
     attrs = {"sampling": "exact", "inference_library": "bayesatk"}
-    effective = min(one.effective_draws for one in each)
+    effective = min(system.effective_draws for system in systems)
     draws_of = dict.fromkeys(("mean_draws", "sd_draws", "interval_draws"), effective)
-    rows = {name: [one.statistics[name] for one in each] for name in each[0].statistics}
+    rows = {name: [system.statistics[name] for system in systems] for name in systems[0].statistics}
     groups = {
-        "posterior": cost_posterior(asked, [one.samples for one in each], CHAINS, attrs),
-        "closed_form": cost_statistics(asked, rows, draws_of),
+        "posterior": cost_posterior(request, [system.samples for system in systems], CHAINS, attrs),
+        "closed_form": cost_statistics(request, rows, draws_of),
     }
-    notes = [note for one in each for note in one.notes]
+    notes = [note for system in systems for note in system.notes]
     method = "importance sampling, rejection"
-    return cost_tree(asked, groups, method, seed, notes=json.dumps(notes))
+    return cost_tree(request, groups, method, seed, notes=json.dumps(notes))
 
 
 @dataclass(frozen=True)
@@ -219,90 +218,93 @@ def draw_costs(
     """
     theta = points.points[rng.choice(len(points.weight), size, p=points.weight)]
     blocks = [
-        both_targets(one.p, one.wrong, one.right, weight, bootstrap(len(one.p)), k, budget)
-        for one in draw_questions(model, theta, scale, rng)
+        both_targets(p, wrong, right, weight, bootstrap(len(p)), k, budget)
+        for p, wrong, right in draw_questions(model, theta, scale, rng)
     ]
-    found = {name: np.concatenate([one[name] for one in blocks]) for name in blocks[0]}
+    samples = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     mean_p = model.nodes.overall()[0][model.node(theta[:, 0])]
-    return found | {"mean_p": mean_p} | named(theta[:, 1:])
+    return samples | {"mean_p": mean_p} | named(theta[:, 1:])
 
 
 @np.errstate(under="ignore", over="ignore")
 def _evaluate_system(
-    asked: AskedCosts, streams: Sequence[np.random.Generator], seed: int, size: int, index: int
+    request: AskedCosts, streams: Sequence[np.random.Generator], seed: int, size: int, index: int
 ) -> _Evaluated:
     """Evaluate one system."""
-    tried, counts, costs = asked.of_system(index)
-    model, points = fit_costs(counts, costs, asked.prior, asked.cost_prior)
+    tried, counts, costs = request.of_system(index)
+    model, points = fit_costs(counts, costs, request.prior, request.cost_prior)
     shared = np.random.default_rng(seed)
 
     def bootstrap(draws: int) -> Array:
         return shared.standard_exponential((draws, len(tried)))[:, tried]
 
-    scale = float(asked.cost_prior.scale or 1.0)
+    scale = float(request.cost_prior.scale or 1.0)
     samples = draw_costs(
-        model, points, size, scale, asked.weight[tried], bootstrap, asked.k, asked.budget,
+        model, points, size, scale, request.weight[tried], bootstrap, request.k, request.budget,
         streams[index],
     )  # fmt: skip
     effective = 1.0 / (1.0 / size + 1.0 / points.effective_draws)
-    notes = _notes(asked, index, points.k_hat, int(counts.sum(axis=1).min()), samples)
+    notes = _notes(request, index, points.k_hat, int(counts.sum(axis=1).min()), samples)
     statistics = {
-        name: _statistics(asked, own, effective) for name, own in samples.items() if own.ndim > 1
+        name: _statistics(request, values, effective)
+        for name, values in samples.items()
+        if values.ndim > 1
     }
-    _estimates(asked, counts, costs, asked.weight[tried], statistics)
+    _estimates(request, counts, costs, request.weight[tried], statistics)
     _infinite(counts, statistics["cost_of_pass"])
     return _Evaluated(samples, statistics, effective, notes)
 
 
 def _notes(
-    asked: AskedCosts, index: int, k_hat: float, fewest: int, samples: dict[str, Array]
+    request: AskedCosts, index: int, k_hat: float, fewest: int, samples: dict[str, Array]
 ) -> list[str]:
     """Return what a reader of the numbers of a system should know."""
-    name, found = asked.outcomes.systems[index], []
+    name, notes = request.outcomes.systems[index], []
     if k_hat >= TRUSTED:
-        found.append(
+        notes.append(
             f"{name}: the parameters of costs are known roughly only (Pareto k {k_hat:.2f} of "
             "importance weights); check with bayesatk.models.sample_cost."
         )
-    most = max(asked.k, default=0)
+    most = max(request.k, default=0)
     if "tries_at_budget" in samples:
         most = max(most, int(samples["tries_at_budget"].mean(axis=0).max()))
     if most > fewest:
-        found.append(
+        notes.append(
             f"{name}: up to {most} tries or more of a question are judged, of which {fewest} were "
             "run for some; what is beyond them rests on the shape of the difficulty distribution."
         )
-    return found
+    return notes
 
 
-def _statistics(asked: AskedCosts, values: Array, effective: float) -> Array:
+def _statistics(request: AskedCosts, values: Array, effective: float) -> Array:
     """Return statistics of draws (draws, ..., target) as the last dimension."""
     flat = values.reshape(len(values), -1)
     table = np.full((flat.shape[1], len(STATISTICS)), np.nan)
     table[:, 1], table[:, 2] = flat.mean(axis=0), flat.std(axis=0, ddof=1)
-    for row, own in zip(table, flat.T, strict=True):
-        ends, error = measured_interval(Empirical(own), asked.ci_prob, asked.ci_kind)
+    study = request.study
+    for row, column in zip(table, flat.T, strict=True):
+        ends, error = measured_interval(Empirical(column), study.ci_prob, study.ci_kind)
         row[3:] = *ends, error * np.sqrt(len(values) / effective)
     return table.reshape(*values.shape[1:], len(STATISTICS))
 
 
 def _estimates(
-    asked: AskedCosts, counts: Any, costs: Costs, weight: Array, table: dict[str, Array]
+    request: AskedCosts, counts: Any, costs: Costs, weight: Array, table: dict[str, Array]
 ) -> None:
     """Fill in what the trials say by themselves: means over questions of their means."""
     weight = weight / weight.sum()
-    scale = float(asked.cost_prior.scale or 1.0)
+    scale = float(request.cost_prior.scale or 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = scale * costs.total.sum(axis=1) / costs.trials.sum(axis=1)
+        question_costs = scale * costs.total.sum(axis=1) / costs.trials.sum(axis=1)
         rate = weight @ (counts[:, 1] / counts.sum(axis=1))
-        mean = weight @ each  # NaN where a question has no cost
+        mean = weight @ question_costs  # NaN where a question has no cost
         table["mean_cost"][..., 0], table["cost_of_pass"][..., 0] = mean, mean / rate
         of_outcome = scale * costs.total.sum(axis=0) / costs.trials.sum(axis=0)  # of all trials
     table["cost_if_wrong"][..., 0], table["cost_if_right"][..., 0] = of_outcome
     states = States.of(counts[:, 1], counts.sum(axis=1), weight)
-    if asked.k:
-        found = RightWrongModel("partial", states, asked.prior).estimate(parse(asked.metrics))
-        table["pass_at_k"][..., 0] = found[:, None]
+    if request.k:
+        model = RightWrongModel("partial", states, request.prior)
+        table["pass_at_k"][..., 0] = model.estimate(request.study.metrics)[:, None]
 
 
 def _infinite(counts: Any, table: Array) -> None:
@@ -313,8 +315,8 @@ def _infinite(counts: Any, table: Array) -> None:
     weights may all but leave one out, from two and three questions with a success.
     """
     successes, solved = int(counts[:, 1].sum()), int((counts[:, 1] > 0).sum())
-    for target, found in enumerate((successes, solved - 1)):
-        if found < 1:
+    for target, successes_left in enumerate((successes, solved - 1)):
+        if successes_left < 1:
             table[target, 1] = np.inf
-        if found < 2:
+        if successes_left < 2:
             table[target, 2] = np.inf

@@ -14,25 +14,25 @@ from bayesatk.results.schema import TARGETS, statistics_of_draws
 
 def read_result(costs: object) -> Result:
     """Return a result of costs as fields, or say what is wrong with it."""
-    own = Result.of(costs)  # type: ignore[arg-type]
-    if not own.of_costs:
+    result = Result.of(costs)  # type: ignore[arg-type]
+    if not result.of_costs:
         raise ArgumentError(
             Argument("costs"), " must be a result of bayesatk.costs.evaluate_cost; it has no "
             "costs. Use bayesatk.costs.evaluate_cost(data).",
         )  # fmt: skip
-    return own
+    return result
 
 
 def cells_of(variables: xr.Dataset) -> list[tuple[str, dict[str, Any]]]:
     """Return every quantity of a group: its name, and its k or budget."""
-    found: list[tuple[str, dict[str, Any]]] = []
+    cells: list[tuple[str, dict[str, Any]]] = []
     for name in variables.data_vars:
         if "target" not in variables[name].dims:
             continue
         dim = "k" if "k" in variables[name].dims else "budget"
         values = variables[dim].values.tolist() if dim in variables[name].dims else [None]
-        found += [(str(name), {} if one is None else {dim: one}) for one in values]
-    return found
+        cells += [(str(name), {} if level is None else {dim: level}) for level in values]
+    return cells
 
 
 def cost_table(costs: xr.DataTree | Result) -> pd.DataFrame:
@@ -64,19 +64,20 @@ def cost_table(costs: xr.DataTree | Result) -> pd.DataFrame:
     >>> rows.loc["cost_of_pass", "estimate"].round(6).tolist()  # a trial costs 2, 3 of 4 succeed
     [2.666667, 2.666667]
     """
-    own = read_result(costs)
-    if own.has("closed_form"):
-        statistics = own.group("closed_form")
+    result = read_result(costs)
+    if result.has("closed_form"):
+        statistics = result.group("closed_form")
     else:
-        names = {name for name, _ in cells_of(own.posterior)}
-        statistics = statistics_of_draws(own.posterior, names, own.tails)
-    unit, rows = str(own.tree.attrs.get("cost_unit", "")), []
-    for system in own.systems:
+        names = {name for name, _ in cells_of(result.posterior)}
+        statistics = statistics_of_draws(result.posterior, names, result.tails)
+    unit, rows = str(result.tree.attrs.get("cost_unit", "")), []
+    for system in result.systems:
         for name, where in cells_of(statistics):
             for target in TARGETS:
                 cell = statistics[name].sel(system=system, target=target, **where)
                 numbers = {
-                    str(one): float(cell.sel(statistic=one)) for one in cell["statistic"].values
+                    str(statistic): float(cell.sel(statistic=statistic))
+                    for statistic in cell["statistic"].values
                 }
                 rows.append({
                     "system": system, "quantity": name, "k": where.get("k", math.nan),

@@ -235,6 +235,11 @@ class Ballots:
     correct: NDArray[np.bool_]
     nobody: int | None
 
+    @property
+    def tried(self) -> bool:
+        """Whether any trial counts, with an answer or as an abstention."""
+        return bool(self.count.sum() + (self.nobody or 0))
+
 
 def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
     """Return the answers given and those that the prior lets come.

@@ -124,9 +124,9 @@ class Design:
         return found
 
     @property
-    def described(self) -> dict[str, Any]:
-        """Return it as plain data, for the attributes of a result."""
-        return {"formula": self.formula, "names": [str(name) for name in self.frame.columns]}
+    def asked(self) -> str | tuple[str, ...]:
+        """Return the formula, or the names, from which `of` reads it again."""
+        return self.formula or tuple(str(name) for name in self.frame.columns)
 
     @property
     def text(self) -> str:

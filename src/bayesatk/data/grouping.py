@@ -159,8 +159,7 @@ def ungrouped_note(outcomes: Outcomes) -> list[str]:
     if GROUP not in outcomes.dataset.coords:
         return []
     number = len(set(outcomes.dataset[GROUP].values.tolist()))
-    return [
-        f"Questions are taken as independent, though the data know {number} "
-        f"group{'s' * (number > 1)} of them: for claims beyond these groups evaluate with "
-        f"group={GROUP!r}."
+    return (number > 1) * [
+        f"Questions are taken as independent, though the data know {number} groups of them: for "
+        f"claims beyond these groups evaluate with group={GROUP!r}."
     ]

@@ -5,10 +5,8 @@ from typing import Any
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.scales import RightWrong, Scale
 from bayesatk.data.tables import is_table
 from bayesatk.judge_error import JudgeError, Judges
-from bayesatk.metrics.grid import Metric
 from bayesatk.priors import Pooling
 
 _MOST_TRIALS = 256  # of a question: what is worked out for all numbers of right trials and marks
@@ -100,37 +98,8 @@ def _counted(mark: Sequence[bool], truth: Sequence[bool], name: str) -> JudgeErr
     return JudgeError(sum(of_right), len(of_right), sum(of_wrong), len(of_wrong), name)
 
 
-def check_judge_fits(
-    outcomes: Outcomes,
-    scale: Scale,
-    requested: Sequence[Metric],
-    pooling: Pooling,
-    prior_trials: object,
-    covariates: object,
-    group: object = None,
-    weighted: bool = False,
-) -> None:
-    """Refuse what a judge's error has no model for."""
-    if not isinstance(scale, RightWrong) or any(one.voted for one in requested):
-        raise ArgumentError(
-            Argument("judge"), " must be left out except for metrics of right and wrong, whose "
-            "marks it corrects; got "
-            f"{', '.join(one.label for one in requested)}. Evaluate other metrics without it.",
-        )  # fmt: skip
-    weight = None if weighted else outcomes.weight
-    given = {"weight": weight, "covariates": covariates, "group": group}
-    present = [name for name, value in given.items() if value is not None]
-    if present:
-        what = Argument(present[0])
-        raise ArgumentError(
-            Argument("judge"), " must be left out together with ", what, ", which has no model of "
-            "marks that may be wrong. Leave one of them out.",
-        )  # fmt: skip
-    if prior_trials is not None:
-        raise ArgumentError(
-            Argument("judge"), " must be left out together with ", Argument("prior_trials"),
-            ", which are counted as they are.",
-        )  # fmt: skip
+def check_trials(outcomes: Outcomes, pooling: Pooling) -> None:
+    """Refuse more trials of a question than marks of a judge are worked out for."""
     most = int(outcomes.trials.max())
     if most > _MOST_TRIALS and pooling != "complete":
         raise ArgumentError(

@@ -16,7 +16,7 @@ _AGAINST = -np.log(10.0)  # log Bayes factor from which two sets of trials are s
 
 def read_prior_trials(
     outcomes: Outcomes, prior_trials: object, weight: float
-) -> tuple[NDArray[np.float64], list[str]]:
+) -> tuple[NDArray[np.float64] | None, list[str]]:
     """Return discounted prior trials, aligned with the data, and how well they agree with it.
 
     Parameters
@@ -25,19 +25,21 @@ def read_prior_trials(
     prior_trials : Outcomes or anything `bayesatk.tally` accepts
         Of one system, for all, or of the same systems; the same questions.
     weight : float
-        Weight of a prior trial, in (0, 1].
+        Weight of a prior trial, in [0, 1]; with 0 there are none.
 
     Returns
     -------
-    counts : ndarray, shape (system, question, category)
+    counts : ndarray, shape (system, question, category), or None
     notes : list of str
         One per system.
     """
-    if not 0.0 < weight <= 1.0:
+    if not 0.0 <= weight <= 1.0:
         raise ArgumentError(
             Argument("prior_weight"),
-            f" must lie in (0, 1]; got {weight}. With 0.5 a prior trial counts as half a trial.",
+            f" must lie in [0, 1]; got {weight}. With 0.5 a prior trial counts as half a trial.",
         )
+    if prior_trials is None or weight == 0.0:
+        return None, []
     scores = {
         str(name): float(score)
         for name, score in zip(

@@ -238,16 +238,6 @@ def unequal(weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
     return None if (weight == weight[0]).all() else weight
 
 
-def refuse_weights(weight: object, what: str) -> None:
-    """Refuse weights of questions where they have no meaning: nothing ignores them silently."""
-    if weight is not None:
-        low, high = np.min(weight), np.max(weight)  # type: ignore[call-overload]
-        raise OutcomeError(
-            Argument(WEIGHT), f" of the questions must be left out for {what}, which takes all "
-            f"questions alike; they are {low:.4g} to {high:.4g}. Evaluate data.unweighted().",
-        )  # fmt: skip
-
-
 def _codes(table: Columns, role: str, values: list[Any]) -> NDArray[np.int64]:
     """Return a number for every distinct value, -1 where there is none."""
     try:

@@ -3,16 +3,6 @@
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 
-# (tumors, rats, groups with those counts), in the order of the book's table.
-_RATS = (
-    (0, 20, 7), (0, 19, 4), (0, 18, 2), (0, 17, 1), (1, 20, 4), (1, 19, 2), (1, 18, 2), (3, 27, 1),
-    (2, 25, 1), (2, 24, 1), (2, 23, 1), (2, 20, 6), (1, 10, 1), (5, 49, 1), (2, 19, 1), (5, 46, 1),
-    (2, 17, 1), (7, 49, 1), (7, 47, 1), (3, 20, 2), (2, 13, 1), (9, 48, 1), (10, 50, 1), (4, 20, 7),
-    (10, 48, 1), (4, 19, 3), (5, 22, 1), (11, 46, 1), (12, 49, 1), (5, 20, 2), (6, 23, 1),
-    (5, 19, 1), (6, 22, 1), (6, 20, 3), (16, 52, 1), (15, 46, 1), (15, 47, 1), (9, 24, 1),
-    (4, 14, 1),
-)  # fmt: skip
-
 # Player, hits in the first 45 at-bats, hits and at-bats in the rest of the season.
 _BATTING = (
     ("Clemente", 18, 127, 367), ("F Robinson", 17, 127, 426), ("F Howard", 16, 144, 521),
@@ -22,14 +12,6 @@ _BATTING = (
     ("Scott", 10, 132, 435), ("Unser", 10, 73, 277), ("B Williams", 10, 195, 591),
     ("Campaneris", 9, 159, 558), ("Munson", 8, 129, 408), ("Alvis", 7, 14, 70),
 )  # fmt: skip
-
-_SURGICAL = (
-    ("A", 0, 47), ("B", 18, 148), ("C", 8, 119), ("D", 46, 810), ("E", 8, 211), ("F", 13, 196),
-    ("G", 9, 148), ("H", 31, 215), ("I", 14, 207), ("J", 8, 97), ("K", 29, 256), ("L", 24, 360),
-)  # fmt: skip
-
-# Tasks with 0..4 successes in 4 trials; fixed by the published pass^1..4.
-_TAU_AIRLINE = (14, 12, 10, 4, 10)
 
 
 def rat_tumors() -> Outcomes:
@@ -49,7 +31,16 @@ def rat_tumors() -> Outcomes:
     >>> data.trials.sizes["question"], int(data.successes.sum()), int(data.trials.sum())
     (71, 267, 1739)
     """
-    groups = [(y, n) for y, n, count in _RATS for _ in range(count)]
+    # (tumors, rats, groups with those counts), in the order of the book's table.
+    rats = (
+        (0, 20, 7), (0, 19, 4), (0, 18, 2), (0, 17, 1), (1, 20, 4), (1, 19, 2), (1, 18, 2),
+        (3, 27, 1), (2, 25, 1), (2, 24, 1), (2, 23, 1), (2, 20, 6), (1, 10, 1), (5, 49, 1),
+        (2, 19, 1), (5, 46, 1), (2, 17, 1), (7, 49, 1), (7, 47, 1), (3, 20, 2), (2, 13, 1),
+        (9, 48, 1), (10, 50, 1), (4, 20, 7), (10, 48, 1), (4, 19, 3), (5, 22, 1), (11, 46, 1),
+        (12, 49, 1), (5, 20, 2), (6, 23, 1), (5, 19, 1), (6, 22, 1), (6, 20, 3), (16, 52, 1),
+        (15, 46, 1), (15, 47, 1), (9, 24, 1), (4, 14, 1),
+    )  # fmt: skip
+    groups = [(y, n) for y, n, count in rats for _ in range(count)]
     return tally(([[y for y, _ in groups]], [[n for _, n in groups]]), systems=["control rats"])
 
 
@@ -84,8 +75,8 @@ def batting_1975_remaining() -> Outcomes:
 
     Examples
     --------
-    >>> rest = batting_1975_remaining().sel(question="Clemente")
-    >>> int(rest.successes.squeeze()), int(rest.trials.squeeze())
+    >>> remaining = batting_1975_remaining().sel(question="Clemente")
+    >>> int(remaining.successes.squeeze()), int(remaining.trials.squeeze())
     (127, 367)
     """
     players = [player for player, *_ in _BATTING]
@@ -108,9 +99,13 @@ def surgical() -> Outcomes:
     >>> int(surgical().trials.sum())
     2814
     """
-    hospitals = [row[0] for row in _SURGICAL]
-    deaths, operations = [row[1] for row in _SURGICAL], [row[2] for row in _SURGICAL]
-    return tally(deaths, trials=operations, systems=["mortality"], questions=hospitals)
+    counts = {
+        "A": (0, 47), "B": (18, 148), "C": (8, 119), "D": (46, 810), "E": (8, 211), "F": (13, 196),
+        "G": (9, 148), "H": (31, 215), "I": (14, 207), "J": (8, 97), "K": (29, 256),
+        "L": (24, 360),
+    }  # fmt: skip
+    deaths, operations = (list(column) for column in zip(*counts.values(), strict=True))
+    return tally(deaths, trials=operations, systems=["mortality"], questions=list(counts))
 
 
 def tau_bench_airline() -> Outcomes:
@@ -132,5 +127,6 @@ def tau_bench_airline() -> Outcomes:
     >>> table(fit)["estimate"][::2].round(3).tolist()
     [0.42, 0.273, 0.22, 0.2]
     """
-    successes = [c for c, tasks in enumerate(_TAU_AIRLINE) for _ in range(tasks)]
+    tasks_by_successes = (14, 12, 10, 4, 10)
+    successes = [c for c, tasks in enumerate(tasks_by_successes) for _ in range(tasks)]
     return tally(successes, trials=4, systems=["gpt-4o"])

@@ -15,11 +15,6 @@ from bayesatk.metrics.credit import Array
 
 DIRECT = 2048  # sums of at most so many variables are built without transforms
 _LEAF = 24
-_LARGE_LEAF = 128  # of variables that are nearly certain
-_SPREAD = 4.0  # smallest variance of a block that is transformed
-_GROUPS = 64  # distinct probabilities that are cheaper as binomials
-_LOG_LOST = 46.0  # -log of the probability left outside a window, per side
-_SHORT = 96  # below this a direct convolution is faster than a transform
 
 
 class Window(NamedTuple):
@@ -31,7 +26,7 @@ class Window(NamedTuple):
     variance: float
 
 
-def reach(variance: float, log_lost: float = _LOG_LOST) -> float:
+def reach(variance: float, log_lost: float = 46.0) -> float:
     """Distance from the mean exceeded with probability ``exp(-log_lost)`` at most, per side.
 
     Bernstein's inequality for independent variables within one of their means.
@@ -62,11 +57,11 @@ def bernoulli_sum(p: Array, q: Array, count: NDArray[np.int64]) -> Window:
     [0.25, 0.5, 0.25]
     """
     size = int(count.sum())
-    if size > DIRECT and len(p) <= _GROUPS:
+    if size > DIRECT and len(p) <= 64:  # distinct probabilities are cheaper as binomials
         window = _merged([_binomial(*group) for group in zip(p, q, count, strict=True)])
     else:
-        every = np.repeat(p, count), np.repeat(q, count)
-        window = _direct(*every) if size <= DIRECT else _batched(*every)
+        p_and_q = np.repeat(p, count), np.repeat(q, count)
+        window = _direct(*p_and_q) if size <= DIRECT else _batched(*p_and_q)
     mass = np.maximum(window.mass, 0.0)
     # 1 - p and p rarely add up to exactly one: over many variables the total drifts.
     return window._replace(mass=mass / mass.sum())
@@ -93,17 +88,18 @@ def _leaves(p: Array, q: Array, blocks: int) -> Array:
 def _direct(p: Array, q: Array) -> Window:
     """Whole support by sums of positive terms only."""
     blocks = 1 << max(0, round(np.log2(len(p) / _LEAF)) + (len(p) <= 256))
-    parts = list(_leaves(p, q, blocks))
-    while len(parts) > 1:
-        parts = [np.convolve(a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    return Window(0, parts[0][: len(p) + 1], float(p.sum()), float(p @ q))
+    masses = list(_leaves(p, q, blocks))
+    while len(masses) > 1:
+        masses = [np.convolve(a, b) for a, b in zip(masses[::2], masses[1::2], strict=True)]
+    return Window(0, masses[0][: len(p) + 1], float(p.sum()), float(p @ q))
 
 
 def _batched(p: Array, q: Array) -> Window:
     """Merge equal blocks two by two, all of a level in one transform."""
-    # A transform's error is absolute, so blocks should be spread out before the first of them.
-    spread = float(p @ q) / _SPREAD
-    blocks = 1 << round(np.log2(np.clip(spread, len(p) / _LARGE_LEAF, len(p) / _LEAF)))
+    # A transform's error is absolute, so blocks should be spread out before the first of them: to
+    # a variance of 4, unless they would hold more than 128 variables, which are nearly certain.
+    spread = float(p @ q) / 4.0
+    blocks = 1 << round(np.log2(np.clip(spread, len(p) / 128, len(p) / _LEAF)))
     mass, first = _leaves(p, q, blocks), 0
     padding = mass.shape[0] * (mass.shape[1] - 1) - len(p)
     by_block = np.concatenate([np.zeros(padding), p]).reshape(-1, blocks)
@@ -142,14 +138,14 @@ def _binomial(p: float, q: float, size: int) -> Window:
 def _merged(windows: list[Window]) -> Window:
     """Convolve windows, the two shortest first."""
     while len(windows) > 1:
-        a, b, *others = sorted(windows, key=lambda window: len(window.mass))
-        windows = [*others, _pair(a, b)]
+        a, b, *longer = sorted(windows, key=lambda window: len(window.mass))
+        windows = [*longer, _pair(a, b)]
     return windows[0]
 
 
 def _pair(a: Window, b: Window) -> Window:
     width = len(a.mass) + len(b.mass) - 1
-    if min(len(a.mass), len(b.mass)) <= _SHORT:
+    if min(len(a.mass), len(b.mass)) <= 96:  # faster than a transform
         mass = np.convolve(a.mass, b.mass)
     else:
         size = next_fast_len(width, real=True)

@@ -54,8 +54,8 @@ class CountDistribution(Immutable, ABC):
     ) -> Array:
         """Apply a function of whole numbers; `between` is its value elsewhere, if not rounded."""
         x = np.asarray(x, float)
-        whole = np.floor(np.clip(np.nan_to_num(x, nan=0.0), self._low - 2.0, self._high + 2.0))
-        values = function(whole.astype(np.int64).ravel()).reshape(x.shape)
+        rounded = np.floor(np.clip(np.nan_to_num(x, nan=0.0), self._low - 2.0, self._high + 2.0))
+        values = function(rounded.astype(np.int64).ravel()).reshape(x.shape)
         if between is not None:
             values = np.where(x == np.floor(x), values, between)
         return np.where(np.isnan(x), np.nan, values)[()]
@@ -103,17 +103,17 @@ class CountDistribution(Immutable, ABC):
         # Begin where the probability is: the far tails are only computed for those who ask.
         for end in self._bulk():
             probe = np.full(q.shape, float(end))
-            there = reached(probe)
-            high = np.where(there, np.minimum(high, probe), high)
-            low = np.where(there, low, np.maximum(low, probe + 1.0))
+            is_reached = reached(probe)
+            high = np.where(is_reached, np.minimum(high, probe), high)
+            low = np.where(is_reached, low, np.maximum(low, probe + 1.0))
         while (open_ := valid & (low < high)).any():
             middle = np.floor(0.5 * (low + high))
-            there = reached(middle)
-            high = np.where(open_ & there, middle, high)
-            low = np.where(open_ & ~there, middle + 1.0, low)
-        found = np.where(q == certain, self._low - 1.0, np.minimum(low, self._high))
-        found = np.where(q == 1.0 - certain, self._high, found)
-        return np.where(valid, found, np.nan)[()]
+            is_reached = reached(middle)
+            high = np.where(open_ & is_reached, middle, high)
+            low = np.where(open_ & ~is_reached, middle + 1.0, low)
+        smallest = np.where(q == certain, self._low - 1.0, np.minimum(low, self._high))
+        smallest = np.where(q == 1.0 - certain, self._high, smallest)
+        return np.where(valid, smallest, np.nan)[()]
 
     def mean(self) -> float:
         """Mean of the count."""

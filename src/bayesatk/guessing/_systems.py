@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.beta_binomial import beta_binomial_pmf
@@ -13,12 +12,9 @@ from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import model_of
-from bayesatk.priors import CrossedPrior
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
-
-_DRAWS = 4000
 
 
 @dataclass(frozen=True)
@@ -33,14 +29,7 @@ class System:
     @classmethod
     def of(cls, fit: Result, index: int) -> "System":
         """Return one system of a result of right and wrong."""
-        fit.exchangeable("the random baseline")
-        successes, trials = fit.right_of_all()
-        if isinstance(fit.prior, CrossedPrior):
-            raise ArgumentError(
-                Argument("fit"),
-                " must have Beta difficulties to be compared with guessing; it was sampled with "
-                "form='crossed'. Evaluate the same data.",
-            )
+        successes, trials = fit.right_of_all("random_baseline")
         return cls(successes[index], trials[index], fit, index)
 
     def prob_exceeds(self, value: float, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -48,15 +37,15 @@ class System:
         if self.fit.sampled:
             return self._share_above(value)
         posterior = model_of(self.fit, self.index).fit(parse("bayes"))
-        found, error = np.zeros(2), np.zeros(2)
+        probability, error = np.zeros(2), np.zeros(2)
         for target, (exact, *_) in enumerate(posterior.distributions()):
             if exact is not None:
-                found[target] = 1.0 - float(exact.cdf(value))
+                probability[target] = 1.0 - float(exact.cdf(value))
             else:
-                drawn = posterior.draw(_DRAWS, rng, False).metrics[None, :, 0, target]
+                drawn = posterior.draw(4000, rng, False).metrics[None, :, 0, target]
                 shares = (drawn > value).astype(float)
-                found[target], error[target] = shares.mean(), _standard_error(shares)[0]
-        return found, error
+                probability[target], error[target] = shares.mean(), _standard_error(shares)[0]
+        return probability, error
 
     def _share_above(self, value: float) -> tuple[Array, Array]:
         """Share of the sampled means above a value."""
@@ -78,8 +67,8 @@ class System:
         self, best: LargestPoissonBinomial, rng: np.random.Generator
     ) -> tuple[float, float, float]:
         """Probabilities that a new run beats, and ties with, a new best of the guessers."""
-        counts, which = np.unique(self.new_runs(rng), return_inverse=True)
-        below, same = best.cdf(counts - 1)[which], best.pmf(counts)[which]
+        counts, run_index = np.unique(self.new_runs(rng), return_inverse=True)
+        below, same = best.cdf(counts - 1)[run_index], best.pmf(counts)[run_index]
         error = float(below.std() / np.sqrt(len(below)))
         return float(below.mean()), float(same.mean()), error
 
@@ -92,15 +81,15 @@ class System:
         if difficulty is None:  # a fixed prior of every question
             total = prior.alpha + prior.beta
             ends = (prior.alpha / total, 1.0 / (total + 1.0))
-            difficulty = Difficulty.of_beta(*(np.full(fit.size, one) for one in ends))
+            difficulty = Difficulty.of_beta(*(np.full(fit.size, end) for end in ends))
         states = States.of(self.successes, self.trials)
         runs = np.zeros(len(difficulty), np.int64)
         for c, n, count in zip(states.successes, states.trials, states.count, strict=True):
             split = rng.multinomial(int(count), difficulty.parts_given(c, n))
             runs += n * split[:, -1]
             for j in range(split.shape[1] - 2):
-                own = difficulty.alpha[:, j] + c, difficulty.beta[:, j] + (n - c)
-                runs += _new_successes(split[:, j], int(n), *own, rng)
+                posterior_shapes = difficulty.alpha[:, j] + c, difficulty.beta[:, j] + (n - c)
+                runs += _new_successes(split[:, j], int(n), *posterior_shapes, rng)
         return runs
 
 

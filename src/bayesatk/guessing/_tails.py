@@ -17,13 +17,7 @@ from bayesatk.guessing._bernoulli_sums import DIRECT, Window, bernoulli_sum
 from bayesatk.metrics.credit import Array
 
 Counts = NDArray[np.int64]
-_BODY = 1.5  # standard deviations around the mean within which transforms are accurate enough
-_SPAN = 2.0  # standard deviations around a tilted mean served by one tilt
-_STEEP = 300.0  # largest fall of the tilting factor within one such stretch
-_OVERFLOW = 600.0  # tilting parameter whose exponential a double may not hold
-_NORMAL = -640.0  # logarithms of directly summed masses below this come from subnormal numbers
 _TINY = -37.0  # exp(x) at which log1p(-exp(x)) is -exp(x) to double precision
-_EVALUATIONS = 2_000_000  # of the common factor at once, to bound memory
 
 
 def log1mexp(x: ArrayLike) -> Array:
@@ -71,8 +65,8 @@ class PoissonBinomialTails:
         values = np.exp(self.log_mass(x))
         counts, _, _, direct = self._accurate
         if len(counts):
-            place = np.clip(x - counts[0], 0, len(counts) - 1)
-            values = np.where(counts[place] == x, direct[place], values)
+            index = np.clip(x - counts[0], 0, len(counts) - 1)
+            values = np.where(counts[index] == x, direct[index], values)
         return values
 
     def log_mass(self, x: Counts) -> Array:
@@ -105,12 +99,12 @@ class PoissonBinomialTails:
         """Log masses and log tails of all counts; NaN where nothing has been asked yet."""
         log_mass, log_tail = np.full((2, self.size + 1), np.nan)
         # All wrong and all right, means that no tilt reaches.
-        none = float(self._count @ np.log1p(-self._p))
-        every = float(self._count @ np.log(self._p))
+        all_wrong = float(self._count @ np.log1p(-self._p))
+        all_right = float(self._count @ np.log(self._p))
         for table in (log_mass, log_tail):
-            table[0], table[-1] = none, every
-        place, mass, tail, _ = self._accurate
-        log_mass[place], log_tail[place] = mass, tail
+            table[0], table[-1] = all_wrong, all_right
+        inner, mass, tail, _ = self._accurate
+        log_mass[inner], log_tail[inner] = mass, tail
         return log_mass, log_tail
 
     @cached_property
@@ -122,24 +116,24 @@ class PoissonBinomialTails:
             mass = np.log(body.mass)
             upper, lower = np.log(np.cumsum(body.mass[::-1])[::-1]), np.log(np.cumsum(body.mass))
         if self.size <= DIRECT:
-            good = mass > _NORMAL
-        else:
-            good = np.abs(counts - self.mean) <= _BODY * np.sqrt(self.variance) + 1.0
+            good = mass > -640.0  # below that, sums are of subnormal numbers
+        else:  # transforms are accurate enough within 1.5 sds of the mean
+            good = np.abs(counts - self.mean) <= 1.5 * np.sqrt(self.variance) + 1.0
         good &= (counts > 0) & (counts < self.size)
         tail = np.where(counts > self.mean, upper, lower)
         return counts[good], mass[good], tail[good], body.mass[good]
 
     def _fill(self, x: Counts) -> None:
         """Make sure that the tables hold these counts."""
-        known = self._tables[1]
-        wanted = np.unique(x[np.isnan(known[x])])
+        log_tails = self._tables[1]
+        wanted = np.unique(x[np.isnan(log_tails[x])])
         for side in (1, -1):
             ahead = wanted[(wanted > self.mean) == (side > 0)]
-            while len(ahead := ahead[np.isnan(known[ahead])]):
+            while len(ahead := ahead[np.isnan(log_tails[ahead])]):
                 nearest, farthest = (int(count) for count in ahead[[0, -1]][::side])
-                place, *found = self._stretch(nearest, farthest, side)
-                for table, values in zip(self._tables, found, strict=True):
-                    table[place] = np.where(np.isnan(table[place]), values, table[place])
+                stretch, *stretch_logs = self._stretch(nearest, farthest, side)
+                for table, values in zip(self._tables, stretch_logs, strict=True):
+                    table[stretch] = np.where(np.isnan(table[stretch]), values, table[stretch])
 
     def _tilt(self, target: float) -> tuple[float, Array, Array, float]:
         """Tilting parameter that moves the mean to the target, to a twentieth of an sd.
@@ -147,8 +141,10 @@ class PoissonBinomialTails:
         Newton's method inside a bracket: with all logits below -50 hardly anything succeeds, with
         all above 50 hardly anything fails.
         """
-        share, own = target / self.size, self.mean / self.size
-        theta = float(np.log(share / (1.0 - share)) - np.log(own / (1.0 - own)))
+        target_share, mean_share = target / self.size, self.mean / self.size
+        theta = float(
+            np.log(target_share / (1.0 - target_share)) - np.log(mean_share / (1.0 - mean_share))
+        )
         low, high = -float(self._logit.max()) - 50.0, -float(self._logit.min()) + 50.0
         theta = min(max(theta, low), high)
         for _ in range(200):
@@ -170,26 +166,29 @@ class PoissonBinomialTails:
         all variables, so it would add up.
         """
         tilt = np.longdouble(theta)
-        if abs(theta) > _OVERFLOW:
+        if abs(theta) > 600.0:  # a double may not hold its exponential
             terms = np.log1p(-self._p) + np.logaddexp(0.0, self._logit + tilt)
             return float(self._count @ terms - tilt * start)
         from_zero = self._p <= 0.5
-        zero = np.log1p(self._p[from_zero] * np.expm1(tilt))
-        one = np.log1p(self._q[~from_zero] * np.expm1(-tilt))
+        near_zero = np.log1p(self._p[from_zero] * np.expm1(tilt))
+        near_one = np.log1p(self._q[~from_zero] * np.expm1(-tilt))
         ones = int(self._count[~from_zero].sum())
-        total = self._count[from_zero] @ zero + self._count[~from_zero] @ one
+        total = self._count[from_zero] @ near_zero + self._count[~from_zero] @ near_one
         return float(total + tilt * (ones - start))
 
     def _stretch(self, nearest: int, farthest: int, side: int) -> tuple[slice, Array, Array]:
         """Log masses and tails around one tilted mean, from the nearest count wanted outwards."""
+        sds_served = (
+            2.0  # around a tilted mean, by one tilt, whose factor falls by exp(300) at most
+        )
         sd = float(np.sqrt(self.variance))
         ahead = min(1.2 * sd, abs(farthest - nearest)) * side
         theta, p, q, variance = self._tilt(nearest + ahead)
         centre = float(self._count @ p)
-        if abs(centre - nearest) > _SPAN * np.sqrt(variance) + 0.5:
+        if abs(centre - nearest) > sds_served * np.sqrt(variance) + 0.5:
             theta, p, q, variance = self._tilt(float(nearest))
             centre = float(self._count @ p)
-        span = min(_SPAN * np.sqrt(variance), _STEEP / max(abs(theta), 1e-300))
+        span = min(sds_served * np.sqrt(variance), 300.0 / max(abs(theta), 1e-300))
         low = max(1, min(nearest, int(np.ceil(centre - span))))
         high = min(self.size - 1, max(nearest, int(np.floor(centre + span))))
         if side > 0:
@@ -203,11 +202,11 @@ class PoissonBinomialTails:
         outwards = (counts >= low) if side > 0 else (counts <= high)
         masses = window.mass[outwards] * np.exp(-theta * (counts[outwards] - start))
         sums = np.cumsum(masses[::-1])[::-1] if side > 0 else np.cumsum(masses)
-        kept = slice(0, high - low + 1) if side > 0 else slice(low - int(counts[0]), None)
+        in_stretch = slice(0, high - low + 1) if side > 0 else slice(low - int(counts[0]), None)
         scale = self._log_factor(theta, start)
         with np.errstate(divide="ignore"):
-            found = np.log(masses[kept]) + scale, np.log(sums[kept]) + scale
-        return slice(low, low + len(found[0])), *found
+            logs = np.log(masses[in_stretch]) + scale, np.log(sums[in_stretch]) + scale
+        return slice(low, low + len(logs[0])), *logs
 
 
 # The largest of independent counts, `times` of each distribution. The first axis of all arrays is
@@ -287,10 +286,10 @@ class CommonFactor:
             -ndtri_exp(np.where(half, -1.0, log_upper)),
         )
         result = np.empty(score.shape)
-        width = max(1, _EVALUATIONS // len(self._z))
+        width = max(1, 2_000_000 // len(self._z))  # evaluations at once, to bound memory
         for start in range(0, len(score), width):
-            part = slice(start, start + width)
-            inner = (score[part, None] - self._shared * self._z) / self._own
-            given = log_tail(log_ndtr(inner)[None], log_ndtr(-inner)[None])
-            result[part] = logsumexp(given + self._log_weight, axis=1)
+            rows = slice(start, start + width)
+            inner = (score[rows, None] - self._shared * self._z) / self._own
+            tail_given_factor = log_tail(log_ndtr(inner)[None], log_ndtr(-inner)[None])
+            result[rows] = logsumexp(tail_given_factor + self._log_weight, axis=1)
         return np.minimum(result, 0.0)

@@ -12,7 +12,6 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
-from bayesatk.data.question_columns import refuse_weights
 from bayesatk.guessing._systems import System
 from bayesatk.guessing.distributions import PoissonBinomial
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
@@ -21,12 +20,6 @@ from bayesatk.metrics.credit import Array
 from bayesatk.results.citations import YAUNEY
 from bayesatk.results.result import Result
 from bayesatk.results.schema import CHAINS, SCHEMA_VERSION, STATISTICS, TARGETS, build
-
-_DIMS = {
-    "prob_exceeds": ("system", "target"),
-    "prob_exceeds_error": ("system", "target"),
-    "skill_if_selected": ("system", "statistic"),
-}
 
 
 def random_baseline(
@@ -105,21 +98,25 @@ def random_baseline(
     >>> round(float(group["expected_best"][0]), 4), round(float(group["p_value"][0]), 6)
     (0.4501, 0.000376)
     """
-    own = Result.of(fit)
-    refuse_weights(own.weight, "a random baseline")
+    result = Result.of(fit)
     generator, seed = resolve_rng(rng)
-    chance = _per_question(own, p)
+    chance = _per_question(result, p)
     columns = [
-        _one_system(System.of(own, i), chance, t, correlation, alpha, generator)
-        for i in range(len(own.systems))
+        _one_system(System.of(result, i), chance, t, correlation, alpha, generator)
+        for i in range(len(result.systems))
     ]
+    dims = {
+        "prob_exceeds": ("system", "target"),
+        "prob_exceeds_error": ("system", "target"),
+        "skill_if_selected": ("system", "statistic"),
+    }
     group = xr.Dataset(
         {
-            name: (_DIMS.get(name, ("system",)), np.stack([column[name] for column in columns]))
+            name: (dims.get(name, ("system",)), np.stack([column[name] for column in columns]))
             for name in columns[0]
         },
         coords={
-            "system": own.group("observed_data")["system"].values,
+            "system": result.group("observed_data")["system"].values,
             "target": list(TARGETS),
             "statistic": list(STATISTICS),
         },
@@ -128,9 +125,9 @@ def random_baseline(
             "seed": seed, "citation": YAUNEY,
         },
     )  # fmt: skip
-    result = own.tree.copy()
-    result["random_baseline"] = xr.DataTree(group)
-    return result
+    tree = result.tree.copy()
+    tree["random_baseline"] = xr.DataTree(group)
+    return tree
 
 
 def _per_question(fit: Result, p: object) -> Array:
@@ -145,7 +142,7 @@ def _per_question(fit: Result, p: object) -> Array:
             )
         p = p.sel(question=labels).values
     if isinstance(p, Mapping):
-        _, trials = fit.right_of_all()
+        _, trials = fit.right_of_all("random_baseline")
         if (trials != trials[:, :1]).any():
             raise ArgumentError(
                 Argument("p"),
@@ -163,10 +160,10 @@ def _one_system(
     alpha: float,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    every = np.repeat(chance, system.trials)
-    guessers = MaxOrderStatisticPoissonBinomial(len(every), every)
+    trial_chances = np.repeat(chance, system.trials)
+    guessers = MaxOrderStatisticPoissonBinomial(len(trial_chances), trial_chances)
     best = guessers.at(t, correlation=correlation)
-    correct, marks = int(system.successes.sum()), len(every)
+    correct, marks = int(system.successes.sum()), len(trial_chances)
     exceeds, exceeds_error = system.prob_exceeds(best.mean() / marks, rng)
     beats, ties, beats_error = system.prob_beats(best, rng)
     prob, kind = system.fit.ci_prob, system.fit.ci_kind

@@ -19,9 +19,6 @@ from bayesatk.guessing._tails import (
 )
 from bayesatk.metrics.credit import Array
 
-_NEARLY_ONE = 1.0 - 1e-6  # largest correlation below 1 that can be integrated out
-_LOG_LOST = 41.0  # moments leave out a probability below exp(-41) per side
-
 
 class PoissonBinomial(CountDistribution):
     """Number of successes of independent trials, each with its own probability.
@@ -146,7 +143,7 @@ class LargestPoissonBinomial(CountDistribution):
     0.6081
     """
 
-    _parts: tuple[PoissonBinomial, ...]
+    _components: tuple[PoissonBinomial, ...]
     _times: Array
     _factor: CommonFactor | None
 
@@ -157,22 +154,22 @@ class LargestPoissonBinomial(CountDistribution):
         *,
         correlation: float = 0.0,
     ) -> None:
-        parts = _checked_components(components)
-        given = list(t) if isinstance(t, Sequence | np.ndarray) else [t] * len(parts)
-        if len(given) != len(parts):
+        checked = _checked_components(components)
+        times_given = list(t) if isinstance(t, Sequence | np.ndarray) else [t] * len(checked)
+        if len(times_given) != len(checked):
             raise ValueError(
-                f"t must be one number, or one for each of {len(parts)} components; got "
-                f"{len(given)}."
+                f"t must be one number, or one for each of {len(checked)} components; got "
+                f"{len(times_given)}."
             )
-        times = [check_times(one) for one in given]
-        _check_correlation(correlation, len(parts))
+        times = [check_times(number) for number in times_given]
+        _check_correlation(correlation, len(checked))
         correlated = 0.0 < correlation < 1.0
         self._set(
-            _parts=parts,
+            _components=checked,
             _times=np.array([1.0] if correlation == 1.0 else times)[:, None],
             _factor=CommonFactor(times[0], correlation) if correlated else None,
-            _low=max(part._low for part in parts),
-            _high=max(part._high for part in parts),
+            _low=max(component._low for component in checked),
+            _high=max(component._high for component in checked),
         )
 
     def _log_lower(self, x: Counts) -> Array:
@@ -182,17 +179,17 @@ class LargestPoissonBinomial(CountDistribution):
         return self._tail(x - 1, log_some_above)
 
     def _tail(self, x: Counts, function: Callable[[Array, Array, Array], Array]) -> Array:
-        lower = np.stack([part._log_lower(x) for part in self._parts])
-        upper = np.stack([part._log_upper(x + 1) for part in self._parts])
+        lower = np.stack([component._log_lower(x) for component in self._components])
+        upper = np.stack([component._log_upper(x + 1) for component in self._components])
         if self._factor is None:
             return function(lower, upper, self._times)
         return self._factor.log_mean(lower[0], upper[0], lambda a, b: function(a, b, self._times))
 
     def _log_mass(self, x: Counts) -> Array:
-        mass = np.stack([part._log_mass(x) for part in self._parts])
+        mass = np.stack([component._log_mass(x) for component in self._components])
         if self._factor is None:
-            before = np.stack([part._log_lower(x - 1) for part in self._parts])
-            at_most = np.stack([part._log_lower(x) for part in self._parts])
+            before = np.stack([component._log_lower(x - 1) for component in self._components])
+            at_most = np.stack([component._log_lower(x) for component in self._components])
             return log_largest_at(mass, before, at_most, self._times)
         # The difference of the smaller tails.
         before, lower = _at_both(self._log_lower, x - 1, x)
@@ -203,27 +200,33 @@ class LargestPoissonBinomial(CountDistribution):
         return np.where(np.isneginf(mass[0]), -np.inf, np.where(lower < upper, below, above))
 
     def _bulk(self) -> tuple[int, int]:
-        return _bulk(self._parts, float(self._times.sum()))
+        return _bulk(self._components, float(self._times.sum()))
 
 
 def _at_both(function: Callable[[Counts], Array], x: Counts, y: Counts) -> Array:
     """Values at x and at y, which overlap: each count is computed once."""
-    counts, place = np.unique(np.stack([x, y]), return_inverse=True)
-    return function(counts)[place.reshape(2, -1)]
+    counts, index = np.unique(np.stack([x, y]), return_inverse=True)
+    return function(counts)[index.reshape(2, -1)]
 
 
-def _bulk(parts: Sequence[PoissonBinomial], total: float) -> tuple[int, int]:
+def _bulk(components: Sequence[PoissonBinomial], total: float) -> tuple[int, int]:
     """Return counts outside which the largest lies with probability below 1e-17."""
-    lost = _LOG_LOST + float(np.log(total))
-    low = max(int(part.mean() - reach(part.var(), _LOG_LOST)) for part in parts)
-    high = max(int(np.ceil(part.mean() + reach(part.var(), lost))) for part in parts)
-    least, most = max(part._low for part in parts), max(part._high for part in parts)
+    log_lost = 41.0  # moments leave out a probability below exp(-41) per side
+    lost = log_lost + float(np.log(total))
+    low = max(int(component.mean() - reach(component.var(), log_lost)) for component in components)
+    high = max(
+        int(np.ceil(component.mean() + reach(component.var(), lost))) for component in components
+    )
+    least, most = (
+        max(component._low for component in components),
+        max(component._high for component in components),
+    )
     return max(low, least), min(high, most)
 
 
 def _checked_components(components: Sequence[PoissonBinomial]) -> tuple[PoissonBinomial, ...]:
     if not isinstance(components, Sequence) or not all(
-        isinstance(one, PoissonBinomial) for one in components
+        isinstance(component, PoissonBinomial) for component in components
     ):
         raise ValueError(
             f"components must be a sequence of PoissonBinomial; got {components!r}. For t "
@@ -235,11 +238,12 @@ def _checked_components(components: Sequence[PoissonBinomial]) -> tuple[PoissonB
 
 
 def _check_correlation(correlation: float, components: int) -> None:
+    nearly_one = 1.0 - 1e-6  # the largest below 1 that can be integrated out
     if not isinstance(correlation, int | float | np.number) or not (
-        0.0 <= correlation <= _NEARLY_ONE or correlation == 1.0
+        0.0 <= correlation <= nearly_one or correlation == 1.0
     ):
         raise ValueError(
-            f"correlation must lie between 0 (independent) and {_NEARLY_ONE}, or be 1 (identical); "
+            f"correlation must lie between 0 (independent) and {nearly_one}, or be 1 (identical); "
             f"got {correlation!r}."
         )
     if correlation != 0.0 and components > 1:

@@ -21,8 +21,6 @@ from bayesatk.guessing._tails import log_rate
 from bayesatk.guessing.distributions import LargestPoissonBinomial, PoissonBinomial
 from bayesatk.metrics.credit import Array
 
-_LARGEST = 709.0  # log of the largest double
-
 
 class PValueRange(NamedTuple):
     """Smallest and largest p-value over the counts that round to a given accuracy."""
@@ -73,12 +71,14 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
 
     n: int
     trials: int
-    _one: PoissonBinomial
+    _guesser: PoissonBinomial
 
     def __init__(self, n: int, p: object, *, trials: int = 1) -> None:
         values = success_probabilities(n, p)
         repeats = positive_whole("trials", trials, "guesses per example")
-        self._set(n=len(values), trials=repeats, _one=PoissonBinomial(np.repeat(values, repeats)))
+        self._set(
+            n=len(values), trials=repeats, _guesser=PoissonBinomial(np.repeat(values, repeats))
+        )
 
     def __repr__(self) -> str:
         return f"MaxOrderStatisticPoissonBinomial(n={self.n}, trials={self.trials})"
@@ -90,7 +90,7 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
 
     def at(self, t: float, *, correlation: float = 0.0) -> LargestPoissonBinomial:
         """Frozen distribution of the best count; parameters as in `PoissonBinomial.largest_of`."""
-        return self._one.largest_of(t, correlation=correlation)
+        return self._guesser.largest_of(t, correlation=correlation)
 
     def max_random_baseline(self, t: float = 10, *, correlation: float = 0.0) -> float:
         """Return the expected best accuracy of t guessers."""
@@ -134,7 +134,7 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
         For independent or positively dependent configurations `p_value` is smaller.
         """
         count, _ = correct_counts(acc, self.marks, num_correct)
-        logs = np.log(check_times(t)) + self._one.logsf(count - 1)
+        logs = np.log(check_times(t)) + self._guesser.logsf(count - 1)
         return float(np.exp(min(0.0, float(logs))))
 
     def effective_t(
@@ -151,11 +151,11 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
         tail even strongly correlated normal scores are nearly independent.
         """
         count, _ = correct_counts(acc, self.marks, num_correct)
-        low, high = self._one.support()
+        low, high = self._guesser.support()
         best, times = self.at(t, correlation=correlation), check_times(t)
         if not low < count <= high:
             return 1.0 if count <= low else times
-        log_ratio = _log_rate(best, count) - _log_rate(self._one, count)
+        log_ratio = _log_rate(best, count) - _log_rate(self._guesser, count)
         return float(np.clip(np.exp(log_ratio), 1.0, times))
 
     def smallest_significant(
@@ -170,11 +170,11 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     ) -> int:
         """Largest number of independent configurations with a p-value of at most alpha; or 0."""
         count, _ = correct_counts(acc, self.marks, num_correct)
-        log_t = np.log(-np.log1p(-_check_level(alpha))) - _log_rate(self._one, count)
-        if not log_t < _LARGEST:
+        log_t = np.log(-np.log1p(-_check_level(alpha))) - _log_rate(self._guesser, count)
+        if not log_t < 709.0:  # log of the largest double
             raise OverflowError(
                 "the largest t that is still significant exceeds every double: log P(X >= "
-                f"{count}) = {self._one.logsf(count - 1):.6g}."
+                f"{count}) = {self._guesser.logsf(count - 1):.6g}."
             )
         # Settled by the p-value itself, so that the two never contradict each other.
         t = np.floor(np.exp(log_t)) + 1.0
@@ -188,8 +188,8 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
         counts, times = np.broadcast_arrays(np.asarray(k, float), np.asarray(t, float))
         result = np.empty(counts.shape)
         for value in np.unique(times):
-            chosen = times == value
-            result[chosen] = of(self.at(float(value)), counts[chosen])
+            at_t = times == value
+            result[at_t] = of(self.at(float(value)), counts[at_t])
         return result[()]
 
 

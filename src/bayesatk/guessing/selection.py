@@ -11,8 +11,6 @@ from bayesatk.data.chances import check_times, correct_counts
 from bayesatk.guessing._tails import log_largest_at
 from bayesatk.metrics.credit import Array
 
-_POINTS = 4001
-
 
 class SelectedSkill(NamedTuple):
     """Posterior of the accuracy of a configuration that was chosen as the best."""
@@ -88,7 +86,7 @@ def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float
     weight = np.cumsum(_density(coarse, correct, marks, times))
     low = coarse[max(int(np.searchsorted(weight, 1e-14 * weight[-1])) - 2, 0)]
     most = int(np.searchsorted(weight, (1.0 - 1e-14) * weight[-1]))
-    logit = np.linspace(low, coarse[min(most + 2, len(coarse) - 1)], _POINTS)
+    logit = np.linspace(low, coarse[min(most + 2, len(coarse) - 1)], 4001)
     density = _density(logit, correct, marks, times)
     step = logit[1] - logit[0]
     density /= density.sum() * step
@@ -111,9 +109,9 @@ def _density(logit: Array, correct: int, marks: int, times: float) -> Array:
     ways = gammaln(marks + 1) - gammaln(correct + 1) - gammaln(marks - correct + 1)
     log_mass = ways + correct * log_success + (marks - correct) * log_failure
     before, lower = (_log_cdf(count, marks, logit)[None] for count in (correct - 1, correct))
-    found = log_largest_at(log_mass[None], before, lower, np.array([[times]]))
-    found += log_success + log_failure
-    return np.exp(found - found.max())
+    log_density = log_largest_at(log_mass[None], before, lower, np.array([[times]]))
+    log_density += log_success + log_failure
+    return np.exp(log_density - log_density.max())
 
 
 def _log_cdf(count: int, marks: int, logit: Array) -> Array:

@@ -17,11 +17,6 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdError, zipfile
 
-_PART = 1 << 20  # bytes read at once
-# Of other compressions than deflate zipfile unpacks whatever it reads at once: of zstd 32000:1.
-_SMALL_PART = 1 << 12
-_DIRECTORY = 64  # share of the budget that the list of members may take; as objects, ten times that
-
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, NotImplementedError,
     RuntimeError, ValueError, OverflowError,
@@ -35,7 +30,8 @@ class Archive:
         self._packed = file.seek(0, os.SEEK_END)
         file.seek(0)
         with _readable():
-            self._zip = zipfile.ZipFile(_Bounded(file, total() // _DIRECTORY))
+            # A 64th of the budget for the list of members: as objects, it takes ten times that.
+            self._zip = zipfile.ZipFile(_Bounded(file, total() // 64))
         # A log that was interrupted and continued repeats names: the last of each counts.
         self.names = list(dict.fromkeys(name for name in self._zip.namelist() if name[-1:] != "/"))
         self._check()
@@ -59,17 +55,19 @@ class Archive:
         """Return a member, whole; one that is larger than it says is not unpacked further."""
         info = self._zip.getinfo(name)
         bounded = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        parts, size = [], 0
+        # Of other compressions zipfile unpacks whatever it reads at once: of zstd 32000:1.
+        block_bytes = 1 << 20 if bounded else 1 << 12
+        blocks, size = [], 0
         with _readable(), self._zip.open(info) as member:
-            while part := member.read(_PART if bounded else _SMALL_PART):
-                parts.append(part)
-                size += len(part)
+            while block := member.read(block_bytes):
+                blocks.append(block)
+                size += len(block)
                 if size > info.file_size:
                     raise OutcomeError(
                         f"the member {name[:80]!r} must be as large as it says; it is larger. It "
                         "is damaged, or made to fill the memory: write the archive again."
                     )
-        return b"".join(parts)
+        return b"".join(blocks)
 
 
 class _Bounded:
@@ -81,10 +79,10 @@ class _Bounded:
 
     def read(self, size: int = -1) -> bytes:
         """Read some bytes, or refuse."""
-        found = self._file.read(self._most + 1 if size < 0 else min(size, self._most + 1))
-        if len(found) > self._most:
+        content = self._file.read(self._most + 1 if size < 0 else min(size, self._most + 1))
+        if len(content) > self._most:
             raise too_large("the archive's list of members", self._most, "bytes")
-        return found
+        return content
 
 
 @contextmanager

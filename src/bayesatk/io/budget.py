@@ -17,10 +17,6 @@ from bayesatk.data.validation import OutcomeError, shown
 
 BUDGET = 1 << 31  # bytes, by default: 2 GiB
 LEAST = 1 << 20  # bytes that anybody has
-_RATIO = 100  # bytes that a byte of a packed file may become: transcripts pack about 20:1
-_SINGLE_VALUES = 8  # one value, line, row or member may take this share of the budget
-_OBJECT = 64  # bytes of an empty list, or of a number, with the place that refers to it
-_MAPPING = 192  # bytes of a dict with one key
 
 _set: ContextVar[int] = ContextVar("bayesatk_budget", default=BUDGET)
 
@@ -58,36 +54,38 @@ def total() -> int:
 
 def largest() -> int:
     """Return the characters of one value, line or row, and the bytes of a member."""
-    return total() // _SINGLE_VALUES
+    return total() // 8
 
 
 def unpacked(packed: int) -> int:
     """Return the bytes that all of a file with so many may become, one part after the other."""
-    return max(total(), _RATIO * packed)
+    unpacking_limit = 100  # bytes that a packed byte may become: transcripts pack about 20:1
+    return max(total(), unpacking_limit * packed)
 
 
 def too_large(
-    what: str, limit: int, unit: str = "characters", got: int | None = None
+    subject: str, limit: int, unit: str = "characters", got: int | None = None
 ) -> OutcomeError:
     """Return the error for what exceeds its part of the budget."""
     more = Argument("budget", 4 * total())
     return OutcomeError(
-        f"{what} must have at most {limit} {unit}; it has {'more' if got is None else got}. Is it "
-        "damaged, or made to fill the memory? If it is what you want to read, allow more: ", more,
-        ".",
+        f"{subject} must have at most {limit} {unit}; it has {'more' if got is None else got}. Is "
+        "it damaged, or made to fill the memory? If it is what you want to read, allow more: ",
+        more, ".",
     )  # fmt: skip
 
 
-def check_objects(text: str | bytes, what: str) -> None:
+def check_objects(text: str | bytes, subject: str) -> None:
     """Refuse JSON text whose values would take more memory than the budget.
 
     A list of empty lists takes twenty times the memory of its text; a transcript, as much as it.
     """
     comma, bracket, brace = (",", "[", "{") if isinstance(text, str) else (b",", b"[", b"{")
     objects = text.count(comma) + text.count(bracket)  # type: ignore[arg-type]
-    size = len(text) + _OBJECT * objects + _MAPPING * text.count(brace)  # type: ignore[arg-type]
+    # 64 bytes of an empty list or a number with what refers to it; 192 of a dict with one key.
+    size = len(text) + 64 * objects + 192 * text.count(brace)  # type: ignore[arg-type]
     if size > total():
-        raise too_large(what, total(), "bytes when it is read", size)
+        raise too_large(subject, total(), "bytes when it is read", size)
 
 
 def opened(path: Path) -> BufferedReader:

@@ -16,11 +16,11 @@ from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.cells import defused
-from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import check_tables, find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import to_columns
 from bayesatk.io.sources import named_paths
+from bayesatk.io.table_files import Layout
 
 _ENDINGS = (".csv", ".jsonl", ".parquet")
 
@@ -101,36 +101,38 @@ def convert(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    known = QuestionColumns.of(group, covariates, weight).roles
+    question_roles = QuestionColumns.of(group, covariates, weight).roles
     costs = CostRequest.of(cost, None, "error")
     costs.refuse_given()
-    layout = Layout(columns or {}, records, wide, {**known, **costs.roles})
+    layout = Layout(columns or {}, records, wide, {**question_roles, **costs.roles})
     _refuse_sources(path, named_paths(source))
-    found = find_files(source, format, progress, strict)
-    _refuse_sources(path, (one.path for one in found.sources))
+    inputs = find_files(source, format, progress, strict)
+    _refuse_sources(path, (file.path for file in inputs.sources))
     reasons: list[str] = []
     try:
-        if found.are_logs:
-            rows = read_logs(found, options, layout)
+        if inputs.are_logs:
+            rows = read_logs(inputs, options, layout)
             table = to_columns(rows)
-            reasons = [one.reason for one in rows.trials]
+            reasons = [trial.reason for trial in rows.trials]
         else:
-            check_tables(found, options)
-            table = read_tables(found, layout, BINARY)
+            check_tables(inputs, options)
+            table = read_tables(inputs, layout, BINARY)
     except OutcomeError as error:
-        raise in_file(found, error) from None
+        raise in_file(inputs, error) from None
     _write(path, _columns(table, reasons))
     return path
 
 
 def _columns(table: Columns, reasons: Sequence[str]) -> dict[str, list[Any]]:
-    found = {role.removeprefix(COVARIATE): table.listed(role) for role in table.values}
-    return found | ({"reason": list(reasons)} if any(reasons) else {})
+    values_by_name = {role.removeprefix(COVARIATE): table.listed(role) for role in table.values}
+    return values_by_name | ({"reason": list(reasons)} if any(reasons) else {})
 
 
 def _refuse_sources(path: Path, sources: Iterable[Path]) -> None:
     """Refuse to write over what is to be read."""
-    if path.exists() and any(one.exists() and os.path.samefile(one, path) for one in sources):
+    if path.exists() and any(
+        source.exists() and os.path.samefile(source, path) for source in sources
+    ):
         raise ArgumentError(
             Argument("path"),
             f" must not be that of a file to read; {path.name} is one. Name another, and rename it "

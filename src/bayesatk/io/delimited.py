@@ -17,7 +17,6 @@ from bayesatk.io.budget import largest, too_large
 from bayesatk.io.cells import restored
 from bayesatk.io.json_stream import decoded
 
-_BOOLEANS = {"true": True, "false": False}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?", re.ASCII | re.IGNORECASE)
 
 
@@ -25,8 +24,8 @@ def read_delimited(
     file: BinaryIO, columns: Mapping[str, str], scores: Scores, separator: str
 ) -> Columns:
     """Read the columns that matter; rows are numbered by the line on which they begin."""
-    with closing(delimited_parts(file, columns, scores, separator, None)) as parts:
-        return next(parts)
+    with closing(delimited_parts(file, columns, scores, separator, None)) as blocks:
+        return next(blocks)
 
 
 def delimited_parts(
@@ -47,9 +46,9 @@ def delimited_parts(
                 "row of column names."
             )
         while True:
-            part = _collect(islice(rows, size), header[1], columns, scores)
-            yield part
-            if size is None or len(part.numbers or ()) < size:
+            block = _collect(islice(rows, size), header[1], columns, scores)
+            yield block
+            if size is None or len(block.numbers or ()) < size:
                 return
 
 
@@ -119,9 +118,9 @@ def _collect(
 ) -> Columns:
     roles = find_columns(header, columns)
     wanted = [(role, header.index(name)) for role, name in roles.items()]
-    kept: dict[str, list[Any]] = {role: [] for role in roles}
-    asked = Contents(content_columns(header, roles, columns))
-    places = [(name, header.index(name)) for name in asked.digests]
+    values_by_role: dict[str, list[Any]] = {role: [] for role in roles}
+    contents = Contents(content_columns(header, roles, columns))
+    places = [(name, header.index(name)) for name in contents.digests]
     lines: list[int] = []
     pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
     for line, row in rows:
@@ -132,7 +131,7 @@ def _collect(
             )
         lines.append(line)
         for name, column in places:
-            asked.add(name, row[column])
+            contents.add(name, row[column])
         for role, column in wanted:
             cell = row[column]
             may_be_blank = role in ("outcome", "answer", "cost") or role.startswith(COVARIATE)
@@ -141,14 +140,16 @@ def _collect(
                     f"row {line} must have a {role} in column {roles[role]!r}; its cell is blank. "
                     "Fill it in, or remove the row."
                 )
-            kept[role].append(pool[cell] if cell in pool else pool.setdefault(cell, restored(cell)))
+            values_by_role[role].append(
+                pool[cell] if cell in pool else pool.setdefault(cell, restored(cell))
+            )
     _refuse_merged(pool)
-    if "outcome" in kept:
+    if "outcome" in values_by_role:
         numbers = _numbers(scores)
-        read = {text: _from_text(text, scores, numbers) for text in set(kept["outcome"])}
-        kept["outcome"] = [read[text] for text in kept["outcome"]]
-    others = unused(header, roles, list(asked.digests))
-    return Columns(roles, kept, "row", lines, asked.digests, others)
+        read = {text: _from_text(text, scores, numbers) for text in set(values_by_role["outcome"])}
+        values_by_role["outcome"] = [read[text] for text in values_by_role["outcome"]]
+    unused_names = unused(header, roles, list(contents.digests))
+    return Columns(roles, values_by_role, "row", lines, contents.digests, unused_names)
 
 
 def _refuse_merged(pool: Mapping[str, str]) -> None:
@@ -163,13 +164,13 @@ def _refuse_merged(pool: Mapping[str, str]) -> None:
 
 def _numbers(scores: Scores) -> dict[Decimal, object]:
     """Return the numeric outcomes by their exact decimal value, as Python writes it."""
-    found: dict[Decimal, object] = {}
+    labels_by_number: dict[Decimal, object] = {}
     for label in scores:
         if not isinstance(label, str):
             text = str(int(label)) if isinstance(label, bool) else str(label)
             if _NUMBER.fullmatch(text):
-                found[Decimal(text)] = label
-    return found
+                labels_by_number[Decimal(text)] = label
+    return labels_by_number
 
 
 def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> object:
@@ -188,4 +189,4 @@ def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> 
         return None
     if _NUMBER.fullmatch(stripped):
         return numbers.get(Decimal(stripped), stripped)
-    return _BOOLEANS.get(stripped.lower(), stripped)
+    return {"true": True, "false": False}.get(stripped.lower(), stripped)

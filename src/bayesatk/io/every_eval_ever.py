@@ -16,14 +16,10 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.results.result import Result
 from bayesatk.results.tables import table
 
-SCHEMA = "0.3.0"
 _MEANING = {
     "questions": "of the questions that were asked",
     "population": "of questions like those that were asked",
 }
-_LIBRARY = {"name": "bayesatk"}
-# What a result does not know of its model and its source, in the words of the schema.
-_UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 
 
 def every_eval_ever(result: Result) -> dict[str, Any]:
@@ -33,8 +29,8 @@ def every_eval_ever(result: Result) -> dict[str, Any]:
     --------
     >>> import bayesatk
     >>> fit = bayesatk.evaluate({"org/m": [[1, 0], [1, 1]]}, "pass@1", pooling="none", rng=1)
-    >>> found = every_eval_ever(Result.of(fit))
-    >>> found["model_info"]["id"], found["evaluation_results"][0]["score_details"]["score"]
+    >>> document = every_eval_ever(Result.of(fit))
+    >>> document["model_info"]["id"], document["evaluation_results"][0]["score_details"]["score"]
     ('org/m', 0.75)
     """
     frame = table(result)
@@ -46,16 +42,18 @@ def every_eval_ever(result: Result) -> dict[str, Any]:
         )  # fmt: skip
     created = str(result.tree.attrs.get("created_at", ""))
     seconds = str(int(pd.Timestamp(created).timestamp())) if created else "0"
+    # What a result does not know of its model and its source, in the words of the schema.
+    unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
     return {
-        "schema_version": SCHEMA,
+        "schema_version": "0.3.0",
         "evaluation_id": f"bayesatk/{systems[0]}/{seconds}",
         "retrieved_timestamp": seconds,
         "source_metadata": {
             "source_type": "evaluation_run", "source_organization_name": "unknown",
             "evaluator_relationship": "other",
         },
-        "eval_library": {**_LIBRARY, "version": version("bayesatk")},
-        "model_info": {"name": systems[0], "id": systems[0], "additional_details": _UNKNOWN},
+        "eval_library": {"name": "bayesatk", "version": version("bayesatk")},
+        "model_info": {"name": systems[0], "id": systems[0], "additional_details": unknown},
         "evaluation_results": [_entry(result, row) for row in frame.to_dict("records")],
     }  # fmt: skip
 
@@ -66,8 +64,8 @@ def _entry(result: Result, row: dict[Any, Any]) -> dict[str, Any]:
     k = re.search(r"[@^](\d+)", metric)
     observed = target == "questions" and not math.isnan(row["estimate"])
     weighted = "" if result.weight is None else ", questions weighted"
-    kind = "highest density" if attrs.get("ci_kind") == "hdi" else "equal-tailed"
-    method = f"posterior {_MEANING[target]}; pooling {attrs.get('pooling')}"
+    kind = "highest density" if result.ci_kind == "hdi" else "equal-tailed"
+    method = f"posterior {_MEANING[target]}; pooling {result.pooling}"
     names = [name for name, *_ in result.described("input_files", None) or []]
     return {
         "evaluation_result_id": f"{metric}/{target}",

@@ -29,9 +29,7 @@ from bayesatk.results.schema import metric_values
 from bayesatk.results.tables import category_table, coefficient_table, table
 from bayesatk.verification.verify import Verification
 
-TABLES_SCHEMA = "bayesatk-tables/1"
 Exportable = xr.DataTree | Result | Verification | pd.DataFrame
-_ENDINGS = (".json", ".csv", ".tex")
 
 
 def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.DataFrame]:
@@ -68,27 +66,31 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         return {"table": result}
     if isinstance(result, Verification):
         return {"verification": result.table}
-    own = Result.of(result)
-    found = {"results": pd.DataFrame(table(own))}
-    parts: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
-        ("categories", "reach_probability" in own.posterior, category_table),
-        ("coefficients", own.covariates is not None, coefficient_table),
-        ("costs", own.of_costs, cost_table),
-        ("leaderboard", own.has("leaderboard"), leaderboard_rows),
-        ("groups", own.grouping is not None, partial(table, by="group")),
-        ("group_comparison", own.has("group_comparison"), partial(comparison_table, by="group")),
+    fit = Result.of(result)
+    tables = {"results": pd.DataFrame(table(fit))}
+    optional_tables: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
+        ("categories", "reach_probability" in fit.posterior, category_table),
+        ("coefficients", fit.covariates is not None, coefficient_table),
+        ("costs", fit.of_costs, cost_table),
+        ("leaderboard", fit.has("leaderboard"), leaderboard_rows),
+        ("groups", fit.grouping is not None, partial(table, by="group")),
+        ("group_comparison", fit.has("group_comparison"), partial(comparison_table, by="group")),
     )
-    found |= {name: pd.DataFrame(tabulated(own)) for name, there, tabulated in parts if there}
-    if own.has("comparison"):
-        found["comparison"] = comparison_table(own)
-        if own.group("ranks").attrs["ranked_on"]:
-            found["ranks"] = _by_system(own, "ranks")
-            found["tiers"] = _by_system(own, "tiers")
-    if own.has("random_baseline"):
-        found["baseline"] = baseline_table(own)
+    tables |= {
+        name: pd.DataFrame(tabulated(fit))
+        for name, available, tabulated in optional_tables
+        if available
+    }
+    if fit.has("comparison"):
+        tables["comparison"] = comparison_table(fit)
+        if fit.group("ranks").attrs["ranked_on"]:
+            tables["ranks"] = _by_system(fit, "ranks")
+            tables["tiers"] = _by_system(fit, "tiers")
+    if fit.has("random_baseline"):
+        tables["baseline"] = baseline_table(fit)
     if questions:
-        found["questions"] = question_table(own)
-    return found
+        tables["questions"] = question_table(fit)
+    return tables
 
 
 def _by_system(result: Result, group: str) -> pd.DataFrame:
@@ -99,12 +101,18 @@ def _by_system(result: Result, group: str) -> pd.DataFrame:
         values = metric_values(dataset, metric)
         for system in values["system"].values.tolist():
             for target in result.targets:
-                own = values.sel(system=system, target=target)
+                rank_or_tier = values.sel(system=system, target=target)
                 row = {"system": system, "metric": metric.label, "target": target}
                 if group == "tiers":
-                    rows.append(row | {"tier": int(own)})
+                    rows.append(row | {"tier": int(rank_or_tier)})
                     continue
-                chances = dict(zip(own["rank"].values.tolist(), own.values.tolist(), strict=True))
+                chances = dict(
+                    zip(
+                        rank_or_tier["rank"].values.tolist(),
+                        rank_or_tier.values.tolist(),
+                        strict=True,
+                    )
+                )
                 rows.append(
                     row
                     | {"expected_rank": sum(rank * p for rank, p in chances.items())}
@@ -137,24 +145,25 @@ def provenance(result: object = None) -> dict[str, Any]:
     --------
     >>> import bayesatk
     >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", rng=1)
-    >>> found = provenance(fit)
-    >>> found["seed"], found["pooling"], len(found["input_sha256"])
+    >>> origin = provenance(fit)
+    >>> origin["seed"], origin["pooling"], len(origin["input_sha256"])
     ('1', 'partial', 64)
     """
-    found: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
+    origin: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
     if not isinstance(result, xr.DataTree | Result):
-        return found
-    own = Result.of(result)
-    attrs = own.tree.attrs
-    for name in ("metrics", "method", "pooling", "seed", "missing_policy", "created_at"):
-        found[name] = attrs.get(name)
-    for name in ("prior", "assumptions", "versions", "input_files"):
-        found[name] = own.described(name, None)
-    for name in ("input_sha256", "ci_prob", "ci_kind"):
-        found[name] = attrs.get(name)
-    if own.weight is not None:
-        found["weights_of_questions"] = f"{own.weight.min():.4g} to {own.weight.max():.4g}"
-    return {**found, "notes": own.notes, "citations": citations(own)}
+        return origin
+    fit = Result.of(result)
+    attrs = fit.tree.attrs
+    for name in ("method", "seed", "missing_policy", "created_at", "input_sha256"):
+        origin[name] = attrs.get(name)
+    for name in ("assumptions", "versions", "input_files"):
+        origin[name] = fit.described(name, None)
+    study = fit.described("study", {})
+    for name in ("metrics", "pooling", "prior", "ci_prob", "ci_kind"):
+        origin[name] = study.get(name)
+    if fit.weight is not None:
+        origin["weights_of_questions"] = f"{fit.weight.min():.4g} to {fit.weight.max():.4g}"
+    return {**origin, "notes": fit.notes, "citations": citations(fit)}
 
 
 def _command() -> str | None:
@@ -169,14 +178,14 @@ def as_json(result: Exportable, *, questions: bool = False) -> dict[str, Any]:
     NaN becomes null, infinity the text "inf" or "-inf".
     """
     tables = tables_of(result, questions=questions)
-    found: dict[str, Any] = {
-        "schema": TABLES_SCHEMA,
+    document: dict[str, Any] = {
+        "schema": "bayesatk-tables/1",
         "provenance": provenance(result),
         "tables": {name: _records(frame) for name, frame in tables.items()},
     }
     if isinstance(result, Verification):
-        found |= {"verdict": result.verdict, "family_error": result.family_error}
-    return found
+        document |= {"verdict": result.verdict, "family_error": result.family_error}
+    return document
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -240,9 +249,9 @@ def export(
     ['pass@1', 'pass@1']
     """
     path = Path(path)
-    if path.suffix not in _ENDINGS:
+    if path.suffix not in (".json", ".csv", ".tex"):
         raise ValueError(
-            f"path must end in {', '.join(_ENDINGS)}; got {path.name!r}. Whole results go to .nc "
+            f"path must end in .json, .csv, .tex; got {path.name!r}. Whole results go to .nc "
             "or .zarr: bayesatk.save."
         )
     if path.name.endswith("eee.json"):
@@ -250,19 +259,21 @@ def export(
         with replacing_text(path) as file:
             file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
         return path
-    asked = table == "questions"
-    found = tables_of(result, questions=asked)
-    name = next(iter(found)) if table is None else table
-    if name not in found:
-        raise ValueError(f"table must be one of {', '.join(found)}; got {table!r}.")
+    with_questions = table == "questions"
+    tables = tables_of(result, questions=with_questions)
+    name = next(iter(tables)) if table is None else table
+    if name not in tables:
+        raise ValueError(f"table must be one of {', '.join(tables)}; got {table!r}.")
     if path.suffix == ".json":
-        if table is not None and not asked:
+        if table is not None and not with_questions:
             raise ValueError(f"table must be left out for .json, which holds all; got {table!r}.")
-        text = json.dumps(as_json(result, questions=asked), indent=2, allow_nan=False) + "\n"
+        text = (
+            json.dumps(as_json(result, questions=with_questions), indent=2, allow_nan=False) + "\n"
+        )
     else:
         origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
         written = as_csv if path.suffix == ".csv" else _as_latex
-        text = written(found[name], origin)
+        text = written(tables[name], origin)
     with replacing_text(path) as file:
         file.write(text)
     return path
@@ -304,11 +315,8 @@ def _as_latex(frame: pd.DataFrame, origin: Sequence[str]) -> str:
     # A bracket or star that begins a row would be an argument of the end of the row before.
     cells.isetitem(0, cells.iloc[:, 0].str.replace(r"^(?=[\[*])", "{}", regex=True).to_numpy())
     table = cells.to_latex(index=False, escape=False, column_format="l" * cells.shape[1])
-    said = frame.get("sentence", pd.Series(dtype=str)).tolist()
-    return "".join(f"% {' '.join(str(line).split())}\n" for line in [*origin, *said]) + table
-
-
-_LEFT_OUT = ("ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence")
+    sentences = frame.get("sentence", pd.Series(dtype=str)).tolist()
+    return "".join(f"% {' '.join(str(line).split())}\n" for line in [*origin, *sentences]) + table
 
 
 def presentable(frame: pd.DataFrame) -> pd.DataFrame:
@@ -320,6 +328,7 @@ def presentable(frame: pd.DataFrame) -> pd.DataFrame:
     >>> presentable(frame).iloc[0].to_dict()
     {'mean': '0.512', 'interval': '[0.400, 0.610]'}
     """
+    technical = ("ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence")
     columns: dict[str, list[str]] = {}
     error = frame.get("monte_carlo_error")
     for name in frame.columns:
@@ -330,14 +339,15 @@ def presentable(frame: pd.DataFrame) -> pd.DataFrame:
             columns[label] = [f"[{_rounded(low)}, {_rounded(high)}]" for low, high in ends]
         elif str(name).startswith("prob_") and error is not None:
             pairs = zip(frame[name], error, strict=True)
-            columns[str(name).replace("_", " ")] = [probability_words(*each) for each in pairs]
+            columns[str(name).replace("_", " ")] = [
+                probability_words(*probability_and_error) for probability_and_error in pairs
+            ]
         elif name == "p_value":
             shown = ["" if math.isnan(value) else f"{value:.2g}" for value in frame[name]]
             columns["p value"] = shown
-        elif not str(name).endswith("_upper") and name not in _LEFT_OUT:
+        elif not str(name).endswith("_upper") and name not in technical:
             columns[str(name).replace("_", " ")] = [_rounded(value) for value in frame[name]]
-    kept = {name: cells for name, cells in columns.items() if any(cells)}
-    return pd.DataFrame(kept)
+    return pd.DataFrame({name: cells for name, cells in columns.items() if any(cells)})
 
 
 def _rounded(value: Any) -> str:

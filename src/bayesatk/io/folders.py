@@ -21,7 +21,6 @@ _PART = re.compile(
     r"|results?|outputs?|outcomes?|data|train|test)?[-_. ]?\d+([-_. ]?of[-_. ]?\d+)?$",
     re.IGNORECASE,
 )
-_LISTED = 5  # files of which a message names all
 WIDE = "(names of columns)"  # in place of the system column of a wide table
 
 
@@ -40,22 +39,23 @@ class Folders:
         """Take a table, or the next part of one, with its system column; refuse a misfit."""
         if not source.folder:
             return
-        one, first = self._first.setdefault(source.folder, (source, table))
-        if _named(table) != _named(first):
+        first_source, first_table = self._first.setdefault(source.folder, (source, table))
+        if _named(table) != _named(first_table):
             raise OutcomeError(
                 f"{_EACH} have columns of the same names; {source.name} has {_told(table)}, and "
-                f"{one.name} {_told(first)}. Name the files that are meant, or rename columns."
+                f"{first_source.name} {_told(first_table)}. Name the files that are meant, or "
+                "rename columns."
             )
         if "trial" in table.roles:
             return  # a repeated trial is refused as in one table
         for pair in _pairs(table):
-            other = self._seen.setdefault(pair, source)
-            if other is not source:
+            earlier_source = self._seen.setdefault(pair, source)
+            if earlier_source is not source:
                 raise OutcomeError(
                     f"{_EACH} have the rows of a question of a system in one file, or number its "
                     f"trials in a column; question {shown(pair[1])} of system {shown(pair[0])} is "
-                    f"in {other.name} and {source.name}. Take out a file that repeats another; "
-                    "name the files if their rows are further trials."
+                    f"in {earlier_source.name} and {source.name}. Take out a file that repeats "
+                    "another; name the files if their rows are further trials."
                 )
 
 
@@ -74,7 +74,7 @@ def _pairs(table: Columns) -> Sequence[tuple[Any, Any]]:
     system, systems = labels(table, "system")
     question, questions = labels(table, "question")
     cells = np.unique(system * len(questions) + question).tolist()
-    return [(systems[one // len(questions)], questions[one % len(questions)]) for one in cells]
+    return [(systems[cell // len(questions)], questions[cell % len(questions)]) for cell in cells]
 
 
 def note_parts(counts: Counts, sources: Sequence[Source]) -> Counts:
@@ -83,24 +83,24 @@ def note_parts(counts: Counts, sources: Sequence[Source]) -> Counts:
     Their names differ in numbers alone, and are such as tools give to parts, or no two of them
     have a question in common.
     """
-    names = [one.path.stem for one in sources]
+    names = [source.path.stem for source in sources]
     if len(names) < 2 or list(counts.systems) != names:  # one file, or systems that are named
         return counts
-    apart = bool(((counts.count.sum(-1) + counts.missing > 0).sum(axis=0) == 1).all())
-    alike = len({re.sub(r"\d+", "0", name) for name in names}) == 1
-    if not alike or not (apart or all(map(_PART.search, names))):
+    disjoint = bool(((counts.count.sum(-1) + counts.missing > 0).sum(axis=0) == 1).all())
+    same_but_numbers = len({re.sub(r"\d+", "0", name) for name in names}) == 1
+    if not same_but_numbers or not (disjoint or all(map(_PART.search, names))):
         return counts
     text = f"each of {len(names)} files is a system, and their names differ in numbers alone"
     common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
-    remedy = Argument("source", {common or "system": _named_again(sources, apart)}, "load")
+    remedy = Argument("source", {common or "system": _named_again(sources, disjoint)}, "load")
     advice = OutcomeWarning(f"{text}; are they of one system? Then name it: ", remedy, ".")
     warnings.warn(advice, stacklevel=4)
     return replace(counts, notes=(*counts.notes, f"CHECK: {advice}"))
 
 
-def _named_again(sources: Sequence[Source], apart: bool) -> object:
+def _named_again(sources: Sequence[Source], disjoint: bool) -> object:
     """Return the folder that was named, or its files, unless they are too many for a message."""
-    first, *others = {one.path.parent for one in sources}
-    if apart and not others and sources[0].folder == first.name:
+    first, *other_folders = {source.path.parent for source in sources}
+    if disjoint and not other_folders and sources[0].folder == first.name:
         return str(first)
-    return [str(one.path) for one in sources] if len(sources) <= _LISTED else ...
+    return [str(source.path) for source in sources] if len(sources) <= 5 else ...

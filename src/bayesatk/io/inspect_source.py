@@ -12,9 +12,6 @@ from bayesatk.data.validation import OutcomeError
 from bayesatk.io.load import load
 from bayesatk.io.readers import find_files
 
-_MANY = 20  # trials of a system, from which on all right or all wrong is worth a second look
-_FEW = 12  # files that are listed one by one
-
 
 @dataclass(frozen=True)
 class SourceReport:
@@ -105,15 +102,15 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = find_files(
+            inputs = find_files(
                 source, options.get("format"), False, bool(options.get("strict", False))
             )
-            for one, kind in zip(found.sources, found.kinds, strict=True):
-                kinds.setdefault(kind, []).append(one.name)
+            for file, kind in zip(inputs.sources, inputs.kinds, strict=True):
+                kinds.setdefault(kind, []).append(file.name)
             data = load(source, **{**options, "missing": "ignore"})
         except OutcomeError as refusal:
             error = refusal
-    doubts: list[object] = [each.message for each in caught]
+    doubts: list[object] = [caught_warning.message for caught_warning in caught]
     metrics: tuple[str, ...] = ()
     if data is not None:
         doubts += _doubts(data)
@@ -124,28 +121,31 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
 
 def _listed(kind: str, names: Sequence[str]) -> str:
     counts = Counter(names)
-    told = [name if number == 1 else f"{name} ({number})" for name, number in counts.items()]
-    more = f" and {len(told) - _FEW} more" if len(told) > _FEW else ""
-    return f"{kind}: {', '.join(told[:_FEW])}{more}"
+    labels = [name if number == 1 else f"{name} ({number})" for name, number in counts.items()]
+    more = f" and {len(labels) - 12} more" if len(labels) > 12 else ""
+    return f"{kind}: {', '.join(labels[:12])}{more}"
 
 
 def _doubts(data: Outcomes) -> list[str]:
     """Return properties of the data that may be mistakes."""
     trials, scores = data.trials.values, data.dataset["score"].values
     counts = data.dataset["count"].sum("question").values
-    found = []
-    for system, own, each in zip(data.systems, trials, counts, strict=True):
-        if own.sum() >= _MANY and (each > 0).sum() == 1:
-            label = data.dataset["category"].values[each.argmax()]
-            found.append(f"every outcome of {system} is {label}")
-        if own.any() and own.min() != own.max():
-            found.append(f"{system} has {own.min()} to {own.max()} trials of a question")
+    doubts = []
+    for system, system_trials, category_counts in zip(data.systems, trials, counts, strict=True):
+        # From 20 trials on, all right or all wrong is worth a second look.
+        if system_trials.sum() >= 20 and (category_counts > 0).sum() == 1:
+            label = data.dataset["category"].values[category_counts.argmax()]
+            doubts.append(f"every outcome of {system} is {label}")
+        if system_trials.any() and system_trials.min() != system_trials.max():
+            doubts.append(
+                f"{system} has {system_trials.min()} to {system_trials.max()} trials of a question"
+            )
     if trials.max(initial=0) == 1 and len(scores):
-        found.append("each question was tried once: nothing says how often a system would repeat")
+        doubts.append("each question was tried once: nothing says how often a system would repeat")
     unrun = int(((trials == 0) & (data.dataset["missing"].values == 0)).sum())
     if unrun:
-        found.append(f"{unrun} pairs of system and question were never run (--shared)")
-    return found
+        doubts.append(f"{unrun} pairs of system and question were never run (--shared)")
+    return doubts
 
 
 def _metrics(data: Outcomes) -> tuple[str, ...]:
@@ -166,21 +166,21 @@ def _command(
     """Return the command that evaluates what was read."""
     if data is None:
         return ""
-    parts = ["bayesatk", "evaluate", *_named(source)]
+    words = ["bayesatk", "evaluate", *_named(source)]
     for metric in metrics:
-        parts += ["-m", metric]
+        words += ["-m", metric]
     for name, value in options.items():
         if name != "progress" and value not in (None, False):
-            parts += _flags(name, value)
+            words += _flags(name, value)
     if data.dataset["missing"].values.any() or (data.trials.values == 0).any():
-        parts += ["--missing", "ignore"]
-    return shlex.join(parts)
+        words += ["--missing", "ignore"]
+    return shlex.join(words)
 
 
 def _named(source: object) -> list[str]:
     """Return the files as arguments, with the names of systems that were given."""
     if isinstance(source, Mapping):
-        return [f"{name}={path}" for name, given in source.items() for path in _named(given)]
+        return [f"{name}={path}" for name, paths in source.items() for path in _named(paths)]
     return [str(path) for path in (source if isinstance(source, list | tuple) else [source])]
 
 
@@ -188,5 +188,5 @@ def _flags(name: str, value: object) -> list[str]:
     """Return an option of `bayesatk.load` as options of the command."""
     flag = {"columns": "--column", "scores": "--score"}.get(name, f"--{name.replace('_', '-')}")
     if isinstance(value, Mapping):
-        return [part for pair in value.items() for part in (flag, f"{pair[0]}={pair[1]}")]
+        return [word for pair in value.items() for word in (flag, f"{pair[0]}={pair[1]}")]
     return [flag] if value is True else [flag, str(value)]

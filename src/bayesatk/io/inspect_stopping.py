@@ -14,9 +14,6 @@ from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError, check_scores, shown
 from bayesatk.results.days import outcomes_of
 
-_MARKS = {"C": 1.0, "I": 0.0, True: 1.0, False: 0.0}  # 1 and 0 are equal to these
-_NEW, _BASELINE = "this evaluation", "baseline"
-
 
 class InspectStopping:
     """Stop an Inspect evaluation once a `StoppingRule` has decided, with its error rate.
@@ -88,9 +85,12 @@ class InspectStopping:
             )  # fmt: skip
         self.rule, self.scorer = rule, scorer
         self.decision: str | None = None
-        self._scores = dict(check_scores(_MARKS if scores is None else scores))
+        usual_scores = {"C": 1.0, "I": 0.0, True: 1.0, False: 0.0}  # 1 and 0 are equal to these
+        self._scores = dict(check_scores(usual_scores if scores is None else scores))
         self._rng, self.seed = resolve_rng(rng)
-        self._baseline = None if baseline is None else _marks_of(outcomes_of(baseline), self._rng)
+        self._baseline = (
+            None if baseline is None else _marks_of(outcomes_of(baseline, "e_value"), self._rng)
+        )
         self._order: list[str] = []
         self._marks: NDArray[np.float64] = np.empty((0, 0))
         self._counted = 0
@@ -157,13 +157,13 @@ class InspectStopping:
 
     def _decide(self) -> str | None:
         """Return what the rule says of what counts so far, or None to go on."""
-        epochs, rest = divmod(self._counted, len(self._order))
+        epochs, begun_samples = divmod(self._counted, len(self._order))
         ends = [np.full(len(self._order), epoch) for epoch in range(1, epochs + 1)]
-        if rest:
-            ends.append(epochs + (np.arange(len(self._order)) < rest).astype(int))
+        if begun_samples:
+            ends.append(epochs + (np.arange(len(self._order)) < begun_samples).astype(int))
         *earlier, last = [self._look(end) for end in ends]
-        found = self.rule.decide(last, earlier=earlier).iloc[0]
-        return str(found["reason"]) if found["stop"] else None
+        decision = self.rule.decide(last, earlier=earlier).iloc[0]
+        return str(decision["reason"]) if decision["stop"] else None
 
     def _look(self, end: NDArray[np.int64]) -> Outcomes:
         """Outcomes of so many epochs of every sample, and of the baseline for these epochs."""
@@ -176,11 +176,12 @@ class InspectStopping:
                 self._baseline[name][np.arange(len(self._baseline[name])) % epochs < last]
                 for name, last in zip(self._order, end, strict=True)
             ]
-            success.append(np.array([own.sum() for own in dealt]))
-            trials.append(np.array([len(own) for own in dealt]))
+            success.append(np.array([question_marks.sum() for question_marks in dealt]))
+            trials.append(np.array([len(question_marks) for question_marks in dealt]))
         return tally(
             np.stack(success).astype(int), trials=np.stack(trials).astype(int),
-            systems=[_NEW, _BASELINE][: len(success)], questions=self._order, missing="ignore",
+            systems=["this evaluation", "baseline"][: len(success)], questions=self._order,
+            missing="ignore",
         )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from bayesatk.io.budget import BoundedText, check_objects, largest, too_large
 
 _READ_ERRORS = (ValueError, RecursionError)  # json's own, bytes that are no text, endless digits
 _WINDOW = 1 << 20  # characters read at least at once
-_CUT = 16  # no literal, number or escape that the window cuts in two is longer than this
 
 
 def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -67,17 +66,19 @@ def members(
     window = _Window(stream)
     try:
         if window.peek() == "[":
-            yield from (("", place, value) for place, value in window.items())
+            yield from (("", position, value) for position, value in window.items())
         elif window.peek() == "{":
             for key, value in window.fields(streamed):
                 if value is _STREAMED:
-                    yield from ((key, place, part) for place, part in window.items())
+                    yield from ((key, position, member) for position, member in window.items())
                 else:
                     yield key, None, value
         else:
-            raise _Fault(f"it begins with {window.peek()!r}" if window.peek() else "it is empty")
+            raise ValueError(
+                f"it begins with {window.peek()!r}" if window.peek() else "it is empty"
+            )
         if window.peek():
-            raise _Fault("something follows the document")
+            raise ValueError("something follows the document")
     except _READ_ERRORS as error:
         if isinstance(error, OutcomeError):
             raise
@@ -97,10 +98,6 @@ def decoded(file: BinaryIO, newline: str | None = None) -> Iterator[TextIO]:
         text.detach()
 
 
-class _Fault(ValueError):
-    """What makes a text no JSON."""
-
-
 _STREAMED = object()
 
 
@@ -117,11 +114,13 @@ class _Window:
         held = len(self.text) - self.place
         if held > self.longest:
             raise too_large("one value", self.longest)
-        found = self.stream.read(max(held, _WINDOW))  # doubled: work stays linear in the length
-        self.text, self.place = self.text[self.place :] + found, 0
+        added_text = self.stream.read(
+            max(held, _WINDOW)
+        )  # doubled: work stays linear in the length
+        self.text, self.place = self.text[self.place :] + added_text, 0
         if len(self.text) > 2 * _WINDOW:
             check_objects(self.text, "the values read at once")
-        return bool(found)
+        return bool(added_text)
 
     def peek(self) -> str:
         """Return the next character that is not blank; none at the end."""
@@ -135,26 +134,27 @@ class _Window:
 
     def take(self, expected: str) -> str:
         """Step over one of the expected characters."""
-        found = self.peek()
-        if not found or found not in expected:
-            where = "the end" if not found else repr(found)
-            raise _Fault(f"expected {' or '.join(map(repr, expected))}, got {where}")
+        character = self.peek()
+        if not character or character not in expected:
+            where = "the end" if not character else repr(character)
+            raise ValueError(f"expected {' or '.join(map(repr, expected))}, got {where}")
         self.place += 1
-        return found
+        return character
 
     def value(self) -> Any:
         """Return the next value."""
+        longest_cut = 16  # no literal, number or escape that the window cuts in two is longer
         self.peek()
         while True:
             try:
                 value, end = self.decode(self.text, self.place)
             except json.JSONDecodeError as error:
-                cut = error.msg.startswith("Unterminated") or error.pos > len(self.text) - _CUT
-                if cut and self.more():
+                near_end = error.pos > len(self.text) - longest_cut
+                if (near_end or error.msg.startswith("Unterminated")) and self.more():
                     continue
-                raise _Fault(f"{error.msg} at character {error.pos} of a part") from None
+                raise ValueError(f"{error.msg} at character {error.pos} of a part") from None
             length = end - self.place
-            if end > len(self.text) - _CUT and self.more():
+            if end > len(self.text) - longest_cut and self.more():
                 continue  # a number may go on
             self.place += length
             return value
@@ -168,7 +168,7 @@ class _Window:
         keys: set[str] = set()
         while True:
             if self.peek() != '"':
-                raise _Fault("a key must be text")
+                raise ValueError("a key must be text")
             key = self.value()
             if key in keys:
                 raise _twice(key)

@@ -8,8 +8,7 @@ from bayesatk.data.columns import Columns, find_columns, unused
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.logs.record import at
-from bayesatk.io.logs.record_logs import parts_of
+from bayesatk.io.logs.record_logs import at, parts_of
 
 
 def read_lines(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
@@ -22,20 +21,20 @@ def read_lines(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
     return records.table()
 
 
-# Where tools put records that are not the whole document.
-_PLACES = ("results", "performances", "instances", "records", "rows", "data", "items", "examples")
-
-
-def read_array(file: BinaryIO, columns: Mapping[str, str], told: str | None = None) -> Columns:
+def read_array(
+    file: BinaryIO, columns: Mapping[str, str], records_path: str | None = None
+) -> Columns:
     """Read an array of records, one at a time: the document, or the part of it that is told."""
     records = _Records("record", columns)
     with decoded(file) as text:
-        if told is not None:
-            for number, (_, record, _) in enumerate(parts_of(text, told, {})):
+        if records_path is not None:
+            for number, (_, record, _) in enumerate(parts_of(text, records_path, {})):
                 records.add(record, number)
-            return records.table(told)
+            return records.table(records_path)
+        # Where tools put records that are not the whole document.
+        usual_keys = "results performances instances records rows data items examples"
         within = ""
-        for key, number, record in members(text, frozenset(_PLACES)):
+        for key, number, record in members(text, frozenset(usual_keys.split())):
             if not isinstance(number, int) or (key and not isinstance(record, dict)):
                 continue
             if key != (within or key):
@@ -52,8 +51,10 @@ def _says(value: object, path: str) -> bool:
     """Whether a field is there; one within a field that is null is null as well."""
     if not isinstance(value, Mapping):
         return value is None
-    first, _, rest = path.partition(".")
-    return path in value or (bool(rest) and first in value and _says(value[first], rest))
+    first, _, inner_path = path.partition(".")
+    return path in value or (
+        bool(inner_path) and first in value and _says(value[first], inner_path)
+    )
 
 
 class _Records:
@@ -86,8 +87,8 @@ class _Records:
             self.asked.add(name, at(record, name))
         for role, name in self.roles.items():
             value = at(record, name)  # one object for each text: a table repeats its labels
-            kept = self.pool.setdefault(value, value) if isinstance(value, str) else value
-            self.values[role].append(kept)
+            pooled = self.pool.setdefault(value, value) if isinstance(value, str) else value
+            self.values[role].append(pooled)
 
     def _check(self, fields: tuple[str, ...], where: str) -> None:
         if not self.roles:

@@ -15,9 +15,8 @@ from bayesatk.data.tally import check_options, finish, tally
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.folders import note_parts
-from bayesatk.io.long_tables import Layout
 from bayesatk.io.readers import (
-    Found,
+    InputFiles,
     check_tables,
     find_files,
     in_file,
@@ -29,6 +28,7 @@ from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect, note_uneven, to_long
 from bayesatk.io.sources import is_source
 from bayesatk.io.streams import count_parts, in_parts
+from bayesatk.io.table_files import Layout
 
 
 @keeps_budget
@@ -170,13 +170,13 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    known = QuestionColumns.of(group, covariates, weight)
+    question_columns = QuestionColumns.of(group, covariates, weight)
     costs = CostRequest.of(cost, cost_unit, missing_cost)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    layout = Layout(columns or {}, records, wide, {**known.roles, **costs.roles})
+    layout = Layout(columns or {}, records, wide, {**question_columns.roles, **costs.roles})
     if not is_source(source):
         refuse_options(options, "data that are no files")
         replace(layout, columns={}).refuse_for("data that are no files")
@@ -188,29 +188,29 @@ def load(
     costs.refuse_given()
     scale = check_options(scores, missing)
     rules = check_rules(answer_rules)
-    found = find_files(source, format, progress, strict)
+    inputs = find_files(source, format, progress, strict)
     try:
-        if found.are_logs:
+        if inputs.are_logs:
             if answer_rules is not None and not answers:
                 raise OutcomeError(
                     "answer_rules must be left out unless ", Argument("answers", True), " is given."
                 )
-            rows = read_logs(found, options, layout)
+            rows = read_logs(inputs, options, layout)
             long, scale = to_long(rows, scores, missing, rules)
         else:
-            long, scale = _from_tables(found, options, layout, scores, scale, rules, stream)
-            long = replace(long, notes=(*long.notes, *found.notes))
-        costs = costs.of_logs() if found.are_logs else costs
-        counts = costs.add_to(known.add_to(long.labelled(**labels))).count(scale)
-        counts = note_uneven(counts) if found.are_logs else note_parts(counts, found.sources)
+            long, scale = _from_tables(inputs, options, layout, scores, scale, rules, stream)
+            long = replace(long, notes=(*long.notes, *inputs.notes))
+        costs = costs.of_logs() if inputs.are_logs else costs
+        counts = costs.add_to(question_columns.add_to(long.labelled(**labels))).count(scale)
+        counts = note_uneven(counts) if inputs.are_logs else note_parts(counts, inputs.sources)
         done = finish(counts, scale, missing, costs)
     except OutcomeError as error:
-        raise in_file(found, error) from None
-    return replace(done, sources=tuple((one.name, one.sha256) for one in found.sources))
+        raise in_file(inputs, error) from None
+    return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 
 
 def _from_tables(
-    found: Found,
+    inputs: InputFiles,
     options: LogOptions,
     layout: Layout,
     scores: Mapping[Any, float] | None,
@@ -219,10 +219,10 @@ def _from_tables(
     stream: bool | None,
 ) -> tuple[LongForm, Scores]:
     """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
-    check_tables(found, options)
-    if in_parts(found, layout, stream):
-        return count_parts(found, layout.named, None if scores is None else scale, scale)
-    read = read_tables(found, layout, scale)
+    check_tables(inputs, options)
+    if in_parts(inputs, layout, stream):
+        return count_parts(inputs, layout.named, None if scores is None else scale, scale)
+    read = read_tables(inputs, layout, scale)
     if scores is None and is_correct_incorrect(read):
         scale = CORRECT_INCORRECT
     return read_rows(read, scale, rules), scale

@@ -21,7 +21,6 @@ from bayesatk.io.budget import largest, opened, too_large, total
 
 ROWS = 1 << 18  # read at once: some tens of MB
 _CELL = 8  # bytes of a cell that is kept
-_WIDE = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")  # whose values can be long
 
 
 def read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
@@ -39,8 +38,8 @@ def parquet_parts(path: Path, columns: Mapping[str, str]) -> Generator[Columns]:
     with readable():
         table, start = _Table(path, columns), 0
         for batch in batches(table.file, table.needed):
-            part = table.gathered([batch])
-            yield replace(part, numbers=range(start, start + batch.num_rows))
+            block = table.gathered([batch])
+            yield replace(block, numbers=range(start, start + batch.num_rows))
             start += batch.num_rows
 
 
@@ -56,8 +55,8 @@ class _Table:
     def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
         self.file, text = open_parquet(path, columns.values())
         names = self.file.schema_arrow.names
-        there = _fields(self.file.schema_arrow)
-        names += [name for name in columns.values() if name in there and name not in names]
+        field_types = _fields(self.file.schema_arrow)
+        names += [name for name in columns.values() if name in field_types and name not in names]
         self.roles = find_columns(names, columns)
         self.asked = content_columns(names, self.roles, columns)
         self.others = unused(names, self.roles, self.asked)
@@ -66,37 +65,39 @@ class _Table:
 
     def gathered(self, parts: Iterable[Any]) -> Columns:
         """Return the columns of record batches."""
-        kept: dict[str, _Coded | _Other] = {
+        columns_by_name: dict[str, _Coded | _Other] = {
             name: _Coded(self.texts[name]) if name in self.texts else _Other()
             for name in dict.fromkeys([*self.roles.values(), *self.texts])
         }
         digests = Contents(name for name in self.asked if name not in self.texts)
         for batch in parts:
             rows = batch.to_struct_array()
-            for name, own in kept.items():
-                own.add(_field(rows, name))
+            for name, column in columns_by_name.items():
+                column.add(_field(rows, name))
             for name in digests.digests:
                 for value in _field(rows, name).to_pylist():
                     digests.add(name, value)
-        coded = {name: kept[name].digests(name) for name in self.asked if name in self.texts}
-        values = {role: kept[name].values(role) for role, name in self.roles.items()}
+        coded = {
+            name: columns_by_name[name].digests(name) for name in self.asked if name in self.texts
+        }
+        values = {role: columns_by_name[name].values(role) for role, name in self.roles.items()}
         content = digests.digests | coded
         return Columns(self.roles, values, content=content, others=self.others)
 
 
-def open_parquet(path: Path, asked: Iterable[str] = ()) -> tuple[Any, set[str]]:
+def open_parquet(path: Path, field_names: Iterable[str] = ()) -> tuple[Any, set[str]]:
     """Return a file to read, and the names of its columns of text, and of such fields asked for."""
     from pyarrow import parquet
 
     with opened(path):
         plain = parquet.ParquetFile(path, pre_buffer=False)
-    names = {*plain.schema_arrow.names, *asked}
+    names = {*plain.schema_arrow.names, *field_names}
     fields = _fields(plain.schema_arrow).items()
     text = {name for name, kind in fields if name in names and _is_text(kind)}
     as_stored = text - {
-        one.path_in_schema
-        for one in _chunks(plain.metadata)
-        if "DELTA_BYTE_ARRAY" in one.encodings  # which pyarrow cannot read by a dictionary
+        chunk.path_in_schema
+        for chunk in _chunks(plain.metadata)
+        if "DELTA_BYTE_ARRAY" in chunk.encodings  # which pyarrow cannot read by a dictionary
     }
     return parquet.ParquetFile(path, read_dictionary=list(as_stored), pre_buffer=False), text
 
@@ -105,25 +106,25 @@ def _fields(fields: Iterable[Any], within: str = "") -> dict[str, Any]:
     """Return the types of columns, and of fields within fields by their dotted paths."""
     from pyarrow import types
 
-    found = {}
-    for one in fields:
-        found[within + one.name] = one.type
-        if types.is_struct(one.type) and "." not in one.name:
-            found = _fields(one.type, f"{within}{one.name}.") | found
-    return found
+    types_by_path = {}
+    for field in fields:
+        types_by_path[within + field.name] = field.type
+        if types.is_struct(field.type) and "." not in field.name:
+            types_by_path = _fields(field.type, f"{within}{field.name}.") | types_by_path
+    return types_by_path
 
 
 def _field(struct: Any, path: str) -> Any:
     """Return a field of an array of structs by its dotted path: null where it is within null."""
     from pyarrow import compute
 
-    place = struct.type.get_field_index(path)
-    if place >= 0:
-        return compute.struct_field(struct, [place])
-    first, _, rest = path.partition(".")
-    if not rest:
+    index = struct.type.get_field_index(path)
+    if index >= 0:
+        return compute.struct_field(struct, [index])
+    first, _, inner_path = path.partition(".")
+    if not inner_path:
         raise ValueError(f"column {shown(path)} is in it more than once")
-    return _field(_field(struct, first), rest)
+    return _field(_field(struct, first), inner_path)
 
 
 def _is_text(kind: Any) -> bool:
@@ -151,17 +152,18 @@ def batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
     coded = {name for name, kind in fields.items() if types.is_dictionary(kind)}
     within = tuple(f"{name}." for name in names)
     for group in range(file.metadata.num_row_groups):
-        own = file.metadata.row_group(group)
-        chunks = [own.column(i) for i in range(own.num_columns)]
-        chunks = [one for one in chunks if f"{one.path_in_schema}.".startswith(within)]
-        nested = [one.num_values for one in chunks if "." in one.path_in_schema]
-        size = sum(max(0, one.total_uncompressed_size) for one in chunks) + _CELL * sum(nested)
+        row_group = file.metadata.row_group(group)
+        chunks = [row_group.column(i) for i in range(row_group.num_columns)]
+        chunks = [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(within)]
+        nested = [chunk.num_values for chunk in chunks if "." in chunk.path_in_schema]
+        size = sum(max(0, chunk.total_uncompressed_size) for chunk in chunks) + _CELL * sum(nested)
         if size > total():
             raise too_large(f"row group {group}, unpacked,", total(), "bytes", size)
         # A value that is not in memory once may be as long as all of them are in the file.
         long = any(
-            one.path_in_schema not in coded and (one.physical_type in _WIDE or nested)
-            for one in chunks
+            chunk.path_in_schema not in coded
+            and (chunk.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY") or nested)
+            for chunk in chunks
         )
         rows = min(ROWS, max(1, total() // (4 * size + 1))) if long else ROWS
         yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names))
@@ -196,13 +198,13 @@ class Texts:
         self._known: dict[str | None, int] = {}
         self._last: tuple[Any, Any] = (None, None)
 
-    def codes(self, part: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def codes(self, cells: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the code of every cell; -1 where there is none."""
-        part = part if hasattr(part, "dictionary") else part.dictionary_encode()
-        dictionary = part.dictionary
+        cells = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
+        dictionary = cells.dictionary
         if self._last[0] is None or not dictionary.equals(self._last[0]):
             self._last = dictionary, self._coded(dictionary)
-        indices = part.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        indices = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return np.asarray(self._last[1][indices], np.int64)
 
     def _coded(self, dictionary: Any) -> Any:
@@ -224,24 +226,24 @@ class _Coded:
     def __init__(self, texts: Texts) -> None:
         self._texts, self._codes = texts, [np.zeros(0, np.int32)]
 
-    def add(self, part: Any) -> None:
-        self._codes.append(self._texts.codes(part).astype(np.int32))
+    def add(self, cells: Any) -> None:
+        self._codes.append(self._texts.codes(cells).astype(np.int32))
 
     def values(self, role: str) -> Any:
         """Return labels coded by pandas; outcomes and answers as a list."""
         codes, texts = np.concatenate(self._codes), self._texts.texts
         if role in ("system", "question", "trial"):
             return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
-        each = [*texts, None]
-        return [each[code] for code in codes.tolist()]
+        text_by_code = [*texts, None]
+        return [text_by_code[code] for code in codes.tolist()]
 
     def digests(self, name: str) -> list[int]:
         """Return the digest of every cell."""
-        each, own = [*self._texts.texts, None], Contents([name])
-        codes, which = np.unique(np.concatenate(self._codes), return_inverse=True)
+        text_by_code, contents = [*self._texts.texts, None], Contents([name])
+        codes, code_index = np.unique(np.concatenate(self._codes), return_inverse=True)
         for code in codes.tolist():
-            own.add(name, each[code])
-        return list(np.array(own.digests[name], np.int64)[which].tolist())
+            contents.add(name, text_by_code[code])
+        return list(np.array(contents.digests[name], np.int64)[code_index].tolist())
 
 
 class _Other:
@@ -255,16 +257,16 @@ class _Other:
         """Never asked for: these are worked out as the cells come in."""
         raise NotImplementedError(name)
 
-    def add(self, part: Any) -> None:
-        self._size += part.nbytes
+    def add(self, cells: Any) -> None:
+        self._size += cells.nbytes
         if self._size > total():
             raise too_large("a column, unpacked,", total(), "bytes")
-        self._parts.append(part)
+        self._parts.append(cells)
 
     def values(self, role: str) -> Any:
         """Return an array of numbers, or a list."""
         import narwhals as nw
         import pyarrow
 
-        whole = pyarrow.table({"column": pyarrow.chunked_array(self._parts)})
-        return tables.values_of(nw.from_native(whole)["column"], role)
+        table = pyarrow.table({"column": pyarrow.chunked_array(self._parts)})
+        return tables.values_of(nw.from_native(table)["column"], role)

@@ -10,10 +10,9 @@ from bayesatk.data.columns import Columns
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.logs import code_results, inspect_logs, lm_eval
 from bayesatk.io.logs.formats import LOGS, RECORD_LOGS, TABLES, detect, kind_in_folder
-from bayesatk.io.long_tables import Layout, join_tables, read_one_table
 from bayesatk.io.rows import LogOptions, Rows
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
-from bayesatk.io.wide_tables import read_wide
+from bayesatk.io.table_files import Layout, join_tables, read_one_table, read_wide
 
 _LogReader = Callable[[BinaryIO, Path, str | None, Rows], None]
 
@@ -21,13 +20,16 @@ _LOG_READERS: dict[str, _LogReader] = {
     "inspect": inspect_logs.read_log,
     "lm-eval": lm_eval.read_samples,
     "evalplus": code_results.read_evalplus,
-    **{one.name: one for one in RECORD_LOGS},
+    **{record_log.name: record_log for record_log in RECORD_LOGS},
 }
 
 
 def _honouring(option: str, *native: str) -> set[str]:
     """Return the formats for which an option has an effect."""
-    return {*native, *(one.name for one in RECORD_LOGS if option in one.honours)}
+    return {
+        *native,
+        *(record_log.name for record_log in RECORD_LOGS if option in record_log.honours),
+    }
 
 
 _SPECIAL = {
@@ -38,16 +40,13 @@ _SPECIAL = {
     "question_key": {
         "inspect",
         "lm-eval",
-        *(one.name for one in RECORD_LOGS if one.says_what_was_asked),
+        *(record_log.name for record_log in RECORD_LOGS if record_log.says_what_was_asked),
     },
 }
 
-# Files of which a run has several: they are short, and two may be equal.
-_PARTS = frozenset(one.name for one in RECORD_LOGS if one.is_part_of_a_run)
-
 
 @dataclass(frozen=True)
-class Found:
+class InputFiles:
     """Files to read: the format of each, what opens them, and what was passed over."""
 
     sources: list[Source]
@@ -61,53 +60,57 @@ class Found:
         return all(kind in LOGS for kind in self.kinds)
 
 
-def find_files(source: object, told: str | None, progress: bool, strict: bool = False) -> Found:
+def find_files(
+    source: object, format_name: str | None, progress: bool, strict: bool = False
+) -> InputFiles:
     """Return the files that are meant."""
-    files = find(source, kind_in_folder, strict)
-    opener = Opener(files.sources, progress)
-    kinds = [named(one, detect, one, opener, told) for one in files.sources]
-    whole = [one for one, kind in zip(files.sources, kinds, strict=True) if kind not in _PARTS]
-    refuse_copies(whole, all(kind in LOGS for kind in kinds))
-    return Found(files.sources, kinds, opener, files.notes)
+    sources, notes = find(source, kind_in_folder, strict)
+    opener = Opener(sources, progress)
+    kinds = [named(file, detect, file, opener, format_name) for file in sources]
+    # Files of which a run has several are short, and two may be equal.
+    short = {record_log.name for record_log in RECORD_LOGS if record_log.is_part_of_a_run}
+    long_files = [file for file, kind in zip(sources, kinds, strict=True) if kind not in short]
+    refuse_copies(long_files, all(kind in LOGS for kind in kinds))
+    return InputFiles(sources, kinds, opener, notes)
 
 
-def read_logs(found: Found, options: LogOptions, layout: Layout) -> Rows:
+def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
     """Read logs, of one format or several."""
-    kind = found.sources[0].path.suffix[1:]
+    kind = inputs.sources[0].path.suffix[1:]
     table = (", or read the file as a table: ", Argument("format", kind))
-    layout.refuse_for(f"logs (read as {found.kinds[0]})", *(table if kind in TABLES else ()))
+    layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if kind in TABLES else ()))
     for name, formats in _SPECIAL.items():
-        if name in options.given() and not formats & set(found.kinds):
+        if name in options.given() and not formats & set(inputs.kinds):
             raise OutcomeError(
-                f"{name} must be left out for {', '.join(sorted(set(found.kinds)))}; it is for "
+                f"{name} must be left out for {', '.join(sorted(set(inputs.kinds)))}; it is for "
                 f"{', '.join(sorted(formats))}. Leave it out."
             )
-    rows = Rows(options, dict(layout.of_questions), notes=list(found.notes))
-    for one, kind in zip(found.sources, found.kinds, strict=True):
-        with found.opener.open(one) as file:
-            named(one, _LOG_READERS[kind], file, one.path, one.system, rows)
+    rows = Rows(options, dict(layout.of_questions), notes=list(inputs.notes))
+    for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
+        with inputs.opener.open(source) as file:
+            named(source, _LOG_READERS[kind], file, source.path, source.system, rows)
     return rows
 
 
-def check_tables(found: Found, options: LogOptions) -> None:
+def check_tables(inputs: InputFiles, options: LogOptions) -> None:
     """Refuse logs among tables, and options of logs."""
     refuse_options(options, "tables")
-    for one, kind in zip(found.sources, found.kinds, strict=True):
+    for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
         if kind in LOGS:
             raise OutcomeError(
-                f"{one.name}: files must be all logs or all tables; this is {kind}, others are "
+                f"{source.name}: files must be all logs or all tables; this is {kind}, others are "
                 "tables. Read them one by one, or convert them."
             )
 
 
-def read_tables(found: Found, layout: Layout, scale: Scores) -> Columns:
+def read_tables(inputs: InputFiles, layout: Layout, scale: Scores) -> Columns:
     """Read tables into one long table."""
-    read = []
-    how = read_wide if layout.wide else read_one_table
-    for one, kind in zip(found.sources, found.kinds, strict=True):
-        with found.opener.open(one) as file:
-            read.append(_meant(one, how, kind, file, one.path, layout, scale))
-    return join_tables(found.sources, read)
+    tables = []
+    reader = read_wide if layout.wide else read_one_table
+    for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
+        with inputs.opener.open(source) as file:
+            tables.append(_meant(source, reader, kind, file, source.path, layout, scale))
+    return join_tables(inputs.sources, tables)
 
 
 def _meant(source: Source, read: Callable[..., Any], *args: Any) -> Any:
@@ -122,11 +125,11 @@ def _meant(source: Source, read: Callable[..., Any], *args: Any) -> Any:
         ) from None
 
 
-def refuse_options(options: LogOptions, what: str) -> None:
+def refuse_options(options: LogOptions, subject: str) -> None:
     """Refuse options of logs, which would have no effect."""
     for name in options.given():
         raise OutcomeError(
-            f"{name} must be left out for {what}; it is for logs. Leave it out, or say what the "
+            f"{name} must be left out for {subject}; it is for logs. Leave it out, or say what the "
             "files are with format=."
         )
 
@@ -143,13 +146,15 @@ def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
         raise OutcomeError(File(source.name), *error.args) from None
 
 
-def in_file(found: Found, error: OutcomeError) -> OutcomeError:
+def in_file(inputs: InputFiles, error: OutcomeError) -> OutcomeError:
     """Return the error with the name of the file, where there is one and it is not said."""
     # A file is read by `load`, which takes the arguments of `tally` itself.
-    parts = [
-        replace(one, function="") if isinstance(one, Argument) and one.function == "tally" else one
-        for one in error.args
+    pieces = [
+        replace(piece, function="")
+        if isinstance(piece, Argument) and piece.function == "tally"
+        else piece
+        for piece in error.args
     ]
-    if isinstance(error.args[0], File) or len(found.sources) != 1:
-        return OutcomeError(*parts)
-    return OutcomeError(File(found.sources[0].name), *parts)
+    if isinstance(error.args[0], File) or len(inputs.sources) != 1:
+        return OutcomeError(*pieces)
+    return OutcomeError(File(inputs.sources[0].name), *pieces)

@@ -12,7 +12,6 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
-_MOST_OFFERED = 100  # names of columns that are remembered for messages
 EMPTY = "an empty output"
 QuestionKey = Literal["id", "content", "unchecked"]
 
@@ -47,7 +46,9 @@ class LogOptions:
 
     def given(self) -> list[str]:
         """Return the names of the options that are not the usual ones."""
-        return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+        return [
+            option.name for option in fields(self) if getattr(self, option.name) != option.default
+        ]
 
 
 @dataclass(slots=True)
@@ -126,10 +127,13 @@ class Rows:
                 f"every trial must have the name of its system; got {shown(trial.system)}. Name "
                 "it: ", Argument("source", {"name": "file"}, "load"), ".",
             )  # fmt: skip
-        for value, what in ((trial.question, "id of a question"), (trial.trial, "name of a trial")):
+        for value, subject in (
+            (trial.question, "id of a question"),
+            (trial.trial, "name of a trial"),
+        ):
             if not isinstance(value, str | int) or isinstance(value, bool):
                 raise OutcomeError(
-                    f"the {what} must be text or a whole number; got {shown(value)} (trial "
+                    f"the {subject} must be text or a whole number; got {shown(value)} (trial "
                     f"{len(self.trials) + 1} of {self.names[-1]}). Write the log again with text, "
                     "or remove the trial."
                 )
@@ -144,7 +148,7 @@ class Rows:
 
     def known(self, find: Callable[[str], object], names: Iterable[object]) -> Mapping[str, object]:
         """Return what a record says of its question, of what is wanted; names are all it has."""
-        if len(self.offered) < _MOST_OFFERED:
+        if len(self.offered) < 100:  # for messages
             self.offered |= dict.fromkeys(name for name in names if isinstance(name, str))
         return {name: find(name) for name in self.roles.values()} if self.roles else _NOTHING
 
@@ -159,8 +163,8 @@ class Rows:
 
     def place(self, row: int) -> str:
         """Return where a trial is, for a message."""
-        one = self.trials[row]
+        trial = self.trials[row]
         log = self.names[self.logs[row]]
-        named = one.trial != "" and not log.endswith(str(one.trial))
-        trial = f", trial {shown(one.trial)}" if named else ""
-        return f"question {shown(one.question)}{trial} of {log}"
+        named = trial.trial != "" and not log.endswith(str(trial.trial))
+        trial_name = f", trial {shown(trial.trial)}" if named else ""
+        return f"question {shown(trial.question)}{trial_name} of {log}"

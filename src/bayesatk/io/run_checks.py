@@ -38,9 +38,11 @@ def is_correct_incorrect(table: Columns) -> bool:
     outcomes = table.values.get("outcome", ())
     if isinstance(outcomes, np.ndarray):  # numbers
         return False
-    found = {value for value in outcomes if isinstance(value, str)}
-    others = any(not isinstance(value, str) and not is_missing(value) for value in outcomes)
-    return bool(found) and found <= set(CORRECT_INCORRECT) and not others
+    texts = {value for value in outcomes if isinstance(value, str)}
+    has_other_marks = any(
+        not isinstance(value, str) and not is_missing(value) for value in outcomes
+    )
+    return bool(texts) and texts <= set(CORRECT_INCORRECT) and not has_other_marks
 
 
 @dataclass(frozen=True)
@@ -66,31 +68,31 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     trials = _trial_labels(rows, questions)
     _check_empty(rows, scale)
     _note_marks(rows)
-    for one in rows.trials:
-        if is_missing(one.outcome) and not one.reason:
-            one.reason = "no mark"
+    for trial in rows.trials:
+        if is_missing(trial.outcome) and not trial.reason:
+            trial.reason = "no mark"
     values: dict[str, Sequence[object]] = {
-        "system": [one.system for one in rows.trials], "question": questions, "trial": trials,
-        "outcome": [one.outcome for one in rows.trials],
+        "system": [trial.system for trial in rows.trials], "question": questions, "trial": trials,
+        "outcome": [trial.outcome for trial in rows.trials],
     }  # fmt: skip
     if rows.options.answers:
-        values["answer"] = [one.answer for one in rows.trials]
+        values["answer"] = [trial.answer for trial in rows.trials]
     values |= {role: _said(rows, role, name) for role, name in rows.roles.items()}
     return _LogColumns({role: role for role in values} | rows.roles, values, source=rows)
 
 
 def _said(rows: Rows, role: str, name: str) -> list[object]:
     """Return what the logs say of every trial, or of its question, under a name."""
-    found = [one.task if name == TASK else one.known.get(name) for one in rows.trials]
-    if all(each is None or each == "" for each in found):
-        of = "trials" if role == COST else "questions"
+    labels = [trial.task if name == TASK else trial.known.get(name) for trial in rows.trials]
+    if all(label is None or label == "" for label in labels):
+        subject = "trials" if role == COST else "questions"
         raise OutcomeError(
             Argument(role if role in (GROUP, WEIGHT, COST) else "covariates"),
-            f" must name what the logs say of their {of}; none says {shown(name)}. There are "
+            f" must name what the logs say of their {subject}; none says {shown(name)}. There are "
             f"{shown([TASK, *rows.offered], 400)[1:-1]}.",
         )
     rows.note(f"{role} = {shown(name)}")
-    return found
+    return labels
 
 
 def to_long(
@@ -98,7 +100,7 @@ def to_long(
 ) -> tuple[LongForm, Scores]:
     """Return the trials of all logs in the long form, and the scores of their outcomes."""
     scale = check_scores(scores) if scores is not None else _usual_scores(rows)
-    if GROUP not in rows.roles and len({one.task for one in rows.trials}) > 1:
+    if GROUP not in rows.roles and len({trial.task for trial in rows.trials}) > 1:
         rows.roles[GROUP] = TASK
     columns = to_columns(rows, scale)
     _check_missing(rows, missing)
@@ -108,14 +110,14 @@ def to_long(
 
 def _question_labels(rows: Rows) -> list[Any]:
     """Return one label for every trial; an id must stand for one content."""
-    tasks = list(dict.fromkeys(one.task for one in rows.trials))
+    tasks = list(dict.fromkeys(trial.task for trial in rows.trials))
     first: dict[tuple[str, str], int] = {}
     key, several = rows.options.question_key, len(tasks) > 1
-    for row, one in enumerate(rows.trials):
-        if not one.content:
+    for row, trial in enumerate(rows.trials):
+        if not trial.content:
             continue  # the log does not say what was asked
-        seen = first.setdefault((one.task, str(one.question)), row)
-        if key == "id" and rows.trials[seen].content != one.content:
+        seen = first.setdefault((trial.task, str(trial.question)), row)
+        if key == "id" and rows.trials[seen].content != trial.content:
             raise OutcomeError(
                 f"an id must stand for one question with one right answer; {rows.place(seen)} and "
                 f"{rows.place(row)} differ in what was asked or in the target. To tell questions "
@@ -127,30 +129,30 @@ def _question_labels(rows: Rows) -> list[Any]:
         _check_labels(rows)
     if tasks != [""]:
         rows.note(f"task{'s' * several}: {', '.join(tasks)}" + "; questions TASK/ID" * several)
-    plain = not several and all(type(one.question) is int for one in rows.trials)
+    plain = not several and all(type(trial.question) is int for trial in rows.trials)
     if key == "content":
         rows.note("questions told apart by id and content: labels ID#DIGEST")
-        return [_label(one, several) + f"#{one.content}" for one in rows.trials]
+        return [_label(trial, several) + f"#{trial.content}" for trial in rows.trials]
     if plain:
-        return [one.question for one in rows.trials]
-    return [_label(one, several) for one in rows.trials]
+        return [trial.question for trial in rows.trials]
+    return [_label(trial, several) for trial in rows.trials]
 
 
 def _check_labels(rows: Rows) -> None:
     """Refuse tasks and ids whose joint labels are the same, as of a/b + c and a + b/c."""
     first: dict[str, int] = {}
-    for row, one in enumerate(rows.trials):
-        other = rows.trials[first.setdefault(_label(one, True), row)]
-        if (other.task, str(other.question)) != (one.task, str(one.question)):
+    for row, trial in enumerate(rows.trials):
+        first_trial = rows.trials[first.setdefault(_label(trial, True), row)]
+        if (first_trial.task, str(first_trial.question)) != (trial.task, str(trial.question)):
             raise OutcomeError(
                 f"TASK/ID must name one question; {rows.place(row)} and "
-                f"{rows.place(first[_label(one, True)])} are both {_label(one, True)!r}. Read the "
-                "tasks one by one, or use ", Argument("question_key", "content"), ".",
+                f"{rows.place(first[_label(trial, True)])} are both {_label(trial, True)!r}. Read "
+                "the tasks one by one, or use ", Argument("question_key", "content"), ".",
             )  # fmt: skip
 
 
-def _label(one: Trial, several: bool) -> str:
-    return f"{one.task}/{one.question}" if several else str(one.question)
+def _label(trial: Trial, several: bool) -> str:
+    return f"{trial.task}/{trial.question}" if several else str(trial.question)
 
 
 def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
@@ -160,9 +162,11 @@ def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
     first: dict[tuple[str, Any], int] = {}
     numbers: dict[tuple[str, Any], int] = {}
     labels, repeated = [], set()
-    for row, (one, question, log) in enumerate(zip(rows.trials, questions, rows.logs, strict=True)):
-        cell = one.system, question
-        if seen.setdefault((*cell, log, one.trial), row) != row:
+    for row, (trial, question, log) in enumerate(
+        zip(rows.trials, questions, rows.logs, strict=True)
+    ):
+        cell = trial.system, question
+        if seen.setdefault((*cell, log, trial.trial), row) != row:
             raise OutcomeError(
                 f"every trial must come once; {rows.place(row)} occurs twice there. Remove one, or "
                 "number the trials."
@@ -170,7 +174,7 @@ def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
         earlier = first.setdefault(cell, row)
         if rows.logs[earlier] != log:
             _check_twice(rows, earlier, row)
-            repeated.add(one.system)
+            repeated.add(trial.system)
         numbers[cell] = numbers.get(cell, 0) + 1
         labels.append(numbers[cell])
     for system in repeated:
@@ -181,10 +185,10 @@ def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
 def _check_copies(rows: Rows) -> None:
     """Refuse one and the same trial in two logs."""
     named: dict[str, int] = {}
-    for row, one in enumerate(rows.trials):
-        if one.identity and named.setdefault(one.identity, row) != row:
+    for row, trial in enumerate(rows.trials):
+        if trial.identity and named.setdefault(trial.identity, row) != row:
             raise OutcomeError(
-                f"every trial must come once; {rows.place(named[one.identity])} is, by its own "
+                f"every trial must come once; {rows.place(named[trial.identity])} is, by its own "
                 f"identifier, {rows.place(row)} again. One log repeats or continues the other: "
                 "leave the superseded one out."
             )
@@ -207,8 +211,8 @@ def _note_marks(rows: Rows) -> None:
     if len(rows.marks) == 1:
         rows.note(f"marks are {next(iter(rows.marks))}")
     elif rows.marks:
-        told = "; ".join(f"{marker} ({log})" for marker, log in rows.marks.items())
-        rows.note(f"CHECK: marks are of several kinds: {told}")
+        markers = "; ".join(f"{marker} ({log})" for marker, log in rows.marks.items())
+        rows.note(f"CHECK: marks are of several kinds: {markers}")
 
 
 def _check_empty(rows: Rows, scale: Scores | None) -> None:
@@ -217,25 +221,26 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
     lowest = min(scores.values())
     faulty = [
         row
-        for row, one in enumerate(rows.trials)
-        if one.fault
-        and isinstance(one.outcome, str | int | float)
-        and scores.get(one.outcome) == lowest
+        for row, trial in enumerate(rows.trials)
+        if trial.fault
+        and isinstance(trial.outcome, str | int | float)
+        and scores.get(trial.outcome) == lowest
     ]
     if not faulty:
         return
     kinds = Counter(rows.trials[row].fault for row in faulty).most_common()
-    told = " and ".join(fault for fault, _ in kinds)
+    fault_text = " and ".join(fault for fault, _ in kinds)
     if len(kinds) > 1:
-        told = ", ".join(f"{fault} ({number})" for fault, number in kinds)
-    many = f"{len(faulty)} of {len(rows.trials)} trials have {told}"
+        fault_text = ", ".join(f"{fault} ({number})" for fault, number in kinds)
+    counted_faults = f"{len(faulty)} of {len(rows.trials)} trials have {fault_text}"
     if rows.options.empty_output == "missing":
         for row in faulty:
-            one = rows.trials[row]
-            one.outcome, one.reason = None, one.fault.partition(" ")[2]
-        rows.note(f"{many}: read as missing")
+            trial = rows.trials[row]
+            trial.outcome, trial.reason = None, trial.fault.partition(" ")[2]
+        rows.note(f"{counted_faults}: read as missing")
         return
-    text = f"{many} and are marked wrong (first: {rows.place(faulty[0])}); were the calls failed?"
+    first = rows.place(faulty[0])
+    text = f"{counted_faults} and are marked wrong (first: {first}); were the calls failed?"
     rows.note(f"CHECK: {text}")
     advice = (f"{text} ", Argument("empty_output", "missing"), " reads them as missing.")
     warnings.warn(OutcomeWarning(*advice), stacklevel=5)
@@ -244,59 +249,61 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
 def _usual_scores(rows: Rows) -> Scores:
     """Return the scores of the marks where none are given: right and wrong only."""
     seen: dict[Any, int] = {}
-    for row, one in enumerate(rows.trials):
-        if not is_missing(one.outcome) and isinstance(one.outcome, str | int | float):
-            seen.setdefault(one.outcome, row)
+    for row, trial in enumerate(rows.trials):
+        if not is_missing(trial.outcome) and isinstance(trial.outcome, str | int | float):
+            seen.setdefault(trial.outcome, row)
     texts = [mark for mark in seen if isinstance(mark, str)]
     if not texts:
         return BINARY
     if len(texts) < len(seen):
-        other = next(mark for mark in seen if not isinstance(mark, str))
+        number_mark = next(mark for mark in seen if not isinstance(mark, str))
         raise OutcomeError(
             f"marks must be on one scale; {rows.place(seen[texts[0]])} has {shown(texts[0])}, "
-            f"{rows.place(seen[other])} has {shown(other)}. Evaluate the logs one by one, or score "
-            "every mark: ", Argument("scores", {"I": 0, "C": 1, other: ...}), ".",
+            f"{rows.place(seen[number_mark])} has {shown(number_mark)}. Evaluate the logs one by "
+            "one, or score every mark: ",
+            Argument("scores", {"I": 0, "C": 1, number_mark: ...}), ".",
         )  # fmt: skip
     if set(texts) <= set(CORRECT_INCORRECT):
         rows.note("C is right, I is wrong")
         return CORRECT_INCORRECT
     unknown = next(mark for mark in texts if mark not in CORRECT_INCORRECT)
     example = {"C": 1, "P": 0.5, "I": 0, "N": 0}
-    told = {mark[:20]: example.get(mark, ...) for mark in sorted(texts)[:10]}
+    example_scores = {mark[:20]: example.get(mark, ...) for mark in sorted(texts)[:10]}
     raise OutcomeError(
         f"marks other than C and I must be given scores; got {shown(unknown)} at "
-        f"{rows.place(seen[unknown])}. For instance ", Argument("scores", told),
+        f"{rows.place(seen[unknown])}. For instance ", Argument("scores", example_scores),
         " (partial credit P, no answer N: what they are worth is yours to say).",
     )  # fmt: skip
 
 
 def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
     """Note the trials without an outcome by reason, or refuse them."""
-    gaps = [row for row, one in enumerate(rows.trials) if is_missing(one.outcome)]
+    gaps = [row for row, trial in enumerate(rows.trials) if is_missing(trial.outcome)]
     if not gaps:
         return
     reasons = Counter(rows.trials[row].reason for row in gaps).most_common()
-    told = "; ".join(f"{number} {reason}" for reason, number in reasons)
+    reason_text = "; ".join(f"{number} {reason}" for reason, number in reasons)
     if missing == "error":
         raise OutcomeError(
-            f"missing: {len(gaps)} of {len(rows.trials)} trials have no outcome ({told}); the "
-            f"first is {rows.place(gaps[0])}. Say what they mean: ",
+            f"missing: {len(gaps)} of {len(rows.trials)} trials have no outcome ({reason_text}); "
+            f"the first is {rows.place(gaps[0])}. Say what they mean: ",
             Argument("missing", "ignore"), " leaves them out, ", Argument("missing", "wrong"),
             " counts them as the lowest score.",
         )  # fmt: skip
-    rows.note(f"without outcome: {told}")
+    rows.note(f"without outcome: {reason_text}")
 
 
 def note_uneven(counts: Counts) -> Counts:
     """Say where single trials stand beside repeated ones: a run that was broken off, perhaps."""
     trials = counts.count.sum(-1) + counts.missing
-    found = []
-    for system, own in zip(counts.systems, trials, strict=True):
-        single = int((own == 1).sum())
-        if single and own.max() > 1:
-            first = counts.questions[int(np.argmax(own == 1))]
-            found.append(
-                f"CHECK: {single} of {len(own)} questions of {shown(system)} have a single trial, "
-                f"others up to {own.max()} (first: {shown(first)}); was the run broken off?"
+    doubts = []
+    for system, system_trials in zip(counts.systems, trials, strict=True):
+        single = int((system_trials == 1).sum())
+        if single and system_trials.max() > 1:
+            first = counts.questions[int(np.argmax(system_trials == 1))]
+            doubts.append(
+                f"CHECK: {single} of {len(system_trials)} questions of {shown(system)} have a "
+                f"single trial, others up to {system_trials.max()} (first: {shown(first)}); was "
+                "the run broken off?"
             )
-    return replace(counts, notes=(*counts.notes, *found))
+    return replace(counts, notes=(*counts.notes, *doubts))

@@ -16,7 +16,6 @@ from bayesatk.io.budget import unpacked
 from bayesatk.results.result import Result
 from bayesatk.results.schema import check_result
 
-_OF_RESULTS = {"schema_version", "input_sha256"}  # attributes by which a result is known
 _ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
 
 
@@ -88,20 +87,21 @@ def _refuse_foreign(path: Path) -> None:
         attrs = _stored_attrs(path)
     except (OSError, ValueError, KeyError, RecursionError):
         attrs = {}
-    others = [path.name] if not _OF_RESULTS <= set(attrs) else _strangers(path)
-    if others:
+    is_result = {"schema_version", "input_sha256"} <= set(attrs)
+    foreign_files = _strangers(path) if is_result else [path.name]
+    if foreign_files:
         raise ArgumentError(
             Argument("path"),
-            f" must be new, or that of a result of bayesatk; {others[0]} is none. Name another, or "
-            "remove it yourself.",
+            f" must be new, or that of a result of bayesatk; {foreign_files[0]} is none. Name "
+            "another, or remove it yourself.",
         )
 
 
 def _stored_attrs(path: Path) -> dict[str, Any]:
     """Return the attributes at the root of what is stored, none if it is of another kind."""
     if path.suffix == ".zarr":
-        found = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
-        return found if isinstance(found, dict) else {}
+        attributes = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
+        return attributes if isinstance(attributes, dict) else {}
     import h5netcdf
 
     if not path.is_file():
@@ -126,29 +126,29 @@ def _writable(group: xr.Dataset) -> xr.Dataset:
     Statistics of sequential Monte Carlo have one value per stage, and as many as its chain took:
     they are filled up with NaN. No text ("no message") is empty text.
     """
-    found = {
+    plain_variables = {
         str(name): _plain(variable.variable)
         for name, variable in group.data_vars.items()
         if variable.dtype == object
     }
-    return group.assign(found) if found else group
+    return group.assign(plain_variables) if plain_variables else group
 
 
 def _plain(variable: xr.Variable) -> xr.Variable:
     values = variable.values.ravel().tolist()
-    if all(isinstance(one, Number) for one in values):
+    if all(isinstance(element, Number) for element in values):
         return xr.Variable(variable.dims, variable.values.astype(float), variable.attrs)
-    if any(isinstance(one, list | tuple | np.ndarray) for one in values):
-        rows = [np.atleast_1d(np.asarray(one, float)) for one in values]
+    if any(isinstance(element, list | tuple | np.ndarray) for element in values):
+        rows = [np.atleast_1d(np.asarray(element, float)) for element in values]
         padded = np.full((len(rows), max(map(len, rows))), np.nan)
-        for row, own in zip(padded, rows, strict=True):
-            row[: len(own)] = own
+        for row, stage_values in zip(padded, rows, strict=True):
+            row[: len(stage_values)] = stage_values
         dims = (*variable.dims, "stage")
         return xr.Variable(dims, padded.reshape(*variable.shape, -1), variable.attrs)
-    known = [one for one in values if not pd.isna(one)]
-    if not all(isinstance(one, str) for one in known):
+    present_values = [element for element in values if not pd.isna(element)]
+    if not all(isinstance(element, str) for element in present_values):
         return variable  # refused by name when it is written
-    text = np.array(["" if pd.isna(one) else str(one) for one in values], dtype=object)
+    text = np.array(["" if pd.isna(element) else str(element) for element in values], dtype=object)
     return xr.Variable(variable.dims, text.reshape(variable.shape), variable.attrs)
 
 
@@ -191,7 +191,7 @@ def load_result(path: str | Path) -> xr.DataTree:
     )
     with xr.open_datatree(path, **options) as opened:
         size = sum(group.nbytes for group in opened.subtree)
-        most = unpacked(sum(one.stat().st_size for one in [path, *path.rglob("*")]))
+        most = unpacked(sum(file.stat().st_size for file in [path, *path.rglob("*")]))
         if size > most:
             raise ValueError(
                 f"path must be that of a result of at most {most} bytes in memory; {path.name} "

@@ -14,17 +14,8 @@ from bayesatk.io.budget import opened
 
 _LONG = 40_000_000  # bytes that take seconds to read: worth a progress bar
 _POINTER = b"version https://git-lfs"
-# What tools write beside their logs: indexes of Inspect, settings and summaries of Terminal-Bench,
-# Harbor, verifiers and HELM. They may hold the name of a model, and no trials.
-_COMPANIONS = (
-    "logs.json", "eval-set.json", "config.json", "lock.json", "metadata.json", "run_metadata.json",
-    "run_spec.json", "scenario.json", "scenario_state.json", "instances.json", "stats.json",
-    "display_predictions.json", "display_requests.json", "reward.json", "ctrf.json",
-)  # fmt: skip
 SUMMARY = "summary"  # the kind of a file that tells of others in its folder
 TABLE = "table"  # and of one that is no log
-_SUFFIXES = (".eval", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
-_FEW = 5
 
 
 @dataclass(frozen=True)
@@ -45,52 +36,48 @@ class Source:
         return self.path.name
 
 
-@dataclass(frozen=True)
-class Files:
-    """The files that are meant, and what a person should know of those that are not."""
-
-    sources: list[Source]
-    notes: tuple[str, ...] = ()
-
-
 def is_source(data: object) -> bool:
     """Whether this names files, rather than holding outcomes."""
     if isinstance(data, Mapping):
         return bool(data) and all(is_source(value) for value in data.values())
     if isinstance(data, Sequence) and not isinstance(data, str):
-        return bool(data) and all(isinstance(each, str | os.PathLike) for each in data)
+        return bool(data) and all(isinstance(path, str | os.PathLike) for path in data)
     return isinstance(data, str | os.PathLike)
 
 
 def named_paths(source: object) -> list[Path]:
     """Return the files and folders that are named, unread."""
     if isinstance(source, Mapping):
-        return [path for given in source.values() for path in named_paths(given)]
+        return [path for paths in source.values() for path in named_paths(paths)]
     if isinstance(source, str | os.PathLike):
         return [Path(source)]
     return list(map(Path, source)) if isinstance(source, Sequence) else []
 
 
-def find(source: object, kind_of: Callable[[Path, Path], str], strict: bool) -> Files:
-    """Return the files that are meant, each once, in order.
+def find(
+    source: object, kind_of: Callable[[Path, Path], str], strict: bool
+) -> tuple[list[Source], tuple[str, ...]]:
+    """Return the files that are meant, each once, in order; and notes on those that are not.
 
     `kind_of` says what log a file is in a folder that is named; `TABLE`, or nothing, if it is none.
     """
     named: list[tuple[Any, Any]]
     named = list(source.items()) if isinstance(source, Mapping) else [(None, source)]
-    found: list[Source] = []
+    sources: list[Source] = []
     notes: list[str] = []
-    for system, given in named:
+    for system, system_source in named:
         if system is not None and not isinstance(system, str):
             raise OutcomeError(f"a system must be named by text; got {shown(system)}.")
-        paths = [given] if isinstance(given, str | os.PathLike) else list(given)
-        for each in paths:
-            path = Path(each)
+        paths = (
+            [system_source] if isinstance(system_source, str | os.PathLike) else list(system_source)
+        )
+        for raw_path in paths:
+            path = Path(raw_path)
             try:
-                if not os.fspath(each):  # Path("") is the folder that one is in
+                if not os.fspath(raw_path):  # Path("") is the folder that one is in
                     raise FileNotFoundError("'': there is no file without a name.")
                 files, passed_over, folder = _files(path, kind_of)
-                found += [Source(file, system, _sha256(file), folder) for file in files]
+                sources += [Source(file, system, _sha256(file), folder) for file in files]
             except FileNotFoundError:
                 raise
             except (OSError, ValueError) as error:
@@ -108,7 +95,7 @@ def find(source: object, kind_of: Callable[[Path, Path], str], strict: bool) -> 
                 )  # fmt: skip
             if passed_over:
                 notes.append(f"passed over in {path.name}: {', '.join(passed_over)}")
-    return Files(found, tuple(notes))
+    return sources, tuple(notes)
 
 
 def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path], list[str], str]:
@@ -136,29 +123,40 @@ def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path]
             + ". Name the tables in it one by one."
         )
     read = logs or tables  # beside tables, whatever is not read may have been meant
-    others = [
+    not_read = [
         f"{file.name} (a Git LFS pointer: git lfs pull)" if file in pointers else file.name
         for file in (kinds if logs else inside)
         if file not in read and kinds.get(file) != SUMMARY
     ]
-    more = [f"and {len(others) - _FEW} more"] if len(others) > _FEW else []
-    return read, others[:_FEW] + more, "" if logs else path.name
+    more = [f"and {len(not_read) - 5} more"] if len(not_read) > 5 else []
+    return read, not_read[:5] + more, "" if logs else path.name
 
 
 def _hidden(file: Path, folder: Path) -> bool:
     """Whether a file is hidden, or within a hidden folder, as copies of editors are."""
-    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+    return any(name.startswith(".") for name in file.relative_to(folder).parts)
 
 
 def _in_zarr(file: Path, folder: Path) -> bool:
     """Whether a file is a piece of a result or array that was saved as a folder."""
-    return any(part.endswith(".zarr") for part in file.relative_to(folder).parts[:-1])
+    return any(name.endswith(".zarr") for name in file.relative_to(folder).parts[:-1])
 
 
 def _is_data(file: Path) -> bool:
-    """Whether a file might have been meant: of a kind that can be read, and no companion."""
-    companion = file.name in _COMPANIONS or file.name.startswith("results_")
-    return file.suffix in _SUFFIXES and not companion
+    """Whether a file might have been meant: of a kind that can be read, and no companion.
+
+    Companions are what tools write beside their logs: indexes of Inspect, settings and summaries of
+    Terminal-Bench, Harbor, verifiers and HELM. They may hold the name of a model, and no trials.
+    """
+    companions = (
+        "logs.json", "eval-set.json", "config.json", "lock.json", "metadata.json",
+        "run_metadata.json", "run_spec.json", "scenario.json", "scenario_state.json",
+        "instances.json", "stats.json", "display_predictions.json", "display_requests.json",
+        "reward.json", "ctrf.json",
+    )  # fmt: skip
+    suffixes = (".eval", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+    is_companion = file.name in companions or file.name.startswith("results_")
+    return file.suffix in suffixes and not is_companion
 
 
 def is_pointer(file: Path) -> bool:
@@ -177,27 +175,30 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def refuse_copies(found: Sequence[Source], kinds_are_logs: bool) -> None:
+def refuse_copies(sources: Sequence[Source], kinds_are_logs: bool) -> None:
     """Refuse a file that is given twice.
 
     Short tables of two systems may be equal byte for byte; logs of two runs are not.
     """
     seen: dict[str, Source] = {}
-    for one in found:
-        other = seen.setdefault(one.sha256, one)
-        two_systems = None not in (one.system, other.system) and one.system != other.system
-        if other is not one and (kinds_are_logs or not two_systems):
+    for source in sources:
+        first_source = seen.setdefault(source.sha256, source)
+        two_systems = (
+            None not in (source.system, first_source.system)
+            and source.system != first_source.system
+        )
+        if first_source is not source and (kinds_are_logs or not two_systems):
             raise OutcomeError(
-                f"every file must be given once; {other.path} and {one.path} are the same, byte "
-                "for byte. Leave one out."
+                f"every file must be given once; {first_source.path} and {source.path} are the "
+                "same, byte for byte. Leave one out."
             )
 
 
 class Opener:
     """Opens files, and shows how far they have been read where that takes seconds."""
 
-    def __init__(self, found: Sequence[Source], shown: bool) -> None:
-        long = shown and sum(one.path.stat().st_size for one in found) > _LONG
+    def __init__(self, sources: Sequence[Source], shown: bool) -> None:
+        long = shown and sum(source.path.stat().st_size for source in sources) > _LONG
         self._progress = _progress() if long else None
 
     @contextmanager
@@ -207,11 +208,11 @@ class Opener:
             with opened(source.path) as plain:
                 yield plain
             return
-        told = {"total": source.path.stat().st_size, "description": f"Reading {source.name}"}
+        bar_options = {"total": source.path.stat().st_size, "description": f"Reading {source.name}"}
         with (
             self._progress,
             opened(source.path) as plain,
-            self._progress.wrap_file(plain, **told) as file,
+            self._progress.wrap_file(plain, **bar_options) as file,
         ):
             yield file
 

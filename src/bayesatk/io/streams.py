@@ -13,62 +13,61 @@ from bayesatk.data.long_form import LongForm
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import delimited_parts
 from bayesatk.io.folders import Folders
-from bayesatk.io.long_tables import Layout, Places, with_system
 from bayesatk.io.parquet_files import ROWS, parquet_parts, rows_of
-from bayesatk.io.readers import Found, named
+from bayesatk.io.readers import InputFiles, named
 from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect
 from bayesatk.io.sources import Source
+from bayesatk.io.table_files import Layout, Places, with_system
 
 _KINDS = ("parquet", "csv", "tsv")
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
-_ROW = 32  # bytes of a row of text
-_WHOLE = ("answer", "reference", "cost")  # roles whose columns are read whole
 
 
-def in_parts(found: Found, layout: Layout, stream: object) -> bool:
+def in_parts(inputs: InputFiles, layout: Layout, stream: object) -> bool:
     """Whether files are counted part by part: as told, else if they are large and can be."""
     if stream not in (None, True, False):
         raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
-    whole = [f"columns={{{role!r}: ...}}" for role in _WHOLE if role in layout.named]
-    whole += [f"{name}=" for name in ("records", "wide") if getattr(layout, name)]
-    fit = not whole and set(found.kinds) <= set(_KINDS)
+    read_whole = ("answer", "reference", "cost")
+    read_at_once = [f"columns={{{role!r}: ...}}" for role in read_whole if role in layout.named]
+    read_at_once += [f"{name}=" for name in ("records", "wide") if getattr(layout, name)]
+    fit = not read_at_once and set(inputs.kinds) <= set(_KINDS)
     if stream and not fit:
-        what = whole[0] if whole else ", ".join(sorted(set(found.kinds)))
+        subject = read_at_once[0] if read_at_once else ", ".join(sorted(set(inputs.kinds)))
         raise OutcomeError(
-            f"stream must be left out for {what}; parts of {', '.join(_KINDS)} can be counted "
+            f"stream must be left out for {subject}; parts of {', '.join(_KINDS)} can be counted "
             "where there are outcomes. ", Argument("stream", False), " reads files whole.",
         )  # fmt: skip
     if stream is not None or not fit:
         return bool(stream)
-    each = zip(found.sources, found.kinds, strict=True)
-    return bool(sum(named(source, _size, source, kind) for source, kind in each) > _LARGE)
+    files_by_kind = zip(inputs.sources, inputs.kinds, strict=True)
+    return bool(sum(named(source, _size, source, kind) for source, kind in files_by_kind) > _LARGE)
 
 
 def _size(source: Source, kind: str) -> int:
-    """Return the bytes of a file, or about those of the text of its rows."""
-    return _ROW * rows_of(source.path) if kind == "parquet" else source.path.stat().st_size
+    """Return the bytes of a file, or about those of the text of its rows: 32 each."""
+    return 32 * rows_of(source.path) if kind == "parquet" else source.path.stat().st_size
 
 
 def count_parts(
-    found: Found, columns: Mapping[str, str], scores: Scores | None, default: Scores
+    inputs: InputFiles, columns: Mapping[str, str], scores: Scores | None, default: Scores
 ) -> tuple[LongForm, Scores]:
     """Return the counts of tables, and the scores by which they were read."""
     counter, folders = None, Folders()
-    for source, kind in zip(found.sources, found.kinds, strict=True):
+    for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
         with (
-            found.opener.open(source) as file,
-            closing(_parts(kind, file, source, columns, scores or default)) as parts,
+            inputs.opener.open(source) as file,
+            closing(_parts(kind, file, source, columns, scores or default)) as blocks,
         ):
-            while (part := named(source, next, parts, None)) is not None:
-                if not len(part.values["question"]):
+            while (block := named(source, next, blocks, None)) is not None:
+                if not len(block.values["question"]):
                     continue
                 if counter is None:
                     counter = Counter(scores or default)
-                if scores is None and not counter.judged and is_correct_incorrect(part):
+                if scores is None and not counter.judged and is_correct_incorrect(block):
                     counter.scores = CORRECT_INCORRECT  # of two categories, like the default
-                part = named(source, one_row_a_trial, part)
-                placed = _placed(source, part, found)
-                if len(found.sources) > 1:
+                block = named(source, one_row_a_trial, block)
+                placed = _placed(source, block, inputs)
+                if len(inputs.sources) > 1:
                     named(source, folders.check, source, placed)
                 named(source, counter.add, placed)
     if counter is None:
@@ -84,9 +83,9 @@ def _parts(
     return delimited_parts(file, columns, scores, "," if kind == "csv" else "\t", ROWS)
 
 
-def _placed(source: Source, part: Columns, found: Found) -> Columns:
+def _placed(source: Source, block: Columns, inputs: InputFiles) -> Columns:
     """Return the part with a system column where files are systems, and rows with their file."""
-    if len(found.sources) == 1 and source.system is None:
-        return part
-    part = with_system(source, part, found.sources)
-    return replace(part, numbers=Places([source], [part]))
+    if len(inputs.sources) == 1 and source.system is None:
+        return block
+    block = with_system(source, block, inputs.sources)
+    return replace(block, numbers=Places([source], [block]))

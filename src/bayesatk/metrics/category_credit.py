@@ -14,7 +14,6 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.credit import Array, check_k
 
 ValueFunction = Callable[[NDArray[np.int64], Array], Array]
-_MOST_COMPOSITIONS = 20_000
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,8 @@ class CategoryCredit:
         p, scores = np.asarray(p, float), np.asarray(scores, float)
         if self.value is None:
             scale, of_scores = by_score(scores, p)
-            upto = np.minimum(np.cumsum(of_scores, axis=-1)[..., :-1], 1.0)
-            return _best(scale, upto**self.k)
+            at_most = np.minimum(np.cumsum(of_scores, axis=-1)[..., :-1], 1.0)
+            return _best(scale, at_most**self.k)
         drawn, values = self.values(scores)
         ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
         pmf = np.exp(xlogy(drawn, p[..., None, :]).sum(axis=-1) + ways)
@@ -125,19 +124,21 @@ class CategoryCredit:
         if self.value is None:
             scale, of_scores = by_score(scores, alpha)
             total = alpha.sum(axis=-1)[..., None]
-            upto = np.cumsum(of_scores, axis=-1)[..., :-1]
+            alpha_at_most = np.cumsum(of_scores, axis=-1)[..., :-1]
             # Log-Beta differences lose total * eps; beyond this a Beta is a point to that accuracy.
             point = total > 1e8
-            a = np.where(point, 1.0, np.maximum(upto, 1e-300))
-            b = np.where(point, 1.0, np.maximum(total - upto, 1e-300))
+            a = np.where(point, 1.0, np.maximum(alpha_at_most, 1e-300))
+            b = np.where(point, 1.0, np.maximum(total - alpha_at_most, 1e-300))
             power = np.where(
-                point, (upto / total) ** self.k, np.exp(betaln(a + self.k, b) - betaln(a, b))
+                point,
+                (alpha_at_most / total) ** self.k,
+                np.exp(betaln(a + self.k, b) - betaln(a, b)),
             )
             return _best(scale, power)
         drawn, values = self.values(scores)
         ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
-        own, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
-        rises = (gammaln(own + drawn) - gammaln(own)).sum(axis=-1)
+        parameters, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
+        rises = (gammaln(parameters + drawn) - gammaln(parameters)).sum(axis=-1)
         rises = rises - gammaln(total + self.k) + gammaln(total)
         return np.asarray(values[0] + np.exp(ways + rises) @ (values - values[0]))
 
@@ -151,10 +152,10 @@ def by_score(scores: Array, values: Array) -> tuple[Array, Array]:
     >>> scale.tolist(), total.tolist()
     ([0.0, 1.0], [0.25, 0.75])
     """
-    scale, place = np.unique(scores, return_inverse=True)
+    scale, score_index = np.unique(scores, return_inverse=True)
     if len(scale) == len(scores):
         return scale, values[..., np.argsort(scores)]
-    return scale, values @ (place[:, None] == np.arange(len(scale))).astype(values.dtype)
+    return scale, values @ (score_index[:, None] == np.arange(len(scale))).astype(values.dtype)
 
 
 def _best(ascending: Array, missed: Array) -> Array:
@@ -214,10 +215,11 @@ def compositions(k: int, categories: int) -> NDArray[np.int64]:
     [[0, 2], [1, 1], [2, 0]]
     """
     size = comb(check_k(k) + categories - 1, categories - 1)
-    if size > _MOST_COMPOSITIONS:
+    most = 20_000
+    if size > most:
         raise ArgumentError(
             Argument("k"),
-            f" must leave at most {_MOST_COMPOSITIONS} compositions over {categories} categories "
+            f" must leave at most {most} compositions over {categories} categories "
             f"for a metric with its own value function; got k={k} with {size}. Lower k, or merge "
             "categories. The best of k has no such limit.",
         )
@@ -226,6 +228,6 @@ def compositions(k: int, categories: int) -> NDArray[np.int64]:
     edges = np.concatenate(
         [np.full((size, 1), -1), bars, np.full((size, 1), k + categories - 1)], axis=1
     )
-    found = np.asarray(np.diff(edges, axis=1) - 1)
-    found.setflags(write=False)
-    return found
+    counts = np.asarray(np.diff(edges, axis=1) - 1)
+    counts.setflags(write=False)
+    return counts

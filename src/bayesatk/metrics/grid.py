@@ -18,7 +18,6 @@ from bayesatk.metrics.families import Family as Family
 from bayesatk.metrics.families import Metric as Metric
 
 Array = NDArray[np.float64]
-_MOST_K, _MOST_VOTES = 20_000, 1000
 
 # Other names of the mean score; also with the number of trials, which does not change it: avg@16.
 _MEAN = ("bayes", "avg", "mean", "average", "accuracy")
@@ -60,14 +59,14 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     ['pass@4', 'pass^2', 'bayes']
     """
     items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    found: dict[Metric, None] = {}
+    unique: dict[Metric, None] = {}
     for item in items:
         members = [item] if isinstance(item, Metric) else _parse_text(item)
-        found.update(dict.fromkeys(members))
-    if not found:
+        unique.update(dict.fromkeys(members))
+    if not unique:
         rule = f" must name at least one metric; got {metrics!r}. {_HELP}"
         raise ArgumentError(Argument("metrics"), rule)
-    return tuple(found)
+    return tuple(unique)
 
 
 def one_metric(metric: object) -> Metric:
@@ -78,62 +77,29 @@ def one_metric(metric: object) -> Metric:
     >>> one_metric("pass@4").label
     'pass@4'
     """
-    (chosen, *others) = parse(metric)  # type: ignore[arg-type]
-    if others or chosen.voted:
+    (parsed, *more) = parse(metric)  # type: ignore[arg-type]
+    if more or parsed.voted:
         raise ArgumentError(
             Argument("metric"), f" must be one metric of right and wrong at one k; got {metric!r}."
         )
-    return chosen
+    return parsed
 
 
-def check_judged(
-    metrics: Iterable[Metric], binary: bool, pooling: str, prior_trials: bool = False
-) -> bool:
-    """Return whether metrics judge scored categories; refuse what the data cannot give them.
-
-    Parameters
-    ----------
-    metrics : iterable of Metric
-    binary : bool
-        Whether the data are right and wrong.
-    pooling : str
-        Votes between answers need ``"none"``.
-    prior_trials : bool
-        Whether there are any: they count as trials in categories.
+def check_sizes(metrics: Iterable[Metric]) -> None:
+    """Refuse a k that is too large.
 
     Examples
     --------
-    >>> check_judged(parse("max@2"), binary=False, pooling="partial")
-    True
+    >>> check_sizes(parse("max@2"))
     """
-    metrics = list(metrics)
-    for one in metrics:
-        most = _MOST_VOTES if one.voted else _MOST_K
-        if one.k > most:
+    for metric in metrics:
+        most = 1000 if metric.voted else 20_000
+        if metric.k > most:
             raise ArgumentError(
-                Argument("k"), f" must be at most {most} for {one.family.symbol}k; got k={one.k}. "
-                "The work grows with k, and so far beyond the trials an answer is all prior.",
+                Argument("k"), f" must be at most {most} for {metric.family.symbol}k; got "
+                f"k={metric.k}. The work grows with k, and so far beyond the trials an answer is "
+                "all prior.",
             )  # fmt: skip
-    voted = [one.label for one in metrics if one.voted]
-    if voted and pooling != "none":
-        raise ArgumentError(
-            Argument("pooling"), f" must be 'none' for {', '.join(voted)}; got {pooling!r}. "
-            "Answers differ from question to question, so there is nothing to pool: pass ",
-            Argument("pooling", "none"),
-            ", and ask for other metrics on their own where they should be pooled.",
-        )  # fmt: skip
-    other = [one.label for one in metrics if one.family.category is None]
-    if prior_trials and other:
-        raise ArgumentError(
-            Argument("prior_trials"), f" must be left out for {', '.join(other)}: they are for "
-            "metrics of scores, 'bayes' and 'max@k' (which is pass@k of right 1 and wrong 0).",
-        )  # fmt: skip
-    judged = [one for one in metrics if not one.voted]
-    if (binary and not prior_trials) or not judged:
-        return False
-    for one in judged:
-        _ = one.category_credit  # refused here, by name, if it judges right and wrong
-    return True
 
 
 def _parse_text(text: str) -> Iterator[Metric]:
@@ -141,8 +107,8 @@ def _parse_text(text: str) -> Iterator[Metric]:
         raise TypeError(f"metrics must be strings or Metric objects; got {text!r}. {_HELP}")
     for word in text.split():
         lowered = word.lower()
-        name, sign, rest = lowered.partition("@")
-        if name in _MEAN and (not sign or rest == "n" or rest.isdecimal()):
+        name, sign, trials = lowered.partition("@")
+        if name in _MEAN and (not sign or trials == "n" or trials.isdecimal()):
             yield FAMILIES["bayes"].at(1)
             continue
         for variable, symbol in _spelled_out().items():
@@ -161,14 +127,18 @@ def _parse_text(text: str) -> Iterator[Metric]:
 
 def _spelled_out() -> dict[str, str]:
     """Return the symbols of metrics by their variables without the k: pass_at_ is pass@."""
-    return {one.variable.removesuffix("k"): symbol for symbol, one in FAMILIES.items() if one.has_k}
+    return {
+        family.variable.removesuffix("k"): symbol
+        for symbol, family in FAMILIES.items()
+        if family.has_k
+    }
 
 
 def _suggestion(word: str) -> str:
     """Return a question for the metric that was perhaps meant; nothing if none is near."""
     name = word.rstrip("0123456789,.:")
     ks = word[len(name) :].lstrip(",.:") or "1"
-    symbols = [symbol for symbol, one in FAMILIES.items() if one.has_k]
+    symbols = [symbol for symbol, family in FAMILIES.items() if family.has_k]
     name = name if name[-1:] in ("@", "^", "_") else f"{name}@"
     near = get_close_matches(name, [*symbols, *_MEAN, *_spelled_out()], 1, 0.6)
     if not near:
@@ -213,8 +183,8 @@ def register(family: Family) -> Family:
     'pair@3'
     >>> _ = FAMILIES.pop("pair@")  # forgotten again
     """
-    symbol, known = family.symbol, FAMILIES.get(family.symbol)
-    if known == family:
+    symbol, registered = family.symbol, FAMILIES.get(family.symbol)
+    if registered == family:
         return family
     written = symbol == symbol.lower() and symbol[-1:] in ("@", "^") and len(symbol) > 1
     if not written or any(sign in symbol[:-1] for sign in "@^,: "):
@@ -222,8 +192,8 @@ def register(family: Family) -> Family:
             "symbol must be lower case, ending in '@' or '^', with no other @, ^, comma, colon or "
             f"blank; got {symbol!r}."
         )
-    taken = {one.variable for one in FAMILIES.values()}
-    if known is not None or family.variable in taken:
+    taken = {known_family.variable for known_family in FAMILIES.values()}
+    if registered is not None or family.variable in taken:
         raise ValueError(
             f"symbol and variable must be new; {symbol!r} or {family.variable!r} is a metric "
             "already. Choose others."
@@ -280,8 +250,8 @@ class MetricGrid:
         families = tuple(dict.fromkeys(metric.family for metric in members))
         names = [family.variable for family in families]
         if len(set(names)) < len(names):
-            told = f": two families share a variable name; got {names}."
-            raise ArgumentError(Argument("metrics"), told)
+            rule = f": two families share a variable name; got {names}."
+            raise ArgumentError(Argument("metrics"), rule)
         return cls(
             families,
             tuple(sorted({metric.k for metric in members if metric.family.has_k})),
@@ -311,12 +281,12 @@ class MetricGrid:
     @property
     def coords(self) -> dict[str, list[int] | list[float]]:
         """Coordinates of the ``k`` and ``tau`` dimensions in use."""
-        found: dict[str, list[int] | list[float]] = {}
+        coords: dict[str, list[int] | list[float]] = {}
         if any(family.has_k for family in self.families):
-            found["k"] = list(self.ks)
+            coords["k"] = list(self.ks)
         if self.taus:
-            found["tau"] = list(self.taus)
-        return found
+            coords["tau"] = list(self.taus)
+        return coords
 
     def split(
         self, values: Array, leading: tuple[str, ...], trailing: tuple[str, ...] = ()

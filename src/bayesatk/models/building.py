@@ -7,7 +7,7 @@ import pymc as pm
 
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.inputs import Inputs, read_inputs
+from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.models.forms import Form, default_form
 from bayesatk.models.logit_normal import build_crossed
@@ -73,7 +73,7 @@ def build(
     >>> [variable.name for variable in build(marks, pooling="none").free_RVs]
     ['p']
     """
-    inputs = read_inputs(
+    inputs = read_study(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         prior_trials=prior_trials, prior_weight=prior_weight, answer_prior=None, ci_prob=0.95,
         keep=(), covariates=covariates, group=group, judge=judge, combined=True,
@@ -95,7 +95,7 @@ def build(
     return build_program(inputs, family, chosen)
 
 
-def build_models(inputs: Inputs, form: Form) -> Models:
+def build_models(inputs: Study, form: Form) -> Models:
     """Return the models of counts: one for each difficulty family, or the only one."""
     if form == "crossed":
         assert isinstance(inputs.prior, CrossedPrior)

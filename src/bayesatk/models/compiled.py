@@ -9,9 +9,9 @@ import nutpie
 import xarray as xr
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.data.inputs import Inputs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
+from bayesatk.data.study import Study
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.building import build_models
@@ -66,7 +66,9 @@ class CompiledModel:
     ) -> "CompiledModel":
         """Compile the models of these data."""
         sizes = outcomes.dataset.sizes
-        models = build_models(Inputs(outcomes, (), pooling, prior, scale.of(outcomes)), form)
+        models = build_models(
+            Study(outcomes=outcomes, metrics=parse("bayes"), pooling=pooling, prior=prior), form
+        )
         return cls(
             scale, pooling, prior, form, sizes["system"], sizes["question"], sizes["category"],
             {name: nutpie.compile_pymc_model(model) for name, model in models.items()},
@@ -104,15 +106,16 @@ class CompiledModel:
         self._check(outcomes)
         requested = parse(metrics)
         generator, seed = resolve_rng(rng)
-        scale = self.scale.of(outcomes)
         how = Sampling(draws, tune, chains, progressbar=progressbar, options=sample_kwargs or {})
-        inputs = Inputs(outcomes, requested, self.pooling, self.prior, scale)
-        models, traces = build_models(inputs, self.form), {}
+        study = Study(
+            outcomes=outcomes, metrics=requested, pooling=self.pooling, prior=self.prior,
+            ci_prob=float(ci_prob),
+        )  # fmt: skip
+        models, traces = build_models(study, self.form), {}
         for name, model in models.items():
             program = partial(with_data_of, self.programs[name])
             traces[name] = how.run(model, int(generator.integers(2**31)), program)
-        run = Run(self.form, ci_prob, keep, seed, how)
-        return result(inputs, run, traces, generator, models=models)
+        return result(study, Run(self.form, keep, seed, how), traces, generator, models=models)
 
     def _check(self, outcomes: Outcomes) -> None:
         sizes = outcomes.dataset.sizes

@@ -6,7 +6,7 @@ from typing import Literal
 
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.inputs import Inputs
+from bayesatk.data.study import Study
 from bayesatk.priors import Families, HyperPrior, Pooling
 
 Form = Literal["full", "marginal", "crossed"]
@@ -39,12 +39,12 @@ def check_form(
             )
 
 
-def check_crossed(asked: Inputs, keep: Sequence[str]) -> None:
+def check_crossed(study: Study, keep: Sequence[str]) -> None:
     """Refuse what the crossed model cannot give."""
-    if asked.scale.axes or asked.votes or asked.pooling != "partial":
+    if study.scale.axes or study.votes or study.pooling != "partial":
         raise ValueError(
             "form='crossed' is a model of right and wrong under pooling='partial'; got "
-            f"{[one.label for one in asked.requested]} with pooling={asked.pooling!r}. Leave "
+            f"{[one.label for one in study.metrics]} with pooling={study.pooling!r}. Leave "
             "pooling as it is; for scores, say what a success is: success='score >= ...'."
         )
     if set(keep) - {"p"}:
@@ -53,6 +53,15 @@ def check_crossed(asked: Inputs, keep: Sequence[str]) -> None:
             " must be empty or ['p'] for form='crossed', which has no closed likelihood of a "
             f"question; got {list(keep)}.",
         )
+
+
+def check_votes(study: Study) -> None:
+    """Refuse votes between answers of questions in groups, which have no sampled model."""
+    if study.votes and study.grouping is not None:
+        raise ArgumentError(
+            Argument("group"), " must be left out to sample votes between answers; got "
+            f"{[metric.label for metric in study.votes]}. Ask for other metrics on their own.",
+        )  # fmt: skip
 
 
 def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bool = False) -> Kind:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesatk.data.columns import WEIGHT
 from bayesatk.data.grouping import Grouping
@@ -192,6 +192,8 @@ class SystemMetrics:
         p, where it was sampled.
     alike : callable, optional
         Without a `law`, the expected metric of a new question in each draw, where there is one.
+    tried : array_like of bool, shape (questions,)
+        Questions with trials, which alone the bootstrap draws from, in groups that have any.
     """
 
     metrics: Sequence[Any]
@@ -200,10 +202,12 @@ class SystemMetrics:
     law: SystemDraws | None = None
     stored: Array | None = None
     alike: PopulationMean | None = None
+    tried: ArrayLike = True
 
     def draw(self, keep_p: bool, rng: np.random.Generator) -> Drawn:
         """Draw metrics of these questions and of the population, and of new groups."""
         size, kept = len(self.shares.group), []
+        observed = self._observed
         total: Array | None = None
         sums, weights = np.zeros(0), np.zeros(0)
         start, width = 0, 1
@@ -220,8 +224,9 @@ class SystemMetrics:
             total += values @ matrix
             if self._bootstrapped:
                 spread = rng.standard_exponential((len(p), len(matrix)))
-                sums += np.einsum("dmq,dq,qg->dmg", values, spread, matrix, optimize=True)
-                weights += spread @ matrix
+                some = observed[span]
+                sums += np.einsum("dmq,dq,qg->dmg", values, spread, some, optimize=True)
+                weights += spread @ some
             start = span.stop
         assert total is not None
         new = sums / weights[:, None] if self._bootstrapped else self._population()
@@ -231,6 +236,13 @@ class SystemMetrics:
             whole = np.concatenate([whole, self._new_groups(new, rng)[..., None]], axis=-1)
         p_of_all = np.concatenate(kept, axis=1) if keep_p else None
         return Drawn(whole, by_group.transpose(0, 2, 1, 3), p_of_all)
+
+    @property
+    def _observed(self) -> Array:
+        """Shares by group of the questions that were tried; of all, in groups without any."""
+        matrix = self.shares.matrix
+        tried = matrix * np.broadcast_to(self.tried, len(matrix))[:, None]
+        return np.where(tried.any(axis=0), tried, matrix)
 
     def _p(self, span: slice, rng: np.random.Generator) -> Array:
         if self.stored is not None:

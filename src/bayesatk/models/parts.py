@@ -9,8 +9,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.data.inputs import Inputs
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.study import Study
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.derived import population_mean
 from bayesatk.models.metric_draws import Shares, SystemMetrics
@@ -56,7 +56,7 @@ class Part:
 
 
 def count_part(
-    inputs: Inputs,
+    inputs: Study,
     grid: MetricGrid,
     posterior: xr.Dataset,
     keep_p: bool,
@@ -67,7 +67,7 @@ def count_part(
 
     Parameters
     ----------
-    inputs : Inputs
+    inputs : Study
     grid : MetricGrid
     posterior : xarray.Dataset
         Draws of the model's variables.
@@ -85,8 +85,11 @@ def count_part(
         difficulty = difficulties[system] if difficulties else None
         law = system_draws(inputs, posterior, system, difficulty)
         stored = flat_draws(posterior["p"], system) if "p" in posterior else None
+        single = questions.of_system(system)
         alike = population_mean(posterior, system, None) if law is None else None
-        asked = SystemMetrics(metrics, shares, questions.of_system(system), law, stored, alike)
+        asked = SystemMetrics(
+            metrics, shares, single, law, stored, alike, single.counts.any(axis=1)
+        )
         drawn.append(asked.draw(keep_p, rng))
         variables.append({} if law is None else of_structure(inputs, law))
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
@@ -112,7 +115,7 @@ def count_part(
 
 
 def system_draws(
-    inputs: Inputs, posterior: xr.Dataset, system: int, difficulty: Difficulty | None
+    inputs: Study, posterior: xr.Dataset, system: int, difficulty: Difficulty | None
 ) -> SystemDraws | None:
     """Return the laws of questions of one system, where the model has hyperparameters of them."""
     if inputs.pooling != "partial" or (difficulty is None and not inputs.scale.axes):
@@ -120,7 +123,7 @@ def system_draws(
     return SystemDraws.of(inputs, posterior, system, difficulty)
 
 
-def of_structure(inputs: Inputs, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
+def of_structure(inputs: Study, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
     """Return the variables that structure adds to a result, of one system: (draws, ...)."""
     found: dict[str, tuple[tuple[str, ...], Array]] = {}
     typical = mean_of(law.law)

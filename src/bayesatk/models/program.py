@@ -18,9 +18,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.data.inputs import Inputs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
+from bayesatk.data.study import Study
 from bayesatk.models.forms import Form
 from bayesatk.models.marks import LogitRule, RightTrials, mark_rates
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
@@ -35,7 +35,7 @@ _LEAST = 1e-100  # of a Dirichlet parameter, so that its log-gamma is a number
 _STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
 
 
-def declared_fields(inputs: Inputs, family: str) -> Fields:
+def declared_fields(inputs: Study, family: str) -> Fields:
     """Return the prior of the hyperparameters of a model with partial pooling."""
     slopes = 0 if inputs.design is None else len(inputs.design.names)
     grouped = inputs.grouping is not None
@@ -118,7 +118,7 @@ class Questions:
     rows: Array
 
     @classmethod
-    def of(cls, inputs: Inputs, distinct: bool = True) -> "Questions":
+    def of(cls, inputs: Study, distinct: bool = True) -> "Questions":
         """Return the questions of the data, system by system."""
         counts = inputs.scale.counts(inputs.outcomes).astype(float)
         if inputs.prior_counts is not None:
@@ -164,7 +164,7 @@ class Law:
 
     Parameters
     ----------
-    inputs : Inputs
+    inputs : Study
         With partial pooling.
     family : str
         Difficulty family, of right and wrong.
@@ -172,7 +172,7 @@ class Law:
         Whether the prior must be drawn from.
     """
 
-    def __init__(self, inputs: Inputs, family: str, simulated: bool = False) -> None:
+    def __init__(self, inputs: Study, family: str, simulated: bool = False) -> None:
         self.drawn = hyperparameters(declared_fields(inputs, family), simulated)
         self.scores = np.array(inputs.scale.scores)
         self.scored = bool(inputs.scale.axes)
@@ -262,13 +262,13 @@ class Mixed:
 
 
 def build_program(
-    inputs: Inputs, family: str = "", form: Form = "marginal", distinct: bool = True
+    inputs: Study, family: str = "", form: Form = "marginal", distinct: bool = True
 ) -> pm.Model:
     """Return the PyMC model of what was asked for.
 
     Parameters
     ----------
-    inputs : Inputs
+    inputs : Study
     family : str
         Difficulty family, of right and wrong under partial pooling.
     form : {"marginal", "full"}
@@ -295,7 +295,7 @@ def coordinates(outcomes: Outcomes, *more: str) -> dict[str, Any]:
     return {name: outcomes.dataset[name].values.tolist() for name in ("system", "question", *more)}
 
 
-def _coordinates(inputs: Inputs) -> dict[str, Any]:
+def _coordinates(inputs: Study) -> dict[str, Any]:
     """Return the labels of all dimensions of a model."""
     coords = coordinates(inputs.outcomes, "category") | {"component": COMPONENTS, "kind": KINDS}
     if inputs.grouping is not None:
@@ -305,9 +305,7 @@ def _coordinates(inputs: Inputs) -> dict[str, Any]:
     return coords
 
 
-def _marginal(
-    inputs: Inputs, law: Law, rates: tuple[Tensor, Tensor] | None, distinct: bool
-) -> None:
+def _marginal(inputs: Study, law: Law, rates: tuple[Tensor, Tensor] | None, distinct: bool) -> None:
     """Add the likelihood of distinct questions, probabilities integrated."""
     known = Questions.of(inputs, distinct)
     held = known.containers()
@@ -359,7 +357,7 @@ def _log_fractions(known: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor])
     return pt.logsumexp(pt.stack(terms), axis=0)
 
 
-def _probabilities(inputs: Inputs, law: Law) -> Tensor:
+def _probabilities(inputs: Study, law: Law) -> Tensor:
     """Add the probabilities of all questions; which Beta or atom they are of is drawn, too."""
     mixed = law.mixed(Questions.of(inputs, distinct=False))
     sizes = inputs.outcomes.trials.shape
@@ -387,7 +385,7 @@ def _probabilities(inputs: Inputs, law: Law) -> Tensor:
     return pm.Deterministic("p", chosen, dims=dims)
 
 
-def _unpooled(inputs: Inputs, rates: tuple[Tensor, Tensor] | None) -> None:
+def _unpooled(inputs: Study, rates: tuple[Tensor, Tensor] | None) -> None:
     """Add probabilities with a fixed prior: of every question, or one for all of a system."""
     counts, before = inputs.scale.counts(inputs.outcomes), inputs.prior_counts
     prior = inputs.prior.vector(counts.shape[2])  # type: ignore[union-attr]

@@ -15,7 +15,7 @@ import pymc as pm
 import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.inputs import Inputs
+from bayesatk.data.study import Study
 from bayesatk.models.forms import Form
 from bayesatk.priors import HyperPrior
 
@@ -97,12 +97,12 @@ def with_data_of(program: Any, model: pm.Model) -> Any:
     return program.with_data(**{one.name: one.get_value() for one in model.data_vars})
 
 
-def compiler_of(asked: Inputs, form: Form, family: str) -> Compile | None:
+def compiler_of(study: Study, form: Form, family: str) -> Compile | None:
     """Return what compiles the model of a difficulty family, or takes a program that was kept.
 
     Parameters
     ----------
-    asked : Inputs
+    study : Study
     form : Form
     family : str
         Empty where the prior has no families.
@@ -113,16 +113,16 @@ def compiler_of(asked: Inputs, form: Form, family: str) -> Compile | None:
         None of models that hold numbers of the case at hand besides data in containers, or that are
         of too many shapes to come again: with prior trials, covariates, groups or a judge.
     """
-    special = asked.grouping, asked.prior_counts, asked.design, asked.judges
+    special = study.grouping, study.prior_counts, study.design, study.judges
     if any(one is not None for one in special):
         return None
-    prior, sizes = asked.prior, asked.outcomes.dataset.sizes
+    prior, sizes = study.prior, study.outcomes.dataset.sizes
     if isinstance(prior, HyperPrior) and family:
         prior = prior.of_family(family)
     shape = [sizes["system"], sizes["category"]]
     if form != "marginal":
         shape.append(sizes["question"])
-    structure = type(asked.scale), asked.pooling, prior, form, *shape
+    structure = type(study.scale), study.pooling, prior, form, *shape
     return partial(_program, structure)
 
 

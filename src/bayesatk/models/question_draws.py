@@ -13,7 +13,7 @@ from scipy.stats import binom
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
-from bayesatk.data.inputs import Inputs
+from bayesatk.data.study import Study
 from bayesatk.models.derived import expected_metric
 from bayesatk.models.marks import LogitRule
 from bayesatk.models.program import Questions
@@ -183,13 +183,13 @@ class SystemDraws:
 
     @classmethod
     def of(
-        cls, inputs: Inputs, posterior: xr.Dataset, system: int, difficulty: Difficulty | None
+        cls, inputs: Study, posterior: xr.Dataset, system: int, difficulty: Difficulty | None
     ) -> "SystemDraws":
         """Read the draws of one system.
 
         Parameters
         ----------
-        inputs : Inputs
+        inputs : Study
             With partial pooling.
         posterior : xarray.Dataset
             Draws of the model's variables.
@@ -322,7 +322,7 @@ def _without_p(what: str) -> ArgumentError:
     )
 
 
-def prior_draws(fields: Fields, inputs: Inputs, size: int, rng: np.random.Generator) -> SystemDraws:
+def prior_draws(fields: Fields, inputs: Study, size: int, rng: np.random.Generator) -> SystemDraws:
     """Draw hyperparameters, and effects of groups, from the prior."""
     values = fields.values(fields.from_uniform(rng.random((size, fields.size))))
     effect, group_sd = None, values.get("group_sd")

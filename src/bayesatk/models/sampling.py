@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.data.inputs import Inputs, read_inputs
+from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.averaging import Averaged, average
@@ -18,6 +18,7 @@ from bayesatk.models.forms import (
     Form,
     check_crossed,
     check_form,
+    check_votes,
     default_form,
     one_latent_family,
 )
@@ -37,9 +38,9 @@ from bayesatk.priors import (
 from bayesatk.priors.choice import prior_of
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
-from bayesatk.results.of_inputs import attributes_of_inputs, checking_groups, groups_of_data
+from bayesatk.results.of_study import checking_groups, groups_of_data
 from bayesatk.results.question_groups import group_draws
-from bayesatk.results.schema import build, posterior_group
+from bayesatk.results.schema import build, posterior_group, root_attributes
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
@@ -143,45 +144,45 @@ def sample(
     form = form or default_form(pooling)
     check_form(form, difficulty, judge, covariates, group)
     crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
-    asked = read_inputs(
+    study = read_study(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,
         answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
         group_weights=group_weights, judge=judge, combined=True,
     )  # fmt: skip
     if crossed:
-        check_crossed(asked, keep)
+        check_crossed(study, keep)
+    check_votes(study)
     by_default = prior is None and difficulty is None
-    alone = any(one is not None for one in (asked.judges, asked.design, asked.grouping))
+    alone = any(one is not None for one in (study.judges, study.design, study.grouping))
     known = form, by_default, alone
-    resolved = crossed or one_latent_family(asked.prior, *known)
-    asked = replace(asked, prior=resolved)
+    resolved = crossed or one_latent_family(study.prior, *known)
+    study = replace(study, prior=resolved)
     generator, seed = resolve_rng(rng)
     how = Sampling(draws, tune, chains, nuts_sampler, progressbar, sample_kwargs or {})
-    models, traces, voted = _models(asked, form), {}, None
+    models, traces, voted = _models(study, form), {}, None
     for name, model in models.items():
         seed_of = int(generator.integers(2**31))
-        traces[name] = how.run(model, seed_of, compiler_of(asked, form, name))
-    if asked.votes:
-        votes = build_answers(asked.outcomes, asked.answer_prior)
+        traces[name] = how.run(model, seed_of, compiler_of(study, form, name))
+    if study.votes:
+        votes = build_answers(study.outcomes, study.answer_prior)
         voted = how.run(votes, int(generator.integers(2**31)))
-    run = Run(form, ci_prob, keep, seed, how)
-    return result(asked, run, traces, generator, voted, models)
+    run = Run(form, keep, seed, how)
+    return result(study, run, traces, generator, voted, models)
 
 
-def _models(asked: Inputs, form: Form) -> Models:
-    """Models of counts, by difficulty family; none where votes alone were asked for."""
-    return build_models(asked, form) if asked.judged else {}
+def _models(study: Study, form: Form) -> Models:
+    """Models of counts, by difficulty family; none where votes alone were study for."""
+    return build_models(study, form) if study.judged else {}
 
 
 @dataclass(frozen=True)
 class Run:
-    """How a result was sampled, beside its inputs.
+    """How a result was sampled, beside its study.
 
     Parameters
     ----------
     form : Form
-    ci_prob : float
     keep : sequence of str
         As of `sample`.
     seed : str
@@ -189,14 +190,13 @@ class Run:
     """
 
     form: Form
-    ci_prob: float
     keep: Sequence[str]
     seed: str
     how: Sampling
 
 
 def result(
-    inputs: Inputs,
+    study: Study,
     run: Run,
     traces: Mapping[str, xr.DataTree],
     rng: np.random.Generator,
@@ -209,7 +209,7 @@ def result(
 
     Parameters
     ----------
-    inputs : Inputs
+    study : Study
         With the prior of the model.
     run : Run
     traces : mapping {family: xarray.DataTree}
@@ -220,41 +220,41 @@ def result(
     models : mapping {family: pymc.Model}, optional
         Of several families, with the data: for their evidence.
     """
-    outcomes, grid = inputs.outcomes, MetricGrid.of(inputs.requested)
+    outcomes, grid = study.outcomes, study.grid
     main = next(iter(traces.values()), answers)
     assert main is not None
     source = main["posterior"].to_dataset()
     keep_p = "p" in run.keep
     averaged = None
-    if traces and isinstance(inputs.prior, HyperPrior):
+    if traces and isinstance(study.prior, HyperPrior):
         systems = outcomes.dataset["system"].values
-        averaged = average(traces, models or {}, inputs.prior, systems, rng)
+        averaged = average(traces, models or {}, study.prior, systems, rng)
     difficulties = averaged.difficulties if averaged else None
     parts, of_groups = [], None
     if traces:
-        parts.append(count_part(inputs, grid, source, keep_p, rng, difficulties))
+        parts.append(count_part(study, grid, source, keep_p, rng, difficulties))
         of_groups = parts[0].by_group
     if answers is not None:
         voted = answers["posterior"].to_dataset()
-        parts.append(answer_part(outcomes, grid, voted, inputs.answer_prior, rng))
-    group = _posterior(inputs, run, grid, parts, source, averaged)
-    groups = {"posterior": group, **_difficulty_groups(group, inputs.prior, averaged)}
-    if inputs.grouping is not None and of_groups is not None:
-        groups["group_posterior"] = group_draws(grid, inputs.grouping.labels, of_groups, group)
+        parts.append(answer_part(outcomes, grid, voted, study.answer_prior, rng))
+    group = _posterior(study, run, grid, parts, source, averaged)
+    groups = {"posterior": group, **_difficulty_groups(group, study.prior, averaged)}
+    if study.grouping is not None and of_groups is not None:
+        groups["group_posterior"] = group_draws(grid, study.grouping.labels, of_groups, group)
     statistics = _statistics(traces, answers)
     notes = mixing_notes(group, statistics.values())
     groups |= statistics
-    if inputs.pooling == "partial" and (inputs.grouping is not None or inputs.design is not None):
-        groups |= structured_checks(inputs, source, difficulties, run.keep, rng)
+    if study.pooling == "partial" and (study.grouping is not None or study.design is not None):
+        groups |= structured_checks(study, source, difficulties, run.keep, rng)
     else:
         groups |= checking_groups(
-            replace(inputs, grouping=None), group, difficulties, run.keep, rng
+            replace(study, group_weights=None), group, difficulties, run.keep, rng
         )
-    return build(groups | groups_of_data(inputs), _attributes(inputs, run, notes))
+    return build(groups | groups_of_data(study), _attributes(study, run, notes))
 
 
 def _posterior(
-    inputs: Inputs,
+    study: Study,
     run: Run,
     grid: MetricGrid,
     parts: Sequence[Part],
@@ -262,14 +262,14 @@ def _posterior(
     averaged: Averaged | None,
 ) -> xr.Dataset:
     """Return the ``posterior`` group."""
-    outcomes = inputs.outcomes
+    outcomes = study.outcomes
     values = np.concatenate([part.values for part in parts], axis=3)
     order = np.argsort(np.concatenate([part.index for part in parts]))
     extra = {name: pair for part in parts for name, pair in part.extra.items()}
-    if averaged and isinstance(inputs.prior, HyperPrior):
+    if averaged and isinstance(study.prior, HyperPrior):
         shape = values.shape[:3]
-        summaries = summary_variables(averaged.difficulties, inputs.prior)
-        if inputs.grouping is not None or inputs.design is not None:
+        summaries = summary_variables(averaged.difficulties, study.prior)
+        if study.grouping is not None or study.design is not None:
             del summaries["mean_p"]  # of questions without an offset
         for name, own in summaries.items():
             extra[name] = (("chain", "draw", "system"), own.reshape(shape))
@@ -280,11 +280,11 @@ def _posterior(
     )  # fmt: skip
     used = {dim for dims, _ in extra.values() for dim in dims}
     labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
-    if inputs.grouping is not None:
-        labels["group"] = np.array(inputs.grouping.labels)
+    if study.grouping is not None:
+        labels["group"] = np.array(study.grouping.labels)
     labels["other"] = outcomes.dataset["system"].values
-    if inputs.design is not None:
-        labels["coefficient"] = np.array(inputs.design.coefficients, object)
+    if study.design is not None:
+        labels["coefficient"] = np.array(study.design.coefficients, object)
     labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
     return group.assign_coords({name: labels[name] for name in labels if name in used})
 
@@ -315,10 +315,10 @@ def _statistics(
     }
 
 
-def _attributes(inputs: Inputs, run: Run, notes: list[str]) -> dict[str, Any]:
+def _attributes(study: Study, run: Run, notes: list[str]) -> dict[str, Any]:
     """Return the provenance of a sampled result."""
     options = {"draws": run.how.draws, "tune": run.how.tune, "sampler": run.how.sampler}
-    return attributes_of_inputs(
-        inputs, "nuts", run.seed, (HOFFMAN,), ci_prob=float(run.ci_prob), ci_kind="eti",
-        model_form=run.form, sample_options=json.dumps(options), notes=json.dumps(notes),
+    return root_attributes(
+        "nuts", study.as_text(), run.seed, study.outcomes, (HOFFMAN,), model_form=run.form,
+        sample_options=json.dumps(options), notes=json.dumps(notes),
     )  # fmt: skip

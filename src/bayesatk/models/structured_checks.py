@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.data.inputs import Inputs
+from bayesatk.data.study import Study
 from bayesatk.models.parts import of_structure
 from bayesatk.models.program import Questions, declared_fields
 from bayesatk.models.question_draws import RightWrongLaw, SystemDraws, prior_draws
@@ -21,7 +21,7 @@ _DIMS = ("chain", "draw", "system")
 
 
 def structured_checks(
-    inputs: Inputs,
+    inputs: Study,
     posterior: xr.Dataset,
     difficulties: Sequence[Difficulty] | None,
     keep: Sequence[str],
@@ -35,7 +35,7 @@ def structured_checks(
 
     Parameters
     ----------
-    inputs : Inputs
+    inputs : Study
     posterior : xarray.Dataset
         Draws of the model's variables.
     difficulties : sequence of Difficulty, optional
@@ -68,7 +68,7 @@ def structured_checks(
 
 
 def _by_question(
-    inputs: Inputs,
+    inputs: Study,
     laws: Sequence[SystemDraws],
     at: dict[str, Any],
     rng: np.random.Generator | None,
@@ -95,7 +95,7 @@ def _by_question(
     return xr.Dataset({scale.variable: (dims, shaped)}, coords, {"sample_dims": ["chain", "draw"]})
 
 
-def _log_prior(fields: Any, posterior: xr.Dataset, inputs: Inputs) -> xr.Dataset:
+def _log_prior(fields: Any, posterior: xr.Dataset, inputs: Study) -> xr.Dataset:
     """Log density of each draw on the scale of the coordinates, to be raised to powers."""
     systems = inputs.outcomes.dataset["system"].values
     found: dict[str, Array] = {}
@@ -121,7 +121,7 @@ def _log_prior(fields: Any, posterior: xr.Dataset, inputs: Inputs) -> xr.Dataset
     )  # fmt: skip
 
 
-def _prior(inputs: Inputs, priors: Sequence[SystemDraws], at: dict[str, Any]) -> xr.Dataset:
+def _prior(inputs: Study, priors: Sequence[SystemDraws], at: dict[str, Any]) -> xr.Dataset:
     """Draws of the variables of a result from the prior."""
     by_system = [result_variables(inputs, law) for law in priors]
     found = {}
@@ -138,7 +138,7 @@ def _prior(inputs: Inputs, priors: Sequence[SystemDraws], at: dict[str, Any]) ->
     return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"]})
 
 
-def result_variables(inputs: Inputs, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
+def result_variables(inputs: Study, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
     """Return the variables of hyperparameters that a result has, of one system: (draws, ...)."""
     found = of_structure(inputs, law)
     if law.group_sd is not None:

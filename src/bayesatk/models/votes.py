@@ -125,11 +125,12 @@ def answer_draws(
     shape = (len(p), systems, len(ks))
     mean, bootstrap, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     total = np.zeros(shape[:2])
+    tried = np.bincount(entries["cell"], entries["count"], systems * questions) > 0
     for cell in range(systems * questions):
         system, part = cell // questions, share[cell % questions]
         own = _Question(entries, np.flatnonzero(entries["cell"] == cell))
         values = own.latent(p, ks)
-        weight = part * rng.standard_exponential(len(p))
+        weight = part * tried[cell] * rng.standard_exponential(len(p))
         mean[:, system] += values * part
         bootstrap[:, system] += values * weight[:, None]
         total[:, system] += weight

@@ -26,8 +26,6 @@ from bayesatk.plots.labels import probability_text, shortened
 from bayesatk.plots.request import chosen_systems
 from bayesatk.results.result import Result
 
-_TAIL = 1e-4  # probability left out on either side
-
 
 def plot_baseline(
     result: xr.DataTree | Result, p: object, system: Any = None, *, backend: str | None = None
@@ -71,22 +69,23 @@ def plot_baseline(
     0.8333
     """
     name = backend_name(backend)
-    own = Result.of(result, "random_baseline")
-    group = own.group("random_baseline")
+    fit = Result.of(result, "random_baseline")
+    group = fit.group("random_baseline")
     best = group["system"].values.tolist()[int(np.argmax(group["observed_accuracy"].values))]
-    chosen = chosen_systems(own, [best if system is None else system])[0]
-    law, marks, alike = _law(own, p, chosen)
-    observed = group["observed_accuracy"].sel(system=alike)
+    reference_system = chosen_systems(fit, [best if system is None else system])[0]
+    law, marks, comparable = _law(fit, p, reference_system)
+    observed = group["observed_accuracy"].sel(system=comparable)
     observed = observed.isel(system=np.argsort(-observed.values, kind="stable"))
-    alike = observed["system"].values.tolist()
-    counts = np.arange(int(law.ppf(_TAIL)), int(law.isf(_TAIL)) + 1)
-    names = _names(group, alike)
-    height = max(4.2, 1.6 + 0.25 * len(alike))
+    comparable = observed["system"].values.tolist()
+    left_out = 1e-4  # probability, on either side
+    counts = np.arange(int(law.ppf(left_out)), int(law.isf(left_out)) + 1)
+    names = _names(group, comparable)
+    height = max(4.2, 1.6 + 0.25 * len(comparable))
     plot = open_figure(
         observed.to_dataset(name="value"), name, (5.6 + legend_width(list(names.values())), height),
         styles={
-            "color": (["system"], colors(len(alike))),
-            "linestyle": (["system"], lines(name, len(alike))),
+            "color": (["system"], colors(len(comparable))),
+            "linestyle": (["system"], lines(name, len(comparable))),
         },
     )  # fmt: skip
     bars = _bars(law, counts, marks).to_dataset(name="value")
@@ -94,7 +93,7 @@ def plot_baseline(
     plot.map(az.visuals.hist, "pmf", data=bars, ignore_aes="all", **style)
     above: dict[str, Any] = {"zorder": 3} if name == "matplotlib" else {}
     plot.map(az.visuals.vline, "observed", width=2.2, **above)
-    expected = group["expected_best"].sel(system=chosen, drop=True)
+    expected = group["expected_best"].sel(system=reference_system, drop=True)
     plot.map(
         az.visuals.vline, "expected", data=expected.to_dataset(name="value"), ignore_aes="all",
         color=DARK, width=1.2, linestyle=lines(name, 3)[2], **above,
@@ -115,8 +114,10 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
     """Return the best count's distribution, out of how many, and the systems it holds for."""
     group, labels = result.group("random_baseline"), result.systems
     index = labels.index(system)
-    _, trials = result.right_of_all()
-    alike = [one for one, row in zip(labels, trials, strict=True) if (row == trials[index]).all()]
+    _, trials = result.right_of_all("random_baseline", "result")
+    comparable = [
+        label for label, row in zip(labels, trials, strict=True) if (row == trials[index]).all()
+    ]
     marks = int(trials[index].sum())
     if isinstance(p, LargestPoissonBinomial):
         law = p
@@ -132,7 +133,7 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
             "p must be what random_baseline was given; got one with an expected best accuracy of "
             f"{law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same p."
         )
-    return law, marks, alike
+    return law, marks, comparable
 
 
 def _names(group: xr.Dataset, systems: list[Any]) -> dict[Any, str]:
@@ -140,8 +141,8 @@ def _names(group: xr.Dataset, systems: list[Any]) -> dict[Any, str]:
     short = shortened(systems, 24)
     rows = group[["observed_accuracy", "p_value"]].sel(system=systems)
     return {
-        one: f"{label}: {float(accuracy):.3f}, p {probability_text(float(value))}"
-        for one, label, accuracy, value in zip(
+        system: f"{label}: {float(accuracy):.3f}, p {probability_text(float(value))}"
+        for system, label, accuracy, value in zip(
             systems, short, rows["observed_accuracy"], rows["p_value"], strict=True
         )
     }
@@ -150,8 +151,10 @@ def _names(group: xr.Dataset, systems: list[Any]) -> dict[Any, str]:
 def _bars(law: LargestPoissonBinomial, counts: Any, marks: int) -> xr.DataArray:
     """Probability of each count as a histogram of accuracies."""
     edges = [law.pmf(counts), (counts - 0.5) / marks, (counts + 0.5) / marks]
-    parts = ["histogram", "left_edges", "right_edges"]
-    return xr.DataArray(np.stack(edges), dims=("plot_axis", "bin"), coords={"plot_axis": parts})
+    axis_labels = ["histogram", "left_edges", "right_edges"]
+    return xr.DataArray(
+        np.stack(edges), dims=("plot_axis", "bin"), coords={"plot_axis": axis_labels}
+    )
 
 
 def _limits(plot: Any, observed: xr.DataArray, accuracies: Any, highest: float) -> None:

@@ -39,8 +39,8 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
     >>> options = {"difficulty": "beta", "replications": 60, "rng": 1}
-    >>> found = bayesatk.calibrate(3, 2, progress=False, **options)
-    >>> sorted(plot_calibration(found).viz["plot"].data_vars)[:2]
+    >>> calibration = bayesatk.calibrate(3, 2, progress=False, **options)
+    >>> sorted(plot_calibration(calibration).viz["plot"].data_vars)[:2]
     ['icc', 'mean_p']
     """
     name = backend_name(backend)

@@ -1,6 +1,6 @@
 """Figures on any backend of arviz-plots: size, styles, axis labels, legend, title."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -28,8 +28,6 @@ _REMEDY = {
     "plotly": "pip install plotly webcolors",
     "bokeh": "pip install bokeh",
 }
-_CHARACTERS = 12.5  # of a caption, per inch
-_DOTS = 100  # per inch, where figures are measured in dots
 
 
 def backend_name(backend: str | None) -> str:
@@ -96,7 +94,7 @@ def size_options(backend: str, size: tuple[float, float]) -> dict[str, Any]:
     """Return a figure's size in inches as the backend takes it."""
     if backend == "matplotlib":
         return {"figsize": size, "layout": "constrained"}
-    return {"figsize": tuple(_DOTS * side for side in size), "figsize_units": "dots"}
+    return {"figsize": tuple(100 * side for side in size), "figsize_units": "dots"}
 
 
 def open_systems(data: xr.Dataset, backend: str, number: int) -> Any:
@@ -132,9 +130,9 @@ def open_figure(
     styles : mapping of aesthetic -> (dims, values)
         What tells the members of dims apart; ``"overlay"`` draws them alike.
     """
-    chosen = styles or {}
-    mapping = {name: list(dims) for name, (dims, _) in chosen.items()}
-    values = {name: list(found) for name, (_, found) in chosen.items() if found}
+    aesthetics = styles or {}
+    mapping = {name: list(dims) for name, (dims, _) in aesthetics.items()}
+    values = {name: list(members) for name, (_, members) in aesthetics.items() if members}
     common = {
         "backend": backend,
         "figure_kwargs": size_options(backend, size),
@@ -149,23 +147,42 @@ def open_figure(
     return collection
 
 
+def draw_band(
+    collection: Any, x: xr.DataArray, curves: xr.Dataset, ignored: Collection[str]
+) -> None:
+    """Fill what lies between the variables ``lower`` and ``upper`` over x."""
+    band = xr.concat(
+        [x, curves["lower"], curves["upper"]],
+        dim=xr.DataArray(["x", "y_bottom", "y_top"], dims="kwarg", name="kwarg"),
+    ).to_dataset(name="value")
+    collection.map(az.visuals.fill_between_y, "band", data=band, ignore_aes=ignored, alpha=0.15)
+
+
+def open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any:
+    """Draw markers without a fill, where there is a value."""
+    points = da.dropna(next(dim for dim in da.dims if dim != "plot_axis"))
+    return az.visuals.scatter_xy(points, target, edgecolor=color, **kwargs)
+
+
 def panels(collection: Any) -> list[tuple[int, int, Any]]:
     """Row, column and target of every panel."""
     viz = collection.viz
-    parts = (viz["row_index"].values, viz["col_index"].values, viz["plot"].values)
+    coordinates = (viz["row_index"].values, viz["col_index"].values, viz["plot"].values)
     return [
         (int(row), int(col), target)
-        for row, col, target in zip(*(part.ravel() for part in parts), strict=True)
+        for row, col, target in zip(
+            *(coordinate.ravel() for coordinate in coordinates), strict=True
+        )
     ]
 
 
 def label_axes(collection: Any, x: Sequence[str] | str | None, y: str | None) -> None:
     """Label the left and the lowest panels; `x` may be one text per panel."""
     draw = import_module(f"arviz_plots.backend.{collection.backend}")
-    found = panels(collection)
-    for i, (row, col, target) in enumerate(found):
+    cells = panels(collection)
+    for i, (row, col, target) in enumerate(cells):
         if x is not None:
-            lowest = not any(r > row and c == col for r, c, _ in found)
+            lowest = not any(r > row and c == col for r, c, _ in cells)
             text = x if isinstance(x, str) else x[i]
             if lowest or not isinstance(x, str):
                 draw.xlabel(markup(text, collection.backend), target)
@@ -224,23 +241,24 @@ def add_legend(collection: Any, dim: str, names: Mapping[Any, str], title: str) 
     """Put a legend of one styled dimension outside of the panels."""
     backend = collection.backend
     styled = {"color", "linestyle"} | ({"marker"} if backend == "matplotlib" else set())
-    chosen = [
+    shown_styles = [
         name for name in ("color", "linestyle", "marker") if name in collection.aes_set & styled
     ]
     options: dict[str, Any] = {"margin": 5} if backend == "bokeh" else {}
     if backend == "matplotlib":
         options["loc"] = "outside right center"
-        if "linestyle" not in chosen:
+        if "linestyle" not in shown_styles:
             options["visual_kwargs"] = {"linestyle": "none"}
     collection.add_legend(
-        dim, aes=chosen, title=title, labeller=Named(dim, names, backend), **options
+        dim, aes=shown_styles, title=title, labeller=Named(dim, names, backend), **options
     )
 
 
 def finish(collection: Any, headline: str, *details: str) -> Any:
     """Add title and caption; without a screen, leave nothing behind in pyplot."""
     backend, figure = collection.backend, collection.get_viz("figure")
-    text = wrapped([headline, *details], int(_CHARACTERS * collection.viz.attrs["inches"]))
+    characters_per_inch = 12.5
+    text = wrapped([headline, *details], int(characters_per_inch * collection.viz.attrs["inches"]))
     size = {"matplotlib": 11, "plotly": 14, "bokeh": "14px"}[backend]
     collection.add_title(markup(text, backend, as_html=True), size=size)
     if backend == "plotly":

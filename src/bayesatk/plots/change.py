@@ -20,13 +20,6 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.plots.labels import shortened
 
-_PANELS = {
-    "rate": "observed success rate",
-    "probability": "probability that a change came on this day",
-    "log_e": "alarm: log of the evidence against no change so far",
-}
-_CHARACTERS, _LONGEST = 64, 16  # of all labels of days, and of one
-
 
 def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
     """Plot success rates by day, the probability of a change on each, and the alarm.
@@ -61,12 +54,17 @@ def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
         raise TypeError(
             f"found must be the result of bayesatk.change_point; got {type(found).__name__}."
         )
+    titles = {
+        "rate": "observed success rate",
+        "probability": "probability that a change came on this day",
+        "log_e": "alarm: log of the evidence against no change so far",
+    }
     table = found.by_day
     x = np.arange(len(table), dtype=float)
-    values = np.stack([np.stack([x, table[one].to_numpy(float)]) for one in _PANELS], axis=1)
+    values = np.stack([np.stack([x, table[column].to_numpy(float)]) for column in titles], axis=1)
     data = xr.DataArray(
         values, dims=("plot_axis", "panel", "day"),
-        coords={"plot_axis": ["x", "y"], "panel": list(_PANELS)},
+        coords={"plot_axis": ["x", "y"], "panel": list(titles)},
     ).to_dataset(name="value")  # fmt: skip
     plot = open_figure(data, name, (6.4, 7.4), rows=["panel"])
     plot.map(az.visuals.line_xy, "line", data=data, color=COLORS[0], width=1.6)
@@ -74,17 +72,17 @@ def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
         az.visuals.scatter_xy, "points", data=data, color=COLORS[0], size=marker_size(name, 26.0)
     )
     level = -np.log(float(found.attrs["alpha"]))
-    at = xr.full_like(data, np.nan)
-    at["value"].loc["x"] = x
-    at["value"].loc["y", "log_e"] = level
+    threshold = xr.full_like(data, np.nan)
+    threshold["value"].loc["x"] = x
+    threshold["value"].loc["y", "log_e"] = level
     plot.map(
-        az.visuals.line_xy, "threshold", data=at, color=DARK, width=1.2,
+        az.visuals.line_xy, "threshold", data=threshold, color=DARK, width=1.2,
         linestyle=lines(name, 2)[1],
     )  # fmt: skip
-    labels = shortened(table["day"].tolist(), _LONGEST)
-    every = -(-sum(len(one) + 2 for one in labels) // _CHARACTERS)
-    ticks = x[::every].tolist(), labels[::every]
-    set_panels(plot, titles=list(_PANELS.values()), xticks=ticks)
+    labels = shortened(table["day"].tolist(), 16)
+    day_step = -(-sum(len(label) + 2 for label in labels) // 64)  # characters beside each other
+    ticks = x[::day_step].tolist(), labels[::day_step]
+    set_panels(plot, titles=list(titles.values()), xticks=ticks)
     label_axes(plot, "day", None)
     return finish(
         plot, "Has it changed?", str(found), f"Dashed: the alarm is raised above log(1/alpha) = "

@@ -13,6 +13,7 @@ from bayesatk.plots.canvas import (
     backend_name,
     colors,
     dotted,
+    draw_band,
     finish,
     label_axes,
     legend_width,
@@ -21,6 +22,7 @@ from bayesatk.plots.canvas import (
     markers,
     no_fill,
     open_figure,
+    open_points,
     set_panels,
 )
 from bayesatk.plots.labels import TARGET_NAMES, estimand, shortened
@@ -28,9 +30,7 @@ from bayesatk.plots.request import chosen_curve, chosen_targets
 from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
 
-_PER_PANEL = 4  # curves with bands that can be told apart
 _ENDS = ("lower", "upper")
-_CLOSE = 0.3  # of tick labels, in powers of two
 
 
 def plot_curve(
@@ -93,30 +93,35 @@ def plot_curve(
     read = Result.of(result)
     metrics, targets = chosen_curve(read, metric), chosen_targets(target, read.targets)
     curves = _curves(read, metrics, targets)
-    systems, own = curves["system"].values.tolist(), read.systems
-    groups = curves.sizes["group"]
+    systems, all_systems = curves["system"].values.tolist(), read.systems
+    groups, number = curves.sizes["group"], len(all_systems)
     names = shortened(systems)
     width = 0.6 + 3.8 * len(targets) + legend_width(names)
     plot = open_figure(
         curves, name, (width, 1.4 + 2.9 * groups), rows=["group"], cols=["target"],
         styles={
-            "color": (["system"], _as_ranked(colors(len(own)), own, systems)),
-            "linestyle": (["system"], _as_ranked(lines(name, len(own)), own, systems)),
-            "marker": (["system"], _as_ranked(markers(name, len(own)), own, systems)),
+            "color": (["system"], _as_ranked(colors(number), all_systems, systems)),
+            "linestyle": (["system"], _as_ranked(lines(name, number), all_systems, systems)),
+            "marker": (["system"], _as_ranked(markers(name, number), all_systems, systems)),
         },
     )  # fmt: skip
     _draw(plot, curves, name)
-    titles = [TARGET_NAMES[each] for _ in range(groups) for each in targets]
-    set_panels(plot, titles=titles, ylim=_limits(curves), xticks=_ticks([one.k for one in metrics]))
+    titles = [TARGET_NAMES[panel_target] for _ in range(groups) for panel_target in targets]
+    set_panels(
+        plot,
+        titles=titles,
+        ylim=_limits(curves),
+        xticks=_ticks([curve_metric.k for curve_metric in metrics]),
+    )
     label_axes(plot, "k (trials judged, log scale)", estimand(metrics[0], over_k=True))
     add_legend(plot, "system", dict(zip(systems, names, strict=True)), "system")
     return finish(plot, _headline(metrics[0]), *_details(read, curves))
 
 
-def _as_ranked(styles: list[Any], own: list[Any], ranked: list[Any]) -> list[Any]:
+def _as_ranked(styles: list[Any], systems: list[Any], ranked: list[Any]) -> list[Any]:
     """Give every system the style of its place in the result, the same in every curve."""
-    by_system = dict(zip(own, styles, strict=True))
-    return [by_system[each] for each in ranked]
+    by_system = dict(zip(systems, styles, strict=True))
+    return [by_system[system] for system in ranked]
 
 
 def _curves(result: Result, metrics: list[Metric], targets: list[str]) -> xr.Dataset:
@@ -127,7 +132,10 @@ def _curves(result: Result, metrics: list[Metric], targets: list[str]) -> xr.Dat
     draws = result.posterior[family.variable].sel(pick)
     draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample", "k")
     ends = np.array(
-        [[simultaneous_band(each, result.ci_prob) for each in row] for row in draws.values]
+        [
+            [simultaneous_band(curve_draws, result.ci_prob) for curve_draws in row]
+            for row in draws.values
+        ]
     )  # (target, system, end, k)
     mean = statistics.sel(statistic="mean", drop=True).transpose("target", "system", "k")
     values = {
@@ -140,11 +148,11 @@ def _curves(result: Result, metrics: list[Metric], targets: list[str]) -> xr.Dat
     values |= _ranges(result, metrics, mean)
     best = mean.isel(k=-1, target=0).values
     order = np.argsort(-best, kind="stable")
-    member = np.arange(len(order)) // _PER_PANEL
+    member = np.arange(len(order)) // 4  # curves with bands that can be told apart
     group = xr.DataArray(member, dims="system", coords={"system": mean["system"].values[order]})
     curves = xr.Dataset(values).isel(system=order)
     return xr.concat(
-        [curves.where(group == each) for each in range(member[-1] + 1)],
+        [curves.where(group == index) for index in range(member[-1] + 1)],
         dim=xr.DataArray(np.arange(member[-1] + 1), dims="group", name="group"),
     )
 
@@ -154,13 +162,13 @@ def _ranges(result: Result, metrics: list[Metric], like: xr.DataArray) -> dict[s
     ends = ranges_beyond(result, metrics, within=1)
     if np.isnan(ends).all():
         return {}
-    found = xr.DataArray(
+    ranges = xr.DataArray(
         ends, dims=("system", "k", "target", "end"),
-        coords={"system": result.systems, "k": [one.k for one in metrics]}
+        coords={"system": result.systems, "k": [metric.k for metric in metrics]}
         | {"target": list(result.targets)},
     ).sel(target=like["target"].values)  # fmt: skip
-    found = found.transpose("end", *like.dims)
-    return {f"range_{name}": like.copy(data=found.values[i]) for i, name in enumerate(_ENDS)}
+    ranges = ranges.transpose("end", *like.dims)
+    return {f"range_{name}": like.copy(data=ranges.values[i]) for i, name in enumerate(_ENDS)}
 
 
 def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
@@ -169,17 +177,13 @@ def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
     x = x.where(curves["mean"].notnull())
 
     def xy(values: xr.DataArray) -> xr.Dataset:
-        both = xr.concat(
+        points = xr.concat(
             [x, values], dim=xr.DataArray(["x", "y"], dims="plot_axis", name="plot_axis")
         )
-        return both.to_dataset(name="value")
+        return points.to_dataset(name="value")
 
-    band = xr.concat(
-        [x, curves["lower"], curves["upper"]],
-        dim=xr.DataArray(["x", "y_bottom", "y_top"], dims="kwarg", name="kwarg"),
-    ).to_dataset(name="value")
     styled = {"linestyle", "marker"}
-    plot.map(az.visuals.fill_between_y, "band", data=band, ignore_aes=styled, alpha=0.15)
+    draw_band(plot, x, curves, styled)
     for end in _ENDS:
         data = xy(curves[end])
         plot.map(az.visuals.line_xy, f"band_{end}", data=data, ignore_aes={"marker"}, width=0.7)
@@ -195,15 +199,9 @@ def _draw(plot: Any, curves: xr.Dataset, backend: str) -> None:
     if "estimate" in curves:
         data = xy(curves["estimate"].where(curves["estimate"].notnull()))
         plot.map(
-            _open_points, "estimate", data=data, ignore_aes={"linestyle"},
+            open_points, "estimate", data=data, ignore_aes={"linestyle"}, width=1.3,
             size=marker_size(backend, 60.0), facecolor=no_fill(backend),
         )  # fmt: skip
-
-
-def _open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any:
-    """Draw markers without a fill, where there is a value."""
-    found = da.dropna("k")
-    return az.visuals.scatter_xy(found, target, edgecolor=color, width=1.3, **kwargs)
 
 
 def _limits(curves: xr.Dataset) -> tuple[float, float]:
@@ -216,9 +214,9 @@ def _limits(curves: xr.Dataset) -> tuple[float, float]:
 
 def _ticks(ks: list[int]) -> tuple[list[float], list[str]]:
     """Return every k where there is room, else powers of two."""
-    at = np.log2(ks)
-    if (np.diff(at) < _CLOSE).any():
-        ks = [2**power for power in range(int(np.ceil(at[0])), int(np.floor(at[-1])) + 1)]
+    log_k = np.log2(ks)
+    if (np.diff(log_k) < 0.3).any():
+        ks = [2**power for power in range(int(np.ceil(log_k[0])), int(np.floor(log_k[-1])) + 1)]
     return np.log2(ks).tolist(), [str(k) for k in ks]
 
 
@@ -229,15 +227,15 @@ def _headline(metric: Metric) -> str:
 def _details(result: Result, curves: xr.Dataset) -> list[str]:
     """Caption: what lines, bands and markers are."""
     probability = f"{100 * result.ci_prob:g}%"
-    found = [
+    details = [
         f"Line: posterior mean. Band: contains the whole curve with probability {probability} "
         "(simultaneous over k, equal tails)."
     ]
     if "range_lower" in curves:
-        found.append(
+        details.append(
             "Thin dotted: range beyond the trials over all difficulty distributions that agree "
             f"with the counts ({probability} confidence)."
         )
     if "estimate" in curves and bool(curves["estimate"].notnull().any()):
-        found.append("Open marker: unbiased estimate from the observed trials (finite law).")
-    return found
+        details.append("Open marker: unbiased estimate from the observed trials (finite law).")
+    return details

@@ -22,8 +22,6 @@ from bayesatk.plots.request import chosen_metrics, chosen_targets
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
-_MOST_PAIRS = 6  # systems whose every pair is shown
-
 
 def plot_difference(
     compared: xr.DataTree | Result,
@@ -79,8 +77,11 @@ def plot_difference(
     """
     name = backend_name(backend)
     read = Result.of(compared, "comparison")
-    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
-    rows = _difference_rows(read, metrics, chosen)
+    metrics, (shown_target,) = (
+        chosen_metrics(read, metric),
+        chosen_targets(target or "", read.targets),
+    )
+    rows = _difference_rows(read, metrics, shown_target)
     pairs = rows.sizes["pair"]
     height = xr.DataArray(np.arange(pairs), dims="pair", coords={"pair": rows["pair"]})
     plot = open_rows(rows, name, "pair", len(metrics), 0.5, {"color": (["metric"], COLORS[:1])})
@@ -98,11 +99,11 @@ def plot_difference(
         xlim=(low, high + 0.36 * (high - low)),
         yticks=(np.arange(pairs).tolist(), rows["label"].values.tolist()),
     )  # fmt: skip
-    label_axes(plot, [f"difference in {estimand(one)}" for one in metrics], None)
+    label_axes(plot, [f"difference in {estimand(shown_metric)}" for shown_metric in metrics], None)
     kind = interval_name(read.ci_prob, read.ci_kind)
     shaded = f" Shaded: practical equivalence, within {rope:g}." if rope > 0 else ""
     return finish(
-        plot, f"Differences on {TARGET_NAMES[chosen]}",
+        plot, f"Differences on {TARGET_NAMES[shown_target]}",
         f"Marker: posterior mean of the first system minus the second. Line: {kind}. "
         f"P: probability that the first is better.{shaded}",
     )  # fmt: skip
@@ -113,23 +114,27 @@ def _difference_rows(compared: Result, metrics: list[Metric], target: str) -> xr
     dataset = compared.group("comparison")
     values = xr.concat(
         [
-            metric_values(dataset, one).sel(target=target).drop_vars(["k", "tau"], errors="ignore")
-            for one in metrics
+            metric_values(dataset, metric)
+            .sel(target=target)
+            .drop_vars(["k", "tau"], errors="ignore")
+            for metric in metrics
         ],
-        dim=xr.DataArray([one.label for one in metrics], dims="metric", name="metric"),
+        dim=xr.DataArray([metric.label for metric in metrics], dims="metric", name="metric"),
     )
     first = values.isel(metric=0).sel(contrast="mean").transpose("system", "other").values
     size = len(first)
     best = int(np.argmax(first.sum(axis=1)))
-    every = list(combinations(range(size), 2))
-    if size > _MOST_PAIRS:
-        every = [(best, other) for other in range(size) if other != best]
-    pairs = [(i, j) if first[i, j] >= 0 else (j, i) for i, j in every]
+    candidates = list(combinations(range(size), 2))
+    if size > 6:
+        candidates = [(best, rival) for rival in range(size) if rival != best]
+    pairs = [(i, j) if first[i, j] >= 0 else (j, i) for i, j in candidates]
     pairs.sort(key=lambda pair: first[pair])
-    i, j = (xr.DataArray(list(each), dims="pair") for each in zip(*pairs, strict=True))
-    found = values.isel(system=i, other=j).drop_vars(["system", "other"])
+    i, j = (xr.DataArray(list(positions), dims="pair") for positions in zip(*pairs, strict=True))
+    contrasts = values.isel(system=i, other=j).drop_vars(["system", "other"])
     wanted = ("mean", "ci_lower", "ci_upper", "prob_greater", "monte_carlo_error")
-    rows = xr.Dataset({each: found.sel(contrast=each, drop=True) for each in wanted})
+    rows = xr.Dataset(
+        {contrast: contrasts.sel(contrast=contrast, drop=True) for contrast in wanted}
+    )
     systems = shortened(dataset["system"].values.tolist(), 22)
     labels = [f"{systems[a]} − {systems[b]}" for a, b in pairs]  # noqa: RUF001
     return rows.assign_coords(pair=np.arange(len(pairs)), label=("pair", labels))

@@ -25,9 +25,6 @@ from bayesatk.plots.request import chosen_systems
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 
-_CDF_DRAWS = 1000
-_GRID = np.linspace(0.0, 1.0, 201)
-
 
 def plot_difficulty(
     result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
@@ -75,11 +72,10 @@ def plot_difficulty(
     [0.0, 0.25, 0.5, 1.0, 1.0]
     """
     name = backend_name(backend)
-    own = Result.of(result)
-    own.exchangeable("one distribution of difficulties", "result")
-    _check_partial(own)
-    systems = chosen_systems(own, system)
-    fitted, observed = _fitted(own, systems), _observed(own, systems)
+    fit = Result.of(result)
+    fit.require("difficulty_plot", "result")
+    systems = chosen_systems(fit, system)
+    fitted, observed = _fitted(fit, systems), _observed(fit, systems)
     plot = open_systems(fitted, name, len(systems))
     band = fitted["ends"].to_dataset(name="value")
     plot.map(az.visuals.fill_between_y, "band", data=band, color=COLORS[0], alpha=0.25)
@@ -91,7 +87,7 @@ def plot_difficulty(
     )  # fmt: skip
     set_panels(plot, titles=shortened(systems), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     label_axes(plot, "success probability p", "share of questions with p or less")
-    probability = f"{100 * own.ci_prob:g}%"
+    probability = f"{100 * fit.ci_prob:g}%"
     return finish(
         plot, "Difficulty of questions like these",
         f"Line: posterior median of the cdf. Band: {probability} equal-tailed interval at each p. "
@@ -99,33 +95,16 @@ def plot_difficulty(
     )  # fmt: skip
 
 
-def _check_partial(result: Result) -> None:
-    pooling = result.pooling
-    if result.scale.axes:
-        raise ValueError(
-            "result must be of right and wrong; it is of scored categories. Evaluate the data with "
-            "success='score >= ...' for this."
-        )
-    if pooling != "partial" or "icc" not in result.posterior:
-        what = f"pooling={pooling!r}" if pooling != "partial" else f"form={result.form!r}"
-        raise ValueError(
-            "result must have a distribution of difficulties over questions; got "
-            f"{what}. Pass pooling='partial'."
-        )
-
-
 def _fitted(result: Result, systems: list[Any]) -> xr.Dataset:
     """Band and median of the cdf over a grid of p, by system."""
-    bands = []
+    bands, grid = [], np.linspace(0.0, 1.0, 201)
     for system in systems:
         difficulty = difficulty_draws(result.tree, result.systems.index(system))
         assert difficulty is not None  # checked: the result has one
-        every = max(1, len(difficulty) // _CDF_DRAWS)
-        draws = difficulty.among(slice(None, None, every))
-        bands.append(cdf_band(draws, _GRID, result.ci_prob))
-    found = np.stack(bands)
-    lower, median, upper = np.moveaxis(found, 1, 0)
-    x = np.broadcast_to(_GRID, median.shape)
+        draws = difficulty.among(slice(None, None, max(1, len(difficulty) // 1000)))
+        bands.append(cdf_band(draws, grid, result.ci_prob))
+    lower, median, upper = np.moveaxis(np.stack(bands), 1, 0)
+    x = np.broadcast_to(grid, median.shape)
     coords = {"system": systems, "kwarg": ["x", "y_bottom", "y_top"], "plot_axis": ["x", "y"]}
     return xr.Dataset(
         {
@@ -138,14 +117,14 @@ def _fitted(result: Result, systems: list[Any]) -> xr.Dataset:
 
 def _observed(result: Result, systems: list[Any]) -> xr.DataArray:
     """Distribution function of the observed rates, (plot_axis, system, step)."""
-    found = []
-    for table in (_rates(result, one) for one in systems):
+    steps = []
+    for table in (_rates(result, system) for system in systems):
         rates, count = np.unique(table, return_counts=True)
         share = np.cumsum(count) / count.sum()
-        found.append((np.concatenate([[0.0], rates, [1.0]]), np.concatenate([[0.0], share, [1.0]])))
-    longest = max(len(x) for x, _ in found)
-    values = np.full((2, len(found), longest), np.nan)
-    for i, (x, y) in enumerate(found):
+        steps.append((np.concatenate([[0.0], rates, [1.0]]), np.concatenate([[0.0], share, [1.0]])))
+    longest = max(len(x) for x, _ in steps)
+    values = np.full((2, len(steps), longest), np.nan)
+    for i, (x, y) in enumerate(steps):
         values[0, i, : len(x)], values[1, i, : len(y)] = x, y
     coords = {"plot_axis": ["x", "y"], "system": systems}
     return xr.DataArray(values, dims=("plot_axis", "system", "step"), coords=coords)
@@ -153,13 +132,15 @@ def _observed(result: Result, systems: list[Any]) -> xr.DataArray:
 
 def _rates(result: Result, system: Any) -> NDArray[np.float64]:
     index = result.systems.index(system)
-    successes, trials = (counts[index] for counts in result.right_of_all())
+    successes, trials = (
+        counts[index] for counts in result.right_of_all("difficulty_plot", "result")
+    )
     tried = trials > 0
     return np.asarray(successes[tried] / trials[tried])
 
 
 def _steps(da: xr.DataArray, target: Any, backend: ModuleType, **kwargs: Any) -> Any:
     """Draw a distribution function that is constant after each value."""
-    found = da.dropna("step")
-    x, y = found.sel(plot_axis="x").values, found.sel(plot_axis="y").values
+    points = da.dropna("step")
+    x, y = points.sel(plot_axis="x").values, points.sel(plot_axis="y").values
     return backend.step(x, y, target, step_mode="after", **kwargs)

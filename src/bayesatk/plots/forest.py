@@ -32,10 +32,6 @@ from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups
 
-_WRAP = 3
-_ALL_GROUPS = "all groups"
-_CENTRAL_HALF = [0.25, 0.75]
-
 
 def plot_systems(
     result: xr.DataTree | Result,
@@ -92,21 +88,24 @@ def plot_systems(
     0.625
     """
     name = backend_name(backend)
-    own = Result.of(result)
-    if by_groups(own, by):
-        return _by_group(own, chosen_metrics(own, metric)[0], name)
-    metrics = chosen_metrics(own, metric)
+    fit = Result.of(result)
+    if by_groups(fit, by):
+        return _by_group(fit, chosen_metrics(fit, metric)[0], name)
+    metrics = chosen_metrics(fit, metric)
     rows = xr.concat(
-        [_forest_rows(own, one) for one in metrics],
-        dim=xr.DataArray([one.label for one in metrics], dims="metric", name="metric"),
+        [_rows(fit, shown_metric) for shown_metric in metrics],
+        dim=xr.DataArray(
+            [shown_metric.label for shown_metric in metrics], dims="metric", name="metric"
+        ),
     )
     order = np.argsort(rows["mean"].isel(metric=0).sel(target="questions").values, kind="stable")
     rows = rows.isel(system=order)
     height = xr.DataArray(np.arange(len(order)), dims="system", coords={"system": rows["system"]})
-    shift = _shifts(own.targets)
+    shift = _shifts(fit.targets)
+    target_names = {target: TARGET_NAMES[target] for target in fit.targets}
     plot = open_rows(
         rows, name, "system", len(metrics),
-        legend_width([TARGET_NAMES[one] for one in own.targets]), _styles(name, len(own.targets)),
+        legend_width(list(target_names.values())), _styles(name, len(fit.targets)),
     )  # fmt: skip
     draw_rows(plot, rows, height + shift, name)
     systems = shortened(rows["system"].values.tolist())
@@ -114,9 +113,9 @@ def plot_systems(
         plot, ylim=(-0.6, len(systems) - 0.4),
         yticks=(np.arange(len(systems)).tolist(), systems),
     )  # fmt: skip
-    label_axes(plot, [estimand(one) for one in metrics], None)
-    add_legend(plot, "target", {one: TARGET_NAMES[one] for one in own.targets}, "target")
-    kind = interval_name(own.ci_prob, own.ci_kind)
+    label_axes(plot, [estimand(shown_metric) for shown_metric in metrics], None)
+    add_legend(plot, "target", target_names, "target")
+    kind = interval_name(fit.ci_prob, fit.ci_kind)
     return finish(
         plot, "Systems", f"Marker: posterior mean. Thin line: {kind}. Pale bar: central 50%."
     )
@@ -138,15 +137,15 @@ def _styles(backend: str, targets: int) -> dict[str, Any]:
     }
 
 
-def _by_group(own: Result, metric: Metric, backend: str) -> Any:
+def _by_group(fit: Result, metric: Metric, backend: str) -> Any:
     """Plot every group of questions, a panel for each system."""
-    systems = chosen_systems(own, None)
-    whole = _forest_rows(own, metric).sel(target=list(TARGETS)).expand_dims(group=[_ALL_GROUPS])
-    groups = _group_rows(own, metric)
+    systems = chosen_systems(fit, None)
+    all_groups = _rows(fit, metric).sel(target=list(TARGETS)).expand_dims(group=["all groups"])
+    groups = _rows(fit, metric, by_group=True)
     order = np.argsort(-groups["mean"].sel(target="questions").mean("system").values, kind="stable")
-    labels = [str(one) for one in groups["group"].values]
+    labels = [str(label) for label in groups["group"].values]
     groups = groups.assign_coords(group=labels).isel(group=order)
-    rows = xr.concat([whole, groups], dim="group").transpose("system", "group", "target")
+    rows = xr.concat([all_groups, groups], dim="group").transpose("system", "group", "target")
     size = rows.sizes["group"]
     height = xr.DataArray(np.arange(size), dims="group", coords={"group": rows["group"].values})
     plot = open_rows(
@@ -159,55 +158,38 @@ def _by_group(own: Result, metric: Metric, backend: str) -> Any:
         yticks=(list(range(size)), shortened(rows["group"].values.tolist())),
     )  # fmt: skip
     label_axes(plot, [estimand(metric)] * len(systems), None)
-    names = {one: f"{TARGET_NAMES[one]} in the group" for one in TARGETS}
+    names = {target: f"{TARGET_NAMES[target]} in the group" for target in TARGETS}
     add_legend(plot, "target", names, "target")
     return finish(
         plot, "Groups of questions",
-        f"Marker: posterior mean. Thin line: {interval_name(own.ci_prob, own.ci_kind)}. "
+        f"Marker: posterior mean. Thin line: {interval_name(fit.ci_prob, fit.ci_kind)}. "
         "Pale bar: central 50%. Groups learn from each other.",
     )  # fmt: skip
 
 
-def _group_rows(result: Result, metric: Metric) -> xr.Dataset:
-    """Mean, interval and central half of one metric, dims (system, group, target)."""
-    statistics = metric_values(result.group_statistics, metric)
-    if result.has("group_closed_form_quantiles"):
-        quantiles = metric_values(result.group("group_closed_form_quantiles"), metric)
-        half = quantiles.sel(quantile=_CENTRAL_HALF, method="nearest")
+def _rows(result: Result, metric: Metric, by_group: bool = False) -> xr.Dataset:
+    """Mean, interval and central half of one metric, dims (system[, group], target)."""
+    central_half, prefix = [0.25, 0.75], "group_" * by_group
+    statistics = metric_values(result.group_statistics if by_group else result.statistics, metric)
+    if result.has(f"{prefix}closed_form_quantiles"):
+        quantiles = metric_values(result.group(f"{prefix}closed_form_quantiles"), metric)
+        half = quantiles.sel(quantile=central_half, method="nearest")
     else:
-        draws = metric_values(result.group("group_posterior"), metric)
-        half = draws.quantile(_CENTRAL_HALF, dim=("chain", "draw"))
-    found = {
-        each: statistics.sel(statistic=each, drop=True) for each in ("mean", "ci_lower", "ci_upper")
-    }
-    found |= {f"half_{i}": half.isel(quantile=i, drop=True) for i in (0, 1)}
+        draws = (
+            metric_values(result.group("group_posterior"), metric)
+            if by_group
+            else result.draws(metric)
+        )
+        half = draws.quantile(central_half, dim=("chain", "draw"))
+    ends = {name: statistics.sel(statistic=name, drop=True) for name in ("ci_lower", "ci_upper")}
+    columns = ends | {f"half_{i}": half.isel(quantile=i, drop=True) for i in (0, 1)}
+    columns |= {"mean": statistics.sel(statistic="mean", drop=True)}
+    dims = ("system", "group", "target") if by_group else ("system", "target")
     return xr.Dataset(
         {
-            each: values.transpose("system", "group", "target").drop_vars(
-                ["k", "tau"], errors="ignore"
-            )
-            for each, values in found.items()
+            name: values.drop_vars(["k", "tau"], errors="ignore").transpose(*dims)
+            for name, values in columns.items()
         }
-    )
-
-
-def _forest_rows(result: Result, metric: Metric) -> xr.Dataset:
-    """Mean, interval and central half of one metric, dims (system, target)."""
-    statistics = metric_values(result.statistics, metric)
-    statistics = statistics.drop_vars(["k", "tau"], errors="ignore")
-    if result.has("closed_form_quantiles"):
-        half = metric_values(result.group("closed_form_quantiles"), metric).sel(
-            quantile=_CENTRAL_HALF, method="nearest"
-        )
-    else:
-        half = result.draws(metric).quantile(_CENTRAL_HALF, dim=("chain", "draw"))
-    half = half.drop_vars(["k", "tau"], errors="ignore")
-    found = {
-        each: statistics.sel(statistic=each, drop=True) for each in ("mean", "ci_lower", "ci_upper")
-    }
-    found |= {f"half_{i}": half.isel(quantile=i, drop=True) for i in (0, 1)}
-    return xr.Dataset(
-        {each: values.transpose("system", "target") for each, values in found.items()}
     )
 
 
@@ -222,11 +204,11 @@ def open_rows(
 ) -> Any:
     """Open a figure with one panel per metric, or another dimension, as high as its rows need."""
     size = rows.sizes[dim]
-    wide, high = min(number, _WRAP), -(-number // _WRAP)
-    each = 1.1 + (0.42 if size <= 12 else 0.32) * size
+    wide, high = min(number, 3), -(-number // 3)
+    panel_height = 1.1 + (0.42 if size <= 12 else 0.32) * size
     return open_figure(
-        rows, backend, (max(6.5, 1.8 + 3.3 * wide + extra), 0.9 + high * max(each, 1.7)),
-        cols=[panel], wrap=_WRAP, styles=styles | {"overlay": ([dim], ())},
+        rows, backend, (max(6.5, 1.8 + 3.3 * wide + extra), 0.9 + high * max(panel_height, 1.7)),
+        cols=[panel], wrap=3, styles=styles | {"overlay": ([dim], ())},
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from bayesatk.plots.canvas import (
     add_legend,
     backend_name,
     colors,
+    draw_band,
     finish,
     label_axes,
     legend_width,
@@ -20,12 +21,10 @@ from bayesatk.plots.canvas import (
     markers,
     no_fill,
     open_figure,
+    open_points,
     set_panels,
 )
 from bayesatk.plots.labels import shortened
-
-_LOG = 8.0  # ratio of the largest value to the smallest from which the scale is logarithmic
-_TICKS = 8  # of a logarithmic scale, at most
 
 
 def plot_horizon(found: Horizon, *, backend: str | None = None) -> Any:
@@ -79,73 +78,70 @@ def plot_horizon(found: Horizon, *, backend: str | None = None) -> Any:
         },
     )  # fmt: skip
     _draw(plot, found, curves, name)
-    asked = found.attrs
+    attrs = found.attrs
     x = curves["x"].values
     wide = 0.03 * (x.max() - x.min())
     ticks = _ticks(found) if _logarithmic(found) else None
     set_panels(plot, xlim=(x.min() - wide, x.max() + wide), ylim=(-0.03, 1.03), xticks=ticks)
     scale = " (log scale)" * _logarithmic(found)
     label_axes(
-        plot, f"{asked['covariate']}{scale}", f"{asked['metric']}, {asked['question']} question"
+        plot, f"{attrs['covariate']}{scale}", f"{attrs['metric']}, {attrs['question']} question"
     )
     add_legend(plot, "system", dict(zip(systems, names, strict=True)), "system")
-    percent = f"{100 * asked['ci_prob']:g}%"
+    percent = f"{100 * attrs['ci_prob']:g}%"
     details = [
         f"Line and band: posterior mean and {percent} interval at each value.",
-        f"Thick: {percent} interval of where {asked['level']:g} is crossed, within the picture.",
+        f"Thick: {percent} interval of where {attrs['level']:g} is crossed, within the picture.",
     ]
     if len(found.observed):
         details.append("Open markers: observed rates of questions of about equal values.")
-    return finish(plot, f"{asked['metric']} against {asked['covariate']}", *details)
+    return finish(plot, f"{attrs['metric']} against {attrs['covariate']}", *details)
 
 
-def _logarithmic(found: Horizon) -> bool:
-    values = found.curves["value"]
-    return bool(values.min() > 0.0 and values.max() > _LOG * values.min())
+def _logarithmic(horizon: Horizon) -> bool:
+    values = horizon.curves["value"]
+    return bool(values.min() > 0.0 and values.max() > 8.0 * values.min())
 
 
-def _place(found: Horizon, values: Any) -> Any:
+def _on_axis(horizon: Horizon, values: Any) -> Any:
     """Values of the covariate on the axis."""
     values = np.asarray(values, float)
-    if not _logarithmic(found):
+    if not _logarithmic(horizon):
         return values
     with np.errstate(divide="ignore"):
         return np.log2(values)
 
 
-def _curves(found: Horizon) -> xr.Dataset:
+def _curves(horizon: Horizon) -> xr.Dataset:
     """Mean and ends over the axis, dims (system, point)."""
-    systems = found.table["system"].tolist()
-    own = found.curves.set_index("system")
-    parts = {"x": "value", "mean": "mean", "lower": "ci_lower", "upper": "ci_upper"}
+    systems = horizon.table["system"].tolist()
+    curves = horizon.curves.set_index("system")
+    columns = {"x": "value", "mean": "mean", "lower": "ci_lower", "upper": "ci_upper"}
     values = {
-        name: np.stack([own.loc[[system], column].to_numpy(float) for system in systems])
-        for name, column in parts.items()
+        name: np.stack([curves.loc[[system], column].to_numpy(float) for system in systems])
+        for name, column in columns.items()
     }
-    values["x"] = _place(found, values["x"])
+    values["x"] = _on_axis(horizon, values["x"])
     return xr.Dataset(
-        {name: (("system", "point"), one) for name, one in values.items()}, {"system": systems}
+        {name: (("system", "point"), column_values) for name, column_values in values.items()},
+        {"system": systems},
     )
 
 
 def _xy(x: Any, y: Any, systems: list[Any]) -> xr.Dataset:
-    both = np.stack([np.broadcast_to(x, np.shape(y)), y])
+    points = np.stack([np.broadcast_to(x, np.shape(y)), y])
     coords = {"plot_axis": ["x", "y"], "system": systems}
-    return xr.Dataset({"value": (("plot_axis", "system", "point"), both)}, coords)
+    return xr.Dataset({"value": (("plot_axis", "system", "point"), points)}, coords)
 
 
-def _draw(plot: Any, found: Horizon, curves: xr.Dataset, backend: str) -> None:
+def _draw(plot: Any, horizon: Horizon, curves: xr.Dataset, backend: str) -> None:
     """Draw bands below lines below crossings."""
-    systems, styled = found.table["system"].tolist(), {"linestyle", "marker"}
-    band = xr.concat(
-        [curves["x"], curves["lower"], curves["upper"]],
-        dim=xr.DataArray(["x", "y_bottom", "y_top"], dims="kwarg", name="kwarg"),
-    ).to_dataset(name="value")
-    plot.map(az.visuals.fill_between_y, "band", data=band, ignore_aes=styled, alpha=0.15)
+    systems, styled = horizon.table["system"].tolist(), {"linestyle", "marker"}
+    draw_band(plot, curves["x"], curves, styled)
     data = _xy(curves["x"].values, curves["mean"].values, systems)
     plot.map(az.visuals.line_xy, "line", data=data, ignore_aes={"marker"}, width=1.8)
     ends = curves["x"].values[0, [0, -1]]
-    level = float(found.attrs["level"])
+    level = float(horizon.attrs["level"])
     straight = xr.Dataset(
         {"value": (("plot_axis", "point"), np.stack([ends, [level, level]]))},
         {"plot_axis": ["x", "y"]},
@@ -154,42 +150,36 @@ def _draw(plot: Any, found: Horizon, curves: xr.Dataset, backend: str) -> None:
         az.visuals.line_xy, "level", data=straight, ignore_aes="all", color=DARK, width=0.8,
         linestyle=lines(backend, 3)[2],
     )  # fmt: skip
-    table = found.table
-    sides = np.clip(_place(found, table[["ci_lower", "ci_upper"]].to_numpy(float)), *ends)
+    table = horizon.table
+    sides = np.clip(_on_axis(horizon, table[["ci_lower", "ci_upper"]].to_numpy(float)), *ends)
     data = _xy(sides, np.full(sides.shape, level), systems)
     plot.map(az.visuals.line_xy, "horizon", data=data, ignore_aes=styled, width=4.5, alpha=0.6)
-    middle = _place(found, table[["median"]].to_numpy(float))
+    middle = _on_axis(horizon, table[["median"]].to_numpy(float))
     middle = np.where((middle >= ends[0]) & (middle <= ends[1]), middle, np.nan)
     data = _xy(middle, np.full(middle.shape, level), systems)
     size = marker_size(backend, 50.0)
     plot.map(az.visuals.scatter_xy, "median", data=data, ignore_aes={"linestyle"}, size=size)
-    if len(found.observed):
-        _draw_observed(plot, found, systems, backend)
+    if len(horizon.observed):
+        _draw_observed(plot, horizon, systems, backend)
 
 
-def _draw_observed(plot: Any, found: Horizon, systems: list[Any], backend: str) -> None:
-    own = found.observed.set_index("system")
-    most = int(own.groupby(level=0).size().max())
-    both = np.full((2, len(systems), most), np.nan)
+def _draw_observed(plot: Any, horizon: Horizon, systems: list[Any], backend: str) -> None:
+    observed = horizon.observed.set_index("system")
+    most = int(observed.groupby(level=0).size().max())
+    points = np.full((2, len(systems), most), np.nan)
     for row, system in enumerate(systems):
-        if system in own.index:
-            rows = own.loc[[system]]
-            both[:, row, : len(rows)] = _place(found, rows["value"]), rows["rate"]
+        if system in observed.index:
+            rows = observed.loc[[system]]
+            points[:, row, : len(rows)] = _on_axis(horizon, rows["value"]), rows["rate"]
     plot.map(
-        _open_points, "observed", data=_xy(both[0], both[1], systems), ignore_aes={"linestyle"},
-        size=marker_size(backend, 34.0), facecolor=no_fill(backend),
+        open_points, "observed", data=_xy(points[0], points[1], systems), ignore_aes={"linestyle"},
+        size=marker_size(backend, 34.0), facecolor=no_fill(backend), width=1.1,
     )  # fmt: skip
 
 
-def _open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any:
-    """Draw markers without a fill, where there is a value."""
-    found = da.dropna("point")
-    return az.visuals.scatter_xy(found, target, edgecolor=color, width=1.1, **kwargs)
-
-
-def _ticks(found: Horizon) -> tuple[list[float], list[str]]:
+def _ticks(horizon: Horizon) -> tuple[list[float], list[str]]:
     """Return powers of two within the picture, few enough to be read."""
-    low, high = np.log2(found.curves["value"].min()), np.log2(found.curves["value"].max())
+    low, high = np.log2(horizon.curves["value"].min()), np.log2(horizon.curves["value"].max())
     powers = np.arange(np.ceil(low), np.floor(high) + 1)
-    powers = powers[:: max(1, -(-len(powers) // _TICKS))]
+    powers = powers[:: max(1, -(-len(powers) // 8))]
     return powers.tolist(), [f"{2.0**power:g}" for power in powers]

@@ -8,10 +8,6 @@ from bayesatk._tools.words import probability_words
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.schema import TARGET_NAMES as TARGET_NAMES
 
-_LONGEST = 30
-# Backends read these as the start of a formula.
-_FORMULA_STARTS = ("$$", r"\(", r"\[", r"\]", r"\)")
-
 
 def estimand(metric: Metric, over_k: bool = False) -> str:
     """Name a metric with its unit, as an axis label.
@@ -56,7 +52,7 @@ def probability_text(value: float, error: float = 0.0) -> str:
     return words if words[0] in "<>" else f"= {words}"
 
 
-def shortened(labels: Iterable[object], width: int = _LONGEST) -> list[str]:
+def shortened(labels: Iterable[object], width: int = 30) -> list[str]:
     """Return labels on one line, cut in the middle where long, and still all different.
 
     Examples
@@ -66,18 +62,19 @@ def shortened(labels: Iterable[object], width: int = _LONGEST) -> list[str]:
     >>> shortened(["a" * 20, "a" * 21], width=5)
     ['aa…aa', 'aa…aa #2']
     """
-    found: list[str] = []
+    short: list[str] = []
     for label in labels:
         visible = "".join(
-            one if one.isprintable() else "" if ord(one) > 127 else " " for one in str(label)
+            character if character.isprintable() else "" if ord(character) > 127 else " "
+            for character in str(label)
         )
         text = " ".join(visible.split()) or "(unnamed)"
         if len(text) > width:
             head = width // 2
             text = text[:head] + "…" + text[len(text) - (width - head - 1) :]
-        same = [one for one in found if one == text or one.startswith(f"{text} #")]
-        found.append(f"{text} #{len(same) + 1}" if same else text)
-    return found
+        same = [earlier for earlier in short if earlier == text or earlier.startswith(f"{text} #")]
+        short.append(f"{text} #{len(same) + 1}" if same else text)
+    return short
 
 
 def markup(text: str, backend: str, as_html: bool = False) -> str:
@@ -101,7 +98,8 @@ def markup(text: str, backend: str, as_html: bool = False) -> str:
     if backend == "plotly" or as_html:
         safe = html.escape(text, quote=False).replace("$", "&#36;").replace("\\", "&#92;")
         return safe.replace("\n", "<br>")
-    for start in _FORMULA_STARTS:
+    # Bokeh reads these as the start of a formula.
+    for start in ("$$", r"\(", r"\[", r"\]", r"\)"):
         text = text.replace(start, start[0] + "\u200b" + start[1])
     return text
 

@@ -22,8 +22,6 @@ from bayesatk.plots.labels import shortened
 from bayesatk.plots.request import chosen_systems
 from bayesatk.results.result import Result
 
-_MOST = 300  # questions that can be told apart in a panel
-
 
 def plot_questions(
     result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
@@ -69,16 +67,16 @@ def plot_questions(
     >>> plot.get_viz("mean").get_offsets().tolist()  # (c + 1)/(n + 2)
     [[1.0, 0.25], [2.0, 0.5], [3.0, 0.75]]
     """
-    name, own = backend_name(backend), Result.of(result)
-    systems = chosen_systems(own, system)
-    table = question_table(own)
+    name, fit = backend_name(backend), Result.of(result)
+    systems = chosen_systems(fit, system)
+    table = question_table(fit)
     by_system = [group for _, group in table.groupby("system", sort=False)]
-    difficulty = np.mean([one["mean"].to_numpy() for one in by_system], axis=0)
+    difficulty = np.mean([rows["mean"].to_numpy() for rows in by_system], axis=0)
     order = np.argsort(difficulty, kind="stable")
-    every = {own.systems[i]: one.iloc[order] for i, one in enumerate(by_system)}
-    marked = np.any([every[one]["suspicious"].to_numpy() for one in systems], axis=0)
+    table_by_system = {fit.systems[i]: rows.iloc[order] for i, rows in enumerate(by_system)}
+    marked = np.any([table_by_system[label]["suspicious"].to_numpy() for label in systems], axis=0)
     shown = np.unique(np.append(_thinned(len(order)), np.flatnonzero(marked)))
-    points = _points([every[one] for one in systems], systems, shown)
+    points = _points([table_by_system[label] for label in systems], systems, shown)
     plot = open_systems(points.to_dataset(), name, len(systems))
     ends = points.sel(number=["lower", "upper", "gap"]).stack(place=("question", "number"))
     plot.map(_line, "interval", data=ends.to_dataset(), color=COLORS[0], alpha=0.5, width=0.8)
@@ -93,31 +91,33 @@ def plot_questions(
         )  # fmt: skip
     set_panels(plot, titles=shortened(systems), ylim=(-0.04, 1.04))
     label_axes(plot, "question (hardest first)", "success probability p")
-    some = f" Drawn: {len(shown)} of {len(order)} questions." if len(shown) < len(order) else ""
+    drawn_note = (
+        f" Drawn: {len(shown)} of {len(order)} questions." if len(shown) < len(order) else ""
+    )
     return finish(
         plot, "Posterior of every question",
-        f"Posterior mean and {100 * own.ci_prob:g}% interval. Diamonds: failed, though weaker "
-        f"systems solve it.{some}",
+        f"Posterior mean and {100 * fit.ci_prob:g}% interval. Diamonds: failed, though weaker "
+        f"systems solve it.{drawn_note}",
     )  # fmt: skip
 
 
 def _thinned(size: int) -> NDArray[np.intp]:
-    """Return all places, or so many at equal steps."""
-    return np.unique(np.linspace(0, size - 1, min(size, _MOST)).round().astype(np.intp))
+    """Return all places, or as many at equal steps as can be told apart in a panel."""
+    return np.unique(np.linspace(0, size - 1, min(size, 300)).round().astype(np.intp))
 
 
 def _points(tables: list[Any], systems: list[Any], shown: NDArray[np.intp]) -> xr.DataArray:
     """Return places and values (system, question, number, plot_axis)."""
     names = ("lower", "upper", "gap", "mean", "suspicious")
-    found = np.full((len(tables), len(shown), len(names), 2), np.nan)
-    found[..., 0] = shown[:, None] + 1.0
-    for own, table in zip(found, tables, strict=True):
-        some = table.iloc[shown]
-        own[:, 0, 1], own[:, 1, 1] = some["ci_lower"], some["ci_upper"]
-        own[:, 3, 1] = some["mean"]
-        own[:, 4, 1] = np.where(some["suspicious"], some["mean"], np.nan)
+    points = np.full((len(tables), len(shown), len(names), 2), np.nan)
+    points[..., 0] = shown[:, None] + 1.0
+    for system_points, table in zip(points, tables, strict=True):
+        rows = table.iloc[shown]
+        system_points[:, 0, 1], system_points[:, 1, 1] = rows["ci_lower"], rows["ci_upper"]
+        system_points[:, 3, 1] = rows["mean"]
+        system_points[:, 4, 1] = np.where(rows["suspicious"], rows["mean"], np.nan)
     return xr.DataArray(
-        found, dims=("system", "question", "number", "plot_axis"), name="value",
+        points, dims=("system", "question", "number", "plot_axis"), name="value",
         coords={"system": systems, "question": shown, "number": list(names),
                 "plot_axis": ["x", "y"]},
     )  # fmt: skip

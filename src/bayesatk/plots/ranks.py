@@ -13,7 +13,6 @@ from bayesatk.plots.request import chosen_metrics, chosen_targets
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
-_DARK_BLUE = np.array([8.0, 48.0, 107.0])  # one blue: what is darker is likelier, in grey as well
 _WHITE_INK = 0.655  # where white on the cell begins to contrast more than black
 _LEAST_SHADED = 0.005  # below this a cell stays white
 
@@ -75,9 +74,9 @@ def plot_ranks(
             "compared must rank its systems, and no question was tried by all of them. Compare "
             "fewer systems."
         )
-    metrics, (chosen,) = chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
-    metrics = metrics if metric is not None else metrics[:1]
-    table = _rank_table(read, metrics, chosen)
+    (shown_target,) = chosen_targets(target or "", read.targets)
+    metrics = chosen_metrics(read, metric)[: 1 if metric is None else None]
+    table = _rank_table(read, metrics, shown_target)
     size = table.sizes["system"]
     side = max(0.42 * size, 2.2)
     wide, high = min(len(metrics), 2), -(-len(metrics) // 2)
@@ -96,35 +95,38 @@ def plot_ranks(
     )  # fmt: skip
     systems = shortened(table["system"].values.tolist())
     set_panels(
-        plot, titles=[estimand(one) for one in metrics],
+        plot, titles=[estimand(shown_metric) for shown_metric in metrics],
         xlim=(0.5, size + 0.5), ylim=(-0.5, size - 0.5),
         xticks=(table["rank"].values.tolist(), [str(rank) for rank in table["rank"].values]),
         yticks=(row.values.tolist(), systems),
     )  # fmt: skip
     label_axes(plot, "rank (1 is best)", None)
     return finish(
-        plot, f"Ranks on {TARGET_NAMES[chosen]}", "In a cell: posterior probability of the rank."
+        plot,
+        f"Ranks on {TARGET_NAMES[shown_target]}",
+        "In a cell: posterior probability of the rank.",
     )
 
 
 def _rank_table(compared: Result, metrics: list[Any], target: str) -> xr.DataArray:
     """Probabilities (metric, system, rank), the best mean rank first."""
     dataset = compared.group("ranks")
-    found = [
-        metric_values(dataset, one)
+    probabilities = [
+        metric_values(dataset, metric)
         .sel(target=target, drop=True)
         .drop_vars(["k", "tau"], errors="ignore")
-        for one in metrics
+        for metric in metrics
     ]
-    labels = xr.DataArray([one.label for one in metrics], dims="metric", name="metric")
-    table = xr.concat(found, dim=labels).transpose("metric", "system", "rank")
+    labels = xr.DataArray([metric.label for metric in metrics], dims="metric", name="metric")
+    table = xr.concat(probabilities, dim=labels).transpose("metric", "system", "rank")
     mean = (table.isel(metric=0) * table["rank"]).sum("rank").values
     return table.isel(system=np.argsort(mean, kind="stable"))
 
 
 def _shade(probability: float) -> str:
-    """Return the colour of a probability, from white to night blue."""
-    mixed = np.round(255.0 + probability * (_DARK_BLUE - 255.0)).astype(int)
+    """Return the colour of a probability, from white to night blue: darker in grey as well."""
+    night_blue = np.array([8.0, 48.0, 107.0])
+    mixed = np.round(255.0 + probability * (night_blue - 255.0)).astype(int)
     return "#{:02x}{:02x}{:02x}".format(*mixed)
 
 

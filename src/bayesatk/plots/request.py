@@ -8,22 +8,21 @@ from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
-_MOST_PANELS = 24
-
 
 def chosen_metrics(result: Result, metric: MetricSpec | None) -> list[Metric]:
     """Return the metrics to show: those given, or all that the result was asked for."""
-    asked = result.metrics
+    result_metrics = result.metrics
     if metric is None:
-        return list(asked)
-    held = {one.label for one in result.grid}
+        return list(result_metrics)
+    held = {member.label for member in result.grid}
     wanted = list(parse(metric))
-    absent = [one.label for one in wanted if one.label not in held]
+    absent = [member.label for member in wanted if member.label not in held]
     if absent:
         raise ArgumentError(
             Argument("metric"),
             f" must be in the result; {', '.join(absent)} is not, it has "
-            f"{', '.join(one.label for one in asked)}. Ask evaluate (or sample) for it.",
+            f"{', '.join(member.label for member in result_metrics)}. Ask evaluate (or sample) for "
+            "it.",
         )
     return list(wanted)
 
@@ -39,24 +38,26 @@ def chosen_curve(result: Result, metric: str) -> list[Metric]:
         which curve it is.
     """
     grid = result.grid
-    asked = " ".join(one.label for one in result.metrics)
+    labels = " ".join(member.label for member in result.metrics)
     named, _, tau = str(metric).strip().lower().partition(":")
     symbol = named.rstrip("0123456789,")
     family = FAMILIES.get(symbol)
     remedy = f"Ask for more, as in evaluate(..., '{symbol}1,2,4,8')."
     if family is None or not family.has_k:
-        curves = ", ".join(repr(name) for name, one in FAMILIES.items() if one.has_k)
+        curves = ", ".join(
+            repr(name) for name, known_family in FAMILIES.items() if known_family.has_k
+        )
         raise ArgumentError(
             Argument("metric"),
             f" must be a family over k, one of {curves}; got {metric!r}, and the result has "
-            f"{asked}. {'' if family is None else 'It has no k. '}"
+            f"{labels}. {'' if family is None else 'It has no k. '}"
             "Ask for a curve, as in evaluate(..., 'pass@1,2,4,8').",
         )
     if family not in grid.families or len(grid.ks) < 2:
         raise ArgumentError(
             Argument("metric"),
             f" must have two ks or more in the result to be a curve; got {metric!r}, and the "
-            f"result has {asked}. {remedy}",
+            f"result has {labels}. {remedy}",
         )
     if not family.has_tau:
         return [family.at(k) for k in grid.ks]
@@ -88,19 +89,19 @@ def chosen_systems(result: Result, system: Any) -> list[Any]:
     if system is None:
         wanted = labels
     else:
-        given = isinstance(system, Sequence) and not isinstance(system, str)
-        wanted = list(system) if given else [system]
-        absent = [one for one in wanted if one not in labels]
+        several = isinstance(system, Sequence) and not isinstance(system, str)
+        wanted = list(system) if several else [system]
+        absent = [label for label in wanted if label not in labels]
         if absent or not wanted:
             raise ArgumentError(
                 Argument("system"),
                 f" must be among those of the result; got {system!r}, and it has "
                 f"{', '.join(map(repr, labels[:10]))}{', ...' * (len(labels) > 10)}.",
             )
-    if len(wanted) > _MOST_PANELS:
+    if len(wanted) > 24:
         raise ArgumentError(
             Argument("system"),
-            f" must name at most {_MOST_PANELS} systems, one panel each; got {len(wanted)}. "
+            f" must name at most 24 systems, one panel each; got {len(wanted)}. "
             "Pass a list of labels as system=.",
         )
     return list(wanted)

@@ -26,7 +26,6 @@ from bayesatk.posterior.models_of import model_of
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-_SMALLEST, _LARGEST = 14.0, 400.0  # areas of markers, square points
 
 
 def plot_shrinkage(
@@ -77,9 +76,9 @@ def plot_shrinkage(
     [[0.0, 0.25], [0.5, 0.5], [1.0, 0.75]]
     """
     name = backend_name(backend)
-    own = Result.of(result)
-    systems = chosen_systems(own, system)
-    tables = [_states(own, one) for one in systems]
+    fit = Result.of(result)
+    systems = chosen_systems(fit, system)
+    tables = [_states(fit, label) for label in systems]
     most = max(int(table[:, 2].max()) for table in tables)
     classes = int(np.log2(most)) + 1
     points = _by_size(tables, systems, classes)
@@ -88,10 +87,11 @@ def plot_shrinkage(
     plain = empty.to_dataset(name="value")
     plot.map(_identity, "identity", data=plain, color=GREY, linestyle=lines(name, 2)[1])
     overall = empty.copy(data=[_overall(table) for table in tables]).to_dataset(name="value")
+    smallest, largest_area = 14.0, 400.0  # of markers, square points
     for size in range(classes):
         share = size / max(classes - 1, 1)
         area = marker_size(
-            name, _SMALLEST * (_LARGEST / _SMALLEST) ** (share * min(1.0, classes / 8))
+            name, smallest * (largest_area / smallest) ** (share * min(1.0, classes / 8))
         )
         data = points.sel(size_class=[size]).to_dataset(name="value")
         if bool(data["value"].notnull().any()):
@@ -105,7 +105,7 @@ def plot_shrinkage(
     label_axes(plot, "raw success rate (share of trials)", "posterior mean of p (probability)")
     largest = f" Marker area grows with the questions in it (1 to {most})." if most > 1 else ""
     return finish(
-        plot, f"Questions under pooling={own.pooling!r}",
+        plot, f"Questions under pooling={fit.pooling!r}",
         f"Dashed: no change. Dotted: mean raw rate.{largest}",
     )  # fmt: skip
 
@@ -113,12 +113,14 @@ def plot_shrinkage(
 def _states(result: Result, system: Any) -> Array:
     """Raw rate, posterior mean of p, questions and trials of each distinct (successes, trials)."""
     index = result.systems.index(system)
-    successes, trials = (counts[index] for counts in result.right_of_all())
+    successes, trials = (
+        counts[index] for counts in result.right_of_all("shrinkage_plot", "result")
+    )
     mean = _question_means(result, index)
     tried = trials > 0
     pairs = np.stack([successes, trials], axis=1)[tried]
-    distinct, which, count = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
-    total = np.bincount(which.ravel(), mean[tried])
+    distinct, state, count = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    total = np.bincount(state.ravel(), mean[tried])
     return np.column_stack([distinct[:, 0] / distinct[:, 1], total / count, count, distinct[:, 1]])
 
 
@@ -145,12 +147,12 @@ def _overall(table: Array) -> float:
 def _by_size(tables: list[Array], systems: list[Any], classes: int) -> xr.DataArray:
     """Points (system, size_class, state, plot_axis), by doublings of the number of questions."""
     most = max(map(len, tables))
-    found = np.full((len(tables), classes, most, 2), np.nan)
+    points = np.full((len(tables), classes, most, 2), np.nan)
     for i, table in enumerate(tables):
         size = np.log2(table[:, 2]).astype(int)
-        found[i, size, np.arange(len(table))] = table[:, :2]
+        points[i, size, np.arange(len(table))] = table[:, :2]
     return xr.DataArray(
-        found, dims=("system", "size_class", "state", "plot_axis"),
+        points, dims=("system", "size_class", "state", "plot_axis"),
         coords={"system": systems, "size_class": np.arange(classes), "plot_axis": ["x", "y"]},
     )  # fmt: skip
 
@@ -161,13 +163,13 @@ def _dots(da: xr.DataArray, target: Any, **kwargs: Any) -> Any:
 
 def _collect(plot: Any, points: xr.DataArray, classes: int) -> None:
     """Gather the markers of all sizes into one visual with the dimension ``size_class``."""
-    found = np.full((points.sizes["system"], classes), None, dtype=object)
+    visuals = np.full((points.sizes["system"], classes), None, dtype=object)
     for size in range(classes):
         if f"questions_{size}" in plot.viz.children:
-            found[:, size] = plot.viz[f"questions_{size}"]["value"].values
+            visuals[:, size] = plot.viz[f"questions_{size}"]["value"].values
             del plot.viz[f"questions_{size}"]
     coords = {"system": points["system"].values, "size_class": np.arange(classes)}
-    values = xr.DataArray(found, dims=("system", "size_class"), coords=coords)
+    values = xr.DataArray(visuals, dims=("system", "size_class"), coords=coords)
     plot.viz["questions"] = xr.DataTree(values.to_dataset(name="value"))
 
 

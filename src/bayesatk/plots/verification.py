@@ -30,9 +30,7 @@ from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification, continuous_at, reference_draws
 
 Array = NDArray[np.float64]
-_MOST_ROWS = 40
 _TESTS = {"z_mean": "mean", "z_sd": "sd", "z_pit": "distribution"}
-_POWER = 0.9  # with which `detectable` would be caught
 
 
 def plot_verification(
@@ -85,7 +83,7 @@ def plot_verification(
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
     >>> fit = bayesatk.evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@1", rng=1)
-    >>> found = bayesatk.verify(fit, fit)
+    >>> found = bayesatk.verify(fit, fit.drop_nodes("closed_form"))
     >>> z = plot_verification(found).get_viz("z", test="mean", quantity=0).get_offsets()[0, 0]
     >>> bool(z == found.table["z_mean"][0])
     True
@@ -94,13 +92,11 @@ def plot_verification(
     if (fit is None) != (sampled is None):
         raise ValueError("fit and sampled must be given together; got one. Pass both, or neither.")
     if fit is not None and sampled is not None:
-        exact, drawn = (Result.of(each, None).tree for each in (fit, sampled))
+        exact, drawn = (Result.of(source, None).tree for source in (fit, sampled))
         return _plot_distributions(verification, exact, drawn, name)
     table = verification.table.reset_index(drop=True)
     worst = table[list(_TESTS)].abs().max(axis=1)
-    shown = table.loc[
-        worst.sort_values(ascending=False, kind="stable").index[:_MOST_ROWS]
-    ].sort_index()
+    shown = table.loc[worst.sort_values(ascending=False, kind="stable").index[:40]].sort_index()
     shown = shown[::-1]  # the first on top
     threshold = _threshold(table)
     data, edge = _z_scores(shown, threshold)
@@ -135,15 +131,15 @@ def _quantity_names(table: pd.DataFrame) -> list[str]:
         name for name in ("k", "tau", "system", "target", "reached", "category") if name in table
     ]
     names = list(dict.fromkeys([*dims, *extra]))
-    found = []
+    labels = []
     for _, row in table[names].iterrows():
-        parts = [
+        words = [
             f"{name}={value:g}" if isinstance(value, int | float) else str(value)
             for name, value in row.items()
             if not (isinstance(value, float) and np.isnan(value))
         ]
-        found.append(", ".join(parts))
-    return found
+        labels.append(", ".join(words))
+    return labels
 
 
 def _threshold(table: pd.DataFrame) -> float | None:
@@ -156,7 +152,8 @@ def _threshold(table: pd.DataFrame) -> float | None:
         return None
     row = table.assign(sd=sd)[moved].iloc[0]
     error = (row["sampled_mean"] - row["exact_mean"]) / row["z_mean"]
-    return float(row["detectable"] * row["sd"] / error - ndtri(_POWER))
+    power = 0.9  # with which `detectable` would be caught
+    return float(row["detectable"] * row["sd"] / error - ndtri(power))
 
 
 def _z_scores(shown: pd.DataFrame, threshold: float | None) -> tuple[xr.Dataset, float]:
@@ -196,10 +193,10 @@ def _at(da: xr.DataArray, target: Any, y: xr.DataArray, **kwargs: Any) -> Any:
 def _z_details(verification: Verification, rows: int, threshold: float | None) -> list[str]:
     total = len(verification.table)
     counts = verification.table["verdict"].value_counts()
-    found = ", ".join(
-        f"{counts.get(each, 0)} {each}" for each in ("agree", "disagree", "inconclusive")
+    verdicts = ", ".join(
+        f"{counts.get(verdict, 0)} {verdict}" for verdict in ("agree", "disagree", "inconclusive")
     )
-    details = [f"{total} quantities: {found}. Ringed: disagreement (at the edge if infinite)."]
+    details = [f"{total} quantities: {verdicts}. Ringed: disagreement (at the edge if infinite)."]
     if threshold is not None:
         details.append(
             f"Shaded: |z| up to {threshold:.2f}, for a probability of any false disagreement of at "
@@ -219,7 +216,7 @@ def _plot_distributions(
     plot = open_figure(
         curves[["value"]], backend, (7.5, 5.0),
         styles={
-            "color": (["quantity"], [COLORS[1] if each else COLORS[0] for each in wrong]),
+            "color": (["quantity"], [COLORS[1] if is_wrong else COLORS[0] for is_wrong in wrong]),
             "width": (["quantity"], np.where(wrong, 2.5, 0.8).tolist()),
         },
     )  # fmt: skip
@@ -241,7 +238,7 @@ def _pit_curves(table: pd.DataFrame, fit: xr.DataTree, sampled: xr.DataTree) -> 
     posterior = sampled["posterior"].to_dataset()
     dims = ("system", "k", "tau", "target", "reached", "category")
     index: list[int] = []
-    found, wrong = [], []
+    scaled_curves, wrong = [], []
     for row_index, row in enumerate(table.to_dict("records")):
         name = row["variable"]
         if name not in quantiles or name not in posterior or row["exact_sd"] <= 1e-12:
@@ -254,16 +251,16 @@ def _pit_curves(table: pd.DataFrame, fit: xr.DataTree, sampled: xr.DataTree) -> 
         level = points["quantile"].values
         reference = reference_draws(fit["closed_form"].to_dataset(), name, where)
         size = 1.0 / (1.0 / min(row["ess"], len(draws)) + 1.0 / reference)
-        known = continuous_at(points.values, points.values)
-        scaled = np.where(known, (below - level) * np.sqrt(size), np.nan)
-        found.append(np.stack([np.r_[0.0, level, 1.0], np.r_[0.0, scaled, 0.0]]))
+        continuous = continuous_at(points.values, points.values)
+        scaled = np.where(continuous, (below - level) * np.sqrt(size), np.nan)
+        scaled_curves.append(np.stack([np.r_[0.0, level, 1.0], np.r_[0.0, scaled, 0.0]]))
         index.append(row_index)
         wrong.append(row["verdict"] == "disagree")
-    if not found:
+    if not scaled_curves:
         raise ValueError(
             "fit must have exact quantiles of the quantities of sampled; it has none. Pass the "
             "results that were verified, or neither for the z scores."
         )
     coords = {"plot_axis": ["x", "y"], "quantity": index}
-    values = (("quantity", "plot_axis", "level"), np.stack(found))
+    values = (("quantity", "plot_axis", "level"), np.stack(scaled_curves))
     return xr.Dataset({"value": values}, coords).assign_coords(wrong=("quantity", wrong))

@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.judge_rates import JudgeRates
-from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
-from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.judge_results import judge_notes
-from bayesatk.posterior.judged import rates_of_judges
 from bayesatk.posterior.model import Model
-from bayesatk.posterior.models_of import count_model
+from bayesatk.posterior.apart import ApartModel
+from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.remarks import family_note, outside_note, proxy_note, weight_note
-from bayesatk.posterior.request import Request
 from bayesatk.priors import BetaPrior, HyperPrior
 
 
@@ -53,16 +52,31 @@ class Evaluated:
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def evaluate_system(
-    request: Request, streams: Sequence[np.random.Generator], keep_p: bool, index: int
-) -> Evaluated:
-    """Evaluate the system at a position, with the random stream at the same position."""
+    study: Study, draws: int, judge_seed: int, streams: Sequence[np.random.Generator],
+    keep_p: bool, index: int,
+) -> Evaluated:  # fmt: skip
+    """Evaluate the system at a position, with the random stream at the same position.
+
+    Parameters
+    ----------
+    study : Study
+    draws : int
+        Of the posterior.
+    judge_seed : int
+        Of the order in which rates of judges are drawn, the same for all systems.
+    streams : sequence of numpy.random.Generator
+    keep_p : bool
+        Whether draws of every question's success probability are kept.
+    index : int
+        Position of the system.
+    """
     stream = streams[index]
-    analysis = Analysis(request.outcomes, index, request, stream)
+    analysis = Analysis(study, index, draws, judge_seed, stream)
     posterior = analysis.posterior
-    drawn = posterior.draw(request.draws, stream, keep_p)
+    drawn = posterior.draw(draws, stream, keep_p)
     exact = posterior.distributions()
     statistics = statistics_table(
-        posterior, exact, drawn, analysis.estimate, request.ci_prob, request.ci_kind
+        posterior, exact, drawn, analysis.estimate, study.ci_prob, study.ci_kind
     )
     analysis.finish(statistics)
     return Evaluated(
@@ -81,10 +95,13 @@ class Analysis:
 
     Parameters
     ----------
-    outcomes : Outcomes
+    study : Study
     index : int
         Position of the system.
-    request : Request
+    draws : int
+        Of votes between answers.
+    judge_seed : int
+        Of the order in which rates of judges are drawn.
     rng : numpy.random.Generator
         For votes between answers, whose variances come from draws.
 
@@ -98,17 +115,18 @@ class Analysis:
     """
 
     def __init__(
-        self, outcomes: Outcomes, index: int, request: Request, rng: np.random.Generator
+        self, study: Study, index: int, draws: int, judge_seed: int, rng: np.random.Generator
     ) -> None:
-        self._request, self._name = request, outcomes.systems[index]
+        self._study, self._name = study, study.outcomes.systems[index]
+        self._draws, self._judge_seed = draws, judge_seed
         self.remarks: list[str] = []
         self._by_group: NDArray[np.float64] | None = None
-        self.estimate = np.full(len(request.grid), np.nan)
+        self.estimate = np.full(len(study.grid), np.nan)
         parts: list[tuple[list[int], SystemPosterior]] = []
-        if request.grid.judged:
-            parts.append(self._judged(outcomes, index))
-        if request.grid.voted:
-            parts.append(self._voted(outcomes, index, rng))
+        if study.grid.judged:
+            parts.append(self._judged(index))
+        if study.grid.voted:
+            parts.append(self._voted(index, rng))
         self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
 
     def _fitted(
@@ -116,57 +134,42 @@ class Analysis:
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
-        if isinstance(model, GroupedModel):
+        if self._study.grouping is not None and isinstance(model, ProgramModel | ApartModel):
             self._by_group = model.estimate_by_group(metrics)
         return model.fit([*metrics, *more])
 
-    def _judged(self, outcomes: Outcomes, index: int) -> tuple[list[int], SystemPosterior]:
+    def _judged(self, index: int) -> tuple[list[int], SystemPosterior]:
         """Metrics of the counts, and probabilities to reach each score."""
-        request, places = self._request, list(self._request.grid.judged)
-        before = None if request.prior_counts is None else request.prior_counts[index]
-        counts = request.scale.counts(outcomes)[index]
-        basis = None if request.design is None else request.design.basis
-        judge = self._judge(index)
-        model = count_model(
-            request.scale, request.pooling, request.prior, counts, before, basis, outcomes.weight,
-            judge, request.grouping,
-        )  # fmt: skip
-        metrics = [request.scale.judged(one) for one in request.grid.judged.values()]
-        reach = request.scale.reaching()
+        study, places = self._study, list(self._study.grid.judged)
+        outcomes = study.outcomes
+        model = Declared.of_study(study, self._judge_seed).model(index)
+        counts = study.scale.counts(outcomes)[index]
+        metrics = [study.scale.judged(one) for one in study.grid.judged.values()]
+        reach = study.scale.reaching()
         posterior = self._fitted(model, places, metrics, reach)
         self._sensitive = partial(model.prior_sensitivity, metrics, posterior)
         if posterior.warning is not None:
             self.remarks.append(f"{self._name}: {posterior.warning}.")
-        if request.design is None:
+        if study.design is None:
             self.remarks += weight_note(
-                self._name, request.pooling, counts, request.scale.scores, outcomes.weight
+                self._name, study.pooling, counts, study.scale.scores, outcomes.weight
             )
         fewest = int(model.states.trials.min())
-        self.remarks += family_note(self._name, posterior.families, request.judged, fewest)
-        if judge is not None and request.judges is not None:
-            first = request.requested[0]
+        self.remarks += family_note(self._name, posterior.families, study.judged, fewest)
+        if study.judges is not None:
+            judge = model.judge_rates if isinstance(model, ProgramModel) else model.judge
+            first = study.metrics[0]
             self.remarks += judge_notes(
-                self._name, request.judges.by_system[index], judge, first, posterior,
-                list(request.grid).index(first),
+                self._name, study.judges.by_system[index], judge, first, posterior,
+                list(study.grid).index(first),
             )  # fmt: skip
-        size = len(request.grid)
+        size = len(study.grid)
         return [*places, *range(size, size + len(reach))], posterior
 
-    def _judge(self, index: int) -> JudgeRates | None:
-        """Rates of the judge of the system, with the marks of all systems that it marked."""
-        request = self._request
-        if request.judges is None:
-            return None
-        every, prior = request.scale.counts(request.outcomes), request.prior
-        assert isinstance(prior, BetaPrior | HyperPrior)  # judges mark right and wrong
-        known = request.judges, request.pooling, prior
-        return rates_of_judges(*known, list(every), request.judge_seed)[index]
-
-    def _voted(
-        self, outcomes: Outcomes, index: int, rng: np.random.Generator
-    ) -> tuple[list[int], SystemPosterior]:
+    def _voted(self, index: int, rng: np.random.Generator) -> tuple[list[int], SystemPosterior]:
         """Votes between answers."""
-        request, answers = self._request, outcomes.answers
+        study, outcomes = self._study, self._study.outcomes
+        answers = outcomes.answers
         if answers is None:
             raise ArgumentError(
                 "plurality@k is a vote between answers, and the data have none. Use ",
@@ -174,45 +177,41 @@ class Analysis:
                 Argument("columns", {"answer": ...}, "tally"),
                 ". The strict majority of right marks is 'maj@k'.",
             )  # fmt: skip
-        places, metrics = list(request.grid.voted), list(request.grid.voted.values())
-        model = VoteModel(
-            answers.of(index), request.answer_prior, request.draws, rng, outcomes.weight
-        )
+        places, metrics = list(study.grid.voted), list(study.grid.voted.values())
+        model = VoteModel(answers.of(index), study.answer_prior, self._draws, rng, outcomes.weight)
         posterior = self._fitted(model, places, metrics)
-        asked = {metric.k for metric in request.votes}
-        voted = {one.k: self.estimate[i] for i, one in request.grid.voted.items() if one.k in asked}
+        asked = {metric.k for metric in study.votes}
+        voted = {one.k: self.estimate[i] for i, one in study.grid.voted.items() if one.k in asked}
         c, n = outcomes.successes.values[index], outcomes.trials.values[index]
         self.remarks.extend(proxy_note(self._name, c, n, voted))
         return places, posterior
 
     def of_groups(self, drawn: Draws) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""
-        request, posterior = self._request, self.posterior
+        study, posterior = self._study, self.posterior
         if drawn.groups is None or self._by_group is None:
             return None
         tables, levels = [], []
         for g, own in enumerate(posterior.groups):
             exact, draws = own.distributions(), Draws(drawn.groups.metrics[:, g], {})
             tables.append(
-                statistics_table(
-                    own, exact, draws, self._by_group[g], request.ci_prob, request.ci_kind
-                )
+                statistics_table(own, exact, draws, self._by_group[g], study.ci_prob, study.ci_kind)
             )
             levels.append(quantile_table(exact, draws))
         return np.stack(tables), np.stack(levels)
 
     def finish(self, statistics: NDArray[np.float64]) -> None:
         """Fill in the prior's share of the intervals, and note what pooling changed."""
-        request = self._request
-        if request.judges is not None:  # whose estimate is of marks, and the interval of success
+        study = self._study
+        if study.judges is not None:  # whose estimate is of marks, and the interval of success
             note: list[str] = []
         else:
             note = outside_note(
-                request.pooling, self._name, request.requested, request.grid, self.estimate,
+                study.pooling, self._name, study.metrics, study.grid, self.estimate,
                 statistics,
             )  # fmt: skip
         self.remarks.extend(note)
-        places = list(request.grid.judged)
+        places = list(study.grid.judged)
         if places:
             statistics[places, :, -1] = self._sensitive(statistics[places, :, 2])
 

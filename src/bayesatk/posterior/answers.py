@@ -87,11 +87,12 @@ class VoteModel:
         """Return the posterior of plurality votes."""
         ks = [metric.k for metric in metrics]
         found = answer_moments(self.ballots, ks, self.prior, self.draws, self.rng)
-        own = _questions(found, relative(self.weight))
+        tried = np.array([ballot.tried for ballot in self.ballots])
+        own = _questions(found, relative(self.weight), tried | ~tried.any())
         return independent(own, {"answer_draws": float(found.draws)})
 
 
-def _questions(found: AnswerMoments, weight: Array | None) -> Questions:
+def _questions(found: AnswerMoments, weight: Array | None, tried: NDArray[np.bool_]) -> Questions:
     """Independent questions, which have no success probability."""
     number, ks = found.mean.shape
     weights = np.ones(number) if weight is None else weight
@@ -101,16 +102,18 @@ def _questions(found: AnswerMoments, weight: Array | None) -> Questions:
             return None
         first, second = np.zeros((2, size, ks))
         total = np.zeros(size)
-        for pool, own in zip(found.pool, weights, strict=True):
+        for pool, own, observed in zip(found.pool, weights, tried.tolist(), strict=True):
             chosen = pool if len(pool) == size else pool[rng.integers(len(pool), size=size)]
-            drawn = own * rng.standard_exponential(size)
+            drawn = own * observed * rng.standard_exponential(size)
             first += own * chosen
             second += chosen * drawn[:, None]
             total += drawn
         return first / number, second / total[:, None], None
 
     return Questions(
-        Terms(np.arange(number), weights, np.ones(number)), found.mean, found.variance, draw,
+        Terms(np.arange(number), weights, np.ones(number)),
+        Terms(np.flatnonzero(tried), weights[tried], np.ones(tried.sum())),
+        found.mean, found.variance, draw,
         lambda variance, rng: np.diag(variance),  # several k are taken to be independent
         lambda: (np.zeros(number), np.zeros(number)),
     )  # fmt: skip

@@ -97,7 +97,7 @@ class CategoryModel(CountModel):
             return mean[states.which], sd[states.which]
 
         return Questions(
-            states.terms, *judged_moments(judged, own), draw,
+            states.terms, states.observed, *judged_moments(judged, own), draw,
             lambda variance, rng: _noise(states, judged, alpha, variance, rng), question_p,
         )  # fmt: skip
 
@@ -201,7 +201,7 @@ def _node_moments(states: States, judged: list[Judged], alpha: Array) -> Array:
         by_state = judged_moments(judged, alpha[part, None] + states.evidence)
         found[:2, part] = mean_moments(*by_state, states.terms)
         if states.weight is not None:
-            found[2:, part] = bootstrap_moments(*by_state, states.terms)
+            found[2:, part] = bootstrap_moments(*by_state, states.observed)
     return found
 
 

@@ -28,8 +28,9 @@ class Questions:
 
     Parameters
     ----------
-    terms : Terms
-        Groups of the questions with their weights.
+    terms, observed : Terms
+        Groups of the questions with their weights; of all, and of those that were tried, of which
+        the population is estimated.
     mean, variance : ndarray, shape (groups, metrics)
         Of the metrics of a question of each group.
     draw : callable
@@ -44,6 +45,7 @@ class Questions:
     """
 
     terms: Terms
+    observed: Terms
     mean: Array
     variance: Array
     draw: Callable[[int, np.random.Generator, bool], Means | None]
@@ -53,9 +55,9 @@ class Questions:
 
 
 def independent(own: Questions, diagnostics: Mapping[str, float]) -> SystemPosterior:
-    """Questions with independent priors; the population by the Bayesian bootstrap over them."""
+    """Questions with independent priors; the population by the bootstrap of those tried."""
     mean, trial = mean_moments(own.mean, own.variance, own.terms)
-    population, total = bootstrap_moments(own.mean, own.variance, own.terms)
+    population, total = bootstrap_moments(own.mean, own.variance, own.observed)
     least = np.minimum(trial, total)
     none = [None] * len(mean)
 
@@ -64,8 +66,9 @@ def independent(own: Questions, diagnostics: Mapping[str, float]) -> SystemPoste
         if drawn is not None:
             return Draws(np.stack(drawn[:2], axis=-1), {}, drawn[2])
         within = own.covariance(trial, rng)
-        state, weight, count = own.terms
-        centred = (np.sqrt(count) * weight)[:, None] * (own.mean[state] - mean) / count.sum()
+        state, weight, count = own.observed
+        centred = (np.sqrt(count) * weight)[:, None] * (own.mean[state] - population)
+        centred /= count @ weight
         between = scaled(centred.T @ centred + within, total - least)
         first = mean + correlated_normals(within, size, rng)
         values = first, first + population - mean + correlated_normals(between, size, rng)

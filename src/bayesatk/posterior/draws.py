@@ -96,8 +96,8 @@ def draw_question_means(
         Prior of p, one for each draw.
     rng : numpy.random.Generator
     weighted : bool
-        Also weight the questions by Dirichlet(1, ..., 1), drawn as ratios of exponentials; where
-        they have weights, times these.
+        Also weight the questions that were tried by Dirichlet(1, ..., 1), drawn as ratios of
+        exponentials; where they have weights, times these.
     p : ndarray, shape (draws, questions), optional
         Draws of p to use; default: made here, in chunks, and forgotten.
 
@@ -134,7 +134,8 @@ def means_of_draws(
         part = slice(start, start + width)
         p = draw(part)
         own = 1.0 if states.weight is None else states.weight[part]
-        weight = rng.standard_exponential(p.shape[:2]) * own if weighted else None
+        tried = own * states.tried[states.which[part]]
+        weight = rng.standard_exponential(p.shape[:2]) * tried if weighted else None
         for column, metric in enumerate(metrics):
             value = metric.latent(p)
             mean[:, column] += (value * own).sum(axis=1)

@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
+from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
+from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.posterior.analysis import Evaluated, evaluate_system
@@ -28,7 +29,6 @@ from bayesatk.posterior.assembly import (
 from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.posterior import Draws
-from bayesatk.posterior.request import Request, read_request
 from bayesatk.priors import (
     AnswerPrior,
     CategoryPrior,
@@ -38,13 +38,15 @@ from bayesatk.priors import (
 )
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import all_difficulties, difficulty_group
-from bayesatk.results.of_inputs import attributes_of_inputs, checking_groups, groups_of_data
+from bayesatk.results.of_study import checking_groups, groups_of_data
 from bayesatk.results.question_groups import group_results, labelled
 from bayesatk.results.schema import (
+    CHAINS,
     GROUPED_TARGETS,
     QUANTILE_LEVELS,
     STATISTICS,
     build,
+    root_attributes,
 )
 
 Keep = Literal["p", "log_likelihood", "predictive"]
@@ -119,7 +121,8 @@ def evaluate(
         Earlier trials of the same questions, either by one system (used for all systems) or by the
         same systems. They enter the posterior but not ``estimate``. For ``bayes`` and ``max@k``.
     prior_weight : float
-        Weight of a prior trial relative to a new trial, in (0, 1]: a power prior.
+        Weight of a prior trial relative to a new trial, in [0, 1]: a power prior. With 0 there
+        are none.
     answer_prior : AnswerPrior, optional
         Prior of the answers to a question, for ``plurality@k``.
     group : str, sequence or mapping, optional
@@ -129,7 +132,7 @@ def evaluate(
         notes.
     group_weights : {"questions", "equal"} or mapping {group: weight}, optional
         Weight of each group in the mean over all questions: its number of questions (the
-        default), the same for all groups (a macro average), or as given.
+        default), the same for all groups (a macro average), or as given. A single group is none.
     covariates : str or sequence of str, optional
         Covariates of the success probability of a question: a formula of question columns, such as
         ``"~ log2(minutes) + domain"``, or names of columns. `bayesatk.predict` and
@@ -188,6 +191,10 @@ def evaluate(
     accurate to about 1% of their width. ``ci_error`` and ``quadrature_error`` (of means and sds, in
     sds) estimate the error.
 
+    Questions without trials (``missing="ignore"``) belong to these questions: each has the
+    posterior that the others give it, without pooling its prior. They are no sample of questions
+    like these, so the Bayesian bootstrap draws from the questions that were tried.
+
     Weights of the questions (`bayesatk.tally`) enter every mean over questions: these questions
     have the mean sum w g / sum w, questions like these E[w g] / E[w], by the Bayesian bootstrap of
     pairs of a weight and a question (Rubin 1981); with `covariates` they have the covariates and
@@ -225,36 +232,36 @@ def evaluate(
     0.839286
     """
     generator, seed = resolve_rng(rng)
-    request = read_request(
+    size = CHAINS * whole_number("draws", draws, 2)
+    study = read_study(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         judge=judge, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
-        draws=draws, keep=keep, covariates=covariates, group=group, group_weights=group_weights,
+        keep=keep, covariates=covariates, group=group, group_weights=group_weights,
     )  # fmt: skip
-    outcomes, remarks = request.outcomes, list(request.notes)
-    *streams, replicating = generator.spawn(len(outcomes.systems) + 1)
-    judging = replicating.spawn(1)[0]
-    request = replace(request, judge_seed=int(judging.integers(2**31)))
-    run = partial(evaluate_system, request, streams, "p" in keep)
+    *streams, replicating = generator.spawn(len(study.outcomes.systems) + 1)
+    judge_seed = int(replicating.spawn(1)[0].integers(2**31))
+    run = partial(evaluate_system, study, size, judge_seed, streams, "p" in keep)
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
-    remarks += [remark for one in each for remark in one.remarks]
-    groups = _tables(request, each, ci_prob, ci_kind) | groups_of_data(request)
+    remarks = [*study.notes, *(remark for one in each for remark in one.remarks)]
+    groups = _tables(study, size, each) | groups_of_data(study)
     drawn, difficulties = groups["posterior"], all_difficulties(groups)
-    groups |= checking_groups(request, drawn, difficulties, keep, replicating)
-    attributes = attributes_of_inputs(
-        request, max((one.posterior.method for one in each), key=len),  # the approximate, if any
-        seed, _citations(request), ci_prob=float(ci_prob), ci_kind=ci_kind,
-        notes=json.dumps(remarks),
+    logs = [one.drawn.log_likelihood for one in each]
+    likelihood = None
+    if all(own is not None for own in logs):
+        likelihood = np.stack([own for own in logs if own is not None], axis=1)
+    groups |= checking_groups(study, drawn, difficulties, keep, replicating, likelihood)
+    attributes = root_attributes(
+        max((one.posterior.method for one in each), key=len),  # the approximate, if any
+        study.as_text(), seed, study.outcomes, _citations(study), notes=json.dumps(remarks),
     )  # fmt: skip
     return build(groups, attributes)
 
 
-def _tables(
-    request: Request, each: Sequence[Evaluated], ci_prob: float, ci_kind: Literal["eti", "hdi"]
-) -> dict[str, xr.Dataset]:
+def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr.Dataset]:
     """Return draws, statistics and quantiles of all systems, as groups of the result."""
-    grid, dataset = request.grid, request.outcomes.dataset
+    grid, dataset = study.grid, study.outcomes.dataset
     rows, quantiles = [one.statistics for one in each], [one.quantiles for one in each]
     samples, posteriors = [one.drawn for one in each], [one.posterior for one in each]
     question_p = [one.question_p for one in each if one.question_p is not None]
@@ -263,7 +270,7 @@ def _tables(
     targets = list(GROUPED_TARGETS[: rows[0].shape[1]])
     coords = {"system": dataset["system"].values, "target": targets}
     drawn = posterior_dataset(grid, samples, coords, categories, reached)
-    drawn = labelled(drawn, request.grouping)
+    drawn = labelled(drawn, study.grouping)
     closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
     levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
     levels = levels.assign(hyper_quantiles(posteriors))
@@ -271,24 +278,24 @@ def _tables(
         labels = dataset["question"].values  # ArviZ's tables take no other coordinates
         drawn = drawn.assign_coords(question=labels)
         closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
-    closed = closed.assign(hyper_statistics(posteriors, ci_prob, ci_kind))
+    closed = closed.assign(hyper_statistics(posteriors, study.ci_prob, study.ci_kind))
     closed = closed.assign(diagnostic_variables(posteriors)).merge(family_variables(posteriors))
     if "category" in closed.dims:
         closed, levels = (one.assign_coords(category=categories) for one in (closed, levels))
-    for name, attrs in monte_carlo(grid, request.draws, posteriors).items():
+    for name, attrs in monte_carlo(grid, draws, posteriors).items():
         if name in closed:  # equal scores have none to reach
             closed[name].attrs.update(attrs)
-    if request.design is not None:
-        names = {"coefficient": request.design.coefficients}
+    if study.design is not None:
+        names = {"coefficient": study.design.coefficients}
         drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
-    bootstrapped = request.draws if request.bootstrapped else 0
+    bootstrapped = draws if study.bootstrapped else 0
     return {
         "posterior": drawn,
         "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, drawn),
-        **_of_groups(request, each, drawn),
-        **judge_groups(request.judges, posteriors, grid, coords),
+        **_of_groups(study, draws, each, drawn),
+        **judge_groups(study.judges, posteriors, grid, coords),
     }
 
 
@@ -302,24 +309,24 @@ def _difficulty_groups(samples: Sequence[Draws], posterior: xr.Dataset) -> dict[
 
 
 def _of_groups(
-    request: Request, each: Sequence[Evaluated], posterior: xr.Dataset
+    study: Study, draws: int, each: Sequence[Evaluated], posterior: xr.Dataset
 ) -> dict[str, xr.Dataset]:
     """Return statistics, quantiles and draws of every group of questions."""
     known = [one.groups for one in each if one.groups is not None]
     drawn = [one.drawn.groups for one in each if one.drawn.groups is not None]
-    if request.grouping is None:
+    if study.grouping is None:
         return {}
     statistics, quantiles = (np.stack(own) for own in zip(*known, strict=True))
     return group_results(
-        request.grid, request.grouping.labels, statistics, quantiles,
-        np.stack([one.metrics for one in drawn], axis=1), posterior, request.draws,
+        study.grid, study.grouping.labels, statistics, quantiles,
+        np.stack([one.metrics for one in drawn], axis=1), posterior, draws,
     )  # fmt: skip
 
 
-def _citations(request: Request) -> tuple[str, ...]:
-    sources = [family.source for family in request.grid.families]
-    if request.bootstrapped:
+def _citations(study: Study) -> tuple[str, ...]:
+    sources = [family.source for family in study.grid.families]
+    if study.bootstrapped:
         sources.append(RUBIN)
-    if request.judges is not None:
+    if study.judges is not None:
         sources.append(GELMAN_CARPENTER)
     return tuple(dict.fromkeys(source for source in sources if source))

@@ -7,11 +7,11 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
+from bayesatk.data.capabilities import require
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.question_columns import refuse_weights
+from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
-from bayesatk.data.validation import OutcomeError
-from bayesatk.metrics.grid import Metric, MetricSpec, check_judged, parse
+from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
 from bayesatk.results.schema import TARGETS
 
 
@@ -87,15 +87,9 @@ def extrapolation_range(
     proper_probability("confidence", confidence, 0.95)
     requested = _checked(metrics)
     outcomes = data if isinstance(data, Outcomes) else tally(data)
-    refuse_weights(outcomes.weight, "a range over difficulty distributions")
     if success is not None:
         outcomes = outcomes.with_success(success)
-    if not outcomes.binary:
-        raise OutcomeError(
-            "data must be right and wrong for a range over difficulty distributions; got scores "
-            f"{outcomes.dataset['score'].values.tolist()}. Say which succeed, as in "
-            "success='score >= 0.5'."
-        )
+    require("extrapolation_range", outcome_values(outcomes), "data")
     rows = []
     successes, trials = outcomes.successes.values, outcomes.trials.values
     for system, c, n in zip(outcomes.systems, successes, trials, strict=True):
@@ -125,5 +119,5 @@ def _checked(metrics: MetricSpec) -> tuple[Metric, ...]:
             f" must judge right and wrong for a range; got {', '.join(voted)}, a vote "
             "between answers. The strict majority of right marks is 'maj@k'.",
         )
-    check_judged(requested, binary=True, pooling="partial")  # refuses a k that is too large
+    check_sizes(requested)
     return requested

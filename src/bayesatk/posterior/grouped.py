@@ -44,7 +44,7 @@ class GroupedModel(CountModel):
     @classmethod
     def of(cls, prior: object, counts: NDArray[np.int64], grouping: Grouping) -> "GroupedModel":
         """Return the model of counts (questions, wrong and right)."""
-        assert isinstance(prior, HyperPrior)  # `read_inputs` has refused others
+        assert isinstance(prior, HyperPrior)  # `read_study` has refused others
         states = _states(counts, grouping).states
         return cls("partial", states, prior, grouping)
 

@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.pooling.judge_rates import JudgeRates
-from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.posterior import Summary
 from bayesatk.results.likelihood import RATES
@@ -44,7 +43,7 @@ def rate_summaries(judge: JudgeRates) -> dict[str, Summary | list[Summary]]:
     return found
 
 
-def due_to_rates(nodes: Nodes, values: Array) -> Array:
+def due_to_rates(weight: Array, rates: Array, values: Array) -> Array:
     """Variance of a quadratic in the judge's rates, fitted to values at nodes; (metrics,).
 
     A few nodes share a pair of rates, so their means would vary more than the expectation given
@@ -52,15 +51,14 @@ def due_to_rates(nodes: Nodes, values: Array) -> Array:
 
     Parameters
     ----------
-    nodes : Nodes
-        With rates.
+    weight : ndarray, shape (nodes,)
+    rates : ndarray, shape (nodes, 2)
     values : ndarray, shape (nodes, metrics)
         Posterior means given each node.
     """
-    assert nodes.rates is not None
-    root = np.sqrt(nodes.weight)[:, None]
-    gap = nodes.rates - nodes.weight @ nodes.rates
+    root = np.sqrt(weight)[:, None]
+    gap = rates - weight @ rates
     s, f = (gap / np.maximum(np.abs(gap).max(axis=0), 1e-300)).T
     terms = np.stack([np.ones_like(s), s, f, s * s, s * f, f * f], axis=1)
     found = terms @ np.linalg.lstsq(root * terms, root * values, rcond=None)[0]
-    return np.asarray(nodes.weight @ (found - nodes.weight @ found) ** 2)
+    return np.asarray(weight @ (found - weight @ found) ** 2)

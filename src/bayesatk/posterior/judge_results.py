@@ -11,7 +11,7 @@ from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.posterior.assembly import Coords
 from bayesatk.posterior.posterior import SystemPosterior
-from bayesatk.results.schema import TARGETS, metric_dataset
+from bayesatk.results.schema import GROUPED_TARGETS, metric_dataset
 
 _MOVED = 1.5  # sds of the calibration by which marks move a rate before it is said
 _CONFLICT = 0.01  # posterior predictive probability of a calibration set at which it is doubted
@@ -29,7 +29,7 @@ def judge_groups(
         return {}
     shares = [one.judge_share for one in posteriors]
     values = np.stack([one for one in shares if one is not None])
-    full = {"system": coords["system"], "target": list(TARGETS)}
+    full = {"system": coords["system"], "target": list(GROUPED_TARGETS[: values.shape[2]])}
     group = metric_dataset(grid, values[:, : len(grid)], ("system",), ("target",), full)
     sizes = {
         name: ("system", np.array([getattr(one, name) for one in judges.by_system]))

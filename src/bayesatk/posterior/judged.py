@@ -16,6 +16,7 @@ from bayesatk.core.pooling.leave_one_out import Predictive
 from bayesatk.core.pooling.marks import MarkedCounts, Rates
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
+from bayesatk.data.capabilities import require
 from bayesatk.data.scales import MetricFunction
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.credit import Array
@@ -77,10 +78,7 @@ class JudgedModel(CountModel):
         add up: what is known of its rates is theirs together.
         """
         if self.judge.cut:
-            raise ValueError(
-                "judge must have updated=True for leave-one-out and evidence, because with "
-                "updated=False there is no likelihood of the marks. Evaluate with updated=True."
-            )
+            require("exact_loo", {"cut judge": "updated=False"})
         if self.pooling == "partial":
             found = self.partial_predictive()
         elif self.pooling == "complete":

@@ -181,9 +181,10 @@ def unpooled(
         each[0][np.ix_(nodes, some)], each[1][np.ix_(nodes, some)] = found[0], found[2]
     number, weight = states.questions, judge.probability
     own, trial = mean_moments(each[0], each[1], states.terms)
-    question = bootstrap_moments(each[0], each[1], states.terms)[1] - trial
-    mean, between = total_moments(weight, own)
-    within = weight @ trial + between
+    new, total = bootstrap_moments(each[0], each[1], states.observed)
+    (mean, between), (population, shift) = (total_moments(weight, means) for means in (own, new))
+    within, overall = weight @ trial + between, weight @ total + shift
+    least, common = np.minimum(within, overall), np.minimum(trial, total)
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         point = judge.draw(size)
@@ -197,15 +198,16 @@ def unpooled(
         scale = np.sqrt(np.maximum(np.diag(noise), _LEAST))
         normal = correlated_normals(noise, 2 * size, rng) / scale
         first = own[point] + np.sqrt(trial[point]) * normal[:size]
-        more = first + np.sqrt(question[point]) * normal[size:]
-        return Draws(np.stack([first, more], axis=-1), hyper)
+        more = np.sqrt((total - common)[point]) * normal[size:]
+        second = new[point] + np.sqrt(common[point]) * normal[:size] + more
+        return Draws(np.stack([first, second], axis=-1), hyper)
 
     def exact() -> Distributions:
         return mean_distributions(mixture), [None] * len(mean)
 
     return SystemPosterior(
-        by_target(mean, mean), by_target(within, within),
-        by_target(np.zeros_like(mean), weight @ question), exact, draw, mixture.question_p,
+        by_target(mean, population), by_target(within, least),
+        by_target(np.zeros_like(mean), overall - least), exact, draw, mixture.question_p,
         rate_summaries(judge), method="quadrature",
-        judge_share=by_target(between / within, between / (within + weight @ question)),
+        judge_share=by_target(between / within, shift / overall),
     )  # fmt: skip

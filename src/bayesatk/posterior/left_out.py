@@ -101,7 +101,8 @@ def _of_new(
 ) -> tuple[Array, Array]:
     """Mean of questions like these by node, and its slope without one, by node and state."""
     if anew:
-        return bootstrap_without(given, states.terms)
+        whole, slope = bootstrap_without(given, states.observed)
+        return whole, slope * states.tried
     return expected_credits(nodes, [metric.credit])[0][:, 0], np.zeros_like(given)
 
 

@@ -15,6 +15,7 @@ from bayesatk.core.pooling import leave_one_out
 from bayesatk.core.pooling.leave_one_out import Predictive
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.laws import finite
+from bayesatk.data.capabilities import require
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.posterior import SystemPosterior
@@ -80,10 +81,7 @@ class CountModel(ABC):
     def predictive(self) -> Predictive:
         """Log predictive probabilities of questions that are left out, and log evidence."""
         if self.states.prior.any():
-            raise ValueError(
-                "the result must be of its own data alone to be compared; it has prior trials. "
-                "Evaluate without prior_trials=, or count them as data."
-            )
+            require("exact_loo", {"prior trials": f"{self.states.prior.sum():.4g} trials"})
         if self.pooling == "partial":
             return self.partial_predictive()
         predict = (

@@ -1,41 +1,35 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.states import States
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RightWrong, Scale
+from bayesatk.data.study import Study
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
+from bayesatk.posterior.apart import ApartModel
 from bayesatk.posterior.categories import CategoryModel
-from bayesatk.posterior.grouped import GroupedModel
-from bayesatk.posterior.judged import judged_model, rates_of_judges
+from bayesatk.posterior.judged import JudgedModel, rates_of_judges
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.regression import RegressionModel
+from bayesatk.posterior.program import Marking, ProgramModel, shares_of
 from bayesatk.posterior.right_wrong import RightWrongModel
-from bayesatk.priors import CrossedPrior, Pooling
+from bayesatk.priors import Pooling
 from bayesatk.results.result import Result
 
 
-def count_model(
-    scale: Scale,
-    pooling: Pooling,
-    prior: Any,
-    counts: NDArray[np.int64],
-    before: Array | None = None,
-    basis: Basis | None = None,
-    weight: Array | None = None,
-    judge: JudgeRates | None = None,
-    grouping: Grouping | None = None,
-) -> CountModel:
-    """Return the model of one system: where groups, judges, covariates and scales part.
+@dataclass(frozen=True)
+class Declared:
+    """What the models of a study's systems are made from.
 
     Parameters
     ----------
@@ -43,28 +37,140 @@ def count_model(
     pooling : Pooling
     prior : Prior or CategoryPrior
         Of the scale.
-    counts : ndarray of int, shape (questions, categories)
-    before : ndarray, shape (questions, categories), optional
+    counts : ndarray of int, shape (systems, questions, categories)
+    before : ndarray, shape (systems, questions, categories), optional
         Prior trials, discounted.
     basis : Basis, optional
         Covariates of the questions.
     weight : ndarray, shape (questions,), optional
         Of the questions in means over them.
-    judge : JudgeRates, optional
-        Rates of who marked the trials, where it errs.
     grouping : Grouping, optional
-        Groups of the questions, which then have no weights of their own.
+    judges : Judges, optional
+        Who marked the trials, where they err.
+    seed : int
+        Of the order in which rates of judges are drawn.
     """
-    if grouping is not None:
-        return GroupedModel.of(prior, counts, grouping)
-    if judge is not None:
-        return judged_model(judge, pooling, prior, counts)
-    if basis is not None:
-        return RegressionModel.of(prior, counts, basis, weight)
-    if isinstance(scale, RightWrong):
-        states = States.of(counts[:, 1], counts.sum(axis=1), weight)
-        return RightWrongModel(pooling, states, prior)
-    return CategoryModel(pooling, States.of_counts(counts, before, weight), prior)
+
+    scale: Scale
+    pooling: Pooling
+    prior: Any
+    counts: NDArray[np.int64]
+    before: Array | None = None
+    basis: Basis | None = None
+    weight: Array | None = None
+    grouping: Grouping | None = None
+    judges: Judges | None = None
+    seed: int = 0
+
+    @classmethod
+    def of_study(cls, study: Study, seed: int = 0) -> "Declared":
+        """Return what a study declares."""
+        return cls(
+            study.scale, study.pooling, study.prior, study.scale.counts(study.outcomes),
+            study.prior_counts, None if study.design is None else study.design.basis,
+            study.outcomes.weight, study.grouping, study.judges, seed,
+        )  # fmt: skip
+
+    @classmethod
+    def of_result(cls, result: Result, kept: NDArray[np.bool_] | None = None) -> "Declared":
+        """Return what a result declares, of some of its questions; default: all."""
+        keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
+        groups = result.grouping
+        return cls(
+            result.scale, result.pooling, result.prior, result.counts[:, keep],
+            None if result.prior_counts is None else result.prior_counts[:, keep],
+            None if result.design is None else result.design.basis.among(keep),
+            None if result.weight is None else result.weight[keep],
+            None if groups is None else groups.among(keep), result.judges,
+        )  # fmt: skip
+
+    def among(self, systems: list[int]) -> "Declared":
+        """Return some of the systems."""
+        return replace(
+            self, counts=self.counts[systems],
+            before=None if self.before is None else self.before[systems],
+            judges=None if self.judges is None else self.judges.among(systems),
+        )  # fmt: skip
+
+    @property
+    def composed(self) -> bool:
+        """Whether the model is put together from its parts; else it is integrated by itself."""
+        if self.pooling != "partial":
+            return False
+        earlier = self.before is not None and isinstance(self.scale, RightWrong)
+        return self.grouping is not None or self.basis is not None or earlier
+
+    def model(self, system: int) -> CountModel:
+        """Return the model of the system at a position."""
+        if self.composed:
+            return self._composed(system)
+        if self.grouping is None:
+            return self._simple(system)
+        code, share = self.grouping.code, shares_of(self.grouping, self.weight)
+
+        def of_some(questions: NDArray[np.intp], weight: Array | None) -> CountModel:
+            alone = replace(self, grouping=None, judges=None)
+            return replace(alone.of_questions(questions), weight=weight).model(system)
+
+        if self.judges is None:
+            return ApartModel.of(of_some, code, self.weight, share)
+        # Under complete pooling; the probability is that of all marks, whatever their groups.
+        whole = replace(self, grouping=None).model(system)
+        members = tuple(np.flatnonzero(code == group) for group in range(len(share)))
+        return ApartModel(whole.pooling, whole.states, whole.prior, whole, (), share, members)
+
+    def of_questions(self, questions: NDArray[np.intp]) -> "Declared":
+        """Return some of the questions."""
+        return replace(
+            self, counts=self.counts[:, questions],
+            before=None if self.before is None else self.before[:, questions],
+            weight=None if self.weight is None else self.weight[questions],
+        )  # fmt: skip
+
+    def _simple(self, system: int) -> CountModel:
+        """Model of questions without structure, integrated by itself."""
+        counts, before = self.counts[system], self.before
+        if self.judges is not None:
+            judge = self._rates[system]
+            states = States.of(counts[:, 1], counts.sum(axis=1), self.weight)
+            if before is not None:  # under complete pooling, where only sums count
+                states = States.of_counts(counts, before[system], self.weight).merged()
+            return JudgedModel(self.pooling, states, self.prior, judge)
+        if isinstance(self.scale, RightWrong) and before is None:
+            states = States.of(counts[:, 1], counts.sum(axis=1), self.weight)
+            return RightWrongModel(self.pooling, states, self.prior)
+        earlier = None if before is None else before[system]
+        states = States.of_counts(counts, earlier, self.weight)
+        if isinstance(self.scale, RightWrong):
+            return RightWrongModel(self.pooling, states, self.prior)
+        return CategoryModel(self.pooling, states, self.prior)
+
+    @cached_property
+    def _rates(self) -> list[JudgeRates]:
+        """Rates of the judge of every system, with the marks of all systems that it marked."""
+        assert self.judges is not None
+        return rates_of_judges(self.judges, self.pooling, self.prior, list(self.counts), self.seed)
+
+    def _composed(self, system: int) -> ProgramModel:
+        """Model put together from its parts, with the other systems of its judge."""
+        model = self._alone(system)
+        if self.judges is None:
+            return model
+        for number, (error, places) in enumerate(self.judges.groups().items()):
+            if system in places:
+                others = tuple(self._alone(place) for place in places if place != system)
+                marking = Marking(error, others, self.seed + number)
+        return replace(model, marking=marking)
+
+    def _alone(self, system: int) -> ProgramModel:
+        scores = None
+        if not isinstance(self.scale, RightWrong):
+            scores = tuple(float(score) for score in self.scale.scores)
+        return ProgramModel.of(
+            self.prior, self.counts[system],
+            None if self.before is None else self.before[system], scores=scores,
+            basis=self.basis, weight=self.weight, grouping=self.grouping,
+        )  # fmt: skip
 
 
 def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:
@@ -79,20 +185,11 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
     kept : ndarray of bool, shape (questions,), optional
         The questions to use; default: all.
     """
-    if isinstance(result.prior, CrossedPrior):
-        raise ArgumentError(
-            Argument("fit"),
-            " must have Beta or Dirichlet difficulties, whose evidence is known exactly; it was "
-            "sampled with form='crossed'. Evaluate the same data.",
-        )
-    chosen = slice(None) if kept is None else kept
-    if result.judges is not None:
-        return judged_models(result, list(range(len(result.systems))), chosen)[system]
-    return _model(result, system, chosen)
+    return Declared.of_result(result, kept).model(system)
 
 
 def judged_models(
-    result: Result, systems: list[int], chosen: slice | NDArray[np.bool_], seed: int = 0
+    result: Result, systems: list[int], kept: NDArray[np.bool_], seed: int = 0
 ) -> list[CountModel]:
     """Return the models of some systems that judges marked, by what they say of them together.
 
@@ -101,30 +198,13 @@ def judged_models(
     result : Result
         With judges.
     systems : list of int
-    chosen : slice, or ndarray of bool, shape (questions,)
+    kept : ndarray of bool, shape (questions,)
         The questions to use.
     seed : int
         Of the order in which rates of judges are drawn.
     """
-    assert result.judges is not None
-    counts = [result.counts[system, chosen] for system in systems]
-    known = result.pooling, result.prior
-    rates = rates_of_judges(result.judges.among(systems), *known, counts, seed)
-    pairs = zip(rates, counts, strict=True)
-    return [count_model(result.scale, *known, own, judge=judge) for judge, own in pairs]
-
-
-def _model(result: Result, system: int, chosen: Any) -> CountModel:
-    before = None if result.prior_counts is None else result.prior_counts[system, chosen]
-    counts = result.counts[system, chosen]
-    basis = None if result.design is None else result.design.basis.among(chosen)
-    weight = None if result.weight is None else result.weight[chosen]
-    groups = result.grouping
-    if groups is not None and not isinstance(chosen, slice):
-        groups = groups.among(chosen)
-    return count_model(
-        result.scale, result.pooling, result.prior, counts, before, basis, weight, grouping=groups
-    )
+    declared = replace(Declared.of_result(result, kept).among(systems), seed=seed)
+    return [declared.model(place) for place in range(len(systems))]
 
 
 def observed_value(
@@ -154,5 +234,6 @@ def observed_value(
         weight = None if result.weight is None else result.weight[kept]
         ballots = answers.on_questions(kept).of(system)
         return float(finite_estimates(ballots, [metric.k], weight)[0])
-    model = _model(result, system, kept)  # of the marks as they are, if a judge errs
+    # Of the marks as they are, if a judge errs.
+    model = replace(Declared.of_result(result, kept), judges=None).model(system)
     return float(model.estimate([result.scale.judged(metric)])[0])

@@ -180,11 +180,12 @@ class Pooled:
     @property
     def judge_share(self) -> Array:
         """Share of the variance that is due to the judge's rates; (metrics, target)."""
-        nodes = self.mixture.nodes
+        nodes, rates = self.mixture.nodes, self.mixture.nodes.rates
+        assert rates is not None
         questions, population = self.mixture.moments, self.mixture.population
         whole = questions.total_variance, self.population.total_variance
         return by_target(*(
-            due_to_rates(nodes, given.offset) / np.maximum(all_, 1e-300)
+            due_to_rates(nodes.weight, rates, given.offset) / np.maximum(all_, 1e-300)
             for given, all_ in zip((questions, population), whole, strict=True)
         ))  # fmt: skip
 

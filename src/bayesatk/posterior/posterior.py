@@ -49,6 +49,8 @@ class Draws:
         Position of the difficulty family in `bayesatk.priors.DIFFICULTY_FAMILIES`.
     groups : GroupDraws, optional
         Where questions have groups.
+    log_likelihood : ndarray, shape (draws, questions), optional
+        Log probability of each question's counts, p integrated, of models put together from parts.
     """
 
     metrics: NDArray[np.float64]
@@ -57,6 +59,7 @@ class Draws:
     difficulty: Difficulty | None = None
     family: NDArray[np.int64] | None = None
     groups: GroupDraws | None = None
+    log_likelihood: Array | None = None
 
 
 @dataclass(frozen=True)

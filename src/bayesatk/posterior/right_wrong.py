@@ -38,6 +38,9 @@ class RightWrongModel(CountModel):
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of metrics; those that coincide are done once."""
 
+        if self.states.prior.any():  # whose trials are trials to the posterior, if fractions
+            return replace(self, states=self.states.merged()).fit(metrics)
+
         def fit(distinct: Sequence[Metric]) -> SystemPosterior:
             if self.pooling == "partial":
                 return partial_pooling(self.states, distinct, self.prior)
@@ -101,7 +104,7 @@ class RightWrongModel(CountModel):
             return images(credits, a + right, b + wrong, moments.overall[0], moments.total_variance)
 
         return Questions(
-            states.terms, *mixture.by_state, draw,
+            states.terms, states.observed, *mixture.by_state, draw,
             lambda variance, rng: sum_covariance(mixture, 0), mixture.question_p, exact,
         )  # fmt: skip
 

@@ -5,14 +5,12 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.engine.population import distributions_of
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.judged import JudgedModel
 from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.pooled import Pooled
-from bayesatk.priors import HyperPrior
 from bayesatk.results.result import Result
 
 _CEILING = "inflated"  # the family with an atom at 0
@@ -83,20 +81,8 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     (0.0, True)
     """
     own = Result.of(fit)
-    own.exchangeable("the law of large k")
+    own.require("tail_exponent")
     prior = own.prior
-    if own.scale.axes:
-        raise ArgumentError(
-            Argument("fit"), " must be of right and wrong; it is of scored categories. Evaluate "
-            "the data with ", Argument("success", "score >= ..."), " for this.",
-        )  # fmt: skip
-    if not isinstance(prior, HyperPrior):
-        raise ArgumentError(
-            Argument("fit"),
-            " must be of right and wrong with pooling='partial', which alone has a difficulty "
-            f"distribution of a known family; got pooling={own.pooling!r} with a "
-            f"{type(prior).__name__}. Evaluate with pooling='partial'.",
-        )
     level = own.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", level, 0.95)
     rows = []

@@ -14,7 +14,6 @@ from bayesatk.metrics.credit import Credit, g_pass_at
 Bounds = tuple[float, float]
 Estimate = tuple[float, float]  # mu, sigma
 Interval = tuple[float, float, float, float]  # mu, sigma, lo, hi
-_LANES = 8  # bytes in a machine word
 
 
 def rectangle(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -91,7 +90,7 @@ def count_ones(R: ArrayLike) -> tuple[NDArray[np.int64], int]:
             "bayes(R, w) or bayesatk.evaluate."
         )
     trials = matrix.shape[1]
-    if single_byte and trials % _LANES == 0 and trials // _LANES <= 255:
+    if single_byte and trials % 8 == 0 and trials // 8 <= 255:
         return _count_by_lanes(matrix.view(np.uint64)), trials
     return matrix.sum(axis=1, dtype=np.int64), trials
 

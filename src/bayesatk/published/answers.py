@@ -10,8 +10,6 @@ from bayesatk.core.question.plurality import plurality_finite, plurality_posteri
 from bayesatk.metrics.credit import Array, check_k
 
 Law = Literal["finite", "latent", "posterior"]
-_MOST = 2.0**53  # whole numbers that floats tell apart
-_TOLERANCE = 1e-9  # of probabilities that must sum to one
 
 
 def plurality_at_k(
@@ -83,25 +81,25 @@ def plurality_at_k(
         raise ValueError(f"alpha must be a finite number > 0; got {alpha!r:.80}. 1.0 is uniform.")
     rows, single = _rows(answer_counts)
     marks = _marks(correct, rows, single)
-    ks = [check_k(one) for one in np.atleast_1d(np.asarray(k)).tolist()]
+    ks = [check_k(votes) for votes in np.atleast_1d(np.asarray(k)).tolist()]
     if not ks:
         raise ValueError("k must have at least one number of votes; got none.")
     nobody = _nobody(unanswered, len(rows), law)
-    found: Array = np.empty((len(rows), len(ks)))
-    known: dict[tuple[object, ...], Array] = {}
+    credit: Array = np.empty((len(rows), len(ks)))
+    credit_by_counts: dict[tuple[object, ...], Array] = {}
     for row, (values, right) in enumerate(zip(rows, marks, strict=True)):
-        there = ~np.isnan(values)
-        own, right, silent = values[there], right[there], nobody[row]
-        _check(law, own, silent, max(ks), row)
-        order = np.lexsort((own, right))
-        own, right = own[order], right[order]
-        key = (own.tobytes(), right.tobytes(), silent)
-        if key not in known:
-            known[key] = _one(law, own, right, ks, alpha, silent)
-        found[row] = known[key]
+        listed = ~np.isnan(values)
+        counts, right, silent = values[listed], right[listed], nobody[row]
+        _check(law, counts, silent, max(ks), row)
+        order = np.lexsort((counts, right))
+        counts, right = counts[order], right[order]
+        key = (counts.tobytes(), right.tobytes(), silent)
+        if key not in credit_by_counts:
+            credit_by_counts[key] = _question_credit(law, counts, right, ks, alpha, silent)
+        credit[row] = credit_by_counts[key]
     if np.ndim(k) == 0:
-        found = found[:, 0]
-    result = found[0] if single else found
+        credit = credit[:, 0]
+    result = credit[0] if single else credit
     return float(result) if np.ndim(result) == 0 else result
 
 
@@ -114,13 +112,14 @@ def _check(law: Law, values: Array, nobody: float | None, k: int, row: int) -> N
                 f"has {values.tolist()}."
             )
         total = values.sum() + (nobody or 0.0)
-        if abs(total - 1.0) > _TOLERANCE:
+        if abs(total - 1.0) > 1e-9:
             raise ValueError(
                 f"answer_counts must be probabilities that sum to one under the latent law "
                 f"(with unanswered); question {row} sums to {total}. Divide by the sum."
             )
         return
-    if ((values < 0) | (values != np.floor(values)) | (values > _MOST)).any():
+    # Floats tell whole numbers apart up to 2^53.
+    if ((values < 0) | (values != np.floor(values)) | (values > 2.0**53)).any():
         raise ValueError(
             f"answer_counts must be whole numbers from 0 to 2^53; question {row} has "
             f"{values.tolist()}. Probabilities go with law='latent'."
@@ -140,7 +139,7 @@ def _check(law: Law, values: Array, nobody: float | None, k: int, row: int) -> N
         )
 
 
-def _one(
+def _question_credit(
     law: Law,
     values: Array,
     correct: NDArray[np.bool_],
@@ -185,10 +184,10 @@ def _marks(correct: ArrayLike, rows: Array, single: bool) -> NDArray[np.bool_]:
             "every answer whether it is right."
         )
     marks = np.atleast_2d(marks)
-    there = ~np.isnan(rows)
-    if marks.dtype != bool and not np.isin(marks[there], (0, 1)).all():
-        raise ValueError(f"correct must be true or false; got {marks[there].tolist()!s:.80}.")
-    return np.where(there, marks, False).astype(bool)
+    listed = ~np.isnan(rows)
+    if marks.dtype != bool and not np.isin(marks[listed], (0, 1)).all():
+        raise ValueError(f"correct must be true or false; got {marks[listed].tolist()!s:.80}.")
+    return np.where(listed, marks, False).astype(bool)
 
 
 def _nobody(unanswered: ArrayLike | None, questions: int, law: Law) -> list[float | None]:
@@ -201,8 +200,8 @@ def _nobody(unanswered: ArrayLike | None, questions: int, law: Law) -> list[floa
             f"unanswered must be one number or one for each of {questions} questions; got shape "
             f"{np.shape(unanswered)}."
         ) from None
-    whole = law == "latent" or (values == np.floor(values)).all()
-    if not (np.isfinite(values).all() and (values >= 0).all() and whole):
+    acceptable = law == "latent" or (values == np.floor(values)).all()
+    if not (np.isfinite(values).all() and (values >= 0).all() and acceptable):
         raise ValueError(
             f"unanswered must be {'probabilities' if law == 'latent' else 'whole numbers'} >= 0; "
             f"got {values.tolist()!s:.80}."

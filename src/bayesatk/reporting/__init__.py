@@ -25,10 +25,7 @@ from bayesatk.results.citations import cite
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 
-_MOST_QUESTIONS = 500
-_MOST_ROWS = 500  # of a table; the file of all numbers has the rest
 _LONG = 100_000  # bytes from which a file in the page is compressed
-_KINDS = {"csv": "text/csv", "json": "application/json"}
 _HEADINGS = {
     "results": "Results",
     "categories": "Probability to reach a score",
@@ -112,29 +109,29 @@ def report(
         raise ValueError(
             f"path must end in .html; got {path.name!r}. bayesatk.export writes other formats."
         )
-    own = Result.of(result)
+    fit = Result.of(result)
     template, script = _template()
-    numbers = as_json(own, questions=has_question_laws(own))
+    numbers = as_json(fit, questions=has_question_laws(fit))
     page = template.render(
         title=title,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        summary=_summary(own),
-        percent=f"{100 * own.ci_prob:g}%",
-        scores=scores(own),
-        claims=claims(own, verification),
-        levels=levels(own),
-        criticism=_criticism(own, client),
-        tables=_tables(own, verification),
+        summary=_summary(fit),
+        percent=f"{100 * fit.ci_prob:g}%",
+        scores=scores(fit),
+        claims=claims(fit, verification),
+        levels=levels(fit),
+        criticism=_criticism(fit, client),
+        tables=_tables(fit, verification),
         download=_file("bayesatk.json", json.dumps(numbers, allow_nan=False)),
-        pictures=pictures(own, verification, guess),
+        pictures=pictures(fit, verification, guess),
         card=data.card() if data is not None else None,
-        questions=_questions(own),
-        noted=of_questions(own),
-        methods=_methods(own),
-        provenance=_provenance(own),
-        bibtex=cite(own),
+        questions=_questions(fit),
+        noted=of_questions(fit),
+        methods=_methods(fit),
+        provenance=_provenance(fit),
+        bibtex=cite(fit),
     )
     with replacing_text(path) as file:
         file.write(page)
@@ -158,15 +155,15 @@ def _template() -> tuple[Any, str]:
 
 def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:
     """Return headings with tables as rows of text."""
-    found = tables_of(result, questions=has_question_laws(result)) | (
+    tables = tables_of(result, questions=has_question_laws(result)) | (
         tables_of(verification) if verification is not None else {}
     )
     return [
         {
-            "title": _HEADINGS[name], "all": len(each), "file": _small(name, each),
-            **_text(_shown(result, each[:_MOST_ROWS])),
+            "title": _HEADINGS[name], "all": len(frame), "file": _small(name, frame),
+            **_text(_shown(result, frame[:500])),  # the file of all numbers has the others
         }
-        for name, each in found.items()
+        for name, frame in tables.items()
     ]  # fmt: skip
 
 
@@ -185,7 +182,8 @@ def _small(name: str, frame: pd.DataFrame) -> tuple[str, str] | None:
 
 def _file(name: str, text: str) -> tuple[str, str]:
     """Return the name of a file and a link that holds it, compressed where it is long."""
-    content, kind = text.encode(), _KINDS[name.rpartition(".")[2]]
+    content = text.encode()
+    kind = {"csv": "text/csv", "json": "application/json"}[name.rpartition(".")[2]]
     if len(content) > _LONG:
         name, content, kind = f"{name}.gz", gzip.compress(content, mtime=0), "application/gzip"
     return name, f"data:{kind};base64,{base64.b64encode(content).decode()}"
@@ -207,13 +205,10 @@ def _summary(result: Result) -> str:
 
 def _criticism(result: Result, client: Any) -> list[str]:
     """Return what speaks against the shape of difficulties, or that nothing does."""
-    if "successes" not in result.group("observed_data") or result.voted or result.of_costs:
+    if not result.answers("criticise"):
         return []
-    shaped = "mean_p" in result.posterior or result.grouping is not None
-    if result.pooling not in ("partial", "complete") or not shaped:
-        return []
-    found = criticise(result, rng=0, client=client)
-    flagged = found[found["flagged"]]
+    checks = criticise(result, rng=0, client=client)
+    flagged = checks[checks["flagged"]]
     if flagged.empty:
         return ["No check of the shape of the difficulties is flagged (bayesatk.criticise)."]
     return [f"{row['system']}: {row['sentence']}" for row in flagged.to_dict("records")]
@@ -233,18 +228,20 @@ def _questions(result: Result) -> dict[str, Any]:
     observed = result.group("observed_data")
     trials = result.group("constant_data")["trials"].transpose("question", "system")
     cells = trials.astype(str)
-    order = slice(None)
+    order, most = slice(None), 500
     if "successes" in observed:
         successes = observed["successes"].transpose("question", "system")
         rate = successes.sum("system") / trials.sum("system").clip(min=1)
-        order = rate.argsort(kind="stable").values[:_MOST_QUESTIONS]  # type: ignore[assignment]
+        order = rate.argsort(kind="stable").values[:most]  # type: ignore[assignment]
         cells = xr.apply_ufunc(
             lambda c, n: f"{c}/{n}", successes, trials, vectorize=True, output_dtypes=[object]
         )
-    chosen = cells.isel(question=order)[:_MOST_QUESTIONS]
+    shown_cells = cells.isel(question=order)[:most]
     rows = [
-        [str(name), *map(str, own)]
-        for name, own in zip(chosen["question"].values, chosen.values.tolist(), strict=True)
+        [str(name), *map(str, outcomes)]
+        for name, outcomes in zip(
+            shown_cells["question"].values, shown_cells.values.tolist(), strict=True
+        )
     ]
     systems = [str(name) for name in trials["system"].values.tolist()]
     return {"columns": ["question", *systems], "rows": rows, "all": trials.sizes["question"]}
@@ -260,7 +257,7 @@ def _methods(result: Result) -> dict[str, Any]:
         "metrics": families,
         "pooling": POOLINGS[_structure(result)],
         "targets": TARGETS if result.grouping is None else GROUPED_TARGETS,
-        "prior": json.dumps(result.described("prior")),
+        "prior": json.dumps(result.described("study")["prior"]),
         "exact": not result.sampled,
         "notes": result.notes,
     }
@@ -275,9 +272,9 @@ def _structure(result: Result) -> str:
 
 def _provenance(result: Result) -> list[tuple[str, str]]:
     """Return name and text of everything that says where the numbers come from."""
-    found = provenance(result)
+    origin = provenance(result)
     rows = []
-    for name, value in found.items():
+    for name, value in origin.items():
         if value in (None, [], "") or name in ("notes", "citations"):
             continue
         text = value if isinstance(value, str | int | float) else json.dumps(value)

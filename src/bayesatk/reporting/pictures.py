@@ -15,15 +15,6 @@ from bayesatk.reporting.sentences import MANY, has_question_laws
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 
-_INK = re.compile(r"#([0-6][0-9a-f])\1\1\b", re.IGNORECASE)  # black and dark grey
-_PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
-_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
-_PANELS = 6  # systems whose groups fit a picture
-_RANKED = 20  # systems whose ranks fit a picture; of 45 it takes 1.5 MB
-_SWITCHED = 4, 10  # metrics and systems, at most, of which every metric has pictures of its own
-
-_BOTH = "Left: these questions; right: questions like these."
-
 
 @dataclass(frozen=True)
 class Picture:
@@ -58,7 +49,8 @@ def _plots(result: Result, verification: Verification | None, guess: object) -> 
     for symbol in _curves(result):
         yield (
             f"{symbol}k against k",
-            f"A band contains the whole curve of its system. {_BOTH}",
+            "A band contains the whole curve of its system. Left: these questions; right: "
+            "questions like these.",
             partial(plots.plot_curve, result, symbol),
             "",
         )
@@ -75,11 +67,11 @@ def _plots(result: Result, verification: Verification | None, guess: object) -> 
 
 def _of_metrics(result: Result) -> Iterator[_Plot]:
     """Yield the plots of one metric: of every one that the page can show, if that are not many."""
-    labels = [one.label for one in result.metrics]
-    every = len(labels) <= _SWITCHED[0] and len(result.systems) <= _SWITCHED[1]
-    for label in labels if every else labels[:1]:
+    labels = [metric.label for metric in result.metrics]
+    all_shown = len(labels) <= 4 and len(result.systems) <= 10
+    for label in labels if all_shown else labels[:1]:
         # The only ones that there are stay, whatever the page shows.
-        shown_with = label if every and len(labels) > 1 else ""
+        shown_with = label if all_shown and len(labels) > 1 else ""
         for title, caption, plot in _of_metric(result, label):
             yield title, caption, plot, shown_with
 
@@ -87,7 +79,7 @@ def _of_metrics(result: Result) -> Iterator[_Plot]:
 def _of_metric(result: Result, label: str) -> Iterator[tuple[str, str, Callable[[], Any]]]:
     from bayesatk import plots
 
-    if result.grouping is not None and len(result.systems) <= _PANELS:
+    if result.grouping is not None and len(result.systems) <= 6:
         yield (
             f"Groups of questions in {label}",
             "Posterior mean and intervals of every group, hardest on top.",
@@ -96,7 +88,8 @@ def _of_metric(result: Result, label: str) -> Iterator[tuple[str, str, Callable[
     if result.has("comparison") and _shared(result):
         title = f"Differences in {label} on questions like these"
         yield title, "The first minus the second.", partial(plots.plot_difference, result, label)
-        if 2 < len(result.systems) <= _RANKED and result.group("ranks").attrs["ranked_on"]:
+        # The picture of the ranks of 45 systems takes 1.5 MB.
+        if 2 < len(result.systems) <= 20 and result.group("ranks").attrs["ranked_on"]:
             title = f"Ranks in {label} on questions like these"
             yield title, "Probability of every rank.", partial(plots.plot_ranks, result, label)
 
@@ -105,7 +98,7 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
     """Yield the plots of single questions, which need right and wrong."""
     from bayesatk import plots
 
-    if result.scale.axes or result.judges is not None:  # questions have marks, and no known rates
+    if not result.answers("shrinkage_plot"):
         return
     systems = result.systems[:MANY]
     if has_question_laws(result):
@@ -123,8 +116,7 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
             lambda: plots.plot_shrinkage(result, systems),
             "",
         )
-    alike = result.covariates is None and result.grouping is None
-    if result.pooling == "partial" and "icc" in result.posterior and alike:
+    if "icc" in result.posterior and result.answers("difficulty_plot"):
         yield (
             "How difficult the questions are",
             "Distribution of success probabilities over questions, with its uncertainty; steps: "
@@ -146,7 +138,7 @@ def _curves(result: Result) -> list[str]:
     for metric in result.metrics:
         if metric.family.has_k and metric.tau is None:
             ks.setdefault(metric.family.symbol, set()).add(metric.k)
-    return [symbol for symbol, found in ks.items() if len(found) > 1]
+    return [symbol for symbol, family_ks in ks.items() if len(family_ks) > 1]
 
 
 def _svg(plot: Callable[[], Any], label: str) -> str:
@@ -165,7 +157,8 @@ def _svg(plot: Callable[[], Any], label: str) -> str:
         figure = collection.viz["figure"].item()
         figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
         pyplot.close(figure)
-    text = _METADATA.sub("", _PROLOGUE.sub("", target.getvalue()))
-    return _INK.sub("currentColor", text).replace(
-        "<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1
-    )
+    text = re.sub(r"^.*?(?=<svg)", "", target.getvalue(), flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    black = r"#([0-6][0-9a-f])\1\1\b"  # and dark grey
+    text = re.sub(black, "currentColor", text, flags=re.IGNORECASE)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)

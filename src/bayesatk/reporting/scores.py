@@ -11,8 +11,6 @@ from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
 from bayesatk.results.tables import table
 
-_WIDTH = 160  # of a drawn interval, as the view box of the page has it
-
 
 def scores(result: Result) -> list[dict[str, Any]]:
     """Return one table per metric, on questions like these, best system first.
@@ -24,20 +22,22 @@ def scores(result: Result) -> list[dict[str, Any]]:
     frame = pd.DataFrame(table(result)) if board is None else board
     frame = frame[frame["target"] == "population"].rename(columns={"estimate": "observed"})
     if "observed" not in frame:  # a sampled result holds no estimates
-        metrics = {one.label: one for one in result.metrics}
-        place = {name: i for i, name in enumerate(result.systems)}
+        metrics = {metric.label: metric for metric in result.metrics}
+        position = {name: i for i, name in enumerate(result.systems)}
         pairs = zip(frame["system"], frame["metric"], strict=True)
-        frame["observed"] = [observed_value(result, place[s], metrics[m]) for s, m in pairs]
-    found = []
+        frame["observed"] = [observed_value(result, position[s], metrics[m]) for s, m in pairs]
+    tables = []
     for metric in result.metrics:
-        own = frame[frame["metric"] == metric.label].sort_values(
+        metric_rows = frame[frame["metric"] == metric.label].sort_values(
             "mean", ascending=False, kind="stable"
         )
-        low, high = _ends(own)
-        rows = own.to_dict("records")
+        low, high = _ends(metric_rows)
+        rows = metric_rows.to_dict("records")
         tiers = [int(row.get("tier", 1)) for row in rows]
-        below = [one != last for one, last in zip(tiers, [tiers[0], *tiers], strict=False)]
-        found.append(
+        below = [
+            tier != previous for tier, previous in zip(tiers, [tiers[0], *tiers], strict=False)
+        ]
+        tables.append(
             {
                 "metric": metric.label,
                 "ranked": board is not None,
@@ -47,7 +47,7 @@ def scores(result: Result) -> list[dict[str, Any]]:
                 ],
             }
         )
-    return found
+    return tables
 
 
 def _ends(rows: pd.DataFrame) -> tuple[float, float]:
@@ -62,10 +62,10 @@ def _row(row: dict[Any, Any], low: float, high: float) -> dict[str, Any]:
     """Return the cells of a row as text, and its interval as places on the scale."""
 
     def at(value: float) -> float:
-        return round(_WIDTH * (value - low) / (high - low), 1)
+        return round(160 * (value - low) / (high - low), 1)  # of the view box of the page
 
     observed = float(row["observed"])
-    found: dict[str, Any] = {
+    cells: dict[str, Any] = {
         "system": str(row["system"]),
         "observed": "k > n" if np.isnan(observed) else number_words(observed),
         "mean": number_words(row["mean"]),
@@ -74,9 +74,9 @@ def _row(row: dict[Any, Any], low: float, high: float) -> dict[str, Any]:
         "seen": None if np.isnan(observed) else at(observed),
     }  # fmt: skip
     if "tier" in row:
-        found |= {
+        cells |= {
             "best": probability_words(row["prob_best"], 0.003),
             "ranks": f"{row['rank_lower']} to {row['rank_upper']}",
             "tier": str(row["tier"]),
         }
-    return found
+    return cells

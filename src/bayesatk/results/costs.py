@@ -10,13 +10,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import one_of, positive_number, whole_number
+from bayesatk._tools.arguments import positive_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.costs.prior import BY_BUDGET, BY_K, CostPrior, Costs
-from bayesatk.data.inputs import read_inputs
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.study import Study, read_study
 from bayesatk.priors import HyperPrior
-from bayesatk.priors.choice import describe_prior
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.schema import TARGETS, build, root_attributes
 from bayesatk.results.stored_data import data_groups
@@ -34,29 +33,29 @@ class AskedCosts:
 
     Parameters
     ----------
-    outcomes : Outcomes
-        Right and wrong, with costs.
-    prior : HyperPrior
+    study : Study
+        Of right and wrong, with costs; its metrics are those of success among what was asked.
     cost_prior : CostPrior
         With its scale.
     k : tuple of int
     budget : tuple of float
-    ci_prob : float
-    ci_kind : str
     """
 
-    outcomes: Outcomes
-    prior: HyperPrior
+    study: Study
     cost_prior: CostPrior
     k: tuple[int, ...]
     budget: tuple[float, ...]
-    ci_prob: float
-    ci_kind: Literal["eti", "hdi"]
 
     @property
-    def metrics(self) -> str:
-        """The metrics of success among what was asked."""
-        return " ".join(f"pass@{k}" for k in self.k)
+    def outcomes(self) -> Outcomes:
+        """The data."""
+        return self.study.outcomes
+
+    @property
+    def prior(self) -> HyperPrior:
+        """Prior of success."""
+        assert isinstance(self.study.prior, HyperPrior)
+        return self.study.prior
 
     @property
     def unit(self) -> str:
@@ -91,13 +90,12 @@ def read_costs(
     budgets = tuple(
         positive_number("spend", one, "It is in the unit of the costs.") for one in _listed(spend)
     )
-    one_of("ci_kind", ci_kind, ("eti", "hdi"))
-    asked = read_inputs(
+    study = read_study(
         data, [f"pass@{one}" for one in ks or (1,)], pooling="partial", prior=prior,
         difficulty=difficulty, success=success, prior_trials=None, prior_weight=1.0,
-        answer_prior=None, ci_prob=ci_prob, keep=(),
+        answer_prior=None, ci_prob=ci_prob, ci_kind=ci_kind, keep=(),
     )  # fmt: skip
-    sums = asked.outcomes.dataset.get("cost_sums")
+    sums = study.outcomes.dataset.get("cost_sums")
     if sums is None or not sums.sel(cost_sum="number").any():
         raise ArgumentError(
             Argument("data"), " must say what trials cost; none has a cost. Read them: ",
@@ -110,11 +108,9 @@ def read_costs(
     if chosen.scale is None:
         number, total, _ = sums.sum(["system", "question", "category"]).values
         chosen = replace(chosen, scale=float(total / number))
-    assert isinstance(asked.prior, HyperPrior)
-    return AskedCosts(
-        asked.outcomes, asked.prior, chosen, tuple(dict.fromkeys(ks)),
-        tuple(dict.fromkeys(budgets)), ci_prob, ci_kind,
-    )  # fmt: skip
+    asked = tuple(dict.fromkeys(ks))
+    study = replace(study, metrics=study.metrics if asked else ())
+    return AskedCosts(study, chosen, asked, tuple(dict.fromkeys(budgets)))  # fmt: skip
 
 
 def _listed(value: object) -> Sequence[Any]:
@@ -174,8 +170,7 @@ def cost_tree(
     sums = asked.outcomes.dataset["cost_sums"].drop_vars("score", errors="ignore")
     constant = data["constant_data"].assign(cost_sums=sums)
     attrs = root_attributes(
-        method, "partial", describe_prior(asked.prior), seed, asked.metrics, asked.outcomes,
-        (EROL, _CHEN, RUBIN, *citations), ci_prob=float(asked.ci_prob), ci_kind=asked.ci_kind,
+        method, asked.study.as_text(), seed, asked.outcomes, (EROL, _CHEN, RUBIN, *citations),
         cost_prior=json.dumps(asdict(asked.cost_prior)), cost_unit=asked.unit, **more,
     )  # fmt: skip
     return build({**groups, **data, "constant_data": constant}, attrs)

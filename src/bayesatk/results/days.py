@@ -7,21 +7,24 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.data.capabilities import Operation, require
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.question_columns import refuse_weights
+from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
 from bayesatk.results.result import Result
 
 Ints = NDArray[np.int64]
 
 
-def outcomes_of(data: object) -> Outcomes:
-    """Return the outcomes of a result, or of anything that can be tallied."""
+def outcomes_of(data: object, operation: Operation) -> Outcomes:
+    """Return the outcomes of a result, or of anything that can be tallied, for an operation."""
     if isinstance(data, xr.DataTree | Result):
-        own = Result.of(data, None)
-        own.refuse_judges()
-        return own.data
-    return tally(data)
+        fit = Result.of(data, None)
+        fit.require(operation)
+        return fit.data
+    outcomes = tally(data)
+    require(operation, outcome_values(outcomes), "data")
+    return outcomes
 
 
 def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
@@ -39,7 +42,7 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
     """
     by_day = not isinstance(data, xr.DataTree)  # which is a mapping too
     if by_day and isinstance(data, Mapping):
-        read = [(day, outcomes_of(own)) for day, own in data.items()]
+        read = [(day, outcomes_of(own, "change_point")) for day, own in data.items()]
         many = next((day for day, own in read if len(own.systems) != 1), None)
         if many is not None:
             raise ValueError(
@@ -47,10 +50,8 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
                 "several. Pass those of one system."
             )
     else:
-        whole = outcomes_of(data)
+        whole = outcomes_of(data, "change_point")
         read = [(day, whole) for day in whole.systems]
-    for _, own in read:
-        refuse_weights(own.weight, "a change point")
     if len(read) < 2:
         raise ValueError(
             f"outcomes_by_day must have at least two days; got {len(read)}. Pass "

@@ -91,14 +91,22 @@ def log_likelihood_groups(
             else:
                 by_state = _log_pmf(states, *_hyper_draws(posterior, system, scale))
             values[system] = with_variation(by_state)[:, which.ravel()]
-    shaped = np.moveaxis(values.reshape(len(values), *sizes, -1), 0, 2)
-    group = xr.Dataset(
+    group = likelihood_group(outcomes, scale, posterior, np.swapaxes(values, 0, 1))
+    return {"log_likelihood": group}
+
+
+def likelihood_group(
+    outcomes: Outcomes, scale: Scale, posterior: xr.Dataset, values: Array
+) -> xr.Dataset:
+    """Return log probabilities (draws, system, question) as a group of a result."""
+    sizes = posterior.sizes["chain"], posterior.sizes["draw"]
+    shaped = values.reshape(*sizes, *values.shape[1:])
+    return xr.Dataset(
         {scale.variable: (_DIMS, shaped)},
         coords={name: posterior[name] for name in ("chain", "draw")}
         | {name: outcomes.dataset[name].values for name in ("system", "question")},
         attrs={"sample_dims": ["chain", "draw"]},
     )
-    return {"log_likelihood": group}
 
 
 _DIMS = ("chain", "draw", "system", "question")

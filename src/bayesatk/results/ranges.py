@@ -33,11 +33,10 @@ def ranges_beyond(
         of a judge that errs.
     """
     found = np.full((len(result.systems), len(metrics), len(result.targets), 2), np.nan)
-    alike = result.weight is None and result.grouping is None
-    # A range of marks is none of success.
-    if result.scale.axes or result.judges is not None or not alike:
+    if result.scale.axes or not result.answers("extrapolation_range"):
         return found
-    for system, (own, c, n) in enumerate(zip(found, *result.right_of_all(), strict=True)):
+    counts = result.right_of_all("extrapolation_range")
+    for system, (own, c, n) in enumerate(zip(found, *counts, strict=True)):
         fewest = n[n > 0].min(initial=np.iinfo(np.int64).max)
         beyond = [i for i, one in enumerate(metrics) if one.k > fewest and not one.voted]
         if beyond:

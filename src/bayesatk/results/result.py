@@ -14,17 +14,17 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.capabilities import Capability, Operation, answered, require
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
+from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import Judges
-from bayesatk.metrics.grid import Metric, MetricGrid, parse
+from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.priors import AnswerPrior, HyperPrior
-from bayesatk.priors.choice import prior_from
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
     TARGETS,
@@ -76,7 +76,37 @@ class Result:
             return result
         return cls(check_result(result, group))
 
-    # How it was made
+    # What was asked, of what, and how it was made
+
+    @cached_property
+    def _declaration(self) -> dict[str, Any]:
+        """Fields of the study without its data."""
+        text = self._text("study")
+        return declaration_of(text) if text else {}
+
+    @cached_property
+    def study(self) -> Study:
+        """What was asked, with the data."""
+        return Study(
+            **self._declaration, outcomes=self.data, prior_counts=self.prior_counts,
+            notes=tuple(self.notes),
+        )  # fmt: skip
+
+    @cached_property
+    def _values(self) -> dict[Capability, object]:
+        """Capabilities that are on, with the values that messages show."""
+        values = dict(self.study.values)
+        if self.of_costs:
+            values["costs"] = "a result of bayesatk.costs.evaluate_cost"
+        return values
+
+    def require(self, operation: Operation, argument: str = "fit") -> None:
+        """Refuse an operation that has no answer for what the study has."""
+        require(operation, self._values, argument)
+
+    def answers(self, operation: Operation) -> bool:
+        """Whether an operation has an answer for what the study has."""
+        return answered(operation, self._values)
 
     @cached_property
     def method(self) -> str:
@@ -91,7 +121,7 @@ class Result:
     @cached_property
     def pooling(self) -> Any:
         """How questions share information: "none", "partial" or "complete"."""
-        return self._text("pooling")
+        return self._declaration.get("pooling", "")
 
     @cached_property
     def form(self) -> str:
@@ -111,38 +141,29 @@ class Result:
     @cached_property
     def prior(self) -> Any:
         """Prior of the success, or category, probabilities."""
-        return prior_from(self.described("prior", {}))
+        return self._declaration["prior"]
 
     @cached_property
     def judges(self) -> Judges | None:
         """Who marked the trials of every system, where judges err."""
-        described = self.described("judges", None)
-        return None if described is None else Judges.from_description(described)
-
-    def refuse_judges(self) -> None:
-        """Refuse a result of marks of a judge that errs, for what would take them as they are."""
-        if self.judges is not None:
-            raise ValueError(
-                "the result must be of trials that are marked without error for this, which would "
-                "take marks as they are; it was evaluated with judge=. Evaluate the data without "
-                "judge= to have it of the marks."
-            )
+        judges: Judges | None = self._declaration.get("judges")
+        return judges
 
     @cached_property
     def answer_prior(self) -> AnswerPrior:
         """Prior of the answers to a question; of a result of votes between answers."""
-        found: AnswerPrior = prior_from(self.described("answer_prior", {}))
-        return found
+        prior: AnswerPrior = self._declaration["answer_prior"]
+        return prior
 
     @cached_property
     def ci_prob(self) -> float:
         """Probability of the interval."""
-        return float(self.tree.attrs["ci_prob"])
+        return float(self._declaration["ci_prob"])
 
     @cached_property
     def ci_kind(self) -> Any:
         """Kind of the interval: "eti" or "hdi"."""
-        return self._text("ci_kind")
+        return self._declaration["ci_kind"]
 
     @property
     def tails(self) -> tuple[float, float]:
@@ -155,12 +176,11 @@ class Result:
         """What a reader of the numbers should know, in sentences."""
         return [str(note) for note in self.described("notes", [])]
 
-    # What was asked, of what
-
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that were asked for."""
-        return parse(self._text("metrics"))
+        metrics: tuple[Metric, ...] = self._declaration["metrics"]
+        return metrics
 
     @cached_property
     def grid(self) -> MetricGrid:
@@ -180,7 +200,7 @@ class Result:
     @property
     def targets(self) -> tuple[str, ...]:
         """Labels of the targets."""
-        return TARGETS if self.grouping is None else GROUPED_TARGETS
+        return TARGETS if self._declaration["group_weights"] is None else GROUPED_TARGETS
 
     @cached_property
     def systems(self) -> list[Any]:
@@ -208,48 +228,24 @@ class Result:
     @cached_property
     def grouping(self) -> Grouping | None:
         """Groups of the questions, where they are part of the model."""
-        if "group_weights" not in self.tree.attrs:
-            return None
-        weights = self.described("group_weights", None)
-        return Grouping.of(self.of_questions[GROUP], weights)
+        weights = self._declaration.get("group_weights")
+        return None if weights is None else Grouping.of(self.of_questions[GROUP], weights)
 
     @cached_property
     def design(self) -> Design | None:
         """Covariates that success depends on in this result, where there are any."""
-        asked = self.covariates
-        if asked is None:
-            return None
-        return Design.of(self.data.dataset, asked["formula"] or asked["names"])
+        return None if self.covariates is None else self.study.design
 
     @property
-    def covariates(self) -> dict[str, Any] | None:
-        """The formula, and the names of covariates, that success depends on in this result."""
-        found: dict[str, Any] | None = self.described("covariates", None)
-        return found
+    def covariates(self) -> str | tuple[str, ...] | None:
+        """The formula, or the names of covariates, that success depends on in this result."""
+        asked: str | tuple[str, ...] | None = self._declaration.get("covariates")
+        return asked
 
     @property
     def of_costs(self) -> bool:
         """Whether it is of success and cost together."""
-        return "cost_of_pass" in self.posterior
-
-    def exchangeable(self, what: str, argument: str = "fit") -> None:
-        """Refuse costs, covariates, and groups of questions, for what ignores them."""
-        if self.of_costs:
-            raise ArgumentError(
-                Argument(argument), f" must be a result of bayesatk.evaluate for {what}; got one "
-                "of bayesatk.costs.evaluate_cost. Evaluate the same data with bayesatk.evaluate.",
-            )  # fmt: skip
-        asked = self.covariates
-        if asked is not None:
-            held, got, option = "covariates", asked["formula"] or asked["names"], "covariates"
-        elif self.grouping is not None:
-            held, got, option = "groups", len(self.grouping.labels), GROUP
-        else:
-            return
-        raise ArgumentError(
-            Argument(argument), f" must be without {held} for {what}, which would take no account "
-            f"of them; got {got!r}. Evaluate the same data without ", Argument(option), ".",
-        )  # fmt: skip
+        return "cost_prior" in self.tree.attrs
 
     @cached_property
     def scale(self) -> Scale:
@@ -278,25 +274,15 @@ class Result:
         constant = self.group("constant_data")
         return constant["prior_count"].values if "prior_count" in constant else None
 
-    def right_of_all(self, marks: bool = False) -> tuple[Ints, Ints]:
-        """Return successes and trials, each (system, question), or refuse scored categories.
+    def right_of_all(self, operation: Operation, argument: str = "fit") -> tuple[Ints, Ints]:
+        """Return successes (or marks) and trials, each (system, question), for an operation.
 
-        Marks of a judge that errs are no successes: they are refused too, unless asked for.
+        It is refused if it has no answer for what the study has, such as marks of a judge that errs
+        or scored categories.
         """
-        if not marks:
-            self.refuse_judges()
-        observed = self.group("observed_data")
-        if self.prior_counts is not None:
-            raise ValueError(
-                "the result must be without prior trials for this, which would take no account of "
-                "them. Evaluate the same data without prior_trials=."
-            )
-        if "successes" not in observed:
-            raise ValueError(
-                "the result must be of right and wrong; it is of scored categories. Evaluate the "
-                "data with success='score >= ...' for this, or use its posterior draws."
-            )
-        return self._by_system(observed)["successes"].values, self.trials
+        self.require(operation, argument)
+        observed = self._by_system(self.group("observed_data"))
+        return observed["successes"].values, self.trials
 
     @staticmethod
     def _by_system(observed: xr.Dataset) -> xr.Dataset:

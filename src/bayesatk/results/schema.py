@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, MetricGrid
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 TARGETS = ("questions", "population")
 GROUPED_TARGETS = (*TARGETS, "new_groups")  # of questions in groups
 TARGET_NAMES = {
@@ -49,22 +49,18 @@ _PACKAGES = ("bayesatk", "numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")
 
 def root_attributes(
     method: str,
-    pooling: str,
-    prior: Mapping[str, object],
+    study: str,
     seed: str,
-    metrics: str,
     data: Outcomes,
     citations: tuple[str, ...],
     **more: str | float | int,
 ) -> dict[str, Any]:
-    """Return the provenance that every result carries on its root."""
+    """Return the provenance that every result carries on its root, and the text of its study."""
     return {
         "schema_version": SCHEMA_VERSION,
         "method": method,
-        "pooling": pooling,
-        "prior": json.dumps(prior),
+        "study": study,
         "seed": seed,
-        "metrics": metrics,
         "missing_policy": str(data.dataset.attrs.get("missing_policy", "error")),
         "assumptions": json.dumps(list(data.notes)),
         "input_sha256": data.sha256(),

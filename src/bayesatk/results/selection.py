@@ -1,9 +1,8 @@
 """Parts of a result that are results."""
 
-import json
-
 import xarray as xr
 
+from bayesatk.data.study import text_of_systems
 from bayesatk.results.result import Result
 
 
@@ -56,6 +55,5 @@ def one_system(result: xr.DataTree | Result, system: object = None) -> xr.DataTr
         )
     found = xr.DataTree.from_dict(groups)
     found.attrs.update(tree.attrs)
-    if "judges" in tree.attrs:
-        found.attrs["judges"] = json.dumps([json.loads(tree.attrs["judges"])[index]])
+    found.attrs["study"] = text_of_systems(tree.attrs["study"], [index])
     return found

@@ -14,8 +14,7 @@ from bayesatk.data.tally import tally
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.models.derived import expected_metric
 from bayesatk.models.forms import Form
-from bayesatk.posterior.judged import rates_of_judges
-from bayesatk.posterior.models_of import count_model
+from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import DirichletHyperPrior, HyperPrior, Pooling
 from bayesatk.results.difficulty import ATOMS, draw_prior, summary_variables
 from bayesatk.results.likelihood import RATES
@@ -78,11 +77,12 @@ class CountSimulator:
 
     def exact(self, data: Any, rng: np.random.Generator) -> Quantities:
         """Draw from the closed form."""
-        known, judge = (self.pooling, self.prior), None
-        if self.judge is not None:
-            seed = int(rng.integers(2**31))
-            (judge,) = rates_of_judges(Judges((self.judge,)), *known, [data], seed)
-        model = count_model(self.scale, *known, data, judge=judge)
+        judges = None if self.judge is None else Judges((self.judge,))
+        seed = int(rng.integers(2**31)) if judges else 0
+        declared = Declared(
+            self.scale, self.pooling, self.prior, data[None], judges=judges, seed=seed
+        )
+        model = declared.model(0)
         drawn = model.fit([self.scale.judged(one) for one in self.metrics]).draw(DRAWS, rng, True)
         found = _named(drawn.hyper)
         if drawn.p is not None:

@@ -6,10 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesatk.data.design import Design
-from bayesatk.data.grouping import Grouping
-from bayesatk.data.inputs import Inputs
-from bayesatk.data.scales import RIGHT_WRONG
+from bayesatk.data.study import Study
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.metric_draws import Shares, SystemMetrics
@@ -18,7 +15,7 @@ from bayesatk.models.program import Questions, build_program, declared_fields
 from bayesatk.models.question_draws import SystemDraws, prior_draws
 from bayesatk.models.structured_checks import result_variables
 from bayesatk.models.traces import traced_difficulty
-from bayesatk.posterior.models_of import count_model
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.priors import HyperPrior
 from bayesatk.verification.simulators import (
     DRAWS,
@@ -47,7 +44,7 @@ class StructuredSimulator:
     prior: HyperPrior
     structure: Literal["covariates", "groups"]
 
-    def inputs(self, counts: Array) -> Inputs:
+    def inputs(self, counts: Array) -> Study:
         """Return counts (questions, wrong and right) as they are evaluated."""
         number = np.arange(self.questions)
         columns: dict[str, Any] = {"group": (number // _GROUP).tolist()}
@@ -57,14 +54,10 @@ class StructuredSimulator:
                 "covariates": {"trend": number.astype(float).tolist(), "third": third.tolist()}
             }
         outcomes = tally((counts[:, 1], counts.sum(axis=1)), **columns)
-        grouping = design = None
-        if self.structure == "covariates":
-            design = Design.of(outcomes.dataset, ["trend", "third"])
-        else:
-            grouping = Grouping.of(columns["group"])
-        return Inputs(
-            outcomes, tuple(self.metrics), "partial", self.prior, RIGHT_WRONG, design=design,
-            grouping=grouping,
+        names = ("trend", "third") if self.structure == "covariates" else None
+        return Study(
+            outcomes=outcomes, metrics=tuple(self.metrics), pooling="partial", prior=self.prior,
+            covariates=names, group_weights=None if names else "questions",
         )  # fmt: skip
 
     def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], Any]:
@@ -90,9 +83,7 @@ class StructuredSimulator:
         """Draw from the closed form."""
         inputs = self.inputs(data)
         basis = None if inputs.design is None else inputs.design.basis
-        model = count_model(
-            RIGHT_WRONG, "partial", self.prior, data, basis=basis, grouping=inputs.grouping
-        )
+        model = ProgramModel.of(self.prior, data, basis=basis, grouping=inputs.grouping)
         drawn = model.fit(self.metrics).draw(DRAWS, rng, True)
         assert drawn.p is not None
         variables = dict(drawn.hyper) | {"p": drawn.p}
@@ -111,11 +102,11 @@ class StructuredSimulator:
         variables, metrics = of_part(part, self.metrics)
         return self._flat(inputs, variables | {"icc": difficulty.icc[:, 0]}) | metrics
 
-    def _named(self, inputs: Inputs, law: SystemDraws, p: Array) -> Quantities:
+    def _named(self, inputs: Study, law: SystemDraws, p: Array) -> Quantities:
         variables = {name: values for name, (_, values) in result_variables(inputs, law).items()}
         return self._flat(inputs, variables | {"p": p})
 
-    def _flat(self, inputs: Inputs, variables: Quantities) -> Quantities:
+    def _flat(self, inputs: Study, variables: Quantities) -> Quantities:
         """Name quantities: every coefficient, and of groups and questions the first."""
         named: Quantities = {name: variables[name] for name in ("typical_p", "group_sd", "icc")
                              if name in variables}  # fmt: skip

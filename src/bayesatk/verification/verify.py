@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.results.result import Result
 from bayesatk.results.schema import MAX_RHAT
 
@@ -104,7 +105,8 @@ def verify(
     Raises
     ------
     ValueError
-        If the two results are of different data, pooling or prior, or share no quantity.
+        If the two results are of different data, pooling or prior, or share no quantity; if
+        `sampled` is a closed form, whose draws follow from the formulas that are checked.
 
     See Also
     --------
@@ -115,12 +117,14 @@ def verify(
     --------
     >>> import bayesatk
     >>> fit = bayesatk.evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@1", rng=1)
-    >>> bayesatk.verify(fit, fit).verdict  # its own independent draws
+    >>> own_draws = fit.drop_nodes("closed_form")
+    >>> bayesatk.verify(fit, own_draws).verdict  # agree with their own formulas
     'agree'
     """
     proper_probability("family_error", family_error)
     ours = Result.of(exact, "closed_form")
     theirs = sampled if isinstance(sampled, Result) else Result(sampled)
+    _refuse_closed_form(theirs)
     _check_same_question(ours, theirs)
     quantities = list(_quantities(ours, theirs))
     if not quantities:
@@ -149,12 +153,20 @@ class _Quantity:
     mean_draws: float = np.inf
 
 
+def _refuse_closed_form(sampled: Result) -> None:
+    if sampled.has("closed_form"):
+        raise ArgumentError(
+            Argument("sampled"), " must be draws of a sampler, which know nothing of the closed "
+            f"form; got a result with method {sampled.method!r}, whose draws follow from the "
+            "formulas that are checked. Pass bayesatk.sample(data, metrics) of the same data.",
+        )  # fmt: skip
+
+
 def _check_same_question(exact: Result, sampled: Result) -> None:
-    for name in ("pooling", "prior", "answer_prior", "covariates", "judges"):
-        if name not in sampled.tree.attrs:
-            continue
-        ours = getattr(exact, name) if name in exact.tree.attrs else None
-        theirs = getattr(sampled, name)
+    declared = all("study" in result.tree.attrs for result in (exact, sampled))
+    fields = ("pooling", "prior", "answer_prior", "covariates", "judges")
+    for name in fields if declared else ():  # other tools' draws say nothing of their model
+        ours, theirs = getattr(exact, name), getattr(sampled, name)
         if ours != theirs:
             raise ValueError(
                 f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "

@@ -13,7 +13,6 @@ from bayesatk.core.one_factor.means import QuestionMeans, population_means
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.posterior import Draws, Fit
 from bayesatk.core.question.laws import finite
-from bayesatk.data.question_columns import refuse_weights
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
@@ -22,7 +21,6 @@ from bayesatk.results.result import Result
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _CELLS = 6e7  # systems x questions x draws, at about 10^7 a second
-_FEWEST = 400  # draws, whatever it takes: a probability of 1/2 is then known to .025
 
 
 @dataclass(frozen=True)
@@ -73,18 +71,21 @@ def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
     content = np.ascontiguousarray(np.stack([right, trials])).tobytes()
     labels = tuple(metric.label for metric in fit.metrics)
     judges = None if fit.judges is None else fit.judges.among(order)
-    asked = BoardInput(content, labels, prior, seed, judges, right, trials, fit.metrics)
-    found, back = drawn_board(asked), np.argsort(order)
-    return Board(found.values[:, :, back], found.observed[back], found.draws, back)
+    board_input = BoardInput(content, labels, prior, seed, judges, right, trials, fit.metrics)
+    board, back = drawn_board(board_input), np.argsort(order)
+    return Board(board.values[:, :, back], board.observed[back], board.draws, back)
 
 
 @lru_cache(maxsize=8)
-def drawn_board(asked: BoardInput) -> Board:
+def drawn_board(board_input: BoardInput) -> Board:
     """Draw a board; the last few are kept."""
-    rng = np.random.default_rng(asked.seed)
-    metrics, right, trials = asked.metrics, asked.right, asked.trials
-    draws = Fit.of(Counts.of(right, trials, marking_of(asked.judges)), asked.prior).draw(rng)
-    draws = draws.among(max(_FEWEST, int(_CELLS / right.size)))
+    rng = np.random.default_rng(board_input.seed)
+    metrics, right, trials = board_input.metrics, board_input.right, board_input.trials
+    draws = Fit.of(
+        Counts.of(right, trials, marking_of(board_input.judges)), board_input.prior
+    ).draw(rng)
+    # 400 draws at least, whatever they take: a probability of 1/2 is then known to .025.
+    draws = draws.among(max(400, int(_CELLS / right.size)))
     credits = [metric.credit for metric in metrics]
     means = QuestionMeans(draws.likelihood, right, trials, credits)
     questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
@@ -101,28 +102,15 @@ def marking_of(judges: Judges | None) -> Marking | None:
     """Return who marked the trials of every system, where judges err."""
     if judges is None:
         return None
-    which = np.empty(len(judges.by_system), np.intp)
+    judge_numbers = np.empty(len(judges.by_system), np.intp)
     for number, systems in enumerate(judges.groups().values()):
-        which[systems] = number
-    return Marking(which, np.array([one.shapes for one in judges.groups()]))
+        judge_numbers[systems] = number
+    return Marking(judge_numbers, np.array([judge.shapes for judge in judges.groups()]))
 
 
 def _counts(fit: Result) -> tuple[Ints, Ints]:
     """Return counts, or say why there can be no leaderboard."""
-    voted = [one.label for one in fit.metrics if one.voted]
-    if voted:
-        raise ArgumentError(
-            Argument("fit"),
-            " must be of right and wrong, without votes between answers, for a leaderboard; "
-            f"got {', '.join(voted)}. Evaluate the other metrics alone, maj@k among them.",
-        )
-    refuse_weights(fit.weight, "a leaderboard")
-    if fit.judges is not None and not all(one.updated for one in fit.judges.by_system):
-        raise ArgumentError(
-            Argument("judge"), " must have updated=True for a leaderboard, in which the marks of "
-            "all systems tell of the judge's rates. Evaluate with it.",
-        )  # fmt: skip
-    right, trials = fit.right_of_all(marks=True)
+    right, trials = fit.right_of_all("leaderboard")
     if len(trials) < 2:
         raise ArgumentError(
             Argument("fit"), " must have at least two systems to rank; got one. Name them: ",

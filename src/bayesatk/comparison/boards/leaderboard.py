@@ -105,11 +105,11 @@ class Leaderboard:
         return self._tabulated(self.metrics, self.targets)
 
     def _tabulated(self, metrics: Sequence[Metric], targets: Sequence[Target]) -> pd.DataFrame:
-        found = pd.DataFrame(
-            [row for one in metrics for target in targets for row in self._rows(one, target)]
+        frame = pd.DataFrame(
+            [row for metric in metrics for target in targets for row in self._rows(metric, target)]
         )
-        found.attrs["ci_prob"] = self.result.ci_prob
-        return found
+        frame.attrs["ci_prob"] = self.result.ci_prob
+        return frame
 
     def _rows(self, metric: Metric, target: Target) -> list[dict[str, Any]]:
         draws, tails = self.draws(metric, target), list(self.result.tails)
@@ -155,8 +155,8 @@ class Leaderboard:
         }  # fmt: skip
         rows = self._tabulated(self.result.metrics, _TARGETS)
         tree = self.result.tree.copy()
-        own = leaderboard_group(self.result, rows, np.array(declared, np.int8), attrs)
-        tree["leaderboard"] = xr.DataTree(own)
+        group = leaderboard_group(self.result, rows, np.array(declared, np.int8), attrs)
+        tree["leaderboard"] = xr.DataTree(group)
         return tree
 
     def pairs(
@@ -214,8 +214,8 @@ class Leaderboard:
     def _metric(self, metric: str | Metric | None) -> int:
         if metric is None:
             return self.result.metrics.index(self.metrics[0])
-        (one,) = _among(self.result, metric)
-        return self.result.metrics.index(one)
+        (listed_metric,) = _among(self.result, metric)
+        return self.result.metrics.index(listed_metric)
 
     def _target(self, target: str | None) -> int:
         if target is None:
@@ -225,9 +225,9 @@ class Leaderboard:
     def __str__(self) -> str:
         shown = self.table
         parts = []
-        for (metric, target), own in shown.groupby(["metric", "target"], sort=False):
+        for (metric, target), rows in shown.groupby(["metric", "target"], sort=False):
             heading = f"{metric} on {TARGET_NAMES[str(target)]}"
-            shown = as_text(own, self.effective_draws, self.result)
+            shown = as_text(rows, self.effective_draws, self.result)
             parts.append(f"{heading}\n{shown.to_string(index=False)}")
         return "\n\n".join([*parts, self.legend()])
 
@@ -245,15 +245,15 @@ class Leaderboard:
         )
 
 
-def _among(result: Result, metric: MetricSpec) -> tuple[Metric, ...]:
+def _among(result: Result, spec: MetricSpec) -> tuple[Metric, ...]:
     """Return metrics of the result, or refuse one that it does not have."""
-    found, held = parse(metric), [one.label for one in result.metrics]
-    for one in found:
-        if one not in result.metrics:
+    metrics, labels = parse(spec), [metric.label for metric in result.metrics]
+    for metric in metrics:
+        if metric not in result.metrics:
             raise ArgumentError(
-                Argument("metric"), f" must be one of the result's, {held}; got {one.label!r}."
+                Argument("metric"), f" must be one of the result's, {labels}; got {metric.label!r}."
             )
-    return found
+    return metrics
 
 
 @one_thread()
@@ -337,15 +337,15 @@ def leaderboard(
     >>> rows[["system", "observed", "tier"]].values.tolist()
     [['a', 1.0, 1], ['b', 0.5, 2], ['c', 0.25, 3]]
     """
-    own = Result.of(fit)
-    own.exchangeable("a leaderboard")
+    result = Result.of(fit)
+    result.require("leaderboard")
     proper_probability("error", error)
     if prior is not None and not isinstance(prior, LeaderboardPrior):
         raise TypeError(f"prior must be a LeaderboardPrior; got {prior!r:.80}.")
-    metrics = own.metrics if metric is None else _among(own, metric)
+    metrics = result.metrics if metric is None else _among(result, metric)
     if target is not None:
         one_of("target", target, TARGETS)
     generator, seed = resolve_rng(rng)
-    board = board_of(own, prior or LeaderboardPrior(), int(generator.integers(2**63)))
+    board = board_of(result, prior or LeaderboardPrior(), int(generator.integers(2**63)))
     targets = _TARGETS if target is None else (target,)
-    return Leaderboard(own, board, float(error), seed, metrics, targets)
+    return Leaderboard(result, board, float(error), seed, metrics, targets)

@@ -20,9 +20,6 @@ from bayesatk.metrics.credit import pass_at
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-_PARAMETER_DRAWS = 300  # draws of parameters over which questions are averaged
-_SIMULATED = 4000  # questions, fewest, that misfits are compared with
-_REPEATS = 50  # and that many times the questions there are
 
 
 def next_questions(
@@ -78,42 +75,44 @@ def next_questions(
     >>> next_questions(board, 1)["question"].tolist()  # both had one of two right
     [1]
     """
-    own = board if isinstance(board, Leaderboard) else leaderboard(board, rng=rng)
-    names = own.result.systems
-    chosen = _chosen(names, systems)
-    trials = own.result.trials
+    ranking = board if isinstance(board, Leaderboard) else leaderboard(board, rng=rng)
+    names = ranking.result.systems
+    system_indices = _indices_of(names, systems)
+    trials = ranking.result.trials
     if count is not None:
         count = whole_number("count", count)
     if target not in ("questions", "population"):
         raise ArgumentError(
             Argument("target"), f" must be 'questions' or 'population'; got {target!r}."
         )
-    known = _Known.of(own.board, target)
-    reduced = (known.covariance**2 / np.maximum(known.mean * (1.0 - known.mean), 1e-12))[chosen]
-    share = reduced.sum(axis=0) / max(float(known.variance[chosen].sum()), 1e-12)
+    moments = _QuestionMoments.of(ranking.board, target)
+    reduced = (moments.covariance**2 / np.maximum(moments.mean * (1.0 - moments.mean), 1e-12))[
+        system_indices
+    ]
+    share = reduced.sum(axis=0) / max(float(moments.variance[system_indices].sum()), 1e-12)
     frame = pd.DataFrame({
-        "question": own.result.data.dataset["question"].values,
+        "question": ranking.result.data.dataset["question"].values,
         "reduction": np.minimum(share, 1.0),
-        "difficulty": known.difficulty, "difficulty_sd": known.difficulty_sd,
+        "difficulty": moments.difficulty, "difficulty_sd": moments.difficulty_sd,
         "trials": trials.sum(axis=0),
     })  # fmt: skip
     frame = frame.sort_values("reduction", ascending=False, kind="stable", ignore_index=True)
     return frame if count is None else frame.head(count)
 
 
-def _chosen(names: list[object], systems: Sequence[object] | None) -> list[int]:
+def _indices_of(names: list[object], systems: Sequence[object] | None) -> list[int]:
     if systems is None:
         return list(range(len(names)))
-    unknown = [one for one in systems if one not in names]
+    unknown = [system for system in systems if system not in names]
     if unknown or not systems or len(set(systems)) < len(systems):
         raise ArgumentError(
             Argument("systems"), f" must be different ones of {names}; got {list(systems)!r:.80}."
         )
-    return [names.index(one) for one in systems]
+    return [names.index(system) for system in systems]
 
 
 @dataclass(frozen=True)
-class _Known:
+class _QuestionMoments:
     """What is known of success probabilities p and of systems' means T of them.
 
     Parameters
@@ -132,15 +131,17 @@ class _Known:
     difficulty_sd: Array
 
     @classmethod
-    def of(cls, board: Board, target: Target) -> "_Known":
+    def of(cls, board: Board, target: Target) -> "_QuestionMoments":
         """Given parameters questions are independent; draws of parameters connect them."""
-        some = np.linspace(0, len(board.draws.theta) - 1, _PARAMETER_DRAWS).astype(int)
-        draws = replace(board.draws, theta=board.draws.theta[some])
+        draw_indices = np.linspace(0, len(board.draws.theta) - 1, 300).astype(int)
+        draws = replace(board.draws, theta=board.draws.theta[draw_indices])
         counts = draws.likelihood.counts
-        cells = [Cells.given(draws.likelihood, one) for one in draws.theta]
-        low, width = np.stack([mark_rates(counts, one) for one in draws.theta], axis=1)[..., None]
-        p = np.stack([one.mean for one in cells])
-        spread = np.stack([one.variance for one in cells])
+        cells = [Cells.given(draws.likelihood, parameters) for parameters in draws.theta]
+        low, width = np.stack(
+            [mark_rates(counts, parameters) for parameters in draws.theta], axis=1
+        )[..., None]
+        p = np.stack([cell.mean for cell in cells])
+        spread = np.stack([cell.variance for cell in cells])
         mark, mean_variance = low + width * p, spread.mean(axis=(0, 2)) / p.shape[2]
         within = (width * spread).mean(axis=0) / p.shape[2]
         value = p.mean(axis=2)
@@ -150,12 +151,14 @@ class _Known:
         gap = value - value.mean(axis=0)
         across = np.einsum("ds,dsq->sq", gap, mark - mark.mean(axis=0)) / len(value)
         variance = gap.var(axis=0) + mean_variance
-        place = np.stack([one.difficulty for one in cells])
-        known = np.mean([one.difficulty_variance for one in cells], axis=0) + place.var(axis=0)
-        own = board.order
+        difficulty = np.stack([cell.difficulty for cell in cells])
+        difficulty_variance = np.mean(
+            [cell.difficulty_variance for cell in cells], axis=0
+        ) + difficulty.var(axis=0)
+        system_order = board.order
         return cls(
-            mark.mean(axis=0)[own], (within + across)[own], variance[own], place.mean(axis=0),
-            np.sqrt(known),
+            mark.mean(axis=0)[system_order], (within + across)[system_order],
+            variance[system_order], difficulty.mean(axis=0), np.sqrt(difficulty_variance),
         )  # fmt: skip
 
 
@@ -205,26 +208,28 @@ def suspicious_questions(
     if not 0.0 < rate < 1.0:
         raise ValueError(f"rate must lie strictly between 0 and 1; got {rate}. Try 0.1.")
     generator, _ = resolve_rng(rng)
-    own = board if isinstance(board, Leaderboard) else leaderboard(board, rng=generator)
-    draws = own.board.draws
+    ranking = board if isinstance(board, Leaderboard) else leaderboard(board, rng=generator)
+    draws = ranking.board.draws
     theta = draws.theta.mean(axis=0)
     counts = draws.likelihood.counts
     mu = theta[0, : counts.systems]
     direction = mu - mu.mean()
-    found = misfit(draws.likelihood, theta, direction)
-    trials = own.result.trials[np.argsort(own.board.order)]
-    size = max(_SIMULATED, _REPEATS * trials.shape[1])
+    misfits = misfit(draws.likelihood, theta, direction)
+    trials = ranking.result.trials[np.argsort(ranking.board.order)]
+    size = max(4000, 50 * trials.shape[1])  # of the sample that misfits are compared with
     columns = trials[:, generator.permutation(np.arange(size) % trials.shape[1])]
-    drawn = simulate_counts(theta, columns, generator, counts)
-    again = Counts.of(drawn, columns, counts.marking)
+    simulated_successes = simulate_counts(theta, columns, generator, counts)
+    simulated_counts = Counts.of(simulated_successes, columns, counts.marking)
     z = draws.likelihood.z
-    simulated = np.sort(misfit(Likelihood.on(again, float(z[1] - z[0])), theta, direction))
-    p = (np.searchsorted(simulated, found, side="right") + 1.0) / (size + 1.0)
+    simulated = np.sort(
+        misfit(Likelihood.on(simulated_counts, float(z[1] - z[0])), theta, direction)
+    )
+    p = (np.searchsorted(simulated, misfits, side="right") + 1.0) / (size + 1.0)
     order = np.argsort(p, kind="stable")
     passed = p[order] <= rate * np.arange(1, len(p) + 1) / len(p)
     last = int(np.flatnonzero(passed)[-1]) + 1 if passed.any() else 0
-    questions = own.result.data.dataset["question"].values
+    questions = ranking.result.data.dataset["question"].values
     return pd.DataFrame({
-        "question": questions[order], "misfit": found[order], "p_value": p[order],
+        "question": questions[order], "misfit": misfits[order], "p_value": p[order],
         "suspicious": np.arange(len(p)) < last,
     })  # fmt: skip

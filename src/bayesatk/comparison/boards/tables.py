@@ -26,8 +26,8 @@ def leaderboard_group(
     attrs : dict
     """
     keys = ["system", "metric", "target"]
-    names = [one for one in rows.columns if one not in keys]
-    labels = [one.label for one in result.metrics]
+    names = [column for column in rows.columns if column not in keys]
+    labels = [metric.label for metric in result.metrics]
     order = pd.MultiIndex.from_product([result.systems, labels, list(TARGETS)])
     values = rows.set_index(keys)[names].astype(float).loc[order].to_numpy()
     shape = len(result.systems), len(labels), len(TARGETS), len(names)
@@ -46,11 +46,11 @@ def leaderboard_rows(result: Result) -> pd.DataFrame:
     frame = value.to_dataframe().unstack("statistic")["value"].reset_index()
     frame.columns.name = None
     frame = frame[["system", "metric", "target", *value["statistic"].values]]
-    whole = ["rank", "rank_lower", "rank_upper", "tier", "questions", "trials"]
+    integer_columns = ["rank", "rank_lower", "rank_upper", "tier", "questions", "trials"]
     keys = {name: i for i, name in enumerate(value["metric"].values)}
-    place = frame["metric"].map(keys) * 2 + (frame["target"] == TARGETS[1])
-    frame = frame.assign(place=place).sort_values(["place", "rank"], kind="stable")
-    frame = frame.drop(columns="place").astype(dict.fromkeys(whole, int))
+    block = frame["metric"].map(keys) * 2 + (frame["target"] == TARGETS[1])
+    frame = frame.assign(block=block).sort_values(["block", "rank"], kind="stable")
+    frame = frame.drop(columns="block").astype(dict.fromkeys(integer_columns, int))
     return frame.reset_index(drop=True)
 
 

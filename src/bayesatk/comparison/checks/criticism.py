@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.batches import in_batches
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.checks.model_checks import family_row, group_row
@@ -149,18 +148,8 @@ def criticise(
     True
     """
     own = Result.of(fit)
-    if own.grouping is None:
-        own.exchangeable("checks of the shape of difficulties")
     posterior = own.posterior
-    successes, trials = own.right_of_all(marks=True)
-    if own.grouping is None and (
-        "mean_p" not in posterior or "category" in posterior["mean_p"].dims
-    ):
-        raise ArgumentError(
-            Argument("fit"),
-            " must have pooling partial or complete, which say how difficult questions are; got "
-            f"pooling={own.pooling!r}, form={own.form!r}. Evaluate with pooling='partial'.",
-        )
+    successes, trials = own.right_of_all("criticise")
     proper_probability("alpha", alpha)
     generator, _ = resolve_rng(rng)
     names, rows = posterior["system"].values, []

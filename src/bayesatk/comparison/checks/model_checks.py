@@ -11,9 +11,9 @@ from bayesatk.core.pooling.states import States
 from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.grouped import GroupedModel
 from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.results.result import Result
@@ -122,8 +122,8 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
         return None
     trials = fit.trials[system]
     ran = trials > 0
-    right = fit.right_of_all()[0][system][ran]
+    right = fit.right_of_all("criticise")[0][system][ran]
     counts = np.stack([trials[ran] - right, right], axis=1)
     one = prior.of_family("beta")
-    model = GroupedModel.of(one, counts, Grouping.of(known[ran]))
+    model = ProgramModel.of(one, counts, grouping=Grouping.of(known[ran]))
     return model.log_evidence() - partial_evidence(States.of(right, trials[ran]), one)

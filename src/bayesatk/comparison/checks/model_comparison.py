@@ -1,6 +1,7 @@
 """Which model of the questions is better: exact leave-one-out and exact evidence."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.special import logsumexp
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.data.chances import success_probabilities
-from bayesatk.posterior.models_of import count_model, model_of
+from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.results.result import Result
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ _Predictions = list[tuple[NDArray[np.intp], leave_one_out.Predictive]]
 
 def _predictions(fit: Result) -> _Predictions:
     """State of every question, and what the model predicts of the states, by system."""
+    fit.require("exact_loo")
     models = [model_of(fit, system) for system in range(len(fit.systems))]
     return [(model.states.which, model.predictive()) for model in models]
 
@@ -125,6 +127,7 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     0.083333
     """
     own = Result.of(fit)
+    own.require("evidence")
     values = [model_of(own, system).log_evidence() for system in range(len(own.systems))]
     systems = own.group("constant_data")["system"]
     return xr.DataArray(values, dims="system", coords={"system": systems}, name="log_evidence")
@@ -253,7 +256,7 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArra
     """
     own = Result.of(fit)
     evidence = log_evidence(own)
-    successes, trials = own.right_of_all()
+    successes, trials = own.right_of_all("chance")
     chance = success_probabilities(trials.shape[1], p)
     null = [leave_one_out.certain(c, n - c, chance) for c, n in zip(successes, trials, strict=True)]
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
@@ -291,10 +294,9 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     25.2
     """
     own = Result.of(fit)
-    own.refuse_judges()
+    own.require("equality")
     evidence = log_evidence(own)
-    counts, size = own.counts, len(own.systems)
-    basis = None if own.design is None else own.design.basis
+    declared, size = Declared.of_result(own), len(own.systems)
     if size < 2:
         raise ArgumentError(
             Argument("fit"),
@@ -304,16 +306,9 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     table = np.zeros((size, size))
     for i in range(size):
         for j in range(i):
-            merged = count_model(
-                own.scale,
-                own.pooling,
-                own.prior,
-                counts[i] + counts[j],
-                basis=basis,
-                grouping=own.grouping,
-            )
-            separate = float(evidence[i] + evidence[j])
-            table[i, j] = table[j, i] = separate - merged.log_evidence()
+            counts = declared.counts[[i]] + declared.counts[[j]]
+            merged = replace(declared, counts=counts).model(0).log_evidence()
+            table[i, j] = table[j, i] = float(evidence[i] + evidence[j]) - merged
     systems = evidence["system"].values
     return xr.DataArray(
         table,

@@ -10,7 +10,6 @@ from bayesatk.comparison.checks.question_table import chosen_metric, right_wrong
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.run_differences import run_difference
-from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Result
 
@@ -75,7 +74,7 @@ def noise_floor(
     (0.0, 0.6)
     """
     own = Result.of(fit)
-    refuse_weights(own.weight, "a noise floor")
+    own.require("noise_floor")
     one = chosen_metric(own, metric)
     n = one.k if trials is None else whole_number("trials", trials, one.k)
     if n > _MOST_TRIALS:

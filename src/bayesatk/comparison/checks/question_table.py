@@ -114,6 +114,7 @@ def question_table(
     0.166666666667
     """
     own = Result.of(fit)
+    own.require("question_table")
     one = chosen_metric(own, metric)
     if target not in TARGETS:
         rule = f" must be one of {', '.join(TARGETS)}; got {target!r}."
@@ -141,7 +142,6 @@ def question_table(
 
 def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
     """Return one metric of right and wrong: the one given, or the first of the result."""
-    result.right_of_all()  # refuses scored categories
     known = result.judged or parse("pass@1")
     asked = known[0] if metric is None else next(iter(parse(metric)), None)
     if asked is None or asked.voted or (metric is not None and len(parse(metric)) > 1):
@@ -154,7 +154,6 @@ def right_wrong_model(
     result: Result, system: int, kept: NDArray[np.bool_] | None = None
 ) -> RightWrongModel:
     """Return the closed form of a system of a result of right and wrong."""
-    result.exchangeable("laws of single questions")
     model = model_of(result, system, kept)
     assert isinstance(model, RightWrongModel)  # scored categories are refused before
     return model
@@ -195,7 +194,7 @@ class _Systems:
 
     def prob_weaker(self, system: int) -> Array:
         """Probability that a weaker system would do as badly, by question; NaN without any."""
-        successes, trials = (each[system] for each in self.result.right_of_all())
+        successes, trials = (each[system] for each in self.result.right_of_all("question_table"))
         total, number = np.zeros((2, len(trials)))
         for weaker in np.flatnonzero(self.level < self.level[system]):
             law, which = self.laws[weaker], self.models[weaker].states.which
@@ -214,7 +213,7 @@ def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.D
     """Return the rows of one system."""
     result, model, law = every.result, every.models[system], every.laws[system]
     which, (low, high) = model.states.which, result.tails
-    successes, trials = (each[system] for each in result.right_of_all())
+    successes, trials = (each[system] for each in result.right_of_all("question_table"))
     rate = np.divide(successes, trials, out=np.full(len(trials), np.nan), where=trials > 0)
     mean = law.mean[which]
     end = np.full(len(model.states), margin)
@@ -253,7 +252,7 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
     if system == other:
         rule = f" must be a system other than {result.systems[system]!r}."
         raise ArgumentError(Argument("other"), rule)
-    successes, trials = result.right_of_all()
+    successes, trials = result.right_of_all("question_table")
     kept = (trials[[system, other]] > 0).all(axis=0)
     if not kept.any():
         raise ArgumentError(

@@ -24,8 +24,6 @@ from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
 NEW, BASELINE = "new", "baseline"
-_DRAWS = 2500  # per chain, for floors: an error of .002 at a probability of .95
-_FEW_DRAWS = 50  # where nothing is read off them: a comparison makes its own
 
 
 @one_thread()
@@ -89,17 +87,17 @@ def gate(
     Examples
     --------
     >>> old = [[1, 1, 1, 0, 1, 1, 1, 1]] * 20 + [[0, 1, 0, 0, 1, 0, 0, 1]] * 20
-    >>> found = gate(old, old, metric="pass@1", margin=0.1)
-    >>> found.verdict, round(found.probability, 3), found.exit_code
+    >>> release = gate(old, old, metric="pass@1", margin=0.1)
+    >>> release.verdict, round(release.probability, 3), release.exit_code
     ('pass', 0.998, 0)
     """
     if policy is None:
         if metric is None or margin is None:
             lacking = "metric" if metric is None else "margin"
-            given = "pass@1" if metric is None else 0.02
+            example = "pass@1" if metric is None else 0.02
             raise ArgumentError(
                 "a gate must have its rules stated: give a policy, or ",
-                Argument(lacking, given),
+                Argument(lacking, example),
                 ".",
             )
         policy = GatePolicy(metric, margin, rule, level, target, effect)
@@ -118,57 +116,60 @@ def together(new: object, baseline: object) -> Outcomes:
     both = {NEW: tally(new), BASELINE: tally(baseline)}
     common = {name: _common(both, name) for name in (WEIGHT, GROUP)}
     scales = []
-    for name, own in both.items():
-        if len(own.systems) != 1:
+    for name, outcomes in both.items():
+        if len(outcomes.systems) != 1:
             raise ArgumentError(
-                Argument(name), f" must be of one system; it has {own.systems!r:.200}. Give one."
+                Argument(name),
+                f" must be of one system; it has {outcomes.systems!r:.200}. Give one.",
             )
-        scales.append(own.dataset["score"].to_series().to_dict())
+        scales.append(outcomes.dataset["score"].to_series().to_dict())
     if scales[0] != scales[1]:
         raise ArgumentError(
             Argument(NEW), f" must have the scores of baseline; got {scales[0]} and {scales[1]}."
         )
     counts = [
-        own.dataset[["count", "missing"]].reset_coords(drop=True).assign_coords(system=[name])
-        for name, own in both.items()
+        outcomes.dataset[["count", "missing"]].reset_coords(drop=True).assign_coords(system=[name])
+        for name, outcomes in both.items()
     ]
     joined = xr.concat(counts, dim="system", join="outer", fill_value=0)
     joined = joined.assign_coords(score=("category", list(scales[0].values()))).astype(np.int64)
     joined = joined.assign_coords(
         {
-            name: own.sel(question=joined["question"])
-            for name, own in common.items()
-            if own is not None
+            name: column.sel(question=joined["question"])
+            for name, column in common.items()
+            if column is not None
         }
     )
-    policies = {str(own.dataset.attrs.get("missing_policy", "error")) for own in both.values()}
+    policies = {
+        str(outcomes.dataset.attrs.get("missing_policy", "error")) for outcomes in both.values()
+    }
     if len(policies) > 1:
         policies.discard("error")  # nothing is missing there
-    notes = tuple(dict.fromkeys(note for own in both.values() for note in own.notes))
-    sources = tuple(one for own in both.values() for one in own.sources)
+    notes = tuple(dict.fromkeys(note for outcomes in both.values() for note in outcomes.notes))
+    sources = tuple(source for outcomes in both.values() for source in outcomes.sources)
     joined.attrs["missing_policy"] = "ignore" if len(policies) > 1 else policies.pop()
     return Outcomes(joined, notes, None, sources)
 
 
 def _common(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
     """Return weights or groups of all questions, which both systems must have alike."""
-    held = {system: name in own.dataset.coords for system, own in both.items()}
+    held = {system: name in outcomes.dataset.coords for system, outcomes in both.items()}
     if not all(held.values()):
         if any(held.values()) and name == WEIGHT:
             rule = f" of the questions must be given for both; got {held}. Give the same to both."
             raise ArgumentError(Argument(name), rule)
         return None
-    new, old = (own.dataset[name] for own in both.values())
-    new, old = (xr.DataArray(each.values, {"question": each["question"].values}, ["question"])
-                for each in (new, old))  # fmt: skip
-    one, other = xr.align(new, old, join="inner")
-    if (one.values != other.values).any():
-        place = int((one.values != other.values).argmax())
-        first, second = one.values.tolist()[place], other.values.tolist()[place]
+    new, old = (outcomes.dataset[name] for outcomes in both.values())
+    new, old = (xr.DataArray(column.values, {"question": column["question"].values}, ["question"])
+                for column in (new, old))  # fmt: skip
+    new_shared, old_shared = xr.align(new, old, join="inner")
+    if (new_shared.values != old_shared.values).any():
+        mismatch = int((new_shared.values != old_shared.values).argmax())
+        first, second = new_shared.values.tolist()[mismatch], old_shared.values.tolist()[mismatch]
         raise ArgumentError(
             Argument(name), " of a question must be the same for both systems; that of "
-            f"{one['question'].values.tolist()[place]!r} is {first!r} and {second!r}. Give the "
-            "same to both.",
+            f"{new_shared['question'].values.tolist()[mismatch]!r} is {first!r} and {second!r}. "
+            "Give the same to both.",
         )  # fmt: skip
     return new.combine_first(old)
 
@@ -178,34 +179,38 @@ def gate_of(
 ) -> Gate:
     """Return the verdict on outcomes of the systems "new" and "baseline"."""
     data, lacking = _shared(data, shared)
+    # Of 2500 draws per chain for floors a probability of .95 has an error of .002; without floors
+    # nothing is read off them, because a comparison makes its own.
     fit = evaluate(
         data, policy.metric, pooling=policy.pooling, keep=["p"] if policy.floors else (), rng=rng,
-        draws=_DRAWS if policy.floors else _FEW_DRAWS, progress=False,
+        draws=2500 if policy.floors else 50, progress=False,
     )  # fmt: skip
     compared = Result.of(compare(fit, rope=policy.margin, rng=rng, progress=False))
     places = {name: compared.systems.index(name) for name in (NEW, BASELINE)}
     i, j = places.values()
     sentences, target = PairSentences(compared), TARGETS.index(policy.target)
     rows = sentences.rows(policy.asked, i, j)
-    own, here = rows[target], rows[0]
-    probability = own["prob_above_rope"]
+    on_target, on_questions = rows[target], rows[0]
+    probability = on_target["prob_above_rope"]
     if policy.rule == RULES[0]:
-        probability = 1.0 - own["prob_below_rope"]
+        probability = 1.0 - on_target["prob_below_rope"]
     verdict, floors = decided(probability, policy.level), _floors(compared, i, policy)
-    verdicts = [verdict, *(one.verdict for one in floors)]
-    found: list[Verdict] = [one for one in ("fail", "inconclusive") if one in verdicts]
-    sd, noise = (float(np.sqrt(2.0) * one) for one in run_noise(compared, j, policy.asked))
-    scale = own["sd"] / here["sd"] if here["sd"] > 0.0 else 1.0
+    verdicts = [verdict, *(floor.verdict for floor in floors)]
+    worst: Verdict = (
+        "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
+    )
+    sd, noise = (np.sqrt(2.0) * np.array(run_noise(compared, j, policy.asked))).tolist()
+    target_sd, question_sd = on_target["sd"], on_questions["sd"]
+    run_sd = max(noise, question_sd)
+    scale = target_sd / question_sd if question_sd > 0.0 else 1.0
     observed = {name: observed_value(compared, k, policy.asked) for name, k in places.items()}
     return Gate(
-        (found or ["pass"])[0],
+        worst,
         probability,
-        own["monte_carlo_error"],
+        on_target["monte_carlo_error"],
         observed,
-        {name: own[name] for name in ("mean", "sd", "ci_lower", "ci_upper")},
-        _repeat_probability(
-            probability, verdict, own["sd"], here["sd"], max(noise, here["sd"]), policy.level
-        ),
+        {name: on_target[name] for name in ("mean", "sd", "ci_lower", "ci_upper")},
+        _repeat_probability(probability, verdict, target_sd, question_sd, run_sd, policy.level),
         GateDesign.of(policy, *design_of(compared, j), scale * sd, noise),
         floors,
         policy,
@@ -252,10 +257,10 @@ def decided(probability: float, level: float) -> Verdict:
 
 
 def _repeat_probability(
-    probability: float, verdict: str, sd: float, here: float, noise: float, level: float
+    probability: float, verdict: str, sd: float, question_sd: float, noise: float, level: float
 ) -> float:
     """Probability of the same verdict from new trials of the same questions."""
-    moved = np.hypot(here, noise)
+    moved = np.hypot(question_sd, noise)
     if not (sd > 0.0 and moved > 0.0):
         return 1.0
     score = float(np.clip(ndtri(probability), -40.0, 40.0))  # Phi(40) is 1 in doubles
@@ -266,28 +271,37 @@ def _floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck
     """Check the new system's floors, all of them together at the level."""
     if not policy.floors:
         return ()
-    labels = {str(one): place for place, one in enumerate(result.posterior["question"].values)}
+    labels = {
+        str(question): index for index, question in enumerate(result.posterior["question"].values)
+    }
     p = result.posterior["p"].isel(system=system).transpose("chain", "draw", "question", ...).values
     values = result.scale.judged(policy.asked).latent(p.reshape(-1, *p.shape[2:]))
-    each, found = 1.0 - (1.0 - policy.level) / len(policy.floors), []
+    floor_level, checks = 1.0 - (1.0 - policy.level) / len(policy.floors), []
     of_data: dict[str, list[str]] = {}
     for label, group in zip(labels, result.of_questions.get(GROUP, ()), strict=False):
         of_data.setdefault(str(group), []).append(label)
     for label, floor in policy.floors.items():
         wanted = [
-            str(one) for one in policy.groups.get(str(label), of_data.get(str(label), [label]))
+            str(question)
+            for question in policy.groups.get(str(label), of_data.get(str(label), [label]))
         ]
-        unknown = [one for one in wanted if one not in labels]
+        unknown = [question for question in wanted if question not in labels]
         if unknown:
             raise ArgumentError(
                 Argument("floors"), f" must name questions of the data, or groups of them; "
                 f"{unknown[0]!r} is neither. The first questions are {list(labels)[:3]}.",
             )  # fmt: skip
-        places = [labels[one] for one in wanted]
-        weight = None if result.weight is None else result.weight[places]
-        own = np.average(values[:, places], axis=1, weights=weight)
-        chance = float((own >= floor).mean())
-        found.append(
-            FloorCheck(str(label), float(floor), float(own.mean()), chance, decided(chance, each))
+        indices = [labels[question] for question in wanted]
+        weight = None if result.weight is None else result.weight[indices]
+        floor_draws = np.average(values[:, indices], axis=1, weights=weight)
+        chance = float((floor_draws >= floor).mean())
+        checks.append(
+            FloorCheck(
+                str(label),
+                float(floor),
+                float(floor_draws.mean()),
+                chance,
+                decided(chance, floor_level),
+            )
         )
-    return tuple(found)
+    return tuple(checks)

@@ -14,7 +14,6 @@ from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.schema import TARGETS
 
 RULES = ("non-inferiority", "superiority")
-_POOLINGS = ("partial", "none", "complete")
 
 
 @dataclass(frozen=True)
@@ -84,12 +83,13 @@ class GatePolicy:
         self._check_floors()
 
     def _check_words(self) -> None:
-        (_, *others) = parse(self.metric)
-        if others:
+        (_, *more_metrics) = parse(self.metric)
+        if more_metrics:
             raise ArgumentError(
                 Argument("metric"), f" must be one metric at one k; got {self.metric!r}."
             )
-        for name, allowed in (("rule", RULES), ("target", TARGETS), ("pooling", _POOLINGS)):
+        poolings = ("partial", "none", "complete")
+        for name, allowed in (("rule", RULES), ("target", TARGETS), ("pooling", poolings)):
             value = getattr(self, name)
             if value not in allowed:
                 raise ArgumentError(
@@ -132,10 +132,13 @@ class GatePolicy:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the rules in a form that JSON can store; labels are text."""
-        found = asdict(self)
-        found["floors"] = {str(label): float(floor) for label, floor in self.floors.items()}
-        found["groups"] = {name: [str(one) for one in own] for name, own in self.groups.items()}
-        return {name: value for name, value in found.items() if value not in (None, {})}
+        rules = asdict(self)
+        rules["floors"] = {str(label): float(floor) for label, floor in self.floors.items()}
+        rules["groups"] = {
+            name: [str(question) for question in questions]
+            for name, questions in self.groups.items()
+        }
+        return {name: value for name, value in rules.items() if value not in (None, {})}
 
     @classmethod
     def read(cls, path: str | Path) -> "GatePolicy":
@@ -150,13 +153,13 @@ class GatePolicy:
         {'q7': 0.9}
         """
         try:
-            found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            rules = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"policy must be a TOML file; {path} is none: {error}.") from None
-        known = [one.name for one in fields(cls)]
-        wrong = [name for name in found if name not in known]
-        lacking = [name for name in ("metric", "margin") if name not in found]
+        keys = [parameter.name for parameter in fields(cls)]
+        wrong = [name for name in rules if name not in keys]
+        lacking = [name for name in ("metric", "margin") if name not in rules]
         if wrong or lacking:
-            what = f"it has {wrong[0]!r}" if wrong else f"it lacks {lacking[0]!r}"
-            raise ValueError(f"policy must have keys from {', '.join(known)}; in {path} {what}.")
-        return cls(**found)
+            fault = f"it has {wrong[0]!r}" if wrong else f"it lacks {lacking[0]!r}"
+            raise ValueError(f"policy must have keys from {', '.join(keys)}; in {path} {fault}.")
+        return cls(**rules)

@@ -33,8 +33,8 @@ class GateRates:
 
     Examples
     --------
-    >>> found = GateRates(0.9, 0.0)
-    >>> round(found.inconclusive, 12), round(found.flip, 12)
+    >>> rates = GateRates(0.9, 0.0)
+    >>> round(rates.inconclusive, 12), round(rates.flip, 12)
     (0.1, 0.18)
     """
 
@@ -121,29 +121,29 @@ class GateDesign:
         """
         level, gap = policy.level, -policy.threshold
         same = GateRates.at(gap, sd, noise, level)
-        there = None
+        at_effect = None
         if policy.effect is not None:
-            there = GateRates.at(policy.effect + gap, sd, noise, level)
+            at_effect = GateRates.at(policy.effect + gap, sd, noise, level)
         more = None
         if policy.rule == RULES[0] and same.flip > FLIPS and sd > 0.0:
             # Next to no run fails, so a share x passes with 1 - x^2 - (1 - x)^2 = FLIPS.
             share = 0.5 * (1.0 + np.sqrt(1.0 - 2.0 * FLIPS))
             more = float(((ndtri(level) * sd + ndtri(share) * noise) / gap) ** 2)
-        return cls(questions, trials, sd, same, policy.effect, there, more)
+        return cls(questions, trials, sd, same, policy.effect, at_effect, more)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON keeps them."""
-        found = asdict(self)
+        numbers = asdict(self)
         for name in ("same_system", "at_effect"):
             rates: GateRates | None = getattr(self, name)
             if rates is not None:
                 more = {"inconclusive": rates.inconclusive, "flip": rates.flip}
-                found[name] = asdict(rates) | more
-        return found
+                numbers[name] = asdict(rates) | more
+        return numbers
 
     def __str__(self) -> str:
-        each = f"{self.questions} questions, {self.trials:g} trials each."
-        return "\n".join([each, *self.lines()])
+        sizes = f"{self.questions} questions, {self.trials:g} trials each."
+        return "\n".join([sizes, *self.lines()])
 
     def markdown(self) -> str:
         """Return the same as a list."""
@@ -152,23 +152,23 @@ class GateDesign:
     def lines(self) -> list[str]:
         """Say what it means, a sentence each."""
         same = self.same_system
-        said = [
+        sentences = [
             f"The same system run again passes with probability {same.passes:.2f} and fails with "
             f"{same.fails:.3f}; two such runs get different verdicts with probability "
             f"{same.flip:.2f}."
         ]
         if self.more_trials is not None:
-            said.append(
+            sentences.append(
                 f"{FLIPS:.0%} of different verdicts would take about {self.more_trials:.1f} times "
                 "as many trials."
             )
         if self.at_effect is not None:
-            there = self.at_effect
-            said.append(
+            rates = self.at_effect
+            sentences.append(
                 f"At a true difference of {self.effect:+g} it passes with probability "
-                f"{there.passes:.2f}, fails with {there.fails:.2f}, and is inconclusive otherwise."
+                f"{rates.passes:.2f}, fails with {rates.fails:.2f}, and is inconclusive otherwise."
             )
-        return said
+        return sentences
 
 
 def gate_design(
@@ -229,13 +229,14 @@ def gate_design(
             Argument("policy"), f" must be a GatePolicy; got {type(policy).__name__}. Use "
             "GatePolicy('pass@1', margin=0.02), or GatePolicy.read('gate.toml').",
         )  # fmt: skip
-    own = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
-    if own is not None and questions is None and trials is None:
-        if len(own.systems) != 1:
-            rule = f" must be a result of the baseline alone; it has {len(own.systems)} systems."
+    baseline = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    if baseline is not None and questions is None and trials is None:
+        if len(baseline.systems) != 1:
+            number = len(baseline.systems)
+            rule = f" must be a result of the baseline alone; it has {number} systems."
             raise ArgumentError(Argument("source"), rule)
-        sd, noise = (float(np.sqrt(2.0) * one) for one in run_noise(own, 0, policy.asked))
-        return GateDesign.of(policy, *design_of(own, 0), sd, noise)
+        sd, noise = (np.sqrt(2.0) * np.array(run_noise(baseline, 0, policy.asked))).tolist()
+        return GateDesign.of(policy, *design_of(baseline, 0), sd, noise)
     for name, value in (("questions", questions), ("trials", trials)):
         if value is None:
             raise ArgumentError(
@@ -244,14 +245,16 @@ def gate_design(
         whole_number(name, value)
     assert questions is not None
     assert trials is not None
-    designs, systems = designs_of(source if own is None else own, policy.asked, None)
-    each = designs(trials)
-    if systems != 1 or not each:
+    designs, systems = designs_of(source if baseline is None else baseline, policy.asked, None)
+    expected_by_draw = designs(trials)
+    if systems != 1 or not expected_by_draw:
         why = "one system" if systems != 1 else "two trials or more of each question, as k > 1"
         raise ArgumentError(Argument("source"), f" must be of {why}.")
-    sd = float(np.sqrt(np.mean([pair[0].variance(float(questions))[0] for pair in each])))
+    sd = float(
+        np.sqrt(np.mean([pair[0].variance(float(questions))[0] for pair in expected_by_draw]))
+    )
     noise = sd
-    if own is None and policy.asked.k == 1:
+    if baseline is None and policy.asked.k == 1:
         mean, icc = np.asarray(source, float).tolist()
         noise = max(sd, float(np.sqrt(mean * (1.0 - mean) * (1.0 - icc) / (questions * trials))))
     root = float(np.sqrt(2.0))
@@ -276,14 +279,16 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     sd = float(values.sel(target="questions", statistic="sd"))
     if metric.k > 1 or result.scale.axes or metric.voted:
         return sd, sd
-    right, trials = (each[system] for each in result.right_of_all())
+    right, trials = (counts[system] for counts in result.right_of_all("gate"))
     share = np.ones(len(trials)) if result.weight is None else result.weight
     share = share[trials > 0] / share[trials > 0].sum()
     right, trials = right[trials > 0].astype(float), trials[trials > 0].astype(float)
     mean = (right / trials).mean()
     several = np.maximum(trials - 1.0, 1.0) * trials**2
-    each = np.where(trials > 1, right * (trials - right) / several, mean * (1.0 - mean))
+    question_variance = np.where(
+        trials > 1, right * (trials - right) / several, mean * (1.0 - mean)
+    )
     if result.pooling == "none":  # a fixed prior draws every rate towards its mean
-        own = trials / (trials + result.prior.alpha + result.prior.beta)
-        return sd, float(np.sqrt(each @ (share * own) ** 2))
-    return sd, max(sd, float(np.sqrt(each @ share**2)))
+        shrinkage = trials / (trials + result.prior.alpha + result.prior.beta)
+        return sd, float(np.sqrt(question_variance @ (share * shrinkage) ** 2))
+    return sd, max(sd, float(np.sqrt(question_variance @ share**2)))

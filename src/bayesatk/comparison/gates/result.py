@@ -11,8 +11,6 @@ from bayesatk.comparison.gates.rates import GateDesign
 from bayesatk.comparison.pairs.verdicts import chance_words
 from bayesatk.results.schema import TARGET_NAMES
 
-SCHEMA = "bayesatk-gate/1"
-_OF_DRAWS = 0.001  # error of what is drawn: two decimals are known
 EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 Verdict = Literal["pass", "fail", "inconclusive"]
 
@@ -89,8 +87,8 @@ class Gate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in a form that JSON can store; docs/schema.md describes it."""
-        found = {
-            "schema": SCHEMA,
+        return {
+            "schema": "bayesatk-gate/1",
             "verdict": self.verdict,
             "exit_code": self.exit_code,
             "policy": self.policy.as_dict(),
@@ -101,11 +99,10 @@ class Gate:
             "difference": self.difference,
             "replication": self.replication,
             "design": self.design.as_dict(),
-            "floors": [asdict(one) for one in self.floors],
+            "floors": [asdict(check) for check in self.floors],
             "claim": self.claim,
             "origin": self.origin,
         }
-        return found
 
     def sentences(self) -> list[str]:
         """Return the verdict, its reasons and its long run, a sentence or two each."""
@@ -116,7 +113,7 @@ class Gate:
             else f"better than the baseline by more than {policy.margin:g}"
         )
         chance = probability_words(self.probability, self.error)
-        said = [
+        sentences = [
             f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[policy.target]} the new "
             f"system is {rule} with probability {chance} (pass at {policy.level:g}, fail at "
             f"{1.0 - policy.level:g}).",
@@ -125,13 +122,14 @@ class Gate:
             f"{self.replication:.2f}.",
             *self.design.lines(),
         ]
-        for one in self.floors:
-            chance = chance_words("at or above", one.probability, _OF_DRAWS)
-            said.append(
-                f"{one.label}: {number_words(one.value, _OF_DRAWS)}, floor {one.floor:g}, "
-                f"{chance}: {one.verdict}."
+        error = 0.001  # of what is drawn: two decimals are known
+        for check in self.floors:
+            chance = chance_words("at or above", check.probability, error)
+            sentences.append(
+                f"{check.label}: {number_words(check.value, error)}, floor {check.floor:g}, "
+                f"{chance}: {check.verdict}."
             )
-        return said
+        return sentences
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
@@ -139,9 +137,9 @@ class Gate:
     def markdown(self) -> str:
         """Return a summary for a pull request."""
         mark = {"pass": "✅", "fail": "❌", "inconclusive": "❔"}[self.verdict]
-        first, *rest = (_escaped(one) for one in self.sentences())
+        first, *reasons = (_escaped(sentence) for sentence in self.sentences())
         rules = ", ".join(f"{k} {v}" for k, v in self.policy.as_dict().items() if k != "groups")
-        lines = [f"### {mark} {first}", "", *(f"* {one}" for one in rest), ""]
+        lines = [f"### {mark} {first}", "", *(f"* {sentence}" for sentence in reasons), ""]
         lines += [
             f"Policy: {_escaped(rules)}; SHA-256 `{self.policy.sha256[:16]}`. Counts: SHA-256 "
             f"`{self.origin['input_sha256'][:16]}`. bayesatk {self.origin['versions']['bayesatk']}."
@@ -153,4 +151,6 @@ class Gate:
 
 def _escaped(text: str) -> str:
     """Return text that Markdown shows as it is."""
-    return "".join(f"\\{one}" if one in "\\`*_{}[]<>#|~$" else one for one in text)
+    return "".join(
+        f"\\{character}" if character in "\\`*_{}[]<>#|~$" else character for character in text
+    )

@@ -13,14 +13,10 @@ from bayesatk._tools.arguments import proper_probability, real_number, whole_num
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
-from bayesatk.data.question_columns import refuse_weights
 from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.results.days import outcomes_of
 
 Ints = NDArray[np.int64]
-_TURNER = "Turner and Grünwald 2023, AISTATS, PMLR 206"
-_BETTING = "Waudby-Smith and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27"
-_LOG_2 = float(np.log(2.0))
 
 
 def e_value(
@@ -120,14 +116,14 @@ def e_value(
     1.3
     """
     alpha = proper_probability("alpha", alpha)
-    chosen = check_asked(metric, threshold, trials, sd)
+    parsed_metric = check_asked(metric, threshold, trials, sd)
     if trials is not None and len(earlier):
         raise ArgumentError(
             Argument("earlier"), " must be left out where ", Argument("trials"),
             " says when a question is complete: the last look then holds all of it.",
         )  # fmt: skip
-    looks = _Looks.of([*earlier, fit], trials, 1 if chosen is None else chosen.k)
-    settings = _Settings(chosen, threshold, float(sd), alpha)
+    looks = _Looks.of([*earlier, fit], trials, 1 if parsed_metric is None else parsed_metric.k)
+    settings = _Settings(parsed_metric, threshold, float(sd), alpha)
     members = 2 if threshold is None else 1
     groups = list(combinations(range(len(looks.systems)), members))
     if not groups:
@@ -136,11 +132,13 @@ def e_value(
             Argument("threshold"), " to compare its mean with a number.",
         )  # fmt: skip
     rows = [settings.row(looks, list(group)) for group in groups]
-    found = pd.DataFrame(rows)
-    cited = _TURNER if chosen is None else _BETTING
-    label = None if chosen is None else chosen.label
-    found.attrs.update(alpha=alpha, sd=float(sd), trials=trials, metric=label, citation=cited)
-    return found
+    evidence = pd.DataFrame(rows)
+    turner = "Turner and Grünwald 2023, AISTATS, PMLR 206"
+    betting = "Waudby-Smith and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27"
+    cited = turner if parsed_metric is None else betting
+    label = None if parsed_metric is None else parsed_metric.label
+    evidence.attrs.update(alpha=alpha, sd=float(sd), trials=trials, metric=label, citation=cited)
+    return evidence
 
 
 def check_asked(
@@ -149,18 +147,18 @@ def check_asked(
     """Return the metric if what is asked goes together, or refuse."""
     if not 0.0 < real_number("sd", sd) < np.inf:
         raise ArgumentError(Argument("sd"), f" must be finite and > 0; got {sd}. 1 is usual.")
-    chosen = None if metric is None else one_metric(metric)
+    parsed_metric = None if metric is None else one_metric(metric)
     if trials is not None:
-        whole_number("trials", trials, 1 if chosen is None else chosen.k)
+        whole_number("trials", trials, 1 if parsed_metric is None else parsed_metric.k)
     if threshold is not None:
         proper_probability("threshold", threshold, 0.5)
-    if threshold is not None and chosen is None:
+    if threshold is not None and parsed_metric is None:
         raise ArgumentError(
             Argument("metric"), " must be given with ", Argument("threshold"),
             ": a threshold is one of the mean of a metric. Pass ", Argument("metric", "pass@1"),
             ".",
         )  # fmt: skip
-    return chosen
+    return parsed_metric
 
 
 @dataclass(frozen=True)
@@ -174,9 +172,9 @@ class _Settings:
 
     def row(self, looks: "_Looks", members: list[int]) -> dict[str, object]:
         """Return the evidence on a pair, or on one system."""
-        counted = looks.counted(members, once=self.metric is not None)
-        above, below, estimate, interval = self._evidence(counted.successes, counted.trials)
-        both = float(np.logaddexp(above, below)) - _LOG_2
+        counts, questions, waiting = looks.counted(members, once=self.metric is not None)
+        above, below, estimate, interval = self._evidence(*counts)
+        log_e = float(np.logaddexp(above, below) - np.log(2.0))
         names: dict[str, object] = {"system": looks.systems[members[0]]}
         names |= (
             {"other": looks.systems[members[1]]}
@@ -184,11 +182,11 @@ class _Settings:
             else {"threshold": self.threshold}
         )
         with np.errstate(over="ignore", under="ignore"):
-            value = float(np.exp(both))
+            value = float(np.exp(log_e))
         return {
-            **names, "e_value": value, "log_e": both, "log_e_above": above, "log_e_below": below,
+            **names, "e_value": value, "log_e": log_e, "log_e_above": above, "log_e_below": below,
             "estimate": estimate, "ci_lower": interval[0], "ci_upper": interval[1],
-            "questions": counted.questions, "waiting": counted.waiting,
+            "questions": questions, "waiting": waiting,
         }  # fmt: skip
 
     def _evidence(
@@ -206,16 +204,6 @@ class _Settings:
         capital = Capital.of(0.5 * (values[0] - values[1]) + 0.5)
         lower, upper = (2.0 * end - 1.0 for end in capital.interval(self.alpha))
         return *capital.log_e(0.5), 2.0 * capital.mean - 1.0, (lower, upper)
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """Counts (systems, splits) that enter the evidence, and of how many questions they are."""
-
-    successes: Ints
-    trials: Ints
-    questions: int
-    waiting: int
 
 
 @dataclass(frozen=True)
@@ -241,34 +229,50 @@ class _Looks:
     @classmethod
     def of(cls, looks: Sequence[object], plan: int | None, least: int) -> "_Looks":
         """Read the looks, the last of which says which systems and questions there are."""
-        read = [outcomes_of(one) for one in looks]
-        for one in read:
-            refuse_weights(one.weight, "an e-value")
-        labels = [read[-1].dataset[name].values.tolist() for name in ("system", "question")]
-        places = [{label: i for i, label in enumerate(each)} for each in labels]
+        outcomes_by_look = [outcomes_of(look, "e_value") for look in looks]
+        labels = [
+            outcomes_by_look[-1].dataset[name].values.tolist() for name in ("system", "question")
+        ]
+        places = [{label: i for i, label in enumerate(axis_labels)} for axis_labels in labels]
         counts = []
-        for one in read:
+        for outcomes in outcomes_by_look:
             table = np.zeros((2, len(labels[0]), len(labels[1])), np.int64)
-            own = [one.dataset[name].values.tolist() for name in ("system", "question")]
-            lost = next((x for each, at in zip(own, places, strict=True) for x in each
-                         if x not in at), None)  # fmt: skip
-            if lost is not None:
+            look_labels = [
+                outcomes.dataset[name].values.tolist() for name in ("system", "question")
+            ]
+            lost = [
+                label
+                for axis_labels, position in zip(look_labels, places, strict=True)
+                for label in axis_labels
+                if label not in position
+            ]
+            if lost:
                 raise ValueError(
-                    f"earlier must have looks at what the data hold; {lost!r} is in an earlier "
+                    f"earlier must have looks at what the data hold; {lost[0]!r} is in an earlier "
                     "look and not in the data. Pass all that was evaluated."
                 )
-            rows, columns = ([at[x] for x in each] for each, at in zip(own, places, strict=True))
-            table[:, np.array(rows)[:, None], columns] = one.successes.values, one.trials.values
+            rows, columns = (
+                [position[x] for x in axis_labels]
+                for axis_labels, position in zip(look_labels, places, strict=True)
+            )
+            table[:, np.array(rows)[:, None], columns] = (
+                outcomes.successes.values,
+                outcomes.trials.values,
+            )
             counts.append(table)
         for before, after in pairwise(counts):
             _check_grown(before, after, labels)
         if plan is not None:
             _check_plan(counts[-1][1], plan, labels)
-        successes, trials = ([one[i] for one in counts] for i in (0, 1))
+        successes, trials = ([table[i] for table in counts] for i in (0, 1))
         return cls(labels[0], successes, trials, plan, least)
 
-    def counted(self, members: list[int], once: bool) -> _Counted:
-        """Return what counts of some systems together; of each question once, or all that came."""
+    def counted(self, members: list[int], once: bool) -> tuple[Ints, int, int]:
+        """Return what counts of some systems together; of each question once, or all that came.
+
+        Successes and trials, shape (2, systems, splits), the number of questions that they are of,
+        and the number of questions whose trials do not count yet.
+        """
         used = np.zeros((2, len(members), self.trials[0].shape[1]), np.int64)
         parts = []
         for successes, trials in zip(self.successes, self.trials, strict=True):
@@ -280,22 +284,22 @@ class _Looks:
                 ready &= ~used[1].any(axis=0)
             used[:, :, ready] += new[:, :, ready]
             parts.append(new[:, :, ready])
-        successes, trials = np.concatenate(parts, axis=2)
-        some = self.trials[-1][members].any(axis=0)
+        tried = self.trials[-1][members].any(axis=0)
         questions = used[1].any(axis=0)
-        return _Counted(successes, trials, int(questions.sum()), int((some & ~questions).sum()))
+        counts = np.concatenate(parts, axis=2)
+        return counts, int(questions.sum()), int((tried & ~questions).sum())
 
 
 def _check_grown(before: Ints, after: Ints, labels: list[list[Any]]) -> None:
     """Refuse looks that are not of the same growing data."""
     parts = (("successes", after[0] < before[0]),
              ("failures", after[1] - after[0] < before[1] - before[0]))  # fmt: skip
-    for what, fewer in parts:
+    for outcome, fewer in parts:
         if fewer.any():
             system, question = np.argwhere(fewer)[0]
             raise ValueError(
                 "earlier must have looks at data that only grew, in their order; question "
-                f"{labels[1][question]!r} of {labels[0][system]!r} has fewer {what} than an "
+                f"{labels[1][question]!r} of {labels[0][system]!r} has fewer {outcome} than an "
                 "earlier look. Pass the earlier looks first, each with all trials so far."
             )
 

@@ -22,7 +22,6 @@ from bayesatk.priors.choice import describe_prior
 from bayesatk.results.days import read_days
 
 Ints = NDArray[np.int64]
-_VOVK = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World, chapter 8"
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,20 +149,20 @@ def change_point(
     Examples
     --------
     >>> good, bad = [[1, 1, 1, 0]] * 12, [[0, 1, 0, 0]] * 12
-    >>> found = change_point({"Mon": good, "Tue": good, "Wed": bad, "Thu": bad}, rng=1)
-    >>> found.day, found.probability > 0.99, found.alarm
+    >>> change = change_point({"Mon": good, "Tue": good, "Wed": bad, "Thu": bad}, rng=1)
+    >>> change.day, change.probability > 0.99, change.alarm
     ('Wed', True, 'Wed')
     """
-    chosen = _checked(prior, sd, prob_change, ci_prob)
+    difficulty_prior = _checked(prior, sd, prob_change, ci_prob)
     alpha = proper_probability("alpha", alpha)
     generator, seed = resolve_rng(rng)
     days, successes, trials = read_days(outcomes_by_day)[1:]
-    changes = Changes(successes, trials, chosen, float(sd))
-    parts = [changes.at(first) for first in range(1, len(days))]
+    changes = Changes(successes, trials, difficulty_prior, float(sd))
+    shifts = [changes.at(first) for first in range(1, len(days))]
     same = float(changes.same.log_evidence)
-    evidence = np.array([one.log_evidence for one in parts])
+    evidence = np.array([shift.log_evidence for shift in shifts])
     logs = np.append(
-        np.log(prob_change / len(parts)) + evidence, np.log1p(-prob_change) + same
+        np.log(prob_change / len(shifts)) + evidence, np.log1p(-prob_change) + same
     )  # fmt: skip
     probability = np.exp(logs - logsumexp(logs))
     scores = day_scores(successes, trials, generator.random(len(days)))
@@ -177,24 +176,26 @@ def change_point(
         "score": scores, "log_e": log_e,
         "alarm": np.logical_or.accumulate(log_e >= -np.log(alpha)),
     })  # fmt: skip
+    vovk = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World, chapter 8"
     attrs = {
         "alpha": alpha, "sd": float(sd), "prob_change": float(prob_change), "seed": seed,
-        "ci_prob": float(ci_prob), "prior": json.dumps(describe_prior(chosen)),
-        "method": "quadrature", "citations": [_VOVK],
+        "ci_prob": float(ci_prob), "prior": json.dumps(describe_prior(difficulty_prior)),
+        "method": "quadrature", "citations": [vovk],
     }  # fmt: skip
-    given = np.exp(evidence - logsumexp(evidence))
+    day_weights = np.exp(evidence - logsumexp(evidence))
     return ChangePoint(
-        table, float(probability[:-1].sum()), same, _shift(parts, given, ci_prob),
-        float(given @ [one.before for one in parts]), float(given @ [one.after for one in parts]),
+        table, float(probability[:-1].sum()), same, _shift(shifts, day_weights, ci_prob),
+        float(day_weights @ [shift.before for shift in shifts]),
+        float(day_weights @ [shift.after for shift in shifts]),
         attrs,
     )  # fmt: skip
 
 
 def _shift(
-    parts: list[ShiftPosterior], given: NDArray[np.float64], ci_prob: float
+    shifts: list[ShiftPosterior], day_weights: NDArray[np.float64], ci_prob: float
 ) -> "pd.Series[float]":
     tail = 0.5 * (1.0 - ci_prob)
-    values = mixed_shift(parts, given, (tail, 1.0 - tail))
+    values = mixed_shift(shifts, day_weights, (tail, 1.0 - tail))
     return pd.Series(values, index=["mean", "sd", "ci_lower", "ci_upper"], name="shift")
 
 
@@ -204,17 +205,17 @@ def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: f
     if not 0.0 < real_number("sd", sd) <= 10.0:
         rule = f" must lie in (0, 10], in logits; got {sd}. 1 is usual."
         raise ArgumentError(Argument("sd"), rule)
-    chosen = HyperPrior(families="beta") if prior is None else prior
+    difficulty_prior = HyperPrior(families="beta") if prior is None else prior
     if (
-        not isinstance(chosen, HyperPrior)
-        or not chosen.proper
-        or set(chosen.family_prior) != {"beta"}
+        not isinstance(difficulty_prior, HyperPrior)
+        or not difficulty_prior.proper
+        or set(difficulty_prior.family_prior) != {"beta"}
     ):
         raise ArgumentError(
             Argument("prior"), " must be a proper HyperPrior of a single Beta, as in "
             f"HyperPrior(families='beta'); got {shown(prior)}.",
         )  # fmt: skip
-    return chosen
+    return difficulty_prior
 
 
 def _equal(probability: float) -> str:

@@ -25,7 +25,6 @@ from bayesatk.priors import HyperPrior
 from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
-_DRAWS = 1000
 _BATCH = 20
 _NUMBERS = 9  # of a look: posterior of the difference (4), its true value, log e-values (4)
 
@@ -99,7 +98,7 @@ def simulate_stopping(
     whole_number("replications", replications)
     done = all_batches(
         partial(_batch, study, metric), range(0, replications, _BATCH), asdict(study),
-        fault=lambda found: misshapen(found, _BATCH, len(study.looks), _NUMBERS), path=path,
+        fault=lambda batch: misshapen(batch, _BATCH, len(study.looks), _NUMBERS), path=path,
         client=client, description="stopping", progress=progress,
     )  # fmt: skip
     stacked = np.concatenate(list(done.values()))[:replications]
@@ -140,15 +139,15 @@ def _checked(
             f"{type(difficulties).__name__} and {type(rule).__name__}."
         )
     pairs = [(float(mean), float(icc)) for mean, icc in difficulties.values()]
-    if len(pairs) != 2 or not all(0.0 < one < 1.0 for pair in pairs for one in pair):
+    if len(pairs) != 2 or not all(0.0 < parameter < 1.0 for pair in pairs for parameter in pair):
         raise ValueError(
             "difficulties must be {system: (mean, icc)} of two systems, all strictly between 0 and "
             f"1; got {dict(difficulties)!r:.100}."
         )
     if isinstance(looks, int | float):
         raise ValueError(f"looks must be rising numbers of questions from 2 on; got {looks!r}.")
-    chosen = tuple(int(one) for one in looks)
-    if not chosen or chosen[0] < 2 or sorted(set(chosen)) != list(looks):
+    look_sizes = tuple(int(look) for look in looks)
+    if not look_sizes or look_sizes[0] < 2 or sorted(set(look_sizes)) != list(looks):
         raise ValueError(f"looks must be rising numbers of questions from 2 on; got {looks!r}.")
     whole_number("trials", trials)
     if not -1.0 <= real_number("correlation", correlation) <= 1.0:
@@ -164,7 +163,7 @@ def _checked(
             f"trials must be at least the k of {metric.label}, of which a question's e-value is; "
             f"got {trials}."
         )
-    size = tuple(pairs), metric.label, rule.target, chosen
+    size = tuple(pairs), metric.label, rule.target, look_sizes
     return _Study(
         *size, int(trials), float(correlation), whole_number("rng", rng, 0), float(rule.sd)
     ), metric
@@ -177,26 +176,29 @@ def _batch(study: _Study, metric: Metric, start: int) -> list[list[list[float]]]
         (mean * (1.0 - icc) / icc, (1.0 - mean) * (1.0 - icc) / icc) for mean, icc in study.pairs
     ]
     population = [float(metric.predictive(np.array([a]), np.array([b]))[0]) for a, b in parameters]
-    found = np.empty((_BATCH, len(study.looks), _NUMBERS))
+    look_numbers = np.empty((_BATCH, len(study.looks), _NUMBERS))
     for row in range(_BATCH):
         rng = np.random.default_rng([study.seed, start + row])
         z = rng.standard_normal((2, study.looks[-1]))
         z[1] = study.correlation * z[0] + np.sqrt(1.0 - study.correlation**2) * z[1]
         p = np.stack(
-            [betaincinv(a, b, ndtr(own)) for (a, b), own in zip(parameters, z, strict=True)]
+            [
+                betaincinv(a, b, ndtr(normal_scores))
+                for (a, b), normal_scores in zip(parameters, z, strict=True)
+            ]
         )
         successes = rng.binomial(trials, p)
         for column, questions in enumerate(study.looks):
             gap = _difference(successes[:, :questions], trials, metric, target, rng)
             truth = population
             if target == 0:
-                truth = [float(metric.latent(own[:questions]).mean()) for own in p]
+                truth = [float(metric.latent(system_p[:questions]).mean()) for system_p in p]
             greater = (gap > 0).mean() + 0.5 * (gap == 0).mean()
             low, high = np.quantile(gap, [0.025, 0.975])
             posterior = greater, gap.mean(), low, high, truth[0] - truth[1]
             log_e = _log_e(successes[:, :questions], trials, metric, study.sd)
-            found[row, column] = *posterior, *log_e
-    return found.tolist()
+            look_numbers[row, column] = *posterior, *log_e
+    return look_numbers.tolist()
 
 
 def _difference(
@@ -204,17 +206,19 @@ def _difference(
     rng: np.random.Generator,
 ) -> Array:  # fmt: skip
     """Draws of the difference of two systems, as `bayesatk.compare` makes them."""
-    questions = successes.shape[1]
+    questions, draws = successes.shape[1], 1000
     full, share = np.full(questions, trials), np.full(questions, 1.0 / questions)
     systems = []
-    for own in successes:
-        posterior = RightWrongModel("partial", States.of(own, full), HyperPrior()).fit([metric])
-        drawn = posterior.draw(_DRAWS, rng, True)
+    for system_successes in successes:
+        posterior = RightWrongModel("partial", States.of(system_successes, full), HyperPrior()).fit(
+            [metric]
+        )
+        drawn = posterior.draw(draws, rng, True)
         assert drawn.p is not None
         means = drawn.metrics[:, :, 0], drawn.metrics[:, :, 1]
         systems.append(Values.of(*means, [metric.latent(drawn.p)], drawn.p, share))
-    both = drawn_together(systems, successes / trials, share, _DRAWS, _DRAWS, rng)
-    values = both[target].values[:, 0]
+    by_target = drawn_together(systems, successes / trials, share, draws, draws, rng)
+    values = by_target[target].values[:, 0]
     return np.asarray(values[:, 0] - values[:, 1])
 
 

@@ -132,25 +132,27 @@ class StoppingRule:
         """
         if self.kind == "anytime":
             return self._by_evidence(compared, earlier)
-        read = Result.of(compared, "comparison")  # type: ignore[arg-type]
-        if one_metric(self.metric) not in read.metrics:
+        result = Result.of(compared, "comparison")  # type: ignore[arg-type]
+        if one_metric(self.metric) not in result.metrics:
             raise ValueError(
                 f"compared must have {self.metric}, which the rule is about; it has "
-                f"{' '.join(one.label for one in read.metrics)}. Evaluate it."
+                f"{' '.join(metric.label for metric in result.metrics)}. Evaluate it."
             )
-        values = metric_values(read.group("comparison"), one_metric(self.metric))
+        values = metric_values(result.group("comparison"), one_metric(self.metric))
         systems = values["system"].values.tolist()
         rows = []
         for first, second in combinations(systems, 2):
             pair = values.sel(system=first, other=second)
-            own = pair.sel(target=self.target)
-            low, high = (float(own.sel(contrast=f"ci_{end}")) for end in ("lower", "upper"))
+            target_values = pair.sel(target=self.target)
+            low, high = (
+                float(target_values.sel(contrast=f"ci_{end}")) for end in ("lower", "upper")
+            )
             narrow = self.width is not None and high - low <= self.width
             reason = "precise enough" if narrow else "go on"
             ahead = [
-                name
-                for name, other in ((first, second), (second, first))
-                if self._is_ahead(values.sel(system=name, other=other, contrast="prob_greater"))
+                leader
+                for leader, rival in ((first, second), (second, first))
+                if self._is_ahead(values.sel(system=leader, other=rival, contrast="prob_greater"))
             ]
             if ahead:
                 reason = f"{ahead[0]} is ahead"
@@ -160,13 +162,13 @@ class StoppingRule:
 
     def _by_evidence(self, data: object, earlier: Sequence[object] | None) -> pd.DataFrame:
         """Decide by e-values."""
-        found = e_value(
+        evidence = e_value(
             data, self.metric, threshold=self.threshold, sd=self.sd, alpha=self.alpha,
             trials=self.trials if earlier is None else None, earlier=earlier or (),
         )  # fmt: skip
         rows = []
         against = "other" if self.threshold is None else "threshold"
-        for _, row in found.iterrows():
+        for _, row in evidence.iterrows():
             call = int(self.call(row[["log_e_above", "log_e_below"]].to_numpy(float)))
             narrow = self.width is not None and row["ci_upper"] - row["ci_lower"] <= self.width
             reason = "precise enough" if narrow else "go on"
@@ -241,10 +243,10 @@ class StoppingStudy:
             the better system (``right``), for the worse or between equal ones (``wrong``), have
             stopped as ``precise`` enough, or are still ``running``.
         """
-        when, kind = self._outcome(rule)
+        stop_look, kind = self._outcome(rule)
         rows = []
         for look, questions in enumerate(self.looks):
-            by_then = when <= look
+            by_then = stop_look <= look
             rows.append(
                 {
                     "questions": questions,
@@ -267,10 +269,10 @@ class StoppingStudy:
             ``coverage`` of the 95% interval and ``bias`` of the mean where the evaluation stopped;
             ``right_at_end`` and ``wrong_at_end`` with a single look, at the end.
         """
-        when, kind = self._outcome(rule)
-        rows = np.arange(len(when))
-        truth = self.truth[rows, when]
-        inside = (self.lower[rows, when] <= truth) & (truth <= self.upper[rows, when])
+        stop_look, kind = self._outcome(rule)
+        rows = np.arange(len(stop_look))
+        truth = self.truth[rows, stop_look]
+        inside = (self.lower[rows, stop_look] <= truth) & (truth <= self.upper[rows, stop_look])
         last = self._calls(rule)[:, -1]
         better = np.sign(self.truth[:, -1])
         return pd.Series(
@@ -278,9 +280,9 @@ class StoppingStudy:
                 "right": float((kind == "right").mean()),
                 "wrong": float((kind == "wrong").mean()),
                 "undecided": float(np.isin(kind, ["running", "precise"]).mean()),
-                "questions": float(np.array(self.looks)[when].mean()),
+                "questions": float(np.array(self.looks)[stop_look].mean()),
                 "coverage": float(inside.mean()),
-                "bias": float((self.mean[rows, when] - truth).mean()),
+                "bias": float((self.mean[rows, stop_look] - truth).mean()),
                 "right_at_end": float(((last != 0) & (last == better)).mean()),
                 "wrong_at_end": float(((last != 0) & (last != better)).mean()),
             }
@@ -295,8 +297,8 @@ class StoppingStudy:
         proper_probability("alpha", alpha)
         furthest = np.maximum(self.prob_greater, 1.0 - self.prob_greater).max(axis=1)
         allowed = int(np.floor(alpha * len(furthest)))
-        found = np.sort(furthest)[len(furthest) - 1 - allowed]
-        return float(min(np.nextafter(found, 2.0), 1.0 - 1e-12))
+        quantile = np.sort(furthest)[len(furthest) - 1 - allowed]
+        return float(min(np.nextafter(quantile, 2.0), 1.0 - 1e-12))
 
     def _calls(self, rule: StoppingRule) -> NDArray[np.int64]:
         """1 where the first is ahead, -1 where the second is, 0 else; (replications, looks)."""
@@ -313,8 +315,12 @@ class StoppingStudy:
         return ahead.astype(np.int64) - (self.prob_greater <= 1.0 - rule.prob)
 
     def _anytime_calls(self, rule: StoppingRule) -> NDArray[np.int64]:
-        own = (rule.trials, rule.sd, rule.threshold)
-        if self.log_e is None or own != (self.trials, self.sd, None) or rule.width is not None:
+        rule_settings = (rule.trials, rule.sd, rule.threshold)
+        if (
+            self.log_e is None
+            or rule_settings != (self.trials, self.sd, None)
+            or rule.width is not None
+        ):
             raise ValueError(
                 "rule of kind 'anytime' must have the trials and the sd of the study, no threshold "
                 f"and no width; the study has trials={self.trials}, sd={self.sd:g}, the rule "
@@ -330,9 +336,9 @@ class StoppingStudy:
         if rule.width is not None:
             narrow = self.upper - self.lower <= rule.width
         stops = (calls != 0) | narrow
-        when = np.where(stops.any(axis=1), stops.argmax(axis=1), len(self.looks) - 1)
-        rows = np.arange(len(when))
-        call, better = calls[rows, when], np.sign(self.truth[rows, when])
+        stop_look = np.where(stops.any(axis=1), stops.argmax(axis=1), len(self.looks) - 1)
+        rows = np.arange(len(stop_look))
+        call, better = calls[rows, stop_look], np.sign(self.truth[rows, stop_look])
         kind = np.where(call == better, "right", "wrong")
-        kind = np.where(call == 0, np.where(narrow[rows, when], "precise", "running"), kind)
-        return when, kind
+        kind = np.where(call == 0, np.where(narrow[rows, stop_look], "precise", "running"), kind)
+        return stop_look, kind

@@ -1,7 +1,6 @@
 """Whether the trials of a question are exchangeable: drift over their order, and dependence."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,27 +17,22 @@ from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_BINARY = {0: 0.0, 1: 1.0}
 
 
-@dataclass(frozen=True)
-class _Sequences:
-    """Outcomes of one system in their order: question and success of every trial."""
+def _counts(question: Ints, success: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints, Ints]:
+    """Successes, trials, places of the successes (from 0) and switches, by question.
 
-    question: Ints
-    success: NDArray[np.bool_]
-
-    def counts(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Successes, trials, places of the successes (from 0) and switches, by question."""
-        size = int(self.question.max(initial=-1)) + 1
-        trials = np.bincount(self.question, minlength=size)
-        first = np.cumsum(trials) - trials
-        place = np.arange(len(self.question)) - first[self.question]
-        successes = np.bincount(self.question, self.success, size).astype(np.int64)
-        late = np.bincount(self.question, place * self.success, size).astype(np.int64)
-        turn = (self.success[1:] != self.success[:-1]) & (self.question[1:] == self.question[:-1])
-        switches = np.bincount(self.question[1:], turn, size).astype(np.int64)
-        return successes, trials, late, switches
+    Of the trials of one system in their order.
+    """
+    size = int(question.max(initial=-1)) + 1
+    trials = np.bincount(question, minlength=size)
+    first = np.cumsum(trials) - trials
+    position = np.arange(len(question)) - first[question]
+    successes = np.bincount(question, success, size).astype(np.int64)
+    late = np.bincount(question, position * success, size).astype(np.int64)
+    turn = (success[1:] != success[:-1]) & (question[1:] == question[:-1])
+    switches = np.bincount(question[1:], turn, size).astype(np.int64)
+    return successes, trials, late, switches
 
 
 def check_trial_order(
@@ -95,10 +89,10 @@ def check_trial_order(
     Examples
     --------
     >>> learns = [[0, 0, 1, 1]] * 10
-    >>> found = check_trial_order(learns).set_index("check")
-    >>> found["flagged"].tolist()
+    >>> checks = check_trial_order(learns).set_index("check")
+    >>> checks["flagged"].tolist()
     [True, True]
-    >>> print(found.loc["drift", "sentence"])
+    >>> print(checks.loc["drift", "sentence"])
     drift: successes come late: of a success and a failure of one question the success is the later
     one in 100% of pairs (p = 3.3e-08).
     """
@@ -108,19 +102,21 @@ def check_trial_order(
             "data must have the order of the trials; got Outcomes, which are counts. Give the "
             "array or the table that they were tallied from."
         )
-    scale = check_scores(_BINARY if scores is None else scores)
+    scale = check_scores({0: 0.0, 1: 1.0} if scores is None else scores)
     if sorted(scale.values()) != [0.0, 1.0]:
         raise OutcomeError(
             "scores must be of right and wrong, 0 and 1, for the order of trials; got "
             f"{scale}. Give every outcome one of these two scores."
         )
     rows = []
-    for name, own in _sequences(data, dict(columns or {}), scale).items():
-        rows += [{"system": name, **row} for row in _checks(own, alpha)]
+    for name, counts in _counts_by_system(data, dict(columns or {}), scale).items():
+        rows += [{"system": name, **row} for row in _checks(*counts, alpha)]
     return pd.DataFrame(rows)
 
 
-def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any, _Sequences]:
+def _counts_by_system(
+    data: object, columns: dict[str, str], scale: Scores
+) -> dict[Any, tuple[Ints, Ints, Ints, Ints]]:
     right = [value == 1.0 for value in scale.values()].index(True)
     data = data.compute() if isinstance(data, xr.DataArray) else data
     long = read_trials(data, scale, AnswerRules(), columns)
@@ -128,25 +124,25 @@ def _sequences(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
         raise OutcomeError("the table must have one outcome per row; it holds counts.")
     cell, trial, code = long.rows()
     if long.trial_labels is not None:
-        place = _places(pd.Series(list(long.trial_labels)))
-        order = np.lexsort((place[trial], cell))
+        trial_order = _places(pd.Series(list(long.trial_labels)))
+        order = np.lexsort((trial_order[trial], cell))
         cell, code = cell[order], code[order]
     elif (cell[1:] < cell[:-1]).any():  # rows of a table
         order = np.argsort(cell, kind="stable")
         cell, code = cell[order], code[order]
-    there = code >= 0
-    system, question = np.divmod(cell[there], len(long.questions))
-    success = code[there] == right
-    found = {
-        name: _Sequences(question[system == index], success[system == index])
+    has_outcome = code >= 0
+    system, question = np.divmod(cell[has_outcome], len(long.questions))
+    success = code[has_outcome] == right
+    counts = {
+        name: _counts(question[system == index], success[system == index])
         for index, name in enumerate(long.systems)
     }
-    if all(np.bincount(own.question).max(initial=0) < 2 for own in found.values()):
+    if all(trials.max(initial=0) < 2 for _, trials, *_ in counts.values()):
         raise OutcomeError(
             "data must have the trials of some question in their order; got none with two. Counts "
             "say nothing about order."
         )
-    return found
+    return counts
 
 
 def _places(trials: "pd.Series[Any]") -> Array:
@@ -164,15 +160,16 @@ def _places(trials: "pd.Series[Any]") -> Array:
     return np.asarray(numbers.to_numpy(float))
 
 
-def _checks(own: _Sequences, alpha: float) -> list[dict[str, object]]:
-    successes, trials, late, switches = own.counts()
+def _checks(
+    successes: Ints, trials: Ints, late: Ints, switches: Ints, alpha: float
+) -> list[dict[str, object]]:
     mixed = (successes > 0) & (successes < trials)
     c, n = successes[mixed], trials[mixed]
     earliest = c * (c - 1) // 2
-    by = np.unique(np.stack([c, n - c], axis=1), axis=0, return_counts=True)
+    kinds = np.unique(np.stack([c, n - c], axis=1), axis=0, return_counts=True)
     shifted = late[mixed] - earliest
-    drift, later = _test(shifted, RANK_SUM, by)
-    dependence, more = _test(switches[mixed], SWITCHES, by)
+    drift, later = _test(shifted, RANK_SUM, kinds)
+    dependence, more = _test(switches[mixed], SWITCHES, kinds)
     return [
         _row("drift", later, drift, len(n), alpha, _drift_words),
         _row("dependence", -more, dependence, len(n), alpha, _dependence_words),

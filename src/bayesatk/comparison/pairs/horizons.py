@@ -334,7 +334,7 @@ def _observed(result: Result, covariate: str, metric: Metric) -> pd.DataFrame:
     if metric.k != 1:
         return pd.DataFrame(columns=["system", "value", "rate", "questions"])
     values = np.asarray(result.of_questions[covariate], float)
-    successes, trials = result.right_of_all()
+    successes, trials = result.right_of_all("horizon")
     order = np.argsort(values, kind="stable")
     bins = np.array_split(order, min(8, max(1, len(values) // 4)))
     rows = []

@@ -129,7 +129,8 @@ class Posteriors:
                 for each in posterior.distributions()
             ]
         few = posterior.draw(DRAWS_OF_P, np.random.default_rng([self._seed, zlib.crc32(key)]), True)
-        draw = posterior.draw if any(None in each for each in known) else None
+        drawn = bool(posterior.groups) or any(None in each for each in known)
+        draw = posterior.draw if drawn else None
         expected = None if posterior.expected is None else posterior.expected()
         return WorkedOut(posterior.mean, posterior.sd, known, few, draw, expected)
 

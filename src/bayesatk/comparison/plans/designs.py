@@ -14,7 +14,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
-from bayesatk.data.question_columns import refuse_weights
+from bayesatk.data.capabilities import require
+from bayesatk.data.study import outcome_values
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
@@ -23,9 +24,7 @@ from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 _DRAWS = 60  # of the pilot's hyperparameters
-_SIMULATED_QUESTIONS = 200  # with votes, at least one of every question of the pilot
 _VOTES = 200  # draws behind the variance of each
-_NEAREST = 1e-6  # of means and correlations to 0 and 1
 
 
 class ExpectedVariance(Protocol):
@@ -61,8 +60,10 @@ class Independent:
 
         The bootstrap of posterior draws has the spread of those draws on top of their own variance.
         """
-        own = self.trial / questions
-        return np.array([own, own + (self.trial + self.between) / (questions + 1.0)])
+        trial_variance = self.trial / questions
+        return np.array(
+            [trial_variance, trial_variance + (self.trial + self.between) / (questions + 1.0)]
+        )
 
 
 @runtime_checkable
@@ -85,21 +86,20 @@ def designs_of(
             raise ArgumentError(Argument("scores"), " must be left out for votes between answers.")
         return _votes(source, metric)
     if isinstance(source, Pilot):
-        known = source.questions()
+        questions_by_draw = source.questions()
     elif not isinstance(source, xr.DataTree | Result):
-        known = _stated(source, metric, scores)
+        questions_by_draw = _stated(source, metric, scores)
     elif scores is None:
-        refuse_weights(Result.of(source).weight, "a plan")
-        known = _of_pilot(Result.of(source), metric)
+        questions_by_draw = _of_pilot(Result.of(source), metric)
     else:
         raise ArgumentError(Argument("scores"), " must be left out for a pilot, which has them.")
-    systems = len(known[0])
+    systems = len(questions_by_draw[0])
     _check_systems(systems)
 
     def by_draw(trials: int) -> list[list[ExpectedVariance]]:
         if trials == 1 and metric.k > 1:
             return []
-        return [[one(trials) for one in row] for row in known]
+        return [[question(trials) for question in row] for row in questions_by_draw]
 
     return by_draw, systems
 
@@ -108,7 +108,7 @@ def _checked_scores(scores: object) -> list[float]:
     if not isinstance(scores, Sequence | np.ndarray) or isinstance(scores, str):
         rule = f" must be a sequence of numbers; got {scores!r:.80}."
         raise ArgumentError(Argument("scores"), rule)
-    values = [real_number("scores: each", one) for one in scores]
+    values = [real_number("scores: each", score) for score in scores]
     if len(set(values)) < 2 or not np.isfinite(values).all():
         rule = f" must be finite and not all the same; got {values}."
         raise ArgumentError(Argument("scores"), rule)
@@ -125,36 +125,32 @@ def _check_systems(systems: int) -> None:
 
 def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
-    pilot.refuse_judges()
-    pilot.exchangeable("a plan", "source")
+    pilot.require("plan", "source")
     posterior = pilot.posterior
-    if "icc" not in posterior:
-        raise ArgumentError(
-            Argument("source"), " must be evaluated with ", Argument("pooling", "partial"),
-            f", which says how difficult questions are; got pooling={pilot.pooling!r}, "
-            f"form={pilot.form!r}. Evaluate the pilot with it.",
-        )  # fmt: skip
-    chosen = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
+    draw_indices = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
     by_system = []
     for system in range(len(pilot.systems)):
         difficulty = difficulty_draws(pilot.tree, system)
         if difficulty is None:
-            own = posterior.isel(system=system)
-            means = own["mean_p"].transpose("chain", "draw", "category").values
-            means = means.reshape(-1, means.shape[-1])[chosen]
-            iccs = pilot.hyper("icc", system)[chosen]
+            system_posterior = posterior.isel(system=system)
+            means = system_posterior["mean_p"].transpose("chain", "draw", "category").values
+            means = means.reshape(-1, means.shape[-1])[draw_indices]
+            iccs = pilot.hyper("icc", system)[draw_indices]
             by_system.append(
-                [_of_scores(metric, pilot.scores, *one) for one in zip(means, iccs, strict=True)]
+                [
+                    _of_scores(metric, pilot.scores, *mean_and_icc)
+                    for mean_and_icc in zip(means, iccs, strict=True)
+                ]
             )
         else:
-            draws = [difficulty.among([i]) for i in chosen.tolist()]
-            by_system.append([questions_of_marks(metric, one) for one in draws])
+            draws = [difficulty.among([i]) for i in draw_indices.tolist()]
+            by_system.append([questions_of_marks(metric, draw) for draw in draws])
     return [list(row) for row in zip(*by_system, strict=True)]
 
 
-def questions_of_marks(metric: Metric, known: Difficulty) -> Question:
+def questions_of_marks(metric: Metric, difficulty: Difficulty) -> Question:
     """Return what one question of a difficulty distribution is expected to teach."""
-    inside = replace(known, mean=_inside(known.mean), icc=_inside(known.icc))
+    inside = replace(difficulty, mean=_inside(difficulty.mean), icc=_inside(difficulty.icc))
     return partial(difficulty_design, metric.credit, inside)
 
 
@@ -164,7 +160,7 @@ def _of_scores(metric: Metric, scores: ArrayLike, mean: Array, icc: float) -> Qu
 
 
 def _inside(values: ArrayLike) -> Array:
-    return np.asarray(np.clip(values, _NEAREST, 1.0 - _NEAREST), float)
+    return np.asarray(np.clip(values, 1e-6, 1.0 - 1e-6), float)
 
 
 def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list[list[Question]]:
@@ -200,30 +196,35 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
     answers = None if pilot is None else pilot.data.answers
     if pilot is None or answers is None:
-        asked = source if pilot is None else " ".join(one.label for one in pilot.metrics)
+        described = (
+            source
+            if pilot is None
+            else " ".join(pilot_metric.label for pilot_metric in pilot.metrics)
+        )
         raise ArgumentError(
             Argument("source"), f" must be a pilot evaluated for {metric.label}, with ",
             Argument("pooling", "none"), ": the answers to a question have no distribution to "
-            f"state; got {asked!r:.80}.",
+            f"state; got {described!r:.80}.",
         )  # fmt: skip
-    refuse_weights(pilot.weight, "a plan")
+    require("plan", outcome_values(pilot.data), "source")
     prior, systems = pilot.answer_prior, len(pilot.systems)
     _check_systems(systems)
     pilots = [answers.of(system) for system in range(systems)]
-    silent = np.zeros_like(answers.unanswered)
-    if answers.rules.unanswered == "exclude":
-        silent = answers.unanswered
+    silent = answers.unanswered * (answers.rules.unanswered == "exclude")
 
-    means = [_population(own, metric, prior) for own in pilots]
+    means = [_population(ballots, metric, prior) for ballots in pilots]
 
     def by_draw(trials: int) -> list[list[ExpectedVariance]]:
         rng = np.random.default_rng(0)
-        each = [
-            _simulated_votes(own, lost, metric.k, prior, trials, rng)
-            for own, lost in zip(pilots, silent, strict=True)
+        variances = [
+            _simulated_votes(ballots, lost, metric.k, prior, trials, rng)
+            for ballots, lost in zip(pilots, silent, strict=True)
         ]
         return [
-            [replace(one, value=float(value)) for one, value in zip(each, drawn, strict=True)]
+            [
+                replace(variance, value=float(value))
+                for variance, value in zip(variances, drawn, strict=True)
+            ]
             for drawn in zip(*means, strict=True)
         ]
 
@@ -246,39 +247,43 @@ def _simulated_votes(
     rng: np.random.Generator,
 ) -> Independent:
     """Elections on questions like the pilot's; ``lost`` counts its trials that gave no answer."""
-    rounds = -(-_SIMULATED_QUESTIONS // len(pilot))
+    rounds = -(-200 // len(pilot))  # 200 elections, at least one of every question of the pilot
     simulated = [
-        _redrawn(one, prior, _answered(one, missed, trials, rng), rng)
-        for one, missed in zip(pilot, lost.tolist(), strict=True)
+        _redrawn(ballots, prior, _answered(ballots, missed, trials, rng), rng)
+        for ballots, missed in zip(pilot, lost.tolist(), strict=True)
         for _ in range(rounds)
     ]
-    found = answer_moments(simulated, [k], prior, _VOTES, rng)
-    mean, variance = found.mean[:, 0], found.variance[:, 0]
+    moments = answer_moments(simulated, [k], prior, _VOTES, rng)
+    mean, variance = moments.mean[:, 0], moments.variance[:, 0]
     return Independent(float(mean.mean()), float(variance.mean()), float(mean.var()))
 
 
-def _answered(one: Ballots, lost: int, trials: int, rng: np.random.Generator) -> int:
+def _answered(ballots: Ballots, lost: int, trials: int, rng: np.random.Generator) -> int:
     """How many of so many trials give an answer that counts."""
     if not lost:
         return trials
-    had = int(one.count.sum())
+    had = int(ballots.count.sum())
     if trials <= had + lost:
         return int(rng.hypergeometric(had, lost, trials))
     return had + int(rng.binomial(trials - had - lost, rng.beta(had + 1.0, lost + 1.0)))
 
 
-def _redrawn(one: Ballots, prior: AnswerPrior, trials: int, rng: np.random.Generator) -> Ballots:
+def _redrawn(
+    ballots: Ballots, prior: AnswerPrior, trials: int, rng: np.random.Generator
+) -> Ballots:
     """Answers to such a question: some of its own, or all of them and more from its posterior.
 
     Some of its own have the distribution of fewer trials, whatever the prior.
     """
-    known = possible(one, prior)
-    silent = [] if known.nobody is None else [known.nobody]
-    had = np.append(known.count, silent).astype(np.int64)
+    possible_votes = possible(ballots, prior)
+    silent = [] if possible_votes.nobody is None else [possible_votes.nobody]
+    had = np.append(possible_votes.count, silent).astype(np.int64)
     if trials <= had.sum():
         drawn = rng.multivariate_hypergeometric(had, trials)
     else:
         drawn = had + rng.multinomial(trials - had.sum(), rng.dirichlet(had + prior.concentration))
-    count = drawn[: len(known.count)]
-    given = count > 0
-    return Ballots(count[given], known.correct[given], drawn[-1].item() if silent else None)
+    count = drawn[: len(possible_votes.count)]
+    has_votes = count > 0
+    return Ballots(
+        count[has_votes], possible_votes.correct[has_votes], drawn[-1].item() if silent else None
+    )

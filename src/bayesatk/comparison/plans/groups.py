@@ -17,13 +17,10 @@ from bayesatk.results.result import Result
 from bayesatk.results.schema import GROUPED_TARGETS
 
 Array = NDArray[np.float64]
-_DRAWS = 60  # of the pilot's hyperparameters that a plan is averaged over
-_Z = np.linspace(-5.0, 5.0, 21)  # effects of groups, in sds
-_MOST = 10**6  # groups beyond which a design is out of reach
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _Variances:
     """Variances of one question and one group, by draw of the hyperparameters.
 
     Parameters
@@ -42,10 +39,10 @@ class _Parts:
 
     def variance(self, target: str, questions: int) -> Array:
         """Variance of the mean over one group of so many questions."""
-        found = self.trial / questions
+        variance = self.trial / questions
         if target != "questions":
-            found = found + self.question / questions
-        return found + self.group if target == "new_groups" else found
+            variance = variance + self.question / questions
+        return variance + self.group if target == "new_groups" else variance
 
 
 def group_plan(
@@ -81,19 +78,22 @@ def group_plan(
             Argument("source"), f" must be a pilot of one system where it has groups; got "
             f"{len(pilot.systems)}. Plan for one at a time.",
         )  # fmt: skip
+    most = 10**6  # groups beyond which a design is out of reach
     usual = max(1, round(len(grouping.code) / len(grouping.labels)))
     sizes = [max(1, usual // 2), usual, 2 * usual] if questions is None else questions
     z = 2.0 * float(ndtri(0.5 + 0.5 * ci_prob))
     rows = []
-    for n in [whole_number("trials", one) for one in trials]:
-        parts = _parts(pilot, metric, n)
-        for size in dict.fromkeys(whole_number("questions", one) for one in sizes):
+    for n in [whole_number("trials", trial_count) for trial_count in trials]:
+        variances = _variances(pilot, metric, n)
+        for size in dict.fromkeys(
+            whole_number("questions", question_count) for question_count in sizes
+        ):
             groups = reached = np.inf
-            if parts is not None:
-                sd = np.sqrt(parts.variance(target, size))
+            if variances is not None:
+                sd = np.sqrt(variances.variance(target, size))
                 groups = float(np.ceil((z * sd.mean() / width) ** 2))
-                groups = groups if groups <= _MOST else np.inf
-                reached = float(z * sd.mean() / np.sqrt(min(groups, _MOST)))
+                groups = groups if groups <= most else np.inf
+                reached = float(z * sd.mean() / np.sqrt(min(groups, most)))
             rows.append(
                 {
                     "trials": n, "questions": size, "groups": groups,
@@ -105,14 +105,17 @@ def group_plan(
     return table.assign(cheapest=(table["total"] == smallest) & np.isfinite(table["total"]))
 
 
-def _parts(pilot: Result, metric: Metric, trials: int) -> _Parts | None:
+def _variances(pilot: Result, metric: Metric, trials: int) -> _Variances | None:
     """Variances with so many trials; None where k exceeds them: no estimate is unbiased."""
     if metric.k > trials:
         return None
-    chosen = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
-    typical, sd, icc = (pilot.hyper(name, 0)[chosen] for name in ("typical_p", "group_sd", "icc"))
-    weight = np.exp(-0.5 * _Z**2) / np.exp(-0.5 * _Z**2).sum()
-    mean = expit(np.log(typical / (1.0 - typical))[:, None] + sd[:, None] * _Z)
+    draw_indices = np.linspace(0, pilot.size - 1, min(60, pilot.size)).astype(int)
+    typical, sd, icc = (
+        pilot.hyper(name, 0)[draw_indices] for name in ("typical_p", "group_sd", "icc")
+    )
+    effect = np.linspace(-5.0, 5.0, 21)  # of groups, in sds
+    weight = np.exp(-0.5 * effect**2) / np.exp(-0.5 * effect**2).sum()
+    mean = expit(np.log(typical / (1.0 - typical))[:, None] + sd[:, None] * effect)
     total = ((1.0 - icc) / np.maximum(icc, 1e-12))[:, None]
     alpha, beta = np.maximum(mean * total, 1e-12), np.maximum((1.0 - mean) * total, 1e-12)
     value, _, between = (
@@ -123,7 +126,7 @@ def _parts(pilot: Result, metric: Metric, trials: int) -> _Parts | None:
     estimate = finite(metric.credit, counts, np.full(trials + 1, trials))
     chance = beta_binomial_pmf(trials, alpha.ravel(), beta.ravel())
     total = (chance @ estimate**2 - (chance @ estimate) ** 2).reshape(mean.shape)
-    return _Parts(
+    return _Variances(
         np.maximum(total - between, 0.0) @ weight, between @ weight,
         np.maximum(value**2 @ weight - (value @ weight) ** 2, 0.0),
     )  # fmt: skip

@@ -19,8 +19,6 @@ from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
-_DRAWS = 60  # of the pilot's difficulties and rates
-_PRIOR = 2.0  # trials that a uniform prior of a rate counts as: s (1 - s) / (p + 3) is its variance
 
 
 @dataclass(frozen=True)
@@ -73,32 +71,38 @@ class MarkedPilot:
     @classmethod
     def of(cls, source: object, metric: Metric, labels: int) -> "MarkedPilot":
         """Return the pilot, or refuse what is none."""
-        known = isinstance(source, xr.DataTree | Result)
-        own = Result.of(source) if known else None  # type: ignore[arg-type]
-        if own is None or own.judges is None or len(own.systems) != 1 or own.pooling != "partial":
+        is_result = isinstance(source, xr.DataTree | Result)
+        result = Result.of(source) if is_result else None  # type: ignore[arg-type]
+        if (
+            result is None
+            or result.judges is None
+            or len(result.systems) != 1
+            or result.pooling != "partial"
+        ):
             raise ArgumentError(
                 Argument("labels"), " goes with a pilot of one system, evaluated with judge= and "
                 "pooling='partial'. Evaluate one, or leave it out.",
             )  # fmt: skip
-        if metric not in own.grid:
-            asked = " ".join(one.label for one in own.metrics)
+        if metric not in result.grid:
+            metric_labels = " ".join(result_metric.label for result_metric in result.metrics)
             raise ArgumentError(
-                Argument("source"), f" must have {metric.label} for labels=; it has {asked}. "
-                "Evaluate it.",
+                Argument("source"), f" must have {metric.label} for labels=; it has "
+                f"{metric_labels}. Evaluate it.",
             )  # fmt: skip
-        return cls(own, metric, labels)
+        return cls(result, metric, labels)
 
     def questions(self) -> list[list[Question]]:
         """Questions at some draws of the pilot, by draw and system."""
-        every = difficulty_draws(self.result.tree, 0)
-        assert every is not None  # right and wrong, pooled partially
-        chosen = np.linspace(0, self.result.size - 1, min(_DRAWS, self.result.size)).astype(int)
+        difficulty = difficulty_draws(self.result.tree, 0)
+        assert difficulty is not None  # right and wrong, pooled partially
+        size = self.result.size
+        draw_indices = np.linspace(0, size - 1, min(60, size)).astype(int)
         s, f = (self.result.hyper(name, 0) for name in RATES)
-        rates, found = self._variance_of_rates(s, f), []
-        for i in chosen.tolist():
-            one = every.among([i])
-            found.append([_question(self.metric, one, float(s[i]), float(f[i]), rates)])
-        return found
+        rates, questions = self._variance_of_rates(s, f), []
+        for i in draw_indices.tolist():
+            draw = difficulty.among([i])
+            questions.append([_question(self.metric, draw, float(s[i]), float(f[i]), rates)])
+        return questions
 
     def _variance_of_rates(self, s: Array, f: Array) -> Array:
         """Variance due to the rates after more labels, by target.
@@ -109,15 +113,16 @@ class MarkedPilot:
         (judge,) = self.result.judges.by_system
         share = float(self.result.hyper("mean_p", 0).mean())
         sizes = judge.p + self.labels * share, judge.n + self.labels * (1.0 - share)
-        own = [
-            mean * (1.0 - mean) / (size + _PRIOR + 1.0)
+        prior_trials = 2.0  # that a uniform prior of a rate counts as
+        rate_variances = [
+            mean * (1.0 - mean) / (size + prior_trials + 1.0)
             for mean, size in zip((s.mean(), f.mean()), sizes, strict=True)
         ]
         terms = np.stack([np.ones_like(s), s - s.mean(), f - f.mean()], axis=1)
         values = metric_values(self.result.posterior, self.metric).isel(system=0)
         flat = values.transpose("chain", "draw", "target").sel(target=list(TARGETS)).values
         slope = np.linalg.lstsq(terms, flat.reshape(-1, len(TARGETS)), rcond=None)[0][1:]
-        return np.asarray(np.array(own) @ slope**2)
+        return np.asarray(np.array(rate_variances) @ slope**2)
 
 
 def by_labels(
@@ -130,15 +135,18 @@ def by_labels(
     if not isinstance(labels, Sequence | np.ndarray) or len(labels) == 0:
         rule = f" must be a sequence of integers; got {labels!r:.80}. Try [0, 200, 1000]."
         raise ArgumentError(Argument("labels"), rule)
-    numbers = [whole_number("labels", one, 0) for one in labels]
-    each = [plan(MarkedPilot.of(source, metric, one)).assign(labels=one) for one in numbers]
-    return pd.concat(each, ignore_index=True)
+    numbers = [whole_number("labels", label_count, 0) for label_count in labels]
+    plans = [
+        plan(MarkedPilot.of(source, metric, label_count)).assign(labels=label_count)
+        for label_count in numbers
+    ]
+    return pd.concat(plans, ignore_index=True)
 
 
-def _question(metric: Metric, one: Difficulty, s: float, f: float, rates: Array) -> Question:
+def _question(metric: Metric, difficulty: Difficulty, s: float, f: float, rates: Array) -> Question:
     """Return what one question of so many trials is expected to teach, by its marks."""
-    right = questions_of_marks(metric, one)
-    mean, icc = (float(each[0]) for each in one.overall)
+    right = questions_of_marks(metric, difficulty)
+    mean, icc = (float(parameter[0]) for parameter in difficulty.overall)
     truth = mean * (1.0 - mean) * (1.0 - icc)
     marked = f + (s - f) * mean
     noise = marked * (1.0 - marked) - (s - f) ** 2 * mean * (1.0 - mean) * icc

@@ -28,7 +28,6 @@ from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
-_TRIALS = (1, 2, 4, 8, 16, 32)
 _MOST = 10**7  # questions beyond which a design is out of reach
 
 
@@ -52,7 +51,7 @@ class _Goal:
         self, designs: list[list[ExpectedVariance]], questions: float
     ) -> tuple[float, float]:
         """Return the expected width (of a difference), and the probability of a right call."""
-        variance = np.array([[one.variance(questions) for one in pair] for pair in designs])
+        variance = np.array([[system.variance(questions) for system in pair] for pair in designs])
         total = variance[:, :, self.target].sum(axis=1)
         if variance.shape[1] > 1:
             # What the draw of questions adds is shared as far as their difficulty is.
@@ -80,7 +79,7 @@ def plan(
     width: float | None = None,
     prob_correct: float | None = None,
     target: Literal["questions", "population", "new_groups"] = "population",
-    trials: Sequence[int] = _TRIALS,
+    trials: Sequence[int] = (1, 2, 4, 8, 16, 32),
     questions: Sequence[int] | None = None,
     ci_prob: float = 0.95,
     correlation: float = 0.0,
@@ -187,38 +186,38 @@ def plan(
     >>> table[["trials", "questions", "total"]].values.tolist()
     [[1.0, 367.0, 367.0], [4.0, 174.0, 696.0]]
     """
-    (chosen, *others) = parse(metric)
-    if others:
+    (parsed_metric, *more_metrics) = parse(metric)
+    if more_metrics:
         raise ArgumentError(
             Argument("metric"),
             f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
         )
     if labels is not None:
         goal_of = partial(
-            plan, metric=chosen, width=width, prob_correct=prob_correct, target=target,
+            plan, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
             trials=trials, ci_prob=ci_prob, price=price, spend=spend,
         )  # fmt: skip
-        return by_labels(source, chosen, labels, goal_of)
+        return by_labels(source, parsed_metric, labels, goal_of)
     more: list[object] = [prob_correct, scores, price, spend, correlation or None]
     pilot = _with_groups(source, width, questions, more)
     if pilot is not None and width is not None:
         _check_goal(_Goal(width, None, 0, ci_prob, 0.0), 1)
-        return group_plan(pilot, chosen, width, target, trials, questions, ci_prob)
+        return group_plan(pilot, parsed_metric, width, target, trials, questions, ci_prob)
     one_of("target", target, TARGETS)
-    expected, systems = designs_of(source, chosen, scores)
+    expected, systems = designs_of(source, parsed_metric, scores)
     goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
-    each = None if price is None else _price(price, systems)
-    money = _check_goal(goal, systems, spend, each)
+    trial_cost = None if price is None else _price(price, systems)
+    money = _check_goal(goal, systems, spend, trial_cost)
     if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
         rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
         raise ArgumentError(Argument("trials"), rule)
-    numbers = [whole_number("trials", one) for one in trials]
-    affordable = [money // (each * n) if money and each else None for n in numbers]
+    numbers = [whole_number("trials", trial_count) for trial_count in trials]
+    affordable = [money // (trial_cost * n) if money and trial_cost else None for n in numbers]
     table = pd.DataFrame(
         [_row(goal, n, expected(n), most) for n, most in zip(numbers, affordable, strict=True)]
     )
-    if each is not None:
-        table["cost"] = each * table["total"]
+    if trial_cost is not None:
+        table["cost"] = trial_cost * table["total"]
     if money:
         value = -table["width"] if systems < 2 else table["prob_correct"]
         return table.assign(best=(value == value.max()) & (table["questions"] >= 1.0))
@@ -243,7 +242,7 @@ def _row(
 
 
 def _with_groups(
-    source: object, width: float | None, questions: object, others: Sequence[object]
+    source: object, width: float | None, questions: object, other_options: Sequence[object]
 ) -> Result | None:
     """Return a pilot with groups, if it is one; and refuse what does not go with it."""
     pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
@@ -252,7 +251,7 @@ def _with_groups(
             rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
             raise ArgumentError(Argument("questions"), rule)
         return None
-    if width is None or any(one is not None for one in others):
+    if width is None or any(option is not None for option in other_options):
         raise ArgumentError(
             "the plan of a pilot with groups must have the goal ", Argument("width", 0.1),
             " and no option of two systems, of scores or of prices. Leave them out.",
@@ -280,20 +279,20 @@ def expected_widths(
     """
     expected, _ = designs_of(pilot, metric, None)
     goal = _Goal(None, None, TARGETS.index(target), pilot.ci_prob, 0.0)
-    each = [(expected(trials), questions) for trials, questions in sizes]
-    return [goal.reached(designs, m)[0] if designs else float("nan") for designs, m in each]
+    planned = [(expected(trials), questions) for trials, questions in sizes]
+    return [goal.reached(designs, m)[0] if designs else float("nan") for designs, m in planned]
 
 
 def _price(price: object, systems: int) -> float:
     """Return the expected cost of a trial of every system of a plan."""
     if isinstance(price, xr.DataTree | Result):
-        own = Result.of(price)
-        if "mean_cost" not in own.posterior or own.posterior.sizes["system"] != systems:
+        result = Result.of(price)
+        if "mean_cost" not in result.posterior or result.posterior.sizes["system"] != systems:
             raise ArgumentError(
                 Argument("price"), f" must be of the {systems} systems of the plan, from "
-                f"bayesatk.costs.evaluate_cost; it is of {own.posterior.sizes['system']}.",
+                f"bayesatk.costs.evaluate_cost; it is of {result.posterior.sizes['system']}.",
             )  # fmt: skip
-        means = own.posterior["mean_cost"].sel(target="population").mean(("chain", "draw"))
+        means = result.posterior["mean_cost"].sel(target="population").mean(("chain", "draw"))
         return float(means.sum())
     return positive_number("price", price, "Say what a trial costs.")
 
@@ -302,12 +301,12 @@ def _check_goal(
     goal: _Goal, systems: int, spend: float | None = None, price: float | None = None
 ) -> float | None:
     """Refuse goals that cannot be; return what may be spent."""
-    given = [one for one in (goal.width, goal.prob_correct, spend) if one is not None]
-    if len(given) != 1:
+    goals = [aim for aim in (goal.width, goal.prob_correct, spend) if aim is not None]
+    if len(goals) != 1:
         raise ArgumentError(
             "the plan must have exactly one goal, ", Argument("width", 0.1), ", ",
             Argument("prob_correct", 0.9), " or ", Argument("spend", 100),
-            f"; got {len(given) or 'none'}.",
+            f"; got {len(goals) or 'none'}.",
         )  # fmt: skip
     if spend is not None:
         spend = real_number("spend", spend)

@@ -28,15 +28,7 @@ from bayesatk.metrics.credit import Array
 _HERMITE = list(zip(*np.polynomial.hermite.hermgauss(7), strict=True))
 _FEWEST, _MOST = 6, 32  # points of p
 _STEEP = 4.0  # points of p for each sd by which the slope moves log mean costs
-_BLOCK = 20_000  # questions times points worked out at once: they stay in the cache
-_TABLE = 20_000_000  # floats of the rule of all nodes and counts: 160 MB
-_POINTS = (2048, 1024)  # of the posterior: usually, and where the questions are
-_MANY = 1000  # or more
 _FARTHEST = 600.0  # of a log mean cost from its mode, and of a log density
-_STEP = 3e-4  # of numerical derivatives, in units in which parameters are about 1
-_STIFFEST, _SOFTEST = 1e10, 0.25  # curvatures of a first guess, at most and at least
-_FREEDOM = 5.0  # degrees of freedom of a first guess
-_WIDER = 1.3  # of the sds of a first guess
 
 
 @dataclass(frozen=True)
@@ -63,13 +55,16 @@ class CostModel:
     @classmethod
     def of(cls, states: States, nodes: Nodes, costs: Costs, prior: CostPrior) -> "CostModel":
         """Return the model with its nodes in the order of the variance of p."""
-        most = max(64, int(_TABLE / (_MOST * len(states))))
+        table_floats = 20_000_000  # of the rule of all nodes and counts: 160 MB
+        most = max(64, int(table_floats / (_MOST * len(states))))
         if len(nodes) > most:
-            upto = np.cumsum(nodes.weight)
-            place = np.searchsorted(upto, (np.arange(most) + 0.5) / most * upto[-1])
-            nodes = replace(nodes.among(place), weight=np.full(most, 1.0 / most))
-        mean, rest, icc, _ = nodes.overall()
-        order = np.argsort(mean * rest * icc, kind="stable")
+            cumulative_weight = np.cumsum(nodes.weight)
+            node_index = np.searchsorted(
+                cumulative_weight, (np.arange(most) + 0.5) / most * cumulative_weight[-1]
+            )
+            nodes = replace(nodes.among(node_index), weight=np.full(most, 1.0 / most))
+        mean, failure, icc, _ = nodes.overall()
+        order = np.argsort(mean * failure * icc, kind="stable")
         return cls(states, nodes.among(order), costs, prior)
 
     @cached_property
@@ -80,11 +75,13 @@ class CostModel:
         mean = weight @ p
         return p, weight, mean, np.maximum(weight @ p**2 - mean**2, 0.0)
 
-    def node(self, place: Array) -> NDArray[np.intp]:
+    def node(self, position: Array) -> NDArray[np.intp]:
         """Node at a place that is standard normal a priori."""
-        upto = np.cumsum(self.nodes.weight)
-        found = np.searchsorted(upto, ndtr(place) * upto[-1], side="right")
-        return np.asarray(np.minimum(found, len(upto) - 1))
+        cumulative_weight = np.cumsum(self.nodes.weight)
+        index = np.searchsorted(
+            cumulative_weight, ndtr(position) * cumulative_weight[-1], side="right"
+        )
+        return np.asarray(np.minimum(index, len(cumulative_weight) - 1))
 
     def log_prior(self, theta: Array) -> Array:
         """Log prior density of places of nodes, and of the parameters of costs."""
@@ -93,12 +90,12 @@ class CostModel:
 
     def log_likelihood(self, theta: Array) -> Array:
         """Log density of all costs, given the counts; shape (points,)."""
-        found = self._log_shapes(theta)
-        step = max(1, _BLOCK // len(self.costs.trials))
+        logs = self._log_shapes(theta)
+        step = max(1, 20_000 // len(self.costs.trials))  # such blocks stay in the cache
         for start in range(0, len(theta), step):
-            part = slice(start, start + step)
-            found[part] += self._log_questions(theta[part])
-        return found
+            block = slice(start, start + step)
+            logs[block] += self._log_questions(theta[block])
+        return logs
 
     def _log_shapes(self, theta: Array) -> Array:
         """Log of what the density owes to the costs of trials, whatever the means."""
@@ -109,35 +106,38 @@ class CostModel:
 
     def _log_questions(self, theta: Array) -> Array:
         """Log density of the mean costs of questions, p and mean integrated out."""
-        node, which = self.node(theta[:, 0]), self.states.which
+        node, state = self.node(theta[:, 0]), self.states.which
         p, weight, mean, variance = self.rule
         level, slope = theta[:, 1, None], theta[:, 2, None]
         # So narrow that fewer points than these would miss it, a spread counts as wider.
         sd = np.maximum(np.exp(theta[:, 4, None]), np.abs(slope) * _STEEP / self.size)
         k, s = gamma_sums(self.costs, theta[:, 1:])
-        own = [np.take(one[node], which, axis=1) for one in np.moveaxis(weight, -1, 0)]
-        expected = [(level + slope * (0.5 - at)) / sd for at in p]
-        centre = level + slope * (0.5 - mean[node][:, which])
-        spread = sd**2 + slope**2 * variance[node][:, which]
+        point_weights = [
+            np.take(point_weight[node], state, axis=1)
+            for point_weight in np.moveaxis(weight, -1, 0)
+        ]
+        expected = [(level + slope * (0.5 - point)) / sd for point in p]
+        centre = level + slope * (0.5 - mean[node][:, state])
+        spread = sd**2 + slope**2 * variance[node][:, state]
         logs, (mode, rate), scale = _around_mode(centre, spread, k, s)
         # The nearest of the normals at the mode is taken out of all exponents.
-        nearest = np.min([np.square(mode / sd - one) for one in expected], axis=0)
-        found, z = np.zeros_like(logs), np.empty_like(logs)
+        nearest = np.min([np.square(mode / sd - expectation) for expectation in expected], axis=0)
+        integral, z = np.zeros_like(logs), np.empty_like(logs)
         for x, w in _HERMITE:
             d, density = scale * x, np.zeros_like(logs)
-            place = (mode + d) / sd
+            standardised = (mode + d) / sd
             tilt = (rate - k) * d - rate * _bend(d) + x * x + 0.5 * nearest
-            for share, middle in zip(own, expected, strict=True):
-                np.subtract(place, middle, out=z)
+            for share, middle in zip(point_weights, expected, strict=True):
+                np.subtract(standardised, middle, out=z)
                 np.multiply(z, z, out=z)
                 z *= -0.5
                 z += tilt
                 np.exp(np.minimum(z, _FARTHEST, out=z), out=z)
                 z *= share
                 density += z
-            found += w * np.maximum(density, 0.0)
+            integral += w * np.maximum(density, 0.0)
         with np.errstate(divide="ignore"):
-            logs = logs - 0.5 * nearest + np.log(found * scale / (sd * np.sqrt(2.0 * np.pi)))
+            logs = logs - 0.5 * nearest + np.log(integral * scale / (sd * np.sqrt(2.0 * np.pi)))
         return np.asarray(logs.sum(axis=1))
 
     def posterior(self) -> tuple["CostModel", Importance]:
@@ -146,42 +146,46 @@ class CostModel:
         sd = np.sqrt(np.diag(covariance))
         steep = (abs(centre[2]) + 2.0 * sd[2]) / np.exp(np.clip(centre[4] - 2.0 * sd[4], -7.0, 7.0))
         size = int(np.clip(np.ceil(_STEEP * steep), _FEWEST, _MOST))
-        own, root = replace(self, size=size), np.linalg.cholesky(covariance)
+        sized_model, root = replace(self, size=size), np.linalg.cholesky(covariance)
         volume = float(np.log(np.diag(root)).sum())
 
         def theta(u: Array) -> Array:  # of coordinates in which the guess is standard
             return np.asarray(centre + u @ root.T)
 
         def log_density(u: Array) -> Array:
-            at = theta(u)
-            return own.log_prior(at) + own.log_likelihood(at) + volume
+            parameters = theta(u)
+            return (
+                sized_model.log_prior(parameters) + sized_model.log_likelihood(parameters) + volume
+            )
 
-        last = _POINTS[len(self.costs.trials) >= _MANY]
-        found = weighted_around(log_density, np.zeros(7), np.eye(7), _FREEDOM, last)
-        return own, replace(found, points=theta(found.points))
+        last = 1024 if len(self.costs.trials) >= 1000 else 2048
+        freedom = 5.0  # degrees of the first guess
+        weighted = weighted_around(log_density, np.zeros(7), np.eye(7), freedom, last)
+        return sized_model, replace(weighted, points=theta(weighted.points))
 
     def _first_guess(self) -> tuple[Array, Array]:
         """Mode of the parameters of costs at the middle node, and a normal around it."""
+        size = 3e-4  # of steps of derivatives, in units in which parameters are about 1
 
         def minus_log(points: Array) -> Array:
             theta = np.column_stack([np.zeros(len(points)), points])
             return np.minimum(-self.log_prior(theta) - self.log_likelihood(theta), 1e300)
 
         def sloped(x: Array) -> tuple[float, Array]:
-            return with_slope(minus_log, x, _STEP)
+            return with_slope(minus_log, x, size)
 
         median = np.log(self.prior.shape[0])
         start = np.array([self._mean_level(), 0.0, 0.0, np.log(self.prior.spread), median, median])
         mode = minimize(sloped, start, jac=True, method="BFGS", options={"maxiter": 60}).x
         curvature = np.array(
-            [(sloped(mode + one)[1] - sloped(mode - one)[1]) / (2.0 * _STEP)
-             for one in _STEP * np.eye(6)]
+            [(sloped(mode + step)[1] - sloped(mode - step)[1]) / (2.0 * size)
+             for step in size * np.eye(6)]
         )  # fmt: skip
         values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
-        inverse = (vectors / np.clip(values, _SOFTEST, _STIFFEST)) @ vectors.T
+        inverse = (vectors / np.clip(values, 0.25, 1e10)) @ vectors.T
         covariance = np.eye(7)
         covariance[1:, 1:] = inverse
-        return np.append(0.0, mode), _WIDER**2 * covariance
+        return np.append(0.0, mode), 1.3**2 * covariance  # a guess is wider
 
     def _mean_level(self) -> float:
         number = self.costs.trials.sum()
@@ -237,15 +241,15 @@ def log_question(centre: Array, variance: Array, k: Array, s: Array) -> Array:
 
     Examples
     --------
-    >>> one = np.ones(1)
-    >>> float(log_question(0.0 * one, one, 2.0 * one, 0.0 * one)[0])  # E exp(-2 v) = exp(2)
+    >>> unit = np.ones(1)
+    >>> float(log_question(0.0 * unit, unit, 2.0 * unit, 0.0 * unit)[0])  # E exp(-2 v) = exp(2)
     2.0
     """
     logs, (mode, rate), scale = _around_mode(centre, variance, k, s)
-    found = np.zeros_like(logs)
+    integral = np.zeros_like(logs)
     for x, w in _HERMITE:
         d = scale * x
         # The linear parts of both logs cancel at the mode.
-        found += w * np.exp(-rate * _bend(d) + x * x - 0.5 * d * d / variance)
+        integral += w * np.exp(-rate * _bend(d) + x * x - 0.5 * d * d / variance)
     logs = logs - 0.5 * (mode - centre) ** 2 / variance
-    return np.asarray(logs + np.log(found * scale / np.sqrt(2.0 * np.pi * variance)))
+    return np.asarray(logs + np.log(integral * scale / np.sqrt(2.0 * np.pi * variance)))

@@ -10,7 +10,6 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.credit import Array
 
 FINEST = 1e-4  # least square of a coefficient of variation
-_HALF = 0.5 * np.log(2.0 * np.pi)
 NAMES = (  # of the parameters in results
     "cost_level", "cost_slope", "cost_outcome", "cost_spread", "cost_shape_wrong",
     "cost_shape_right",
@@ -85,11 +84,13 @@ class CostPrior:
         if not self.spread < 0.7:
             rule = f" must have a spread below 0.7; got {self.spread:g}. 0.6 is usual."
             raise ArgumentError(Argument("cost_prior"), rule)
-        given: object = self.shape
-        if not isinstance(given, tuple | list) or len(given) != 2:
-            rule = f" must have a shape of median and sd, as (4.0, 1.0); got {given!r:.80}."
+        median_and_sd: object = self.shape
+        if not isinstance(median_and_sd, tuple | list) or len(median_and_sd) != 2:
+            rule = f" must have a shape of median and sd, as (4.0, 1.0); got {median_and_sd!r:.80}."
             raise ArgumentError(Argument("cost_prior"), rule)
-        object.__setattr__(self, "shape", tuple(self._positive("shape", one) for one in given))
+        object.__setattr__(
+            self, "shape", tuple(self._positive("shape", number) for number in median_and_sd)
+        )
 
     @staticmethod
     def _positive(name: str, value: object) -> float:
@@ -109,18 +110,19 @@ class CostPrior:
     def from_uniform(self, u: Array) -> Array:
         """Return parameters from uniform numbers: level, slope, outcome, log spread, log shapes."""
         centre, sd = self._normal
-        found = np.empty_like(u)
-        found[:, [0, 1, 2, 4, 5]] = centre + sd * ndtri(u[:, [0, 1, 2, 4, 5]])
-        found[:, 3] = np.log(self.spread * ndtri(0.5 + 0.5 * u[:, 3]))
-        return found
+        theta = np.empty_like(u)
+        theta[:, [0, 1, 2, 4, 5]] = centre + sd * ndtri(u[:, [0, 1, 2, 4, 5]])
+        theta[:, 3] = np.log(self.spread * ndtri(0.5 + 0.5 * u[:, 3]))
+        return theta
 
     def log_density(self, theta: Array) -> Array:
         """Return the log prior density of parameters, on the scale of `from_uniform`."""
         centre, sd = self._normal
         standard = (theta[:, [0, 1, 2, 4, 5]] - centre) / sd
-        logs = -0.5 * (standard**2).sum(axis=1) - np.log(sd).sum() - 5.0 * _HALF
+        half_log_2_pi = 0.5 * np.log(2.0 * np.pi)
+        logs = -0.5 * (standard**2).sum(axis=1) - np.log(sd).sum() - 5.0 * half_log_2_pi
         ratio = np.exp(theta[:, 3]) / self.spread
-        return np.asarray(logs + np.log(2.0) - _HALF - 0.5 * ratio**2 + np.log(ratio))
+        return np.asarray(logs + np.log(2.0) - half_log_2_pi - 0.5 * ratio**2 + np.log(ratio))
 
 
 def named(theta: Array) -> dict[str, Array]:

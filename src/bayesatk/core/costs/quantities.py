@@ -15,10 +15,7 @@ from bayesatk.core.costs.prior import BY_BUDGET, BY_K
 from bayesatk.metrics.credit import Array
 
 _LEAST = 1e-250  # of a success probability: a cost over it is then a number
-_MOST = 1.0 - 2.0**-53  # of a success probability, so that the log of failure is a number
 _MOST_TRIES = 1e12  # beyond which a budget is not followed
-_STEPS = 200  # of Newton's method, which rises to the root; about 10 are usual
-_CLOSE = 1e-6  # of the number of tries, relative: coverage is continuous, also at whole numbers
 
 
 def cost_quantities(
@@ -56,30 +53,32 @@ def cost_quantities(
     a try costs 3, 1.5 tries are made on average, and 3 / 0.5 = 6 buys a success.
 
     >>> half, two, four = np.array([[0.5]]), np.array([[2.0]]), np.array([[4.0]])
-    >>> found = cost_quantities(half, two, four, None, [2], [3.0])
-    >>> float(found["mean_cost"][0]), float(found["cost_of_pass"][0])
+    >>> quantities = cost_quantities(half, two, four, None, [2], [3.0])
+    >>> float(quantities["mean_cost"][0]), float(quantities["cost_of_pass"][0])
     (3.0, 6.0)
-    >>> float(found["cost_to_success"][0, 0]), float(found["coverage_at_budget"][0, 0])
+    >>> float(quantities["cost_to_success"][0, 0]), float(quantities["coverage_at_budget"][0, 0])
     (4.5, 0.5)
     """
     if weight is None:
         weight = np.full(p.shape, 1.0 / p.shape[1])
-    p = np.clip(p, _LEAST, _MOST)
+    p = np.clip(p, _LEAST, 1.0 - 2.0**-53)  # so that the log of failure is a number
     cost = p * right + (1.0 - p) * wrong
-    own = _Tries(p, cost, weight)
-    mean, solved, failed = ((weight * each).sum(axis=1) for each in (cost, p, 1.0 - p))
-    found = {
+    tries = _Tries(p, cost, weight)
+    mean, solved, failed = ((weight * quantity).sum(axis=1) for quantity in (cost, p, 1.0 - p))
+    quantities = {
         "mean_cost": mean,
         "cost_if_right": (weight * p * right).sum(axis=1) / solved,
         "cost_if_wrong": (weight * (1.0 - p) * wrong).sum(axis=1) / failed,
         "cost_of_pass": mean / solved,
     }
-    tried = [own.at(np.full(len(p), float(one))) for one in k]
-    spent = [(one / mean, own.passed(one / mean), own.covered(one)) for one in budget]
+    tried = [tries.at(np.full(len(p), float(try_count))) for try_count in k]
+    spent = [
+        (amount / mean, tries.passed(amount / mean), tries.covered(amount)) for amount in budget
+    ]
     for names, rows in ((BY_K, tried), (BY_BUDGET, spent)):
-        columns = [np.stack(each, axis=1) for each in zip(*rows, strict=True)]
-        found |= dict(zip(names, columns, strict=False))
-    return found
+        columns = [np.stack(by_draw, axis=1) for by_draw in zip(*rows, strict=True)]
+        quantities |= dict(zip(names, columns, strict=False))
+    return quantities
 
 
 def both_targets(
@@ -98,10 +97,18 @@ def both_targets(
     exponentials : ndarray, shape (draws, questions)
         Standard exponentials, whose ratios to their sum are Dirichlet.
     """
-    own = np.broadcast_to(weight, p.shape)
-    weights = [each / each.sum(axis=1, keepdims=True) for each in (own, own * exponentials)]
-    found = [cost_quantities(p, wrong, right, one, k, budget) for one in weights]
-    return {name: np.stack([one[name] for one in found], axis=-1) for name in found[0]}
+    question_weight = np.broadcast_to(weight, p.shape)
+    weights = [
+        raw_weight / raw_weight.sum(axis=1, keepdims=True)
+        for raw_weight in (question_weight, question_weight * exponentials)
+    ]
+    by_target = [
+        cost_quantities(p, wrong, right, target_weight, k, budget) for target_weight in weights
+    ]
+    return {
+        name: np.stack([quantities[name] for quantities in by_target], axis=-1)
+        for name in by_target[0]
+    }
 
 
 @dataclass(frozen=True)
@@ -138,15 +145,20 @@ class _Tries:
         """
         log_failure = np.log1p(-self.p)
         cost_per_success = self.weight * self.cost / self.p
-        tries, left = np.zeros(len(self.p)), np.arange(len(self.p))
-        for _ in range(_STEPS):
-            unsolved = np.expm1(tries[left, None] * log_failure[left])
-            missing = budget + (cost_per_success[left] * unsolved).sum(axis=1)
-            slope = -(cost_per_success[left] * log_failure[left] * (1.0 + unsolved)).sum(axis=1)
+        tries, remaining = np.zeros(len(self.p)), np.arange(len(self.p))
+        for _ in range(200):  # about 10 are usual
+            unsolved = np.expm1(tries[remaining, None] * log_failure[remaining])
+            missing = budget + (cost_per_success[remaining] * unsolved).sum(axis=1)
+            slope = -(cost_per_success[remaining] * log_failure[remaining] * (1.0 + unsolved)).sum(
+                axis=1
+            )
             with np.errstate(over="ignore"):
                 step = np.maximum(missing, 0.0) / np.maximum(slope, _LEAST)
-            tries[left] = np.minimum(tries[left] + step, _MOST_TRIES)
-            left = left[(step > _CLOSE * (1.0 + tries[left])) & (tries[left] < _MOST_TRIES)]
-            if not len(left):
+            tries[remaining] = np.minimum(tries[remaining] + step, _MOST_TRIES)
+            # Coverage is continuous in the tries, also at whole numbers.
+            remaining = remaining[
+                (step > 1e-6 * (1.0 + tries[remaining])) & (tries[remaining] < _MOST_TRIES)
+            ]
+            if not len(remaining):
                 break
         return tries

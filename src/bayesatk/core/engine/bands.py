@@ -236,6 +236,14 @@ def _prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
     return found if ends else found[:, :-2]
 
 
+def prior_on_rule(nodes: Nodes, rule: BetaRule) -> Array:
+    """Prior probability of the points of a rule, with its ends where nodes have atoms; (nodes, points)."""
+    ends = bool(nodes.atoms.any())
+    within = rule.without_ends() if ends else rule
+    prior = _prior(nodes, within, ends)
+    return np.asarray(prior / prior.sum(axis=1, keepdims=True))
+
+
 def _log_prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
     """Log of the same, where it would be lost below the smallest number."""
     logs = np.full((len(nodes), len(rule)), -np.inf)

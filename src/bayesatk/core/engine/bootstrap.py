@@ -21,12 +21,12 @@ def mean_moments(mean: Array, variance: Array, terms: Terms) -> tuple[Array, Arr
     mean, variance : ndarray, shape (..., states, metrics)
         Of the metrics of a question of each state.
     terms : Terms
-        Weights of the questions, with a mean of one.
+        Weights of the questions, on any scale.
     """
     state, weight, count = terms
-    number, size = count.sum(), mean.shape[-2]
-    shares = (np.bincount(state, count * weight**j, size) / number for j in (1, 2))
-    return next(shares) @ mean, next(shares) @ variance / number
+    total, size = count @ weight, mean.shape[-2]
+    shares = (np.bincount(state, count * weight**j, size) / total**j for j in (1, 2))
+    return next(shares) @ mean, next(shares) @ variance
 
 
 def bootstrap_moments(mean: Array, variance: Array, terms: Terms) -> tuple[Array, Array]:

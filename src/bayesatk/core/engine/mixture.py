@@ -373,7 +373,7 @@ class StateMixture:
             moments = np.zeros((2, len(part), len(self.states), len(self.credits)))
             for nodes, states, own in self.among(part).cumulants(2):
                 moments[np.ix_([0, 1], nodes, states)] = own[0], own[2]
-            found[:, part] = bootstrap_moments(moments[0], moments[1], self.states.terms)
+            found[:, part] = bootstrap_moments(moments[0], moments[1], self.states.observed)
         mean, variance = found
         zero = np.zeros_like(mean)
         return Given(self.nodes.weight, mean, 1.0 - mean, variance, zero, zero, zero, zero)

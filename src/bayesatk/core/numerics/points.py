@@ -198,7 +198,7 @@ def weighted_around(
         return np.asarray(mode + stdtrit(freedom, u) @ root.T)
 
     def log_base(theta: Array) -> Array:
-        return _log_student((theta - mode) @ inverse.T, freedom).sum(axis=1) - volume
+        return log_student((theta - mode) @ inverse.T, freedom).sum(axis=1) - volume
 
     def log_ratio(theta: Array) -> Array:
         return log_density(theta) - log_base(theta)
@@ -237,7 +237,7 @@ def sliced(
     return Points(theta, weight, np.nan, weighted.k_hat, effective_draws, "elliptical slices")
 
 
-def _log_student(z: Array, n: float) -> Array:
+def log_student(z: Array, n: float) -> Array:
     """Log density of a Student t with n degrees of freedom."""
     constant = gammaln(0.5 * (n + 1.0)) - gammaln(0.5 * n) - 0.5 * np.log(n * np.pi)
     return np.asarray(constant - 0.5 * (n + 1.0) * np.log1p(z**2 / n))

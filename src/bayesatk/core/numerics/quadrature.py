@@ -48,6 +48,10 @@ class BetaRule:
             np.append(self.log_weight, [0.0, 0.0]),
         )
 
+    def without_ends(self) -> "BetaRule":
+        """Return the rule that `with_ends` was called on."""
+        return BetaRule(self.log_p[:-2], self.log_q[:-2], self.log_weight[:-2])
+
 
 def beta_rule(lowest_a: float, lowest_b: float, degree: float) -> BetaRule:
     """Return a rule for ``p^a (1-p)^b h(p)`` for all a >= lowest_a, b >= lowest_b.

@@ -26,8 +26,6 @@ from bayesatk.core.pooling.nodes import log_rise
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
-_FARTHEST = 600.0  # logits, within double precision
-_SUMMED = 128  # trials up to which logs are summed one by one
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
 
 
@@ -43,19 +41,19 @@ def log_chances(theta: Array, z: Array, system: Ints, successes: Ints, trials: I
     """
     r = np.exp(theta[:, 2, :, None])
     x = theta[:, 0, :, None] + np.exp(theta[:, 1, :, None]) * z
-    x = np.clip(x, -_FARTHEST, _FARTHEST)
-    found = _rises(log_expit(x), r, successes, system)
-    found += _rises(log_expit(-x), r, trials - successes, system)
-    found -= _rises(np.zeros((*r.shape[:2], 1)), r, trials, system)
-    return found
+    x = np.clip(x, -600.0, 600.0)  # within double precision
+    logs = _rises(log_expit(x), r, successes, system)
+    logs += _rises(log_expit(-x), r, trials - successes, system)
+    logs -= _rises(np.zeros((*r.shape[:2], 1)), r, trials, system)
+    return logs
 
 
 def _rises(log_base: Array, r: Array, count: Ints, system: Ints) -> Array:
     """Log of ``base (base + r) ... (base + (count - 1) r)``, (columns, points, nodes)."""
-    distinct, which = np.unique(count, return_inverse=True)
+    distinct, size_index = np.unique(count, return_inverse=True)
     most = int(distinct[-1])
     shaped = distinct[:, None, None, None]
-    if most <= _SUMMED:
+    if most <= 128:
         steps = np.arange(max(most, 1), dtype=float)[:, None, None, None]
         logs = np.log(np.exp(log_base) + steps * r)
         logs[0] = log_base
@@ -65,7 +63,7 @@ def _rises(log_base: Array, r: Array, count: Ints, system: Ints) -> Array:
         with np.errstate(under="ignore"):
             values = log_rise(np.maximum(np.exp(log_base - log_r), 5e-324), shaped)
         values = values + shaped * log_r
-    return np.asarray(values[which, :, system])
+    return np.asarray(values[size_index, :, system])
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class Marking:
         score = theta[..., :2, len(self.judge) :]
         a, b = self.shapes[..., 0].T, self.shapes[..., 1].T
         # Either tail by itself: above the middle one minus a probability would lose digits.
-        low, high = (ndtr(np.minimum(one, 0.0)) for one in (score, -score))
+        low, high = (ndtr(np.minimum(tail_score, 0.0)) for tail_score in (score, -score))
         rates = np.where(score < 0.0, betaincinv(a, b, low), betainccinv(a, b, high))
         return np.asarray(rates[..., self.judge])
 
@@ -112,20 +110,20 @@ class Marking:
         """
         systems = len(self.judge)
         width = systems + self.judges
-        own, marked_by = np.arange(systems), systems + self.judge
+        system, marked_by = np.arange(systems), systems + self.judge
         row = np.repeat([0, 1, 2, 0, 1], systems)
-        column = np.concatenate([own, own, own, marked_by, marked_by])
-        found = np.zeros((5 * systems, 3 * width))
-        found[np.arange(5 * systems), row * width + column] = 1.0
-        return found
+        column = np.concatenate([system, system, system, marked_by, marked_by])
+        matrix = np.zeros((5 * systems, 3 * width))
+        matrix[np.arange(5 * systems), row * width + column] = 1.0
+        return matrix
 
     def log_marks(self, theta: Array, z: Array, system: Ints, marked: Ints, trials: Ints) -> Array:
         """Log probability of marks in their order, (counts, points, nodes); as `log_chances`."""
-        found = np.empty((len(system), len(theta), len(z)))
-        for right, own, chances in self._joined(theta, z, system, marked, trials):
+        logs = np.empty((len(system), len(theta), len(z)))
+        for right, members, chances in self._joined(theta, z, system, marked, trials):
             joint = chances.transpose(1, 2, 0) @ right.transpose(1, 0, 2)
-            found[own] = np.log(np.maximum(joint, _LEAST)).transpose(1, 0, 2)
-        return found - _log_ways(marked, trials)[:, None, None]
+            logs[members] = np.log(np.maximum(joint, _LEAST)).transpose(1, 0, 2)
+        return logs - _log_ways(marked, trials)[:, None, None]
 
     def right_given_marked(
         self, theta: Array, z: Array, system: Ints, marked: Ints, trials: Ints
@@ -141,12 +139,12 @@ class Marking:
         counts : ndarray of int
         probability : ndarray, shape (trials + 1, counts, nodes)
         """
-        for right, own, chances in self._joined(theta[None], z, system, marked, trials):
+        for right, members, chances in self._joined(theta[None], z, system, marked, trials):
             joint = chances[:, 0, :, None] * right[:, 0, None, :] + _LEAST
-            yield own, joint / joint.sum(axis=0)
+            yield members, joint / joint.sum(axis=0)
 
     def draw_right(
-        self, theta: Array, z: Array, place: NDArray[np.intp], marked: Ints, trials: Ints,
+        self, theta: Array, z: Array, node: NDArray[np.intp], marked: Ints, trials: Ints,
         rng: np.random.Generator,
     ) -> Ints:  # fmt: skip
         """Draw how many trials of every question were right, given its marks and difficulty.
@@ -159,15 +157,17 @@ class Marking:
             Node of every question.
         marked, trials : ndarray of int, shape (systems, questions)
         """
-        found = np.zeros_like(marked)
+        right_trials = np.zeros_like(marked)
         system, question = np.nonzero(trials)
         cells = system, marked[system, question], trials[system, question]
         u = rng.random(len(system))
-        for right, own, chances in self._joined(theta[None], z, *cells):
-            joint = chances[:, 0] * right[:, 0, place[question[own]]] + _LEAST
-            upto = np.cumsum(joint, axis=0)
-            found[system[own], question[own]] = (upto < u[own] * upto[-1]).sum(axis=0)
-        return found
+        for right, members, chances in self._joined(theta[None], z, *cells):
+            joint = chances[:, 0] * right[:, 0, node[question[members]]] + _LEAST
+            cumulative = np.cumsum(joint, axis=0)
+            right_trials[system[members], question[members]] = (
+                cumulative < u[members] * cumulative[-1]
+            ).sum(axis=0)
+        return right_trials
 
     def _joined(
         self, theta: Array, z: Array, system: Ints, marked: Ints, trials: Ints
@@ -184,24 +184,26 @@ class Marking:
             Probability of the marks given these.
         """
         rates = self.rates(theta)
-        both = np.stack([system, trials], axis=1)
-        pairs, of_each, many = np.unique(both, axis=0, return_inverse=True, return_counts=True)
-        groups = np.split(np.argsort(of_each.ravel(), kind="stable"), np.cumsum(many)[:-1])
+        cells = np.stack([system, trials], axis=1)
+        pairs, of_each, cells_of_pair = np.unique(
+            cells, axis=0, return_inverse=True, return_counts=True
+        )
+        groups = np.split(np.argsort(of_each.ravel(), kind="stable"), np.cumsum(cells_of_pair)[:-1])
         sizes = pairs[:, 1] + 1
         ends = np.cumsum(sizes)
-        of = np.repeat(np.arange(len(pairs)), sizes)
-        right = np.arange(ends[-1]) - (ends - sizes)[of]
-        asked = pairs[of, 1]
-        logs = log_chances(theta, z, pairs[of, 0], right, asked)
-        logs += _log_ways(right, asked)[:, None, None]
+        pair_of_row = np.repeat(np.arange(len(pairs)), sizes)
+        right = np.arange(ends[-1]) - (ends - sizes)[pair_of_row]
+        trials_of_row = pairs[pair_of_row, 1]
+        logs = log_chances(theta, z, pairs[pair_of_row, 0], right, trials_of_row)
+        logs += _log_ways(right, trials_of_row)[:, None, None]
         prior = np.exp(logs, out=logs)
-        known: dict[tuple[int, int], Array] = {}
-        for (one, size), end, own in zip(pairs, ends, groups, strict=True):
-            key = int(self.judge[one]), int(size)
-            if key not in known:
-                own_rates = rates[:, :, one]
-                known[key] = mark_chances_once(own_rates, int(size), np.arange(size + 1))
-            yield prior[end - size - 1 : end], own, known[key][:, :, marked[own]]
+        mark_chances: dict[tuple[int, int], Array] = {}
+        for (system_index, size), end, members in zip(pairs, ends, groups, strict=True):
+            key = int(self.judge[system_index]), int(size)
+            if key not in mark_chances:
+                system_rates = rates[:, :, system_index]
+                mark_chances[key] = mark_chances_once(system_rates, int(size), np.arange(size + 1))
+            yield prior[end - size - 1 : end], members, mark_chances[key][:, :, marked[members]]
 
 
 def _log_ways(right: Ints, trials: Ints) -> Array:

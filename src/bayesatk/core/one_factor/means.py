@@ -18,30 +18,28 @@ from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
 from bayesatk.metrics.credit import Array, Credit
 
 Ints = NDArray[np.int64]
-_STEP = 0.3  # of nodes of difficulty, for questions like these
 _DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
-_FEWEST = 200.0  # questions whose mean may be taken as normal, given parameters and difficulties
-_NOISE = 8  # draws of parameters from which the variance of that normal is averaged
 
 
 def population_means(credits: Sequence[Credit], theta: Array) -> Array:
     """Return expectations over questions like these, (draws, systems, credits)."""
-    step = min(_STEP, 1.0 / float(np.exp(theta[:, 1].max())))
+    step = min(0.3, 1.0 / float(np.exp(theta[:, 1].max())))
     z = np.arange(-6.0, 6.0 + step, step)
     weight = np.exp(-0.5 * z**2)
     weight /= weight.sum()
     slope = np.exp(theta[:, 1])
     ends = float((theta[:, 0] - 6.0 * slope).min()), float((theta[:, 0] + 6.0 * slope).max())
     log_r = theta[:, 2]
-    made = [
-        ExpectedCredit.of(one, ends, (float(log_r.min()), float(log_r.max()))) for one in credits
+    tables = [
+        ExpectedCredit.of(credit, ends, (float(log_r.min()), float(log_r.max())))
+        for credit in credits
     ]
-    found = np.zeros((len(theta), theta.shape[2], len(credits)))
+    means = np.zeros((len(theta), theta.shape[2], len(credits)))
     for node, share in zip(z, weight, strict=True):
         x = theta[:, 0] + slope * node
-        for i, one in enumerate(made):
-            found[:, :, i] += share * one.mean(x, log_r)
-    return found
+        for i, table in enumerate(tables):
+            means[:, :, i] += share * table.mean(x, log_r)
+    return means
 
 
 @dataclass(frozen=True)
@@ -72,34 +70,37 @@ class QuestionMeans:
         rng : numpy.random.Generator
         """
         systems, questions = self.trials.shape
-        one_by_one = len(theta) * self.trials.size <= _DRAWN or questions < _FEWEST
-        found = np.empty((len(theta), systems, len(self.credits)))
-        made = [] if one_by_one else self._expected(theta[:, :, :systems])
+        # The mean of 200 questions may be taken as normal, given parameters and difficulties; its
+        # variance is averaged over some draws of the parameters.
+        one_by_one = len(theta) * self.trials.size <= _DRAWN or questions < 200
+        noise_draws = min(8, len(theta))
+        means = np.empty((len(theta), systems, len(self.credits)))
+        tables = [] if one_by_one else self._expected(theta[:, :, :systems])
         noise = np.zeros((systems, len(self.credits)))
-        for i, own in enumerate(theta):
-            z = self.likelihood.draw_difficulties(own, rng)
-            right = self._right(own, z, rng)
-            logits, log_r = self._posterior(own[:, :systems], z, right)
+        for i, parameters in enumerate(theta):
+            z = self.likelihood.draw_difficulties(parameters, rng)
+            right = self._right(parameters, z, rng)
+            logits, log_r = self._posterior(parameters[:, :systems], z, right)
             if one_by_one:
                 p = _draw_beta(logits, log_r, rng)
                 for j, latent in enumerate(latents):
-                    found[i, :, j] = latent(p).mean(axis=1)  # type: ignore[operator]
+                    means[i, :, j] = latent(p).mean(axis=1)  # type: ignore[operator]
                 continue
-            for j, one in enumerate(made):
-                found[i, :, j] = one.mean(logits, log_r).mean(axis=1)
-                if i < _NOISE:
-                    noise[:, j] += one.variance(logits, log_r).sum(axis=1) / questions**2
+            for j, table in enumerate(tables):
+                means[i, :, j] = table.mean(logits, log_r).mean(axis=1)
+                if i < noise_draws:
+                    noise[:, j] += table.variance(logits, log_r).sum(axis=1) / questions**2
         if not one_by_one:
-            noise = np.sqrt(noise / min(_NOISE, len(theta)))
-            found = np.clip(found + noise * rng.standard_normal(found.shape), 0.0, 1.0)
-        return found
+            noise = np.sqrt(noise / noise_draws)
+            means = np.clip(means + noise * rng.standard_normal(means.shape), 0.0, 1.0)
+        return means
 
     def _expected(self, theta: Array) -> list[ExpectedCredit]:
         """Tables that hold for all cells and draws."""
         most = float(self.trials.max())
         low = float(np.min(theta[:, 2] - np.logaddexp(0.0, theta[:, 2] + np.log(max(most, 1.0)))))
         log_r = low, float(theta[:, 2].max())
-        return [ExpectedCredit.of(one, (-FARTHEST, FARTHEST), log_r) for one in self.credits]
+        return [ExpectedCredit.of(credit, (-FARTHEST, FARTHEST), log_r) for credit in self.credits]
 
     def _right(self, theta: Array, z: Array, rng: np.random.Generator) -> Ints:
         """Successes: drawn, where judges that err marked the trials."""
@@ -107,8 +108,8 @@ class QuestionMeans:
         if marking is None:
             return self.successes
         nodes = self.likelihood.z
-        place = np.searchsorted(nodes, z)
-        return marking.draw_right(theta, nodes, place, self.successes, self.trials, rng)
+        node = np.searchsorted(nodes, z)
+        return marking.draw_right(theta, nodes, node, self.successes, self.trials, rng)
 
     def _posterior(self, theta: Array, z: Array, successes: Ints) -> tuple[Array, Array]:
         """Logit of the mean, and log r, of success probabilities given their trials."""

@@ -27,13 +27,8 @@ from bayesatk.core.one_factor.chances import Marking, log_chances
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
-_REACH = 6.0  # sds of z that nodes cover: 2e-9 of the questions are beyond
-_BLOCK = 1_000_000  # floats of an array over rows, nodes and points: 8 MB
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
 _LEFT_OUT = 1e-10  # posterior probability of a node, at most, that a window leaves out
-_MARGIN = 0.25  # sds of z that windows reach further, since parameters vary
-_MANY = 3_000_000  # cells times nodes from which windows of nodes save time
-_ROWS = 1000  # of a window: fewer need fewer nodes, and more copies of the table
 
 
 @dataclass(frozen=True)
@@ -70,21 +65,21 @@ class Counts:
 
         Examples
         --------
-        >>> found = Counts.of(np.array([[1, 1, 0], [2, 2, 0]]), np.array([[1, 1, 1], [2, 2, 0]]))
-        >>> found.column.tolist(), found.repeats.tolist(), found.which.tolist()
+        >>> counts = Counts.of(np.array([[1, 1, 0], [2, 2, 0]]), np.array([[1, 1, 1], [2, 2, 0]]))
+        >>> counts.column.tolist(), counts.repeats.tolist(), counts.which.tolist()
         ([[0, -1], [1, 2]], [1.0, 2.0], [1, 1, 0])
         """
         size = len(trials)
         system = np.broadcast_to(np.arange(size)[:, None], trials.shape)
         cells = np.stack([system, successes, trials], axis=-1)[trials > 0]
-        distinct, place = np.unique(cells, axis=0, return_inverse=True)
+        distinct, distinct_index = np.unique(cells, axis=0, return_inverse=True)
         column = np.full(trials.shape, -1)
-        column[trials > 0] = place.ravel()
-        rows, which, repeats = np.unique(
+        column[trials > 0] = distinct_index.ravel()
+        rows, row, repeats = np.unique(
             column.T, axis=0, return_inverse=True, return_counts=True
         )  # fmt: skip
         system, right, tried = distinct.T
-        return cls(rows, repeats.astype(float), which.ravel(), system, right, tried, size, marking)
+        return cls(rows, repeats.astype(float), row.ravel(), system, right, tried, size, marking)
 
     @property
     def judges(self) -> int:
@@ -103,10 +98,10 @@ class Counts:
     @cached_property
     def incidence(self) -> csr_array:
         """Matrix (rows, columns) of ones where a row has the counts of a column."""
-        some = self.column >= 0
-        ends = np.concatenate([[0], np.cumsum(some.sum(axis=1))])
+        tried = self.column >= 0
+        ends = np.concatenate([[0], np.cumsum(tried.sum(axis=1))])
         shape = len(self.column), len(self.system)
-        return csr_array((np.ones(ends[-1]), self.column[some], ends), shape)
+        return csr_array((np.ones(ends[-1]), self.column[tried], ends), shape)
 
 
 @dataclass(frozen=True)
@@ -120,20 +115,26 @@ class Windows:
     @classmethod
     def whole(cls, counts: Counts, nodes: int) -> "Windows":
         """All rows on all nodes."""
-        every = np.arange(len(counts.repeats))
-        return cls([every], [slice(0, nodes)], [counts.incidence])
+        all_rows = np.arange(len(counts.repeats))
+        return cls([all_rows], [slice(0, nodes)], [counts.incidence])
 
     @classmethod
     def around(cls, counts: Counts, weight: Array, z: Array) -> "Windows":
         """Rows in the order of their difficulties, on the nodes that have weight there."""
         order = np.argsort(weight @ z, kind="stable")
-        rows = np.array_split(order, min(len(order), max(4, len(order) // _ROWS)))
-        margin = int(np.ceil(_MARGIN / (z[1] - z[0])))
+        # Windows of fewer rows need fewer nodes, and more copies of the table. Since parameters
+        # vary, windows reach a quarter of an sd of z further.
+        rows = np.array_split(order, min(len(order), max(4, len(order) // 1000)))
+        margin = int(np.ceil(0.25 / (z[1] - z[0])))
         nodes = []
-        for own in rows:
-            some = np.flatnonzero(weight[own].max(axis=0) > _LEFT_OUT)
-            nodes.append(slice(max(0, some[0] - margin), min(len(z), some[-1] + 1 + margin)))
-        return cls(rows, nodes, [counts.incidence[own] for own in rows])
+        for members in rows:
+            weighty_nodes = np.flatnonzero(weight[members].max(axis=0) > _LEFT_OUT)
+            nodes.append(
+                slice(
+                    max(0, weighty_nodes[0] - margin), min(len(z), weighty_nodes[-1] + 1 + margin)
+                )
+            )
+        return cls(rows, nodes, [counts.incidence[members] for members in rows])
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,14 @@ class Likelihood:
     @classmethod
     def on(cls, counts: Counts, step: float) -> "Likelihood":
         """Nodes at equal steps."""
-        half = int(np.ceil(_REACH / step))
-        z = np.linspace(-_REACH, _REACH, 2 * half + 1)
+        reach = 6.0  # sds of z: 2e-9 of the questions are beyond
+        half = int(np.ceil(reach / step))
+        z = np.linspace(-reach, reach, 2 * half + 1)
         return cls(counts, z, Windows.whole(counts, len(z)))
 
     def windowed(self, theta: Array) -> "Likelihood":
         """Leave nodes out that have no weight near these parameters, where that saves time."""
-        if self.counts.incidence.nnz * len(self.z) < _MANY:
+        if self.counts.incidence.nnz * len(self.z) < 3_000_000:
             return self
         weight = self.difficulties(theta)
         return replace(self, windows=Windows.around(self.counts, weight, self.z))
@@ -173,62 +175,64 @@ class Likelihood:
 
     def table(self, theta: Array) -> Array:
         """Log probability of distinct counts, (columns, points, nodes)."""
-        own = self.counts
-        known = own.system, own.successes, own.trials
-        if own.marking is None:
-            return log_chances(theta, self.z, *known)
-        return own.marking.log_marks(theta, self.z, *known)
+        counts = self.counts
+        cells = counts.system, counts.successes, counts.trials
+        if counts.marking is None:
+            return log_chances(theta, self.z, *cells)
+        return counts.marking.log_marks(theta, self.z, *cells)
 
     def log_rows(self, table: Array) -> Iterator[tuple[NDArray[np.intp], slice, Array]]:
         """Log probability of rows and nodes, (rows, points, nodes), window by window."""
         columns, points, _ = table.shape
         win = self.windows
         for rows, nodes, incidence in zip(win.rows, win.nodes, win.incidence, strict=True):
-            part = table[:, :, nodes].reshape(columns, -1)
-            found = (incidence @ part).reshape(len(rows), points, -1)
-            yield rows, nodes, found + self.log_weight[nodes]
+            block = table[:, :, nodes].reshape(columns, -1)
+            logs = (incidence @ block).reshape(len(rows), points, -1)
+            yield rows, nodes, logs + self.log_weight[nodes]
 
     def log_likelihood(self, theta: Array) -> Array:
         """Log probability of all trials in their order, (points,); theta (points, 3, systems)."""
-        found = np.empty(len(theta))
-        step = max(1, _BLOCK // (self.counts.width * len(self.z)))
+        log_likelihood = np.empty(len(theta))
+        step = max(1, 1_000_000 // (self.counts.width * len(self.z)))  # arrays of 8 MB
         for start in range(0, len(theta), step):
-            part = slice(start, start + step)
-            total = np.zeros(len(theta[part]))
-            for rows, _, logs in self.log_rows(self.table(theta[part])):
+            block = slice(start, start + step)
+            total = np.zeros(len(theta[block]))
+            for rows, _, logs in self.log_rows(self.table(theta[block])):
                 total += self.counts.repeats[rows] @ _normalise(logs)
-            found[part] = total
-        return found
+            log_likelihood[block] = total
+        return log_likelihood
 
     def difficulties(self, theta: Array) -> Array:
         """Posterior probabilities of nodes; theta (3, systems) -> (rows, nodes)."""
-        found = np.zeros((len(self.counts.repeats), len(self.z)))
+        weight = np.zeros((len(self.counts.repeats), len(self.z)))
         for rows, nodes, logs in self.log_rows(self.table(theta[None])):
             _normalise(logs)
-            found[rows, nodes] = logs[:, 0]
-        return found
+            weight[rows, nodes] = logs[:, 0]
+        return weight
 
     def draw_difficulties(self, theta: Array, rng: np.random.Generator) -> Array:
         """Difficulties of all questions given parameters (3, systems) and counts: nodes."""
-        found = np.empty(len(self.counts.which))
-        for (own, place), (_, nodes, logs) in zip(
+        difficulties = np.empty(len(self.counts.which))
+        for (questions, positions), (_, nodes, logs) in zip(
             self._questions, self.log_rows(self.table(theta[None])), strict=True
         ):
             _normalise(logs)
-            upto = np.cumsum(logs[:, 0], axis=1)[place]
-            below = (upto < rng.random((len(own), 1)) * upto[:, -1:]).sum(axis=1)
-            found[own] = self.z[nodes][below]
-        return found
+            cumulative = np.cumsum(logs[:, 0], axis=1)[positions]
+            below = (cumulative < rng.random((len(questions), 1)) * cumulative[:, -1:]).sum(axis=1)
+            difficulties[questions] = self.z[nodes][below]
+        return difficulties
 
     @cached_property
     def _questions(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Questions of every window, and the places of their rows in it."""
-        window, place = np.empty((2, len(self.counts.repeats)), np.intp)
+        window, position = np.empty((2, len(self.counts.repeats)), np.intp)
         for i, rows in enumerate(self.windows.rows):
-            window[rows], place[rows] = i, np.arange(len(rows))
-        which = self.counts.which
-        found = [np.flatnonzero(window[which] == i) for i in range(len(self.windows.rows))]
-        return [(own, place[which[own]]) for own in found]
+            window[rows], position[rows] = i, np.arange(len(rows))
+        row = self.counts.which
+        questions_by_window = [
+            np.flatnonzero(window[row] == i) for i in range(len(self.windows.rows))
+        ]
+        return [(questions, position[row[questions]]) for questions in questions_by_window]
 
     def gradient(self, theta: Array) -> tuple[float, Array]:
         """Log likelihood, and its gradient in the shape of the parameters."""
@@ -243,12 +247,12 @@ class Likelihood:
             total += float(repeats @ _normalise(logs)[:, 0])
             logs[:, 0] *= repeats[:, None]
             expected[:, nodes] += self.counts.incidence[rows].T @ logs[:, 0]
-        by_mu, *others = (expected * slopes[:, i] for i in range(len(ways)))
+        by_mu, *other_ways = (expected * slopes[:, i] for i in range(len(ways)))
         slope = np.exp(theta[1, self.counts.system])
-        own = np.stack([
-            by_mu.sum(axis=1), by_mu @ self.z * slope, *(one.sum(axis=1) for one in others)
+        by_column = np.stack([
+            by_mu.sum(axis=1), by_mu @ self.z * slope, *(way.sum(axis=1) for way in other_ways),
         ])  # fmt: skip
-        return total, self._gathered(self._by_system(own).ravel()).reshape(theta.shape)
+        return total, self._gathered(self._by_system(by_column).ravel()).reshape(theta.shape)
 
     @property
     def _ways(self) -> int:
@@ -258,11 +262,11 @@ class Likelihood:
     def _moves(self, steps: Array) -> Array:
         """Return moves of parameters (points, 3, columns) by steps (points, ways)."""
         systems = self.counts.systems
-        found = np.zeros((len(steps), 3, systems + self.counts.judges))
-        found[:, [0, 2], :systems] = steps[:, :2, None]
+        moves = np.zeros((len(steps), 3, systems + self.counts.judges))
+        moves[:, [0, 2], :systems] = steps[:, :2, None]
         if self.counts.marking is not None:
-            found[:, :2, systems:] = steps[:, 2:, None]
-        return found
+            moves[:, :2, systems:] = steps[:, 2:, None]
+        return moves
 
     def _gathered(self, by_system: Array) -> Array:
         """Turn derivatives by each system's own parameters into those by shared ones."""
@@ -270,8 +274,8 @@ class Likelihood:
         return by_system if marking is None else by_system @ marking.gather
 
     def _by_system(self, columns: Array) -> Array:
-        own, size = self.counts.system, self.counts.systems
-        return np.stack([np.bincount(own, one, size) for one in columns])
+        system, size = self.counts.system, self.counts.systems
+        return np.stack([np.bincount(system, derivative, size) for derivative in columns])
 
     def curvature(self, theta: Array) -> Array:
         """Minus the second derivatives of the log likelihood, (parameters, parameters).
@@ -282,32 +286,32 @@ class Likelihood:
         size, z = self.counts.systems, self.z
         first, second = self._derivatives(theta)
         kinds = len(first)
-        found = np.zeros((kinds * size, kinds * size))
+        second_derivatives = np.zeros((kinds * size, kinds * size))
         complete = np.zeros((kinds, kinds, len(self.counts.system)))
         for rows, nodes, logs in self.log_rows(self.table(theta[None])):
             _normalise(logs)
-            weight, own = logs[:, 0], self.counts.column[rows]
+            weight, column = logs[:, 0], self.counts.column[rows]
             complete += np.einsum(
                 "uk,ijuk->iju",
                 self.counts.incidence[rows].T @ (weight * self.counts.repeats[rows, None]),
                 second[:, :, :, nodes],
             )
             mean = np.zeros((len(rows), kinds * size))
-            some = own >= 0
+            tried = column >= 0
             for k, by_row in zip(range(len(z))[nodes], weight.T, strict=True):
-                there = by_row > _LEFT_OUT
-                score = np.where(some[there], first[:, own[there], k], 0.0).transpose(1, 0, 2)
+                likely = by_row > _LEFT_OUT
+                score = np.where(tried[likely], first[:, column[likely], k], 0.0).transpose(1, 0, 2)
                 score = score.reshape(len(score), kinds * size)
-                share = (by_row * self.counts.repeats[rows])[there]
-                found -= score.T @ (score * share[:, None])
-                mean[there] += by_row[there, None] * score
-            found += mean.T @ (mean * self.counts.repeats[rows, None])
-        blocks = found.reshape(kinds, size, kinds, size)
+                share = (by_row * self.counts.repeats[rows])[likely]
+                second_derivatives -= score.T @ (score * share[:, None])
+                mean[likely] += by_row[likely, None] * score
+            second_derivatives += mean.T @ (mean * self.counts.repeats[rows, None])
+        blocks = second_derivatives.reshape(kinds, size, kinds, size)
         for i in range(kinds):
-            own_blocks = self._by_system(complete[i])
+            diagonal_blocks = self._by_system(complete[i])
             for j in range(kinds):
-                blocks[i, range(size), j, range(size)] -= own_blocks[j]
-        return self._gathered(self._gathered(found).T)
+                blocks[i, range(size), j, range(size)] -= diagonal_blocks[j]
+        return self._gathered(self._gathered(second_derivatives).T)
 
     def _derivatives(self, theta: Array) -> tuple[Array, Array]:
         """First (kinds, columns, nodes) and second (kinds, kinds, columns, nodes) derivatives.
@@ -316,8 +320,8 @@ class Likelihood:
         """
         h, unit = _STEP, np.eye(self._ways)
         pairs = np.array(list(combinations(range(self._ways), 2)))
-        both = unit[pairs].sum(axis=1)
-        steps = h * np.concatenate([0.0 * unit[:1], unit, -unit, both, -both])
+        pair_steps = unit[pairs].sum(axis=1)
+        steps = h * np.concatenate([0.0 * unit[:1], unit, -unit, pair_steps, -pair_steps])
         t = np.moveaxis(self.table(theta + self._moves(steps)), 1, 0)
         ahead, behind = t[1 : 1 + len(unit)], t[1 + len(unit) : 1 + 2 * len(unit)]
         slope, bent = (ahead - behind) / (2.0 * h), ahead + behind - 2.0 * t[0]

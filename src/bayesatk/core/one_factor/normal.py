@@ -12,12 +12,7 @@ from bayesatk.core.one_factor.model import Likelihood
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import LeaderboardPrior
 
-_ROUGH, _SPREADS = 24, 24  # nodes of the sd of systems: to find where it lies, and there
-_LEAST, _MOST = 0.005, 5.0  # of it, in scales of its prior
-_NEGLIGIBLE = 1e-6  # probability of such a node, relative to the largest
-_SDS = 2.0  # conditional ones, from the mode: where the normal likelihood is to be no lower
-_FARTHEST = 3.0  # logits, of these
-_FLATTEST = 0.2  # curvature along a parameter, at least, in that at the mode
+_SPREADS = 24  # nodes of the sd of systems, both to find where it lies and there
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,7 @@ class Spread:
     def rough(cls, prior: LeaderboardPrior, systems: int, judges: int = 0) -> "Spread":
         """Nodes over all that the prior allows."""
         scale = prior.spread_sd
-        return cls(prior, systems, np.geomspace(_LEAST * scale, _MOST * scale, _ROUGH), judges)
+        return cls(prior, systems, np.geomspace(0.005 * scale, 5.0 * scale, _SPREADS), judges)
 
     @cached_property
     def log_weight(self) -> Array:
@@ -47,22 +42,22 @@ class Spread:
     @cached_property
     def centre(self) -> Array:
         """Prior mean, flat."""
-        own = self.prior
-        found = np.zeros((3, self.systems + self.judges))
-        means = own.mean[0], own.discrimination[0], own.interaction[0]
-        found[:, : self.systems] = np.array(means)[:, None]
-        return found.ravel()
+        prior = self.prior
+        centre = np.zeros((3, self.systems + self.judges))
+        means = prior.mean[0], prior.discrimination[0], prior.interaction[0]
+        centre[:, : self.systems] = np.array(means)[:, None]
+        return centre.ravel()
 
     def covariance(self, sd: float) -> Array:
         """Prior covariance, (parameters, parameters)."""
-        size, own = self.systems, self.prior
+        size, prior = self.systems, self.prior
         width = size + self.judges
-        found = np.eye(3 * width)
-        pairs = (own.mean[1], sd), own.discrimination[1:], own.interaction[1:]
+        covariance = np.eye(3 * width)
+        pairs = (prior.mean[1], sd), prior.discrimination[1:], prior.interaction[1:]
         for i, (common, between) in enumerate(pairs):
-            part = slice(i * width, i * width + size)
-            found[part, part] = common**2 + between**2 * np.eye(size)
-        return found
+            block = slice(i * width, i * width + size)
+            covariance[block, block] = common**2 + between**2 * np.eye(size)
+        return covariance
 
     def log_density(self, theta: Array) -> Array:
         """Log prior density of mu at the nodes, up to what they share; (points, nodes)."""
@@ -95,14 +90,15 @@ class Laplace:
         """Return the one that agrees with a likelihood at these parameters."""
         height, slope = likelihood.gradient(theta)
         curvature = likelihood.curvature(theta)
-        own = np.diag(curvature)
-        steps = np.minimum(_SDS / np.sqrt(np.maximum(own, 1e-12)), _FARTHEST)
+        diagonal = np.diag(curvature)
+        # The normal likelihood is to be no lower two conditional sds from the mode, or 3 logits.
+        steps = np.minimum(2.0 / np.sqrt(np.maximum(diagonal, 1e-12)), 3.0)
         moves = np.concatenate([np.diag(steps), -np.diag(steps)])
         logs = likelihood.log_likelihood(theta + moves.reshape(-1, *theta.shape))
         fall = height + moves @ slope.ravel() - logs
         secant = 2.0 * fall.reshape(2, -1).min(axis=0) / steps**2
-        ratio = np.divide(secant, own, out=np.ones_like(own), where=own > 1e-12)
-        scale = np.sqrt(np.clip(ratio, _FLATTEST, 1.0))
+        ratio = np.divide(secant, diagonal, out=np.ones_like(diagonal), where=diagonal > 1e-12)
+        scale = np.sqrt(np.clip(ratio, 0.2, 1.0))
         values, vectors = np.linalg.eigh(curvature * scale[:, None] * scale)
         curvature = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return cls(theta.ravel(), height, slope.ravel(), curvature)
@@ -158,24 +154,24 @@ class Normal:
     def integrated(cls, rough_spread: Spread, laplace: Laplace) -> "Normal":
         """Put the nodes where the sd of systems has posterior probability."""
         rough = cls.of(rough_spread, laplace)
-        some = np.flatnonzero(rough.log_weight > rough.log_weight.max() + np.log(_NEGLIGIBLE))
-        low, high = rough.spread.sd[[max(0, some[0] - 1), min(_ROUGH - 1, some[-1] + 1)]]
+        probable = np.flatnonzero(rough.log_weight > rough.log_weight.max() + np.log(1e-6))
+        low, high = rough.spread.sd[[max(0, probable[0] - 1), min(_SPREADS - 1, probable[-1] + 1)]]
         nodes = np.geomspace(float(low), float(high), _SPREADS)
         return cls.of(replace(rough_spread, sd=nodes), laplace)
 
     def place(self, node: NDArray[np.intp], deviation: Array) -> Array:
         """Parameters (points, 3, columns) of standard normal deviations."""
-        found = np.empty_like(deviation)
-        for one in np.unique(node):
-            own = node == one
-            found[own] = self.mean[one] + deviation[own] @ self.root[one].T
-        return found.reshape(len(found), 3, -1)
+        theta = np.empty_like(deviation)
+        for index in np.unique(node):
+            members = node == index
+            theta[members] = self.mean[index] + deviation[members] @ self.root[index].T
+        return theta.reshape(len(theta), 3, -1)
 
     def deviation(self, node: NDArray[np.intp], theta: Array) -> Array:
         """Return the deviations of parameters: the inverse of `place`."""
         flat = theta.reshape(len(theta), -1)
-        found = np.empty_like(flat)
-        for one in np.unique(node):
-            own = node == one
-            found[own] = (flat[own] - self.mean[one]) @ self.inverse[one].T
-        return found
+        deviation = np.empty_like(flat)
+        for index in np.unique(node):
+            members = node == index
+            deviation[members] = (flat[members] - self.mean[index]) @ self.inverse[index].T
+        return deviation

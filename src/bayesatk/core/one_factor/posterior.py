@@ -28,22 +28,9 @@ from bayesatk.metrics.credit import Array
 from bayesatk.priors import LeaderboardPrior
 
 _FIRST_STEP = 0.2  # of nodes of difficulty, until their posterior sds are known
-_NODES_A_SD = 1.5  # step of nodes, in posterior sds of difficulties: an error of 1e-4 of a density
-_NARROW = 0.05  # share of questions whose difficulties may be known better than that
-_FINEST = 0.012  # step of nodes: a thousand of them
-_GRADIENT = 1e-3  # of the log posterior, in prior sds, at the mode
-_PILOT = 500  # draws that say where the posterior lies from the normal one
 _WIDER = 1.5  # sds of scores of judges that draws with weights have
-_DRAWS, _FIRST = 500, 2000  # with weights at a time, at least and at most
-_WORK = 4e8  # cells x nodes of these draws: a few seconds
-_MOST = 10_000  # draws with weights, in all
-_TRUSTED = 0.7  # largest Pareto k-hat
+_FIRST = 2000  # draws with weights at a time, at most
 _ENOUGH = 400.0  # smallest effective number of draws that is accepted
-_CHAINS = 40
-_KEPT = 50  # draws of each
-_BURN = 60  # steps, at first
-_THIN = 2  # steps for each draw, at first
-_RERUNS = 2  # times that chains run, twice as far each
 
 
 @dataclass(frozen=True)
@@ -112,28 +99,30 @@ class Fit:
 
     def draw(self, rng: np.random.Generator) -> Draws:
         """Draw by importance, or by slices where weights cannot be trusted."""
-        shift = _shift(*self._weighted(_PILOT, 0.0, rng)[1:])
+        # 500 draws say where the posterior lies from the normal one.
+        shift = _shift(*self._weighted(500, 0.0, rng)[1:])
         thetas: list[Array] = []
         logs: list[Array] = []
         cost = self.likelihood.counts.incidence.nnz * len(self.likelihood.z)
-        size = int(np.clip(_WORK / cost, _DRAWS, _FIRST))
-        while size * len(thetas) < _MOST:
+        size = int(np.clip(4e8 / cost, 500, _FIRST))  # cells x nodes: a few seconds
+        while size * len(thetas) < 10_000:
             drawn, _, log_weight = self._weighted(size, shift, rng)
             thetas.append(drawn)
             logs.append(log_weight)
             log_weight = np.concatenate(logs)
             weight = softmax(log_weight)
             effective_draws, k_hat = 1.0 / float(weight @ weight), pareto_shape(weight)
-            if effective_draws >= _ENOUGH and k_hat < _TRUSTED:
+            trusted = effective_draws >= _ENOUGH and k_hat < 0.7
+            if trusted:
                 break
         theta = np.concatenate(thetas)
-        if k_hat < _TRUSTED and effective_draws >= _ENOUGH:
+        if trusted:
             evidence = float(np.log(np.exp(log_weight - log_weight.max()).mean()))
             evidence += float(log_weight.max()) + self._log_constant
             evidence += self._of_scores.shape[1] * float(np.log(_WIDER))
-            chosen = theta[rng.permutation(systematic(weight, _FIRST, rng))]
-            return Draws(chosen, effective_draws, k_hat, "importance", self.likelihood, evidence)
-        started = theta[systematic(weight, _CHAINS, rng)]
+            sample = theta[rng.permutation(systematic(weight, _FIRST, rng))]
+            return Draws(sample, effective_draws, k_hat, "importance", self.likelihood, evidence)
+        started = theta[systematic(weight, 40, rng)]
         theta, effective_draws = Chains(self, rng, started).run()
         return Draws(theta, effective_draws, k_hat, "slice", self.likelihood, np.nan)
 
@@ -143,8 +132,8 @@ class Fit:
         """Draw parameters by shifted deviations; return them, these, and the logs of weights."""
         node = systematic(np.exp(self.normal.log_weight), size, rng)
         standard = rng.standard_normal((size, self.normal.mean.shape[1]))
-        own = self._of_scores
-        deviation = standard + shift + (_WIDER - 1.0) * (standard @ own) @ own.T
+        directions = self._of_scores
+        deviation = standard + shift + (_WIDER - 1.0) * (standard @ directions) @ directions.T
         theta = self.normal.place(node, deviation)
         logs = 0.5 * ((standard**2).sum(axis=1) - (deviation**2).sum(axis=1))
         return theta, deviation, logs + self.log_ratio(theta)
@@ -158,9 +147,9 @@ class Fit:
         """
         counts, normal = self.likelihood.counts, self.normal
         width = counts.systems + counts.judges
-        place = np.arange(counts.systems, width)
+        judge_columns = np.arange(counts.systems, width)
         node = int(normal.log_weight.argmax())
-        moved = normal.root[node][np.concatenate([place, place + width])]
+        moved = normal.root[node][np.concatenate([judge_columns, judge_columns + width])]
         return np.linalg.qr(moved.T)[0]
 
     @property
@@ -196,20 +185,20 @@ class Chains:
 
     def run(self) -> tuple[Array, float]:
         """Return draws, and their effective number."""
-        burn, thin = _BURN, _THIN
-        for _ in range(_RERUNS):
+        burn, thin = 60, 2  # steps before the draws, and for each draw, at first
+        for _ in range(2):  # the second time twice as far
             for _ in range(burn):
                 self.step()
-            kept = np.empty((_KEPT, *self.theta.shape))
-            for i in range(_KEPT):
+            draws = np.empty((50, *self.theta.shape))
+            for draw in draws:
                 for _ in range(thin):
                     self.step()
-                kept[i] = self.theta
-            effective_draws = independent_draws(kept[:, :, 0])
+                draw[:] = self.theta
+            effective_draws = independent_draws(draws[:, :, 0])
             if effective_draws >= _ENOUGH:
                 break
             burn, thin = 0, 2 * thin
-        return kept.reshape(-1, *self.theta.shape[1:]), effective_draws
+        return draws.reshape(-1, *self.theta.shape[1:]), effective_draws
 
     def step(self) -> None:
         """Move parameters along an ellipse, then the sd of systems, twice."""
@@ -218,13 +207,13 @@ class Chains:
         self._move_sd_given_deviation()
 
     def _move_along_ellipse(self) -> None:
-        place = self.fit.normal.place
+        to_theta = self.fit.normal.place
 
         def ratio_of(chains: NDArray[np.intp], deviation: Array) -> Array:
-            return self.fit.log_ratio(place(self.node[chains], deviation))
+            return self.fit.log_ratio(to_theta(self.node[chains], deviation))
 
         move_along_ellipse(self.deviation, self.log_ratio, ratio_of, self.rng)
-        self.theta = place(self.node, self.deviation)
+        self.theta = to_theta(self.node, self.deviation)
 
     def _move_sd_given_theta(self) -> None:
         spread = self.fit.normal.spread
@@ -237,10 +226,10 @@ class Chains:
         share = np.exp(self.fit.normal.log_weight)
         node = self.rng.choice(len(share), len(self.node), p=share / share.sum())
         theta = self.fit.normal.place(node, self.deviation)
-        found = self.fit.log_ratio(theta)
-        taken = np.log(self.rng.random(len(node))) < found - self.log_ratio
+        log_ratio = self.fit.log_ratio(theta)
+        taken = np.log(self.rng.random(len(node))) < log_ratio - self.log_ratio
         self.node = np.where(taken, node, self.node)
-        self.theta[taken], self.log_ratio[taken] = theta[taken], found[taken]
+        self.theta[taken], self.log_ratio[taken] = theta[taken], log_ratio[taken]
 
 
 def _shift(deviation: Array, log_weight: Array) -> Array:
@@ -261,8 +250,8 @@ def _start(counts: Counts, spread: Spread) -> Array:
     """Return rough parameters: logits of mean scores, the prior's means of the others."""
     questions = counts.incidence.T @ counts.repeats
     right, trials = (
-        np.bincount(counts.system, part * questions, counts.systems)
-        for part in (counts.successes, counts.trials)
+        np.bincount(counts.system, amounts * questions, counts.systems)
+        for amounts in (counts.successes, counts.trials)
     )
     theta = spread.centre.reshape(3, -1).copy()
     theta[0, : counts.systems] = 1.3 * logit((right + 1.0) / (trials + 2.0))
@@ -273,9 +262,11 @@ def _step(likelihood: Likelihood, theta: Array) -> float:
     """Return the step of nodes that the posterior of difficulties asks for."""
     weight, z = likelihood.difficulties(theta), likelihood.z
     variance = np.maximum(weight @ z**2 - (weight @ z) ** 2, 0.0)
-    narrow = np.sqrt(np.quantile(variance, _NARROW))
+    # A step of 1.5 posterior sds is an error of 1e-4 of a density; a twentieth of the questions may
+    # have difficulties that are known better. The finest step makes a thousand nodes.
+    narrow = np.sqrt(np.quantile(variance, 0.05))
     steepest = float(np.exp(theta[1, : likelihood.counts.systems].max()))
-    return float(np.clip(min(_NODES_A_SD * narrow, 1.0 / steepest), _FINEST, _FIRST_STEP))
+    return float(np.clip(min(1.5 * narrow, 1.0 / steepest), 0.012, _FIRST_STEP))
 
 
 def _mode(likelihood: Likelihood, spread: Spread, sd: float, start: Array) -> Array:
@@ -288,5 +279,5 @@ def _mode(likelihood: Likelihood, spread: Spread, sd: float, start: Array) -> Ar
         return 0.5 * float(x @ x) - value, x - root.T @ gradient.ravel()
 
     x = solve_triangular(root, start.ravel() - spread.centre, lower=True)
-    found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"gtol": _GRADIENT})
-    return np.asarray((spread.centre + root @ found.x).reshape(start.shape))
+    optimum = minimize(objective, x, jac=True, method="L-BFGS-B", options={"gtol": 1e-3})
+    return np.asarray((spread.centre + root @ optimum.x).reshape(start.shape))

@@ -38,34 +38,36 @@ class Cells:
         untried = len(counts.system) + np.arange(systems)
         column = np.where(counts.column >= 0, counts.column, untried)
         first, second = np.empty((2, rows, systems))
-        place = np.empty((2, rows))
+        moments = np.empty((2, rows))
         weight = likelihood.difficulties(theta)
-        for own, nodes in zip(likelihood.windows.rows, likelihood.windows.nodes, strict=True):
-            share = weight[own][:, nodes]
-            place[:, own] = share @ z[nodes], share @ z[nodes] ** 2
-            for values, found in ((mean, first), (square, second)):
-                found[own] = np.einsum("rk,rsk->rs", share, values[:, nodes][column[own]])
-        which = counts.which
+        for members, nodes in zip(likelihood.windows.rows, likelihood.windows.nodes, strict=True):
+            share = weight[members][:, nodes]
+            moments[:, members] = share @ z[nodes], share @ z[nodes] ** 2
+            for values, by_row in ((mean, first), (square, second)):
+                by_row[members] = np.einsum("rk,rsk->rs", share, values[:, nodes][column[members]])
+        row = counts.which
         return cls(
-            -place[0, which], np.maximum(place[1] - place[0] ** 2, 0.0)[which],
-            first[which].T, np.maximum(second - first**2, 0.0)[which].T,
+            -moments[0, row], np.maximum(moments[1] - moments[0] ** 2, 0.0)[row],
+            first[row].T, np.maximum(second - first**2, 0.0)[row].T,
         )  # fmt: skip
 
 
 def _by_column(counts: Counts, theta: Array, z: Array) -> tuple[Array, Array]:
     """First and second moment of p at every node: of distinct counts, then of no trials."""
-    known = counts.system, counts.successes, counts.trials
+    cells = counts.system, counts.successes, counts.trials
     if counts.marking is None:
-        mean, square = _moments(theta, z, *known)
+        mean, square = _moments(theta, z, *cells)
     else:
         mean, square = np.empty((2, len(counts.system), len(z)))
-        for own, share in counts.marking.right_given_marked(theta, z, *known):
+        for members, share in counts.marking.right_given_marked(theta, z, *cells):
             right = np.arange(len(share))
-            system, trials = np.full((2, len(share)), [[counts.system[own[0]]], [right[-1]]])
-            each = _moments(theta, z, system, right, trials)
-            mean[own], square[own] = (np.einsum("tck,tk->ck", share, one) for one in each)
-    every = np.arange(counts.systems)
-    alone = _moments(theta, z, every, 0 * every, 0 * every)
+            system, trials = np.full((2, len(share)), [[counts.system[members[0]]], [right[-1]]])
+            moments = _moments(theta, z, system, right, trials)
+            mean[members], square[members] = (
+                np.einsum("tck,tk->ck", share, moment) for moment in moments
+            )
+    systems = np.arange(counts.systems)
+    alone = _moments(theta, z, systems, 0 * systems, 0 * systems)
     return np.concatenate([mean, alone[0]]), np.concatenate([square, alone[1]])
 
 
@@ -77,9 +79,9 @@ def _moments(
     r = np.exp(theta[2, system])[:, None]
     right, trials = successes[:, None], trials[:, None]
     mean = (expit(x) + right * r) / (1.0 + trials * r)
-    rest = (expit(-x) + (trials - right) * r) / (1.0 + trials * r)
-    own = r / (1.0 + trials * r)
-    return mean, mean**2 + mean * rest * own / (1.0 + own)
+    failure = (expit(-x) + (trials - right) * r) / (1.0 + trials * r)
+    icc = r / (1.0 + trials * r)
+    return mean, mean**2 + mean * failure * icc / (1.0 + icc)
 
 
 def misfit(likelihood: Likelihood, theta: Array, direction: Array) -> Array:
@@ -91,10 +93,10 @@ def misfit(likelihood: Likelihood, theta: Array, direction: Array) -> Array:
     """
     counts, z = likelihood.counts, likelihood.z
     weight = likelihood.difficulties(theta)
-    some = counts.column >= 0
-    column = np.where(some, counts.column, 0)
-    right = np.where(some, counts.successes[column], 0)
-    trials = np.where(some, counts.trials[column], 0)
+    tried = counts.column >= 0
+    column = np.where(tried, counts.column, 0)
+    right = np.where(tried, counts.successes[column], 0)
+    trials = np.where(tried, counts.trials[column], 0)
     low, width = mark_rates(counts, theta)
     theta = theta[:, : counts.systems]
     rho = expit(theta[2])
@@ -107,8 +109,8 @@ def misfit(likelihood: Likelihood, theta: Array, direction: Array) -> Array:
         together = np.maximum(trials - 1, 0) * rho * width**2 * m * (1.0 - m)
         spread = trials * (mark * (1.0 - mark) + together)
         variance += share * (spread @ direction**2)
-    found = total / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    return np.asarray(found[counts.which])
+    standardised = total / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    return np.asarray(standardised[counts.which])
 
 
 def mark_rates(counts: Counts, theta: Array) -> tuple[Array, Array]:
@@ -132,10 +134,10 @@ def simulate_counts(
     counts : Counts, optional
         Of who marks the trials.
     """
-    own = theta[:, : len(trials)]
+    parameters = theta[:, : len(trials)]
     z = rng.standard_normal(trials.shape[1])
-    x = own[0][:, None] + np.exp(own[1])[:, None] * z
-    total = np.exp(-own[2])[:, None]
+    x = parameters[0][:, None] + np.exp(parameters[1])[:, None] * z
+    total = np.exp(-parameters[2])[:, None]
     least = 5e-324
     p = rng.beta(np.maximum(expit(x) * total, least), np.maximum(expit(-x) * total, least))
     if counts is not None:

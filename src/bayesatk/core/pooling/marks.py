@@ -134,7 +134,7 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
     found = np.zeros((len(nodes), len(states), len(right)))
     for trials in np.unique(states.trials):
         own, all_ = states.trials == trials, right.trials == trials
-        prior = _count_chances(nodes, int(trials))
+        prior = count_chances(nodes, int(trials))
         chances = mark_chances(rates, int(trials), states.successes[own])[:, which.ravel()]
         joint = prior[:, None, :] * chances.transpose(1, 2, 0) + _LEAST
         joint /= joint.sum(axis=2, keepdims=True)
@@ -142,7 +142,7 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
     return found
 
 
-def _count_chances(nodes: Nodes, trials: int) -> Array:
+def count_chances(nodes: Nodes, trials: int) -> Array:
     """Probability of 0, 1, ... right trials of a new question at each node."""
     right = np.arange(trials + 1)
     wrong = trials - right
@@ -173,7 +173,7 @@ def log_marked(nodes: Nodes, states: States) -> Array:
         for trials in sizes:
             own = states.trials == trials
             chances = mark_chances(rates, trials, states.successes[own])[:, which.ravel()]
-            joint = np.einsum("gt,tgs->gs", _count_chances(some, trials), chances)
+            joint = np.einsum("gt,tgs->gs", count_chances(some, trials), chances)
             found[start : start + step, own] = np.log(np.maximum(joint, _LEAST))
     return found
 
@@ -217,7 +217,7 @@ class MarkedCounts:
             part = slice(start, start + step)
             some = nodes.among(np.arange(len(nodes))[part])
             each = [
-                _count_chances(some, trials) @ chances.reshape(trials + 1, -1)
+                count_chances(some, trials) @ chances.reshape(trials + 1, -1)
                 for trials, _, chances in self._tables
             ]
             found = each[0].reshape(len(some), points, -1)
@@ -261,10 +261,10 @@ class MarkedCounts:
             part = slice(start, start + step)
             some = nodes.among(np.arange(len(nodes))[part])
             for trials, own, chances in self._tables:
-                flat, prior = chances.reshape(trials + 1, -1), _count_chances(some, trials)
+                flat, prior = chances.reshape(trials + 1, -1), count_chances(some, trials)
                 right = np.arange(trials + 1)
                 # P(t of n) E[p | t] = P(t + 1 of n + 1) (t + 1)/(n + 1): the next trial is right
-                more = _count_chances(some, trials + 1)[:, 1:] * (right + 1) / (trials + 1)
+                more = count_chances(some, trials + 1)[:, 1:] * (right + 1) / (trials + 1)
                 ratio = (more @ flat) / np.maximum(prior @ flat, _LEAST)
                 shape = len(some), len(self.rates), -1
                 found[part] += ratio.reshape(shape) @ self.states.count[own]

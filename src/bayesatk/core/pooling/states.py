@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,6 +101,11 @@ class States:
         """Observed and prior trials together, by category."""
         return np.asarray(self.counts + self.prior)
 
+    def merged(self) -> "States":
+        """Return the states with prior trials as trials, also fractions of them."""
+        counts: Any = self.evidence
+        return replace(self, counts=counts, prior=np.zeros(self.prior.shape))
+
     @property
     def questions(self) -> float:
         """Number of questions."""
@@ -129,6 +134,19 @@ class States:
         first = np.flatnonzero(np.diff(weight, prepend=-1.0) + np.diff(state, prepend=-1) != 0.0)
         count = np.diff(first, append=len(order)).astype(float)
         return Terms(state[first], weight[first], count)
+
+    @cached_property
+    def tried(self) -> NDArray[np.bool_]:
+        """States with trials, observed or prior; all of them where no question has any."""
+        any_trial = self.evidence.sum(axis=1) > 0.0
+        return any_trial | ~any_trial.any()
+
+    @cached_property
+    def observed(self) -> "Terms":
+        """Terms of the questions that were tried: the others are no sample of a population."""
+        state, weight, count = self.terms
+        tried = self.tried[state]
+        return Terms(state[tried], weight[tried], count[tried])
 
     def rounded(self) -> "States":
         """Return the states with weights on few levels, but for the largest, which stay."""

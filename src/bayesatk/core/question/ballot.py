@@ -21,9 +21,6 @@ from scipy.special import gammaln, xlogy
 
 Array = NDArray[np.float64]
 
-_SPREAD = 250  # ks further apart than this get a total of their own: no probability underflows
-_DENSE = 10  # equal answers from which a power is cheaper than as many products
-
 
 @dataclass(frozen=True)
 class Ballot:
@@ -84,27 +81,30 @@ def plurality_latent(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) ->
     >>> plurality_latent(np.array([[0.5, 0.5]]), np.array([True, False]), [1, 3]).round(12).tolist()
     [[0.5, 0.5]]
     """
-    found = np.empty((len(p), len(ks)))
-    rest = np.maximum(1.0 - p.sum(axis=1), 0.0)
-    for some in together(ks):
-        largest = max(ks[i] for i in some)
+    credit = np.empty((len(p), len(ks)))
+    missing = np.maximum(1.0 - p.sum(axis=1), 0.0)
+    for served in together(ks):
+        largest = max(ks[i] for i in served)
         votes = [_poisson(largest * column, largest) for column in p.T]
         ballot = Ballot(
             tuple(vote for vote, right in zip(votes, correct, strict=True) if right),
             tuple(vote for vote, right in zip(votes, correct, strict=True) if not right),
             (1,) * int((~correct).sum()),
-            _poisson(largest * rest, largest) if rest.any() else None,
+            _poisson(largest * missing, largest) if missing.any() else None,
             _poisson(np.array([float(largest)]), largest)[0],
         )
-        found[:, some] = expected_credit(ballot, [ks[i] for i in some])
-    return found
+        credit[:, served] = expected_credit(ballot, [ks[i] for i in served])
+    return credit
 
 
 def together(ks: Sequence[int], trials: int | None = None) -> Iterator[list[int]]:
-    """Yield positions of ks that one total serves, those beyond the trials left out."""
+    """Yield positions of ks that one total serves, those beyond the trials left out.
+
+    Those further than 250 apart get totals of their own, so that no probability underflows.
+    """
     order = [i for i in np.argsort(ks)[::-1].tolist() if trials is None or ks[i] <= trials]
     while order:
-        group = [i for i in order if ks[order[0]] - ks[i] <= _SPREAD]
+        group = [i for i in order if ks[order[0]] - ks[i] <= 250]
         yield group
         order = order[len(group) :]
 
@@ -162,7 +162,7 @@ def expected_credit(ballot: Ballot, ks: Sequence[int]) -> Array:
 
     Polynomials are arrays (power, pair, batch): shifted products then run over whole blocks.
     """
-    batch = max((len(one) for one in (*ballot.correct, *ballot.wrong)), default=1)
+    batch = max((len(answer_votes) for answer_votes in (*ballot.correct, *ballot.wrong)), default=1)
     if not ballot.correct:
         return np.zeros((batch, len(ks)))
     k = max(ks)
@@ -199,13 +199,13 @@ def _times(product: Array, vote: Array, grid: _Grid) -> Array:
 
 def _times_power(product: Array, vote: Array, repeats: int, grid: _Grid) -> Array:
     """Multiply by several answers of one kind."""
-    if repeats < _DENSE or vote.shape[1] <= _DENSE:
+    if repeats < 10 or vote.shape[1] <= 10:  # as many products are cheaper than a power
         for _ in range(repeats):
             product = _times(product, vote, grid)
         return product
-    one = np.zeros_like(product)
-    one[0] = 1.0
-    square, held = _times(one, vote, grid), 1
+    unit = np.zeros_like(product)
+    unit[0] = 1.0
+    square, held = _times(unit, vote, grid), 1
     while repeats:
         if repeats % 2:
             product = _multiply(product, square, held, grid)

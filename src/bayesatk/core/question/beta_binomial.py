@@ -14,15 +14,12 @@ from numpy.typing import ArrayLike
 from bayesatk.core.question.laws import log_binomials
 from bayesatk.metrics.credit import Array, Credit
 
-_LARGE = 200  # k from which pass@k and pass^k are worked out as powers
-_SUMMED = 64  # terms of a sum that are added one by one; what the formula leaves out is below 1e-8
-_GAUSS = 32  # nodes of the integral over the others
 _BLOCK = 4_000_000  # floats in one table of probabilities: 32 MB
 
 
 def _at_an_end(credit: Credit) -> bool:
     """Whether a credit of so large a k that a table does not pay is pass@k or pass^k."""
-    return credit.k > _LARGE and credit.shape == "threshold" and credit.threshold in (1, credit.k)
+    return credit.k > 200 and credit.shape == "threshold" and credit.threshold in (1, credit.k)
 
 
 def _end_powers(credit: Credit, a: Array, b: Array, times: int) -> tuple[Array, Array]:
@@ -51,17 +48,18 @@ def log_power_mean(a: Array, b: Array, k: int) -> Array:
         near = np.log1p(-np.where(small, b / (x + b), 0.0))
         return np.asarray(np.where(small, near, np.log(x) - np.log(x + b)))
 
-    total = term(a[:, None] + np.arange(min(k, _SUMMED)), b[:, None]).sum(axis=1)
-    if k <= _SUMMED:
+    summed = 64  # terms one by one; what the formula leaves out is then below 1e-8
+    total = term(a[:, None] + np.arange(min(k, summed)), b[:, None]).sum(axis=1)
+    if k <= summed:
         return np.asarray(total)
-    low, high = a + _SUMMED, a + float(k)
+    low, high = a + summed, a + float(k)
 
     def slope(x: Array) -> Array:
         return np.asarray(b / (x * (x + b)))
 
     # The integral in log x, in which the terms are as smooth as they get.
-    z, weight = leggauss(_GAUSS)
-    half = 0.5 * np.log1p((k - _SUMMED) / low)
+    z, weight = leggauss(32)
+    half = 0.5 * np.log1p((k - summed) / low)
     x = low * np.exp(np.outer(z + 1.0, half))
     total += half * (weight @ (x * term(x, b)))
     return np.asarray(
@@ -90,17 +88,17 @@ def beta_binomial_means(
     """
     a, b = np.atleast_1d(np.asarray(a, float)), np.atleast_1d(np.asarray(b, float))
     mean = np.empty((len(a), len(credits)))
-    rest = np.empty_like(mean)
+    complement = np.empty_like(mean)
     for i, credit in enumerate(credits):
         if _at_an_end(credit):
-            mean[:, i], rest[:, i] = _end_powers(credit, a, b, 1)
+            mean[:, i], complement[:, i] = _end_powers(credit, a, b, 1)
     for k, columns in _by_k(credits):
         x = np.stack([credits[i].vector for i in columns], axis=1)
         for start in range(0, len(a), max(1, _BLOCK // (k + 1))):
-            part = slice(start, start + max(1, _BLOCK // (k + 1)))
-            pmf = beta_binomial_pmf(k, a[part], b[part])
-            mean[part, columns], rest[part, columns] = pmf @ x, pmf @ (1.0 - x)
-    return mean, rest
+            rows = slice(start, start + max(1, _BLOCK // (k + 1)))
+            pmf = beta_binomial_pmf(k, a[rows], b[rows])
+            mean[rows, columns], complement[rows, columns] = pmf @ x, pmf @ (1.0 - x)
+    return mean, complement
 
 
 def beta_binomial_moments(
@@ -118,23 +116,25 @@ def beta_binomial_moments(
     [0.4, 0.6, 0.04]
     """
     a, b = np.atleast_1d(np.asarray(a, float)), np.atleast_1d(np.asarray(b, float))
-    mean, rest = beta_binomial_means(credits, a, b)
+    mean, complement = beta_binomial_means(credits, a, b)
     variance = np.empty_like(mean)
     for i, credit in enumerate(credits):
         if _at_an_end(credit):
             twice = _end_powers(credit, a, b, 2)
-            one, two = (mean, twice[0]) if credit.threshold > 1 else (rest, twice[1])
-            variance[:, i] = np.maximum(two - one[:, i] ** 2, 0.0)
+            power_mean, square_mean = (
+                (mean, twice[0]) if credit.threshold > 1 else (complement, twice[1])
+            )
+            variance[:, i] = np.maximum(square_mean - power_mean[:, i] ** 2, 0.0)
     for k, columns in _by_k(credits):
         squares = np.stack([_squared(credits[i].vector) for i in columns], axis=1)
         co_squares = np.stack([_squared(1.0 - credits[i].vector) for i in columns], axis=1)
         for start in range(0, len(a), max(1, _BLOCK // (2 * k + 1))):
-            part = slice(start, start + max(1, _BLOCK // (2 * k + 1)))
-            pmf = beta_binomial_pmf(2 * k, a[part], b[part])
-            low, high = mean[part, columns], rest[part, columns]
+            rows = slice(start, start + max(1, _BLOCK // (2 * k + 1)))
+            pmf = beta_binomial_pmf(2 * k, a[rows], b[rows])
+            low, high = mean[rows, columns], complement[rows, columns]
             spread = np.where(low <= high, pmf @ squares - low**2, pmf @ co_squares - high**2)
-            variance[part, columns] = np.maximum(spread, 0.0)
-    return mean, rest, variance
+            variance[rows, columns] = np.maximum(spread, 0.0)
+    return mean, complement, variance
 
 
 def _squared(vector: Array) -> Array:

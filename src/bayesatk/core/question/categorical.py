@@ -99,18 +99,18 @@ def category_moments(
         return _general_moments(credit, alpha, scores)
     total = alpha.sum(axis=-1)[..., None]
     if credit.k == 1:  # a mean of scores
-        scale, own = by_score(np.asarray(scores, float), alpha)
-        share, above = own / total, scale - scale[0]
+        scale, ascending_alpha = by_score(np.asarray(scores, float), alpha)
+        share, above = ascending_alpha / total, scale - scale[0]
         mean = share @ above
         gap = above - mean[..., None]
         return scale[0] + mean, (share * gap**2).sum(axis=-1) / (total[..., 0] + 1.0)
     lowest, steps, above, below = _steps(scores, alpha)
     log_missed, log_ratio = np.zeros(above.shape), np.zeros(above.shape)
     for i in range(credit.k):
-        rest, size = below + i, total + i
-        part = np.minimum(above / size, 0.5)  # more of it would round to one
-        log_missed += np.where(part < 0.5, np.log1p(-part), np.log(rest / size))
-        log_ratio += np.log1p(credit.k / (size + credit.k) * above / rest)
+        below_size, size = below + i, total + i
+        above_share = np.minimum(above / size, 0.5)  # more of it would round to one
+        log_missed += np.where(above_share < 0.5, np.log1p(-above_share), np.log(below_size / size))
+        log_ratio += np.log1p(credit.k / (size + credit.k) * above / below_size)
     weighted = np.exp(log_missed) * steps
     later = np.cumsum(weighted, axis=-1)  # sum over b <= c
     pairs = 2.0 * later - weighted
@@ -132,9 +132,9 @@ def _general_moments(
     ways = gammaln(credit.k + 1) - gammaln(drawn + 1).sum(axis=1)
     rows = alpha.reshape(-1, alpha.shape[-1])
     mean, second = np.empty(len(rows)), np.empty(len(rows))
-    for row, own in enumerate(rows):
-        rises = [_rises(a, 2 * credit.k) for a in own]
-        total = _rises(float(own.sum()), 2 * credit.k)
+    for row, row_alpha in enumerate(rows):
+        rises = [_rises(a, 2 * credit.k) for a in row_alpha]
+        total = _rises(float(row_alpha.sum()), 2 * credit.k)
         pmf = np.exp(ways + _at(rises, drawn) - total[credit.k])
         mean[row] = pmf @ (values - centre)
         second[row] = 0.0
@@ -148,7 +148,7 @@ def _general_moments(
 
 def _at(rises: list[Array], counts: NDArray[np.int64]) -> Array:
     """Add up the rises of every category at its count; shape (compositions,)."""
-    return np.asarray(sum(own[column] for own, column in zip(rises, counts.T, strict=True)))
+    return np.asarray(sum(rise[column] for rise, column in zip(rises, counts.T, strict=True)))
 
 
 def _rises(alpha: float, most: int) -> Array:
@@ -158,6 +158,6 @@ def _rises(alpha: float, most: int) -> Array:
 
 def judged_moments(judged: Sequence[Judged], alpha: Array) -> tuple[Array, Array]:
     """Means and variances under Dirichlet(alpha); shapes (..., len(judged))."""
-    pairs = [category_moments(one.credit, alpha, one.scores) for one in judged]
-    mean, variance = (np.stack(part, axis=-1) for part in zip(*pairs, strict=True))
+    pairs = [category_moments(metric.credit, alpha, metric.scores) for metric in judged]
+    mean, variance = (np.stack(moments, axis=-1) for moments in zip(*pairs, strict=True))
     return mean, variance

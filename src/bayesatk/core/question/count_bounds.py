@@ -19,8 +19,6 @@ from bayesatk.core.question.laws import hypergeometric_pmf
 from bayesatk.metrics.credit import Array
 
 EVEN = 8  # thresholds up to half of the trials; up to 16 trials every count is one
-_MOST_GROUPS = 8  # of questions by number of trials; those with still fewer are left out
-_BLOCK = 1_000_000  # probabilities held at once: 8 MB each array
 
 
 @dataclass(frozen=True)
@@ -54,38 +52,38 @@ def count_bounds(
 
     Examples
     --------
-    >>> (found,) = count_bounds(np.array([0, 2]), np.array([2, 2]), np.array([5.0, 5.0]), 0.95)
-    >>> found.lower.round(3).tolist(), found.upper.round(3).tolist()
+    >>> (bounds,) = count_bounds(np.array([0, 2]), np.array([2, 2]), np.array([5.0, 5.0]), 0.95)
+    >>> bounds.lower.round(3).tolist(), bounds.upper.round(3).tolist()
     ([0.144, 0.144, 0.0], [0.856, 0.856, 0.38])
     """
     groups = _groups(trials, repeats)
-    used = sum(float(repeats[own].sum()) for _, own in groups)
-    found = []
-    for fewest, own in groups:
-        c, n, m = successes[own], trials[own], repeats[own]
+    questions_used = sum(float(repeats[members].sum()) for _, members in groups)
+    bounds = []
+    for fewest, members in groups:
+        c, n, m = successes[members], trials[members], repeats[members]
         size = float(m.sum())
         below = _below(fewest, c, n, m)
         number = np.concatenate([below, np.diff(below)])
-        alpha = (1.0 - confidence) * size / used / (2 * len(number))
+        alpha = (1.0 - confidence) * size / questions_used / (2 * len(number))
         if n.max() > fewest:
             alpha /= np.e
         lower, upper = _limits(number, size, alpha)
-        found.append(CountBounds(fewest, size / float(repeats.sum()), lower, upper))
-    return found
+        bounds.append(CountBounds(fewest, size / float(repeats.sum()), lower, upper))
+    return bounds
 
 
 def _below(fewest: int, c: NDArray[np.int64], n: NDArray[np.int64], m: Array) -> Array:
     """Return the expected number of questions with at most t successes in the fewest trials."""
-    at = np.array(thresholds(fewest))
+    limits = np.array(thresholds(fewest))
     if n.max() == fewest:
-        return (c <= at[:, None]) @ m
-    found, block = np.zeros(len(at)), max(1, _BLOCK // fewest)
-    for start in range(0, len(c), block):
-        part = slice(start, start + block)
-        pmf = hypergeometric_pmf(fewest, c[part].astype(float), n[part].astype(float))
-        upto = np.minimum(np.cumsum(m[part] @ pmf), m[part].sum())
-        found += upto[np.minimum(at, len(upto) - 1)]
-    return found
+        return (c <= limits[:, None]) @ m
+    expected, size = np.zeros(len(limits)), max(1, 1_000_000 // fewest)
+    for start in range(0, len(c), size):
+        rows = slice(start, start + size)
+        pmf = hypergeometric_pmf(fewest, c[rows].astype(float), n[rows].astype(float))
+        cumulative = np.minimum(np.cumsum(m[rows] @ pmf), m[rows].sum())
+        expected += cumulative[np.minimum(limits, len(cumulative) - 1)]
+    return expected
 
 
 def _limits(number: Array, size: float, alpha: float) -> tuple[Array, Array]:
@@ -94,30 +92,31 @@ def _limits(number: Array, size: float, alpha: float) -> tuple[Array, Array]:
     For indicators of unequal probability they hold one question away from the estimate or more.
     """
     low, high = np.floor(number + 1e-9), np.ceil(number - 1e-9)
-    none, every = low <= 0.0, high >= size
-    lower = betaincinv(np.where(none, 1.0, low), np.where(none, 1.0, size - low + 1.0), alpha)
-    rest = np.where(every, 1.0, size - high)
-    upper = betainccinv(np.where(every, 1.0, high + 1.0), rest, alpha)
-    lower = np.where(none, 0.0, np.minimum(lower, (low - 1.0) / size))
-    upper = np.where(every, 1.0, np.maximum(upper, (high + 1.0) / size))
+    is_none, is_all = low <= 0.0, high >= size
+    lower = betaincinv(np.where(is_none, 1.0, low), np.where(is_none, 1.0, size - low + 1.0), alpha)
+    failures = np.where(is_all, 1.0, size - high)
+    upper = betainccinv(np.where(is_all, 1.0, high + 1.0), failures, alpha)
+    lower = np.where(is_none, 0.0, np.minimum(lower, (low - 1.0) / size))
+    upper = np.where(is_all, 1.0, np.maximum(upper, (high + 1.0) / size))
     return np.maximum(lower, 0.0), np.minimum(upper, 1.0)
 
 
 def _groups(trials: NDArray[np.int64], repeats: Array) -> list[tuple[int, NDArray[np.bool_]]]:
     """Divide questions by their number of trials: many in a group, and many trials of each.
 
-    Narrowest of the rules that were tried, on seven designs of unequal trials.
+    Narrowest of the rules that were tried, on seven designs of unequal trials. There are at most 8
+    groups: questions with still fewer trials are left out.
     """
-    left = np.ones(len(trials), bool)
-    found: list[tuple[int, NDArray[np.bool_]]] = []
-    while left.any() and len(found) < _MOST_GROUPS:
-        fewest, number = np.unique(trials[left], return_inverse=True)
-        questions = np.bincount(number, repeats[left])
+    remaining = np.ones(len(trials), bool)
+    groups: list[tuple[int, NDArray[np.bool_]]] = []
+    while remaining.any() and len(groups) < 8:
+        fewest, number = np.unique(trials[remaining], return_inverse=True)
+        questions = np.bincount(number, repeats[remaining])
         usable = np.sqrt(fewest) * np.cumsum(questions[::-1])[::-1]
         best = int(fewest[np.argmax(usable)])
-        found.append((best, left & (trials >= best)))
-        left = left & (trials < best)
-    return found
+        groups.append((best, remaining & (trials >= best)))
+        remaining = remaining & (trials < best)
+    return groups
 
 
 @lru_cache(maxsize=64)

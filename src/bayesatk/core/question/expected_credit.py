@@ -14,11 +14,7 @@ from scipy.special import expit
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.credit import Array, Credit
 
-_LOGITS, _RATIOS = 0.25, 0.5  # steps of the table: its error is below 1e-5
 FARTHEST = 30.0  # logits of the table
-_DIRECT_FACTORS = 32  # factors of a product, at most: as many take the time of the table
-_LEAST_LOG_R = -16.0  # log r below which a Beta is a point to all purposes
-_MOST_LOG_R = 12.0  # log r above which it is 0 or 1
 
 
 @dataclass(frozen=True)
@@ -36,13 +32,15 @@ class ExpectedCredit:
     ) -> "ExpectedCredit":
         """Tabulate for a range of either, where it is no short product."""
         x_ends = np.clip(logits, -FARTHEST, FARTHEST)
-        r_ends = np.clip(log_r, _LEAST_LOG_R, _MOST_LOG_R)
+        # Below these a Beta is a point to all purposes, above them it is 0 or 1.
+        r_ends = np.clip(log_r, -16.0, 12.0)
         low, high = (float(x_ends[0]), float(r_ends[0])), (float(x_ends[1]), float(r_ends[1]))
-        if credit.k == 1 or (_one_sided(credit) and 2 * credit.k <= _DIRECT_FACTORS):
+        # A product of 32 factors takes the time of the table, whose error is below 1e-5.
+        if credit.k == 1 or (_one_sided(credit) and 2 * credit.k <= 32):
             return cls(credit, low, high, None)
         x, r = (
             np.linspace(start, max(stop, start + step), max(4, int((stop - start) / step) + 2))
-            for (start, stop), step in ((x_ends, _LOGITS), (r_ends, _RATIOS))
+            for (start, stop), step in ((x_ends, 0.25), (r_ends, 0.5))
         )
         total = np.exp(-r)[None, :]
         alpha, beta = (expit(sign * x)[:, None] * total for sign in (1.0, -1.0))
@@ -58,9 +56,9 @@ class ExpectedCredit:
             return np.clip(self._at(0, logits, log_r), 0.0, 1.0)
         first, last = self.credit.vector[[0, -1]]
         never = self.credit.threshold == 1  # pass@k is one less the probability of k failures
-        found = _all_of(self.credit.k, -logits if never else logits, log_r)
+        power = _all_of(self.credit.k, -logits if never else logits, log_r)
         return np.asarray(
-            last - (last - first) * found if never else first + (last - first) * found
+            last - (last - first) * power if never else first + (last - first) * power
         )
 
     def variance(self, logits: Array, log_r: Array) -> Array:
@@ -72,12 +70,12 @@ class ExpectedCredit:
         once, twice = (_all_of(i * self.credit.k, side, log_r) for i in (1, 2))
         return np.asarray((last - first) ** 2 * np.maximum(twice - once**2, 0.0))
 
-    def _at(self, which: int, logits: Array, log_r: Array) -> Array:
+    def _at(self, index: int, logits: Array, log_r: Array) -> Array:
         assert self.splines is not None
         logits, log_r = np.broadcast_arrays(logits, log_r)
         x = np.clip(logits, self.low[0], self.high[0])
         r = np.clip(log_r, self.low[1], self.high[1])
-        return np.asarray(self.splines[which].ev(x.ravel(), r.ravel()).reshape(x.shape))
+        return np.asarray(self.splines[index].ev(x.ravel(), r.ravel()).reshape(x.shape))
 
 
 def _one_sided(credit: Credit) -> bool:
@@ -94,7 +92,7 @@ def _all_of(k: int, logits: Array, log_r: Array) -> Array:
     [0.333333333333]
     """
     mean, r = expit(logits), np.exp(log_r)
-    found = mean
+    product = mean
     for j in range(1, k):
-        found = found * ((mean + j * r) / (1.0 + j * r))
-    return np.asarray(found)
+        product = product * ((mean + j * r) / (1.0 + j * r))
+    return np.asarray(product)

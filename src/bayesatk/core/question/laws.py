@@ -16,9 +16,6 @@ from scipy.special import gammaln
 
 from bayesatk.metrics.credit import Array, Credit, Shape
 
-_MOST_IN_TABLE = 4096  # trials up to which one table of all counts serves every question
-_BLOCK = 1_000_000  # probabilities held at once, for counts that have no table: 8 MB each array
-
 
 @lru_cache(maxsize=512)
 def log_binomials(n: int) -> Array:
@@ -119,15 +116,17 @@ def hypergeometric_pmf(k: int, successes: Array, trials: Array) -> Array:
     the factor that leaves the support is zero, and so is all beyond it.
     """
     c, n = successes[:, None], trials[:, None]
-    rest = n - c - k  # failures less those that would be drawn with j = 0; may be negative
+    spare_failures = (
+        n - c - k
+    )  # failures less those that would be drawn with j = 0; may be negative
     j = np.arange(min(k, int(successes.max())) + 1.0)
     mode = np.floor((k + 1.0) * ((c + 1.0) / (n + 2.0)))
-    mode = np.clip(mode, np.maximum(-rest, 0.0), np.minimum(c, k))
+    mode = np.clip(mode, np.maximum(-spare_failures, 0.0), np.minimum(c, k))
     up = np.where(j > mode, j, mode + 1.0)  # stand-ins, where nothing is to be multiplied
     down = np.where(j < mode, j, mode - 1.0)
     with np.errstate(under="ignore", divide="ignore", invalid="ignore"):
-        rises = (c - up + 1.0) * (k - up + 1.0) / (up * (rest + up))
-        falls = (down + 1.0) * (rest + down + 1.0) / ((c - down) * (k - down))
+        rises = (c - up + 1.0) * (k - up + 1.0) / (up * (spare_failures + up))
+        falls = (down + 1.0) * (spare_failures + down + 1.0) / ((c - down) * (k - down))
         weight = np.cumprod(np.where(j > mode, np.maximum(rises, 0.0), 1.0), axis=1)
         left = np.where(j < mode, np.maximum(falls, 0.0), 1.0)[:, ::-1]
         weight *= np.cumprod(left, axis=1)[:, ::-1]
@@ -144,11 +143,11 @@ def _at_states(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array
     start = 0
     while start < len(order):
         most = np.cumsum(np.ones(len(order) - start)) * width[start:]
-        stop = start + max(1, int(np.searchsorted(most, _BLOCK, side="right")))
-        part = order[start:stop]
-        pmf = hypergeometric_pmf(credit.k, c[part], n[part])
+        stop = start + max(1, int(np.searchsorted(most, 1_000_000, side="right")))  # 8 MB
+        block = order[start:stop]
+        pmf = hypergeometric_pmf(credit.k, c[block], n[block])
         with np.errstate(under="ignore"):
-            result[part] = pmf @ values[: pmf.shape[1]]
+            result[block] = pmf @ values[: pmf.shape[1]]
         start = stop
     return np.asarray(np.minimum(result, 1.0))
 
@@ -204,23 +203,23 @@ def finite(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array:
     0.25
     """
     c, n = np.broadcast_arrays(np.asarray(successes, np.int64), np.asarray(trials, np.int64))
-    if n.max(initial=0) <= _MOST_IN_TABLE:
+    large = n > 4096
+    if not large.any():
         return _from_tables(credit, c, n)
-    large = n > _MOST_IN_TABLE
     result = np.empty(n.shape)
     result[~large] = _from_tables(credit, c[~large], n[~large])
-    states, which = np.unique(np.stack([c[large], n[large]]), axis=1, return_inverse=True)
-    result[large] = _at_states(credit, *states)[which.ravel()]
+    states, state = np.unique(np.stack([c[large], n[large]]), axis=1, return_inverse=True)
+    result[large] = _at_states(credit, *states)[state.ravel()]
     return result
 
 
 def _from_tables(credit: Credit, successes: NDArray[np.int64], trials: NDArray[np.int64]) -> Array:
-    sizes, which = np.unique(trials, return_inverse=True)
+    sizes, size_index = np.unique(trials, return_inverse=True)
     if len(sizes) == 0:
         return np.empty(trials.shape)
     tables = [finite_table(credit, int(size)) for size in sizes]
     offsets = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
-    position = offsets[which.reshape(trials.shape)] + successes
+    position = offsets[size_index.reshape(trials.shape)] + successes
     return np.asarray(np.concatenate(tables)[position])
 
 

@@ -49,16 +49,16 @@ def latent_on_nodes(credits: Sequence[Credit], rule: BetaRule) -> tuple[Array, A
     for i, credit in enumerate(credits):
         if credit.shape == "threshold":
             value[:, i], complement[:, i] = _step_on_nodes(credit.k, credit.threshold, rule)
-    others = [i for i, credit in enumerate(credits) if credit.shape != "threshold"]
-    order = sorted(others, key=lambda i: credits[i].k)
+    tabulated = [i for i, credit in enumerate(credits) if credit.shape != "threshold"]
+    order = sorted(tabulated, key=lambda i: credits[i].k)
     for k, members in groupby(order, key=lambda i: credits[i].k):
         columns = list(members)
         stacked = np.stack([credits[i].vector for i in columns], axis=1)
         rows = max(1, _CHUNK // (k + 1))
         for start in range(0, len(rule), rows):
-            part = slice(start, start + rows)
-            low, high = binomial_expectation(stacked, rule.log_p[part], rule.log_q[part])
-            value[part, columns], complement[part, columns] = low, high
+            nodes = slice(start, start + rows)
+            low, high = binomial_expectation(stacked, rule.log_p[nodes], rule.log_q[nodes])
+            value[nodes, columns], complement[nodes, columns] = low, high
     return value, complement
 
 
@@ -87,18 +87,18 @@ def _central(weights: Array, value: Array, complement: Array) -> tuple[Array, Ar
 
     Credits one at a time: a (states, nodes) temporary each, instead of all of them at once.
     """
-    mean, rest = weights @ value, weights @ complement
+    mean, mean_complement = weights @ value, weights @ complement
     variance = np.empty_like(mean)
     for column in range(value.shape[1]):
-        low = mean[:, column] <= rest[:, column]
+        low = mean[:, column] <= mean_complement[:, column]
         for rows, values, centre in (
             (low, value[:, column], mean[low, column]),
-            (~low, complement[:, column], rest[~low, column]),
+            (~low, complement[:, column], mean_complement[~low, column]),
         ):
             deviation = values - centre[:, None]
             deviation *= deviation
             variance[rows, column] = np.einsum("sq,sq->s", weights[rows], deviation)
-    return mean, rest, variance
+    return mean, mean_complement, variance
 
 
 def posterior_moments(credits: Sequence[Credit], a: ArrayLike, b: ArrayLike) -> Moments:
@@ -129,10 +129,10 @@ def posterior_moments(credits: Sequence[Credit], a: ArrayLike, b: ArrayLike) -> 
     rule = beta_rule(float(a.min()), float(b.min()), degree)
     value, complement = latent_on_nodes(credits, rule)
     shape = (len(a), len(credits))
-    mean, rest, variance = np.empty(shape), np.empty(shape), np.empty(shape)
+    mean, mean_complement, variance = np.empty(shape), np.empty(shape), np.empty(shape)
     rows = max(1, _CHUNK // len(rule))
     for start in range(0, len(a), rows):
-        part = slice(start, start + rows)
-        block = _central(beta_weights(rule, a[part], b[part]), value, complement)
-        mean[part], rest[part], variance[part] = block
-    return Moments(mean, rest, variance)
+        states = slice(start, start + rows)
+        block = _central(beta_weights(rule, a[states], b[states]), value, complement)
+        mean[states], mean_complement[states], variance[states] = block
+    return Moments(mean, mean_complement, variance)

@@ -45,16 +45,21 @@ def plurality_finite(
     [0.666666666667, 0.666666666667]
     """
     trials = int(counts.sum()) + (nobody or 0)
+    observed = counts > 0  # answers that were never given cannot be drawn
+    credit = np.full(len(ks), np.nan)
+    for served in together(ks, trials):
+        largest = max(ks[i] for i in served)
+        share = largest / (trials + 1)  # below one, so that smaller totals stay possible
 
-    def ballot(k: int) -> Ballot:
-        share = k / (trials + 1)  # below one, so that smaller totals stay possible
-        return _counted(lambda count: _binomial(count, share, k), counts, correct, nobody, trials)
+        def votes(count: int, share: float = share, k: int = largest) -> Array:
+            return _binomial(count, share, k)
 
-    found = np.full(len(ks), np.nan)
-    for some in together(ks, trials):
-        largest = max(ks[i] for i in some)
-        found[some] = expected_credit(ballot(largest), [ks[i] for i in some])[0]
-    return found
+        ballot = _grouped(
+            votes, counts[observed], correct[observed], votes(nobody) if nobody else None,
+            votes(trials),
+        )  # fmt: skip
+        credit[served] = expected_credit(ballot, [ks[i] for i in served])[0]
+    return credit
 
 
 def plurality_posterior(
@@ -89,33 +94,20 @@ def plurality_posterior(
     if not correct.any():
         return np.zeros(len(ks))
     total = float(counts.sum()) + (nobody or 0) + alpha * (len(counts) + (nobody is not None))
-    found = np.empty(len(ks))
-    for some in together(ks):
-        largest = max(ks[i] for i in some)
+    credit = np.empty(len(ks))
+    for served in together(ks):
+        largest = max(ks[i] for i in served)
         share = largest / (largest + total)
 
         def votes(count: float, share: float = share, k: int = largest) -> Array:
             return _negative_binomial(count + alpha, share, k)
 
         unknown = None if nobody is None else votes(nobody)
-        found[some] = expected_credit(
+        credit[served] = expected_credit(
             _grouped(votes, counts, correct, unknown, _negative_binomial(total, share, largest)),
-            [ks[i] for i in some],
+            [ks[i] for i in served],
         )[0]
-    return found
-
-
-def _counted(
-    votes: _Votes,
-    counts: NDArray[np.int64],
-    correct: NDArray[np.bool_],
-    nobody: int | None,
-    trials: int,
-) -> Ballot:
-    """Return the ballot of a bank; answers that were never given cannot be drawn."""
-    given = counts > 0
-    unknown = votes(nobody) if nobody else None
-    return _grouped(votes, counts[given], correct[given], unknown, votes(trials))
+    return credit
 
 
 def _grouped(

@@ -14,13 +14,12 @@ their product is no martingale.
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtri
+from scipy.special import ndtri
 
+from bayesatk.core.runs.e_values import log_choose
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
-_P_VALUE_MARGIN = 1e-13  # least distance from 0 and 1, where sums of a Fourier transform end
-_SPREAD = 0.3  # sd of a trial of a question on which a shift is seen: sqrt(p (1 - p)) about p = 0.1
 
 
 def day_scores(successes: Ints, trials: Ints, uniform: Array) -> Array:
@@ -45,19 +44,20 @@ def day_scores(successes: Ints, trials: Ints, uniform: Array) -> Array:
     >>> day_scores(*rows, np.array([0.5, 0.5])).tolist()
     [0.0, 0.0]
     """
-    found = np.zeros(successes.shape[1])
-    for day in range(1, len(found)):
+    scores = np.zeros(successes.shape[1])
+    for day in range(1, len(scores)):
         before = trials[:, :day].sum(axis=1)
-        both = (before > 0) & (trials[:, day] > 0)
-        if both.any():
-            new, past = trials[both, day], before[both]
-            total = successes[both, : day + 1].sum(axis=1)
+        compared = (before > 0) & (trials[:, day] > 0)
+        if compared.any():
+            new, past = trials[compared, day], before[compared]
+            total = successes[compared, : day + 1].sum(axis=1)
             mass = total_pmf(new, past, total)
             least = int(np.maximum(0, total - past).sum())
-            place = int(successes[both, day].sum()) - least
-            p = mass[:place].sum() + uniform[day] * mass[place]
-            found[day] = ndtri(np.clip(p, _P_VALUE_MARGIN, 1.0 - _P_VALUE_MARGIN))
-    return found
+            index = int(successes[compared, day].sum()) - least
+            p = mass[:index].sum() + uniform[day] * mass[index]
+            # Sums of a Fourier transform end 1e-13 from 0 and 1.
+            scores[day] = ndtri(np.clip(p, 1e-13, 1.0 - 1e-13))
+    return scores
 
 
 def total_pmf(new: Ints, past: Ints, total: Ints) -> Array:
@@ -76,10 +76,10 @@ def total_pmf(new: Ints, past: Ints, total: Ints) -> Array:
     length = int(times @ (size - 1)) + 1
     points = 2 ** int(np.ceil(np.log2(max(length, 2))))
     product = np.ones(points // 2 + 1, complex)
-    for (n, m, t), first, count, many in zip(kinds.T, low, size, times, strict=True):
+    for (n, m, t), first, count, repeats in zip(kinds.T, low, size, times, strict=True):
         c = first + np.arange(count, dtype=float)
-        logs = _log_choose(n, c) + _log_choose(m, t - c) - _log_choose(n + m, np.asarray(float(t)))
-        product *= np.fft.rfft(np.exp(logs), points) ** many
+        logs = log_choose(n, c) + log_choose(m, t - c) - log_choose(n + m, np.asarray(float(t)))
+        product *= np.fft.rfft(np.exp(logs), points) ** repeats
     mass = np.maximum(np.fft.irfft(product, points)[:length], 0.0)
     return np.asarray(mass / mass.sum())
 
@@ -104,13 +104,14 @@ def alarm_evidence(scores: Array, trials: Ints, sd: float) -> Array:
     """
     number = trials.sum(axis=0).astype(float)
     before = np.cumsum(number) - number
-    some = (number > 0) & (before > 0)
+    comparable = (number > 0) & (before > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.where(some, np.sqrt(number / (1.0 + number / before)) / before, 0.0)
+        scale = np.where(comparable, np.sqrt(number / (1.0 + number / before)) / before, 0.0)
     days = np.arange(len(scores))
     # The shift of day s in its score: the share of the trials before s that are before the change.
     effect = np.where(days >= days[:, None], before[:, None] * scale, 0.0)
-    variance = (_SPREAD * sd) ** 2
+    # The sd of a trial of a question on which a shift is seen: sqrt(p (1 - p)) about p = 0.1.
+    variance = (0.3 * sd) ** 2
     square, product = np.cumsum(effect**2, axis=1), np.cumsum(effect * scores, axis=1)
     narrower = 1.0 + variance * square
     logs = 0.5 * variance * product**2 / narrower - 0.5 * np.log(narrower)
@@ -119,7 +120,3 @@ def alarm_evidence(scores: Array, trials: Ints, sd: float) -> Array:
         come = days >= days[:, None]
         mixed = np.logaddexp.reduce(np.where(come, np.log(prior) + logs, -np.inf), axis=0)
         return np.asarray(np.logaddexp(mixed, np.log(1.0 / (days + 1.0))))
-
-
-def _log_choose(n: float, k: Array) -> Array:
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))

@@ -26,20 +26,7 @@ from bayesatk.priors import HyperPrior
 Ints = NDArray[np.int64]
 LogDensity = Callable[[float, Array, Array], Array]
 
-_STEP = 0.35  # of t: 0.7 posterior sds at the mode; evidence of few trials then errs by 1e-5
-_REACH = (8.0, 30.0, 30.0)  # sds of delta (whose prior is normal) and of logit m and logit r
-_DROP = 40.0  # of the log density of (m, r), beyond which it is left out
-_NARROWEST = 2000.0  # alpha + beta, beyond which questions are taken to be this different
-_MARGIN = 1.0  # of logit r beyond the range that it has without a change
 _SMALLEST = 1e-6  # of a Beta parameter
-_SPACING = 0.65  # of points, in sds of the narrowest kernel, as in core.quadrature
-_STEPS, _LENGTHS = 30, (1.0, 0.25, 0.05)  # of Newton's method, and shares of a step that are tried
-_WIDTH = 0.1  # of finite differences, in logits
-_FLATTEST, _LONGEST = 0.02, 2.0  # curvature that is believed, and the longest step
-_GAIN_TOLERANCE = 1e-3  # gain of the log density at which the mode is found
-_UNDERFLOW = 150.0  # minus the logarithm of what is taken as 0
-_MINUS_LOG_ZERO = 1e10  # finite, so that 0 times it is 0
-_DENSE = 2001  # points of the density of the shift
 
 
 @dataclass(frozen=True)
@@ -101,8 +88,9 @@ class Changes:
         """Logits of r between which the likelihood is computed; beyond, it is that of the end."""
         keep = self.same.weight > 1e-10
         y = self.same.y.ravel()[keep]
-        lowest = -np.log(_NARROWEST)
-        return max(float(y.min()) - _MARGIN, lowest), max(float(y.max()) + _MARGIN, lowest + 1.0)
+        margin = 1.0  # beyond the range without a change
+        lowest = -np.log(2000.0)  # beyond alpha + beta of 2000 questions are that different
+        return max(float(y.min()) - margin, lowest), max(float(y.max()) + margin, lowest + 1.0)
 
     def at(self, first: int) -> ShiftPosterior:
         """Integrate a change whose first day is this one, counted from 0."""
@@ -110,20 +98,22 @@ class Changes:
         mode, curvature = self._mode(density)
         # Ordered (delta, logit m, logit r): a row of z has one delta.
         root = np.linalg.cholesky(np.linalg.inv(curvature))
-        axes = [_STEP * np.arange(-n, n + 1) for n in (
-            int(np.ceil(np.arcsinh(reach / 2.0) / _STEP)) for reach in _REACH
-        )]  # fmt: skip
+        step = 0.35  # of t: 0.7 posterior sds at the mode; evidence of few trials then errs by 1e-5
+        # The prior of delta is normal, those of logit m and logit r are not.
+        halves = (int(np.ceil(np.arcsinh(sds / 2.0) / step)) for sds in (8.0, 30.0, 30.0))
+        axes = [step * np.arange(-half, half + 1) for half in halves]
         z = [2.0 * np.sinh(t) for t in axes]
-        logs = [np.log(2.0 * _STEP * np.cosh(t)) for t in axes]
+        logs = [np.log(2.0 * step * np.cosh(t)) for t in axes]
         inner = np.stack([np.repeat(z[1], len(z[2])), np.tile(z[2], len(z[1]))])
         weight = (logs[1][:, None] + logs[2]).ravel() + np.log(root[1, 1] * root[2, 2])
         # Where the mode of the shift has no weight, other shifts have none either.
         middle = density(float(mode[0]), *(mode[1:, None] + root[1:, 1:] @ inner)) + weight
-        inner, weight = (own[..., middle > middle.max() - _DROP] for own in (inner, weight))
+        keep = middle > middle.max() - 40.0
+        inner, weight = inner[..., keep], weight[keep]
         shifts = mode[0] + root[0, 0] * z[0]
         rows, before, after = [], [], []
-        for shift, own in zip(shifts, z[0], strict=True):
-            x, y = mode[1:, None] + root[1:, :1] * own + root[1:, 1:] @ inner
+        for shift, z_shift in zip(shifts, z[0], strict=True):
+            x, y = mode[1:, None] + root[1:, :1] * z_shift + root[1:, 1:] @ inner
             values = density(float(shift), x, y) + weight
             rows.append(float(logsumexp(values)))
             share = np.exp(values - rows[-1])
@@ -147,7 +137,7 @@ class Changes:
         smallest = max(float(np.exp(-high)) * 1e-3, _SMALLEST)
         degree = float(np.exp(-low)) + float(self.trials.sum(axis=1).max())
         # On the scale of arcsin(sqrt(p)) a kernel of this degree is equally wide everywhere.
-        return beta_rule_along(smallest, smallest, 0.0, _angle, _SPACING / np.sqrt(degree))
+        return beta_rule_along(smallest, smallest, 0.0, _angle, 0.65 / np.sqrt(degree))
 
     def _weights(self, x: Array, y: Array) -> Array:
         """Quadrature weights of the Betas at the points of the rule, (points, betas)."""
@@ -167,9 +157,9 @@ class Changes:
     def _log_density(self, first: int) -> LogDensity:
         """Log of prior times likelihood at one shift and many (logit m, logit r)."""
         c, f = self.successes, self.trials - self.successes
-        parts = [own[:, part].sum(axis=1) for part in (slice(first), slice(first, None))
-                 for own in (c, f)]  # fmt: skip
-        states, weight = np.unique(np.stack(parts), axis=1, return_counts=True)
+        sums = [counts[:, days].sum(axis=1) for days in (slice(first), slice(first, None))
+                 for counts in (c, f)]  # fmt: skip
+        states, weight = np.unique(np.stack(sums), axis=1, return_counts=True)
         right, wrong, late_right, late_wrong = states.astype(float)[:, :, None]
         early = right * self._rule.log_p + wrong * self._rule.log_q
         (a, b), (icc_a, icc_b) = self.prior.mean, self.prior.icc
@@ -183,27 +173,29 @@ class Changes:
                 likelihood = np.log(_exp(logs - top) @ self._weights(x, y))
             log_prior = -a * np.logaddexp(0, -x) - b * np.logaddexp(0, x)
             log_prior += -icc_a * np.logaddexp(0, -y) - icc_b * np.logaddexp(0, y)
-            found = weight @ np.maximum(likelihood, -_MINUS_LOG_ZERO)
-            found = found + weight @ top[:, 0] + log_prior
-            return np.asarray(found - offset - 0.5 * (shift / self.sd) ** 2)
+            # The log of 0 is finite here, so that 0 times it is 0.
+            joint = weight @ np.maximum(likelihood, -1e10)
+            joint = joint + weight @ top[:, 0] + log_prior
+            return np.asarray(joint - offset - 0.5 * (shift / self.sd) ** 2)
 
         return density
 
     def _mode(self, density: LogDensity) -> tuple[Array, Array]:
         """Mode in (delta, logit m, logit r), about, and the curvature there."""
         best = int(np.argmax(self.same.log_weight))
-        place = np.array([0.0, self.same.x.ravel()[best], self.same.y.ravel()[best]])
-        for _ in range(_STEPS):
-            value, gradient, curvature = _derivatives(density, place)
+        location = np.array([0.0, self.same.x.ravel()[best], self.same.y.ravel()[best]])
+        longest = 2.0  # step, in logits
+        for _ in range(30):
+            value, gradient, curvature = _derivatives(density, location)
             step = np.linalg.solve(curvature, gradient)
-            step *= min(1.0, _LONGEST / float(np.abs(step).max() + 1e-300))
-            tried = [place + length * step for length in _LENGTHS]
-            found = [float(density(v[0], v[1:2], v[2:])[0]) for v in tried]
-            chosen = int(np.argmax(found))
-            if not found[chosen] > value + _GAIN_TOLERANCE:
+            step *= min(1.0, longest / float(np.abs(step).max() + 1e-300))
+            tried = [location + length * step for length in (1.0, 0.25, 0.05)]
+            heights = [float(density(v[0], v[1:2], v[2:])[0]) for v in tried]
+            best_step = int(np.argmax(heights))
+            if not heights[best_step] > value + 1e-3:
                 break
-            place = tried[chosen]
-        return place, curvature
+            location = tried[best_step]
+        return location, curvature
 
 
 def _angle(rule: BetaRule) -> Array:
@@ -213,36 +205,42 @@ def _angle(rule: BetaRule) -> Array:
 
 def _exp(logs: Array) -> Array:
     """Exponentials; the smallest are 0, because numbers near the smallest make products slow."""
-    return np.asarray(np.exp(np.where(logs < -_UNDERFLOW, -np.inf, logs)))
+    return np.asarray(np.exp(np.where(logs < -150.0, -np.inf, logs)))
 
 
-def _derivatives(density: LogDensity, place: Array) -> tuple[float, Array, Array]:
+def _derivatives(density: LogDensity, location: Array) -> tuple[float, Array, Array]:
     """Value, gradient and negative Hessian (made positive) by finite differences on 27 points."""
-    steps = np.array([-1.0, 0.0, 1.0]) * _WIDTH
-    x, y = np.repeat(place[1] + steps, 3), np.tile(place[2] + steps, 3)
-    cube = np.stack([density(place[0] + step, x, y) for step in steps]).reshape(3, 3, 3)
+    width, flattest = 0.1, 0.02  # of the differences, in logits; curvature that is believed
+    steps = np.array([-1.0, 0.0, 1.0]) * width
+    x, y = np.repeat(location[1] + steps, 3), np.tile(location[2] + steps, 3)
+    cube = np.stack([density(location[0] + step, x, y) for step in steps]).reshape(3, 3, 3)
     middle = float(cube[1, 1, 1])
     gradient, hessian = np.empty(3), np.empty((3, 3))
     for i in range(3):
         line = np.moveaxis(cube, i, 0)[:, 1, 1]
-        gradient[i] = (line[2] - line[0]) / (2.0 * _WIDTH)
-        hessian[i, i] = (line[2] - 2.0 * middle + line[0]) / _WIDTH**2
+        gradient[i] = (line[2] - line[0]) / (2.0 * width)
+        hessian[i, i] = (line[2] - 2.0 * middle + line[0]) / width**2
         for j in range(i):
             face = np.moveaxis(cube, (j, i), (0, 1))[:, :, 1]
             cross = face[2, 2] - face[0, 2] - face[2, 0] + face[0, 0]
-            hessian[i, j] = hessian[j, i] = cross / (4.0 * _WIDTH**2)
+            hessian[i, j] = hessian[j, i] = cross / (4.0 * width**2)
     values, vectors = np.linalg.eigh(-hessian)
-    return middle, gradient, (vectors * np.maximum(values, _FLATTEST)) @ vectors.T
+    return middle, gradient, (vectors * np.maximum(values, flattest)) @ vectors.T
 
 
 def mixed_shift(
-    parts: list[ShiftPosterior], probability: Array, tails: tuple[float, float]
+    posteriors: list[ShiftPosterior], probability: Array, tails: tuple[float, float]
 ) -> tuple[float, float, float, float]:
     """Mean, sd and quantiles of the shift, over the days of a change."""
-    used = [(one, p) for one, p in zip(parts, probability, strict=True) if p > 1e-12]
-    ends = min(one.shift[0] for one, _ in used), max(one.shift[-1] for one, _ in used)
-    shift = np.linspace(*ends, _DENSE)
-    density = np.sum([p * one.density(shift) for one, p in used], axis=0)
+    used = [
+        (posterior, p) for posterior, p in zip(posteriors, probability, strict=True) if p > 1e-12
+    ]
+    ends = (
+        min(posterior.shift[0] for posterior, _ in used),
+        max(posterior.shift[-1] for posterior, _ in used),
+    )
+    shift = np.linspace(*ends, 2001)
+    density = np.sum([p * posterior.density(shift) for posterior, p in used], axis=0)
     density /= density.sum()
     mean = float(density @ shift)
     sd = float(np.sqrt(density @ (shift - mean) ** 2))

@@ -24,13 +24,8 @@ from bayesatk.metrics.credit import Array
 Ints = NDArray[np.int64]
 Curve = Callable[[Array], Array]
 
-_DROP = 45.0  # of the logarithm below its peak, where an integral ends: exp(-45) ~ 3e-20
-_NODES = 64  # Gauss-Legendre on either side of the peak: errs by 1e-12 on half of a Gaussian
 _SEARCH_POINTS = 17  # points of a round that looks for a peak, or for the end of an integral
-_PEAK_TOLERANCE = 0.1  # of the logarithm: the peak of an integrand need not be known any better
 _ROUNDS = 14  # each round is 8 times finer: 8^14 = 4e12
-_BLOCK = 2_000_000  # exponentials taken at once: 16 MB
-_PRIOR_SDS = 9.5  # standard deviations after which a normal prior has dropped by _DROP
 _FARTHEST = 50.0  # log odds ratio beyond which an interval has no end
 
 
@@ -47,14 +42,14 @@ class Splits:
     ----------
     successes : float
         Of the first system, over all questions.
-    own, other, total, weight : ndarray
+    first_trials, second_trials, total, weight : ndarray
         Trials of the first and of the second system and the sum of successes, of every distinct
         kind of question, and how many questions are of the kind.
     """
 
     successes: float
-    own: Array
-    other: Array
+    first_trials: Array
+    second_trials: Array
     total: Array
     weight: Array
 
@@ -73,8 +68,14 @@ class Splits:
         split = np.minimum(total, trials[0]) > least
         kinds = np.stack([*trials, total])[:, split]
         states, weight = np.unique(kinds, axis=1, return_counts=True)
-        own, other, sums = states.astype(float)
-        return cls(float(successes[0, split].sum()), own, other, sums, weight.astype(float))
+        first_trials, second_trials, sums = states.astype(float)
+        return cls(
+            float(successes[0, split].sum()),
+            first_trials,
+            second_trials,
+            sums,
+            weight.astype(float),
+        )
 
     @cached_property
     def _support(self) -> tuple[Array, Array, NDArray[np.intp]]:
@@ -82,43 +83,52 @@ class Splits:
 
         Values count from the smallest one, so that nothing cancels.
         """
-        low = np.maximum(0.0, self.total - self.other)
-        size = (np.minimum(self.total, self.own) - low + 1).astype(int)
+        low = np.maximum(0.0, self.total - self.second_trials)
+        size = (np.minimum(self.total, self.first_trials) - low + 1).astype(int)
         start = np.concatenate([[0], np.cumsum(size)[:-1]]).astype(np.intp)
-        which = np.repeat(np.arange(len(size)), size)
-        above = (np.arange(size.sum()) - start[which]).astype(float)
-        c, n, m, t = above + low[which], self.own[which], self.other[which], self.total[which]
-        logs = _log_choose(n, c) + _log_choose(m, t - c) - _log_choose(n + m, t)
+        kind = np.repeat(np.arange(len(size)), size)
+        above = (np.arange(size.sum()) - start[kind]).astype(float)
+        c, n, m, t = (
+            above + low[kind],
+            self.first_trials[kind],
+            self.second_trials[kind],
+            self.total[kind],
+        )
+        logs = log_choose(n, c) + log_choose(m, t - c) - log_choose(n + m, t)
         return above, logs, start
 
     @cached_property
     def above(self) -> float:
         """Successes of the first system beyond the fewest that the sums allow."""
-        return self.successes - float(self.weight @ np.maximum(0.0, self.total - self.other))
+        return self.successes - float(
+            self.weight @ np.maximum(0.0, self.total - self.second_trials)
+        )
 
     @cached_property
     def most(self) -> float:
         """Return the largest value of `above`."""
-        low = np.maximum(0.0, self.total - self.other)
-        return float(self.weight @ (np.minimum(self.total, self.own) - low))
+        low = np.maximum(0.0, self.total - self.second_trials)
+        return float(self.weight @ (np.minimum(self.total, self.first_trials) - low))
 
     def log_ratio(self, theta: Array) -> Array:
         """Log likelihood at log odds ratios, less that at 0; concave, and 0 at 0."""
         if not len(self.weight):
             return np.zeros_like(theta)
         value, logs, start = self._support
-        found = np.empty(len(theta))
-        rows = max(1, _BLOCK // len(value))
+        log_ratios = np.empty(len(theta))
+        rows = max(1, 2_000_000 // len(value))  # exponentials taken at once: 16 MB
         size = np.diff(np.append(start, len(value)))
         with np.errstate(under="ignore"):
             for first in range(0, len(theta), rows):
-                own = theta[first : first + rows, None]
-                terms = logs + own * value
+                block = theta[first : first + rows, None]
+                terms = logs + block * value
                 top = np.maximum.reduceat(terms, start, axis=1)
                 terms -= np.repeat(top, size, axis=1)
-                each = np.log(np.add.reduceat(np.exp(terms), start, axis=1)) + top
-                found[first : first + rows] = own[:, 0] * self.above - each @ self.weight
-        return found
+                log_normalisers = np.log(np.add.reduceat(np.exp(terms), start, axis=1)) + top
+                log_ratios[first : first + rows] = (
+                    block[:, 0] * self.above - log_normalisers @ self.weight
+                )
+        return log_ratios
 
     def log_e(self, sd: float) -> tuple[float, float]:
         """Log e-values of the first system having larger odds, and smaller.
@@ -130,12 +140,14 @@ class Splits:
         Examples
         --------
         >>> splits = Splits.of(np.array([[1, 1], [0, 1]]), np.array([[1, 1], [1, 1]]))
-        >>> found = np.exp(splits.log_e(1.0))
-        >>> bool(found[0] > 1 > found[1]), float(found.mean().round(9))  # one pair says nothing
+        >>> better, worse = np.exp(splits.log_e(1.0))
+        >>> bool(better > 1 > worse), float((better + worse).round(9)) / 2  # one pair says nothing
         (True, 1.0)
         """
-        reach = 1.0 + np.log1p(sd**2 * float(self.weight @ (self.own * self.other)))
-        end = min(sd**2 * self.most, reach) + _PRIOR_SDS * sd
+        reach = 1.0 + np.log1p(
+            sd**2 * float(self.weight @ (self.first_trials * self.second_trials))
+        )
+        end = min(sd**2 * self.most, reach) + 9.5 * sd  # where a normal prior has dropped by 45
 
         def curve(theta: Array) -> Array:
             return self.log_ratio(theta) - 0.5 * (theta / sd) ** 2
@@ -209,8 +221,8 @@ class Capital:
 
         Examples
         --------
-        >>> one = Capital.of(np.array([1.0]))  # the mean of 1 + u over u, and of 1 - u
-        >>> np.exp(one.log_e(0.5)).round(9).tolist()
+        >>> certain = Capital.of(np.array([1.0]))  # the mean of 1 + u over u, and of 1 - u
+        >>> np.exp(certain.log_e(0.5)).round(9).tolist()
         [1.5, 0.5]
         """
         return self._above(mean), self.mirrored()._above(1.0 - mean)
@@ -256,21 +268,21 @@ def log_integral(curve: Curve, lower: float, upper: float) -> float:
     >>> round(log_integral(lambda x: -50.0 * x**2, -3.0, 9.0), 6)  # sqrt(pi / 50)
     -1.383647
     """
-    peak = _peak(curve, lower, upper, _PEAK_TOLERANCE)
-    level = float(curve(np.array([peak]))[0]) - _DROP
+    peak = _peak(curve, lower, upper, 0.1)  # an integrand's need not be known any better
+    level = float(curve(np.array([peak]))[0]) - 45.0  # exp(-45) ~ 3e-20
     node, log_weight = _rule()
-    parts = []
+    log_terms = []
     for end in (lower, upper):
         reach = _drop(curve, peak, end, level) - peak
         if reach:
-            parts.append(curve(peak + reach * node) + log_weight + np.log(abs(reach)))
-    return float(logsumexp(np.concatenate(parts)))
+            log_terms.append(curve(peak + reach * node) + log_weight + np.log(abs(reach)))
+    return float(logsumexp(np.concatenate(log_terms)))
 
 
 @cache
 def _rule() -> tuple[Array, Array]:
-    """Nodes and log weights on [0, 1]."""
-    node, weight = np.polynomial.legendre.leggauss(_NODES)
+    """Nodes and log weights on [0, 1]; 64 of them err by 1e-12 on half of a Gaussian."""
+    node, weight = np.polynomial.legendre.leggauss(64)
     return 0.5 * (node + 1.0), np.log(0.5 * weight)
 
 
@@ -278,11 +290,11 @@ def _peak(curve: Curve, lower: float, upper: float, flat: float = 0.0) -> float:
     """Return the place of the maximum of a concave curve, or where it is as high to within flat."""
     for _ in range(_ROUNDS):
         places = np.linspace(lower, upper, _SEARCH_POINTS)
-        found = curve(places)
-        best = int(np.argmax(found))
+        heights = curve(places)
+        best = int(np.argmax(heights))
         near = slice(max(best - 1, 0), best + 2)
         lower, upper = places[near][0], places[near][-1]
-        if found[best] - found[near].min() < flat:
+        if heights[best] - heights[near].min() < flat:
             break
     return float(places[best])
 
@@ -301,5 +313,12 @@ def _drop(curve: Curve, peak: float, end: float, level: float) -> float:
     return end
 
 
-def _log_choose(n: Array, k: Array) -> Array:
+def log_choose(n: Array | float, k: Array) -> Array:
+    """Return log binomial coefficients, elementwise.
+
+    Examples
+    --------
+    >>> np.exp(log_choose(4.0, np.array([2.0]))).round(12).tolist()
+    [6.0]
+    """
     return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))

@@ -26,10 +26,7 @@ from bayesatk.metrics.category_credit import CategoryCredit, compositions
 from bayesatk.metrics.credit import Array, Credit
 from bayesatk.priors import INFLATION
 
-_STEP = 1e-3  # of central differences of unconstrained hyperparameters
 _LISTED = 2000  # counts of categories beyond which they are drawn
-_DRAWN = 4000
-_SMALLEST = 1e-12  # Dirichlet parameter
 
 
 @dataclass(frozen=True)
@@ -65,18 +62,18 @@ class Design:
 
 def _design(model: "_Mixed | _Dirichlet") -> Design:
     """Return what a model says by sums over counts, and by differences of its hyperparameters."""
-    theta = model.theta
+    theta, step = model.theta, 1e-3  # of central differences
     weight, _, value = model.at(theta)
     scores, slopes = np.empty((len(theta), len(weight))), np.empty((2, len(theta)))
-    for i, move in enumerate(np.eye(len(theta)) * _STEP):
+    for i, move in enumerate(np.eye(len(theta)) * step):
         up, down = model.at(theta + move), model.at(theta - move)
-        scores[i] = (up[0] - down[0]) / (2.0 * _STEP)
-        slopes[:, i] = weight @ (up[1] - down[1]) / (2.0 * _STEP), (up[2] - down[2]) / (2.0 * _STEP)
+        scores[i] = (up[0] - down[0]) / (2.0 * step)
+        slopes[:, i] = weight @ (up[1] - down[1]) / (2.0 * step), (up[2] - down[2]) / (2.0 * step)
     information = (scores / np.maximum(weight, 1e-300)) @ scores.T
     return Design(value, float(weight @ model.variance()), information, model.prior, slopes)
 
 
-def difficulty_design(credit: Credit, known: Difficulty, trials: int) -> Design:
+def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> Design:
     """Return the expected learning from one question of right and wrong.
 
     Parameters
@@ -92,18 +89,18 @@ def difficulty_design(credit: Credit, known: Difficulty, trials: int) -> Design:
     Uniform difficulties, pass@1: one trial leaves Beta(2, 1) or Beta(1, 2), of variance 1/18.
 
     >>> from bayesatk.metrics.credit import pass_at
-    >>> found = difficulty_design(pass_at(1), Difficulty.of_beta([0.5], [1 / 3]), 1)
-    >>> round(found.trial, 12) == round(1 / 18, 12)
+    >>> design = difficulty_design(pass_at(1), Difficulty.of_beta([0.5], [1 / 3]), 1)
+    >>> round(design.trial, 12) == round(1 / 18, 12)
     True
 
     A fifth of the questions is impossible, the others are uniform: 0.8 times 1/2.
 
-    >>> share, mean, icc = (np.array([[one]]) for one in (0.8, 0.5, 1 / 3))
-    >>> known = Difficulty(share, mean, icc, np.array([0.2]), np.array([0.0]))
-    >>> round(difficulty_design(pass_at(1), known, 1).value, 12)
+    >>> share, mean, icc = (np.array([[number]]) for number in (0.8, 0.5, 1 / 3))
+    >>> difficulty = Difficulty(share, mean, icc, np.array([0.2]), np.array([0.0]))
+    >>> round(difficulty_design(pass_at(1), difficulty, 1).value, 12)
     0.4
     """
-    return _design(_Mixed.of(known, credit, trials))
+    return _design(_Mixed.of(difficulty, credit, trials))
 
 
 @dataclass(frozen=True)
@@ -130,20 +127,28 @@ class _Mixed:
     prior: Array
 
     @classmethod
-    def of(cls, known: Difficulty, credit: Credit, trials: int) -> "_Mixed":
-        betas = np.flatnonzero(known.share[0] > 0.0)
-        ends = np.array([known.never[0], known.always[0]])
+    def of(cls, difficulty: Difficulty, credit: Credit, trials: int) -> "_Mixed":
+        betas = np.flatnonzero(difficulty.share[0] > 0.0)
+        ends = np.array([difficulty.never[0], difficulty.always[0]])
         atoms = np.flatnonzero(ends > 0.0)
-        place = np.stack([known.mean[0, betas], known.icc[0, betas]], axis=1).ravel()
-        share = np.concatenate([known.share[0, betas], ends[atoms]])
+        means_and_iccs = np.stack(
+            [difficulty.mean[0, betas], difficulty.icc[0, betas]], axis=1
+        ).ravel()
+        share = np.concatenate([difficulty.share[0, betas], ends[atoms]])
         weight = INFLATION if len(atoms) else (1.0,) * len(betas)
-        size = len(place) + len(share) - 1
+        size = len(means_and_iccs) + len(share) - 1
         prior = np.zeros((size, size))
-        prior[: len(place), : len(place)] = np.diag(2.0 * place * (1.0 - place))
-        own = share[1:]
-        prior[len(place) :, len(place) :] = sum(weight) * (np.diag(own) - np.outer(own, own))
+        prior[: len(means_and_iccs), : len(means_and_iccs)] = np.diag(
+            2.0 * means_and_iccs * (1.0 - means_and_iccs)
+        )
+        free_shares = share[1:]
+        prior[len(means_and_iccs) :, len(means_and_iccs) :] = sum(weight) * (
+            np.diag(free_shares) - np.outer(free_shares, free_shares)
+        )
         logs = np.log(share)
-        theta = np.concatenate([np.log(place) - np.log1p(-place), logs[1:] - logs[0]])
+        theta = np.concatenate(
+            [np.log(means_and_iccs) - np.log1p(-means_and_iccs), logs[1:] - logs[0]]
+        )
         return cls(credit, trials, theta, atoms, prior)
 
     def _parts(self, theta: Array) -> tuple[Array, list[tuple[float, float]]]:
@@ -162,10 +167,13 @@ class _Mixed:
         share, betas = self._parts(theta)
         for s, (alpha, beta) in zip(share, betas, strict=False):
             pmf = s * beta_binomial_pmf(self.trials, np.array([alpha]), np.array([beta]))[0]
-            own = alpha + counts, beta + self.trials - counts
-            mean, square = beta_binomial_means([self.credit], *own)[0][:, 0], np.zeros(len(counts))
+            posterior = alpha + counts, beta + self.trials - counts
+            mean, square = (
+                beta_binomial_means([self.credit], *posterior)[0][:, 0],
+                np.zeros(len(counts)),
+            )
             if squares:
-                square = mean**2 + beta_binomial_moments([self.credit], *own)[2][:, 0]
+                square = mean**2 + beta_binomial_moments([self.credit], *posterior)[2][:, 0]
             joint += pmf * np.stack([np.ones_like(mean), mean, square])
         for s, end in zip(share[len(betas) :], self.atoms, strict=True):
             value = float(self.credit.vector[-int(end)])
@@ -175,9 +183,9 @@ class _Mixed:
     def at(self, theta: Array) -> tuple[Array, Array, float]:
         """Probability of every count, the metric expected given it, and of a new question."""
         joint, (share, betas) = self._joint(theta, squares=False), self._parts(theta)
-        each = [beta_binomial_means([self.credit], [a], [b])[0].item() for a, b in betas]
-        each += [float(self.credit.vector[-int(end)]) for end in self.atoms]
-        return joint[0], joint[1] / np.maximum(joint[0], 1e-300), float(share @ each)
+        expected = [beta_binomial_means([self.credit], [a], [b])[0].item() for a, b in betas]
+        expected += [float(self.credit.vector[-int(end)]) for end in self.atoms]
+        return joint[0], joint[1] / np.maximum(joint[0], 1e-300), float(share @ expected)
 
     def variance(self) -> Array:
         """Variance of a question's metric given each count."""
@@ -204,8 +212,8 @@ def category_design(
     --------
     Two uniform categories and one trial leave Beta(2, 1) or Beta(1, 2), of variance 1/18.
 
-    >>> found = category_design(CategoryCredit(1), [0.0, 1.0], [0.5, 0.5], 1 / 3, 1)
-    >>> round(found.trial, 12) == round(1 / 18, 12)
+    >>> design = category_design(CategoryCredit(1), [0.0, 1.0], [0.5, 0.5], 1 / 3, 1)
+    >>> round(design.trial, 12) == round(1 / 18, 12)
     True
     """
     mean, scores = np.asarray(mean, float), np.asarray(scores, float)
@@ -232,10 +240,10 @@ class _Dirichlet:
     def prior(self) -> Array:
         """Information of a uniform mean and icc."""
         mean, size = self.mean, len(self.mean)
-        found = np.zeros((size, size))
-        found[:-1, :-1] = size * (np.diag(mean) - np.outer(mean, mean))[:-1, :-1]
-        found[-1, -1] = 2.0 * self.icc * (1.0 - self.icc)
-        return found
+        information = np.zeros((size, size))
+        information[:-1, :-1] = size * (np.diag(mean) - np.outer(mean, mean))[:-1, :-1]
+        information[-1, -1] = 2.0 * self.icc * (1.0 - self.icc)
+        return information
 
     @cached_property
     def _counts(self) -> tuple[Array, Array]:
@@ -244,18 +252,18 @@ class _Dirichlet:
         if comb(self.trials + categories - 1, categories - 1) <= _LISTED:
             counts = compositions(self.trials, categories).astype(float)
             return counts, np.zeros(len(counts))
-        rng, alpha = np.random.default_rng(0), _alpha(self.theta)
-        logs = np.log(rng.standard_gamma(alpha + 1.0, (_DRAWN, categories)))
+        rng, alpha, size = np.random.default_rng(0), _alpha(self.theta), 4000
+        logs = np.log(rng.standard_gamma(alpha + 1.0, (size, categories)))
         p = softmax(logs - rng.standard_exponential(logs.shape) / alpha, axis=1)
         counts = rng.multinomial(self.trials, p).astype(float)
-        return counts, -_log_pmf(counts, self.theta) - np.log(_DRAWN)
+        return counts, -_log_pmf(counts, self.theta) - np.log(size)
 
     def at(self, theta: Array) -> tuple[Array, Array, float]:
         """Probability of every count, the metric expected given it, and of a new question."""
         (counts, drawn), alpha = self._counts, _alpha(theta)
-        given = self.credit.predictive(alpha + counts, self.scores)
+        expected = self.credit.predictive(alpha + counts, self.scores)
         new = self.credit.predictive(alpha[None], self.scores)
-        return np.exp(_log_pmf(counts, theta) + drawn), given, new.item()
+        return np.exp(_log_pmf(counts, theta) + drawn), expected, new.item()
 
     def variance(self) -> Array:
         """Variance of a question's metric given each count."""
@@ -265,7 +273,7 @@ class _Dirichlet:
 def _alpha(theta: Array) -> Array:
     """Dirichlet parameters at log ratios of the mean and the logit of the icc."""
     mean = softmax(np.append(theta[:-1], 0.0))
-    return np.asarray(np.maximum(mean * np.exp(-theta[-1]), _SMALLEST))
+    return np.asarray(np.maximum(mean * np.exp(-theta[-1]), 1e-12))
 
 
 def _log_pmf(counts: Array, theta: Array) -> Array:

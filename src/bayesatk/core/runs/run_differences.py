@@ -19,14 +19,6 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.question.laws import log_binomials
 from bayesatk.metrics.credit import Array
 
-_FINEST = 4096  # steps of the scale to which values are rounded that have no common fraction
-_REACH = 12.0  # standard deviations within which the lattice is kept
-_STEPS = 40.0  # and largest differences of a question: few questions are far from normal
-_BLOCK = 1_000_000  # of frequencies, nodes and states at once: 8 MB an array
-_WORK = 10_000_000  # of them in all, for which nodes stand for others where they are many
-_NODES = (50, 1000)  # at least and at most
-_NEGLIGIBLE = 1e-16  # characteristic function from which the rest is nothing
-
 
 def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, Array]:
     """Distribution of the absolute difference of the mean values of two runs.
@@ -46,8 +38,8 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
 
     Examples
     --------
-    >>> one = run_difference(Nodes.single(1.0, 1.0), States.of([0], [0]), np.array([0.0, 1.0]))
-    >>> one[0].tolist(), one[1].round(12).tolist()  # 2 E p (1 - p) = 1/3
+    >>> law = run_difference(Nodes.single(1.0, 1.0), States.of([0], [0]), np.array([0.0, 1.0]))
+    >>> law[0].tolist(), law[1].round(12).tolist()  # 2 E p (1 - p) = 1/3
     ([0.0, 1.0], [0.666666666667, 0.333333333333])
     """
     step = _step(values)
@@ -57,27 +49,30 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
         return np.zeros(1), np.ones(1)
     trials = 2 * (len(values) - 1)
     split, gaps = _splits(places)
-    few = QuestionLaws.of(fewer(nodes, _NODES[0]), states).counts(trials)
-    sd = np.sqrt((few @ (split * gaps**2).sum(axis=1) @ states.count).max())
-    reach = int(min(states.questions * widest, np.ceil(_REACH * sd + _STEPS * widest)))
+    rough_pmf = QuestionLaws.of(fewer(nodes, 50), states).counts(trials)
+    sd = np.sqrt((rough_pmf @ (split * gaps**2).sum(axis=1) @ states.count).max())
+    # The lattice is kept within 12 sds and the 40 largest differences of a question: few questions
+    # are far from normal.
+    reach = int(min(states.questions * widest, np.ceil(12.0 * sd + 40.0 * widest)))
     # It falls all the way from 0 on where a run is right or wrong, or the share of right trials.
     falls = widest == 1 or bool((places == np.arange(len(places))).all())
-    size = reach if not falls else min(reach, int(_STEPS + 8 * _REACH))
-    most = int(np.clip(_WORK // ((size + 4 * trials) * len(states)), *_NODES))
+    size = reach if not falls else min(reach, 40 + 8 * 12)
+    # Nodes stand for others where they are many: ten million of frequencies, nodes and states.
+    most = int(np.clip(10_000_000 // ((size + 4 * trials) * len(states)), 50, 1000))
     laws = QuestionLaws.of(fewer(nodes, most), states)
     angles = 2.0 * np.pi * np.arange(reach + 1) / (2 * reach + 1)
     curve = np.zeros(reach + 1)
-    pmf, width = laws.counts(trials), max(16, _BLOCK // laws.share[0].size)
+    pmf, width = laws.counts(trials), max(16, 1_000_000 // laws.share[0].size)
     for start in range(0, reach + 1, width):
-        part = slice(start, start + width)
-        waves = (split * np.cos(angles[part, None, None] * gaps)).sum(axis=2)
-        each = np.tensordot(waves, pmf, axes=(1, 2))  # of one question, by node and state
-        given = (each**states.count).prod(axis=2)
-        curve[part] = given @ laws.weight
-        if falls and np.abs(given).max() < _NEGLIGIBLE:
+        frequencies = slice(start, start + width)
+        waves = (split * np.cos(angles[frequencies, None, None] * gaps)).sum(axis=2)
+        question_curve = np.tensordot(waves, pmf, axes=(1, 2))  # of one question, by node and state
+        node_curve = (question_curve**states.count).prod(axis=2)
+        curve[frequencies] = node_curve @ laws.weight
+        if falls and np.abs(node_curve).max() < 1e-16:
             break
-    both = np.fft.irfft(curve, 2 * reach + 1)[: reach + 1]
-    probability = np.maximum(both * np.where(np.arange(reach + 1), 2.0, 1.0), 0.0)
+    signed_mass = np.fft.irfft(curve, 2 * reach + 1)[: reach + 1]
+    probability = np.maximum(signed_mass * np.where(np.arange(reach + 1), 2.0, 1.0), 0.0)
     probability = np.asarray(probability / probability.sum(), float)
     difference = np.arange(reach + 1, dtype=float) * (step / states.questions)
     return difference, probability
@@ -85,13 +80,15 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
 
 def _step(values: Array) -> float:
     """Return the step of a lattice that holds the values, to the finest that is kept."""
+    finest = 4096  # steps of the scale, to which values without a common fraction are rounded
     scale = float(np.ptp(values)) or 1.0
-    shares = [Fraction(float(each)).limit_denominator(_FINEST) for each in values / scale]
+    shares = [Fraction(float(ratio)).limit_denominator(finest) for ratio in values / scale]
     near = all(
-        abs(float(one) - each) < 1e-12 for one, each in zip(shares, values / scale, strict=True)
+        abs(float(fraction) - ratio) < 1e-12
+        for fraction, ratio in zip(shares, values / scale, strict=True)
     )
-    whole = lcm(*(one.denominator for one in shares)) if near else _FINEST
-    return scale / min(whole, _FINEST)
+    denominator = lcm(*(fraction.denominator for fraction in shares)) if near else finest
+    return scale / min(denominator, finest)
 
 
 def _splits(places: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -103,11 +100,11 @@ def _splits(places: NDArray[np.int64]) -> tuple[Array, Array]:
         By successes of both runs, and of the first.
     """
     trials = len(places) - 1
-    both, first = np.arange(2 * trials + 1)[:, None], np.arange(trials + 1)[None, :]
-    second = both - first
+    total, first = np.arange(2 * trials + 1)[:, None], np.arange(trials + 1)[None, :]
+    second = total - first
     possible = (second >= 0) & (second <= trials)
     second = np.clip(second, 0, trials)
-    ways, every = log_binomials(trials), log_binomials(2 * trials)
-    logs = ways[first] + ways[second] - every[both]
+    ways, both_ways = log_binomials(trials), log_binomials(2 * trials)
+    logs = ways[first] + ways[second] - both_ways[total]
     gap = np.where(possible, places[first] - places[second], 0)
     return np.where(possible, np.exp(logs), 0.0), gap.astype(float)

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 Array = NDArray[np.float64]
-_LARGEST = 2**22  # support on which distributions are convolved; beyond, they are normal
-_LONGEST = 10_000  # successes times failures of one question, likewise
 
 
 @cache
@@ -35,10 +33,10 @@ def rank_sum_pmf(successes: int, failures: int) -> Array:
         before = np.ones(1)
         for c in range(1, successes + 1):
             # The last trial is a failure, or a success with all f failures before it.
-            found = np.zeros(c * f + 1)
-            found[: len(rows[c])] = rows[c] * (f / (c + f))
-            found[f:] += before * (c / (c + f))
-            rows[c] = before = found
+            pmf = np.zeros(c * f + 1)
+            pmf[: len(rows[c])] = rows[c] * (f / (c + f))
+            pmf[f:] += before * (c / (c + f))
+            rows[c] = before = pmf
     return rows[successes] if failures else np.ones(1)
 
 
@@ -56,7 +54,7 @@ def switches_pmf(successes: int, failures: int) -> Array:
     if min(successes, failures) == 0:
         return np.ones(1)
     size = 2 * min(successes, failures) + (successes != failures)
-    found = np.zeros(size)
+    pmf = np.zeros(size)
     ways = comb(successes + failures, successes)
     for runs in range(2, size + 1):
         half, odd = divmod(runs, 2)
@@ -65,8 +63,8 @@ def switches_pmf(successes: int, failures: int) -> Array:
             count += comb(successes - 1, half - 1) * comb(failures - 1, half)
         else:
             count = 2 * comb(successes - 1, half - 1) * comb(failures - 1, half - 1)
-        found[runs - 1] = count / ways
-    return found
+        pmf[runs - 1] = count / ways
+    return pmf
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ def two_sided(observed: int, law: OrderLaw, parts: Sequence[tuple[int, int, int]
     0.222222
     """
     length = 1 + sum(c * f * times for c, f, times in parts)
-    if length > _LARGEST or max((c * f for c, f, _ in parts), default=0) > _LONGEST:
+    if length > 2**22 or max((c * f for c, f, _ in parts), default=0) > 10_000:
         mean = sum(times * law.mean(c, f) for c, f, times in parts)
         variance = sum(times * law.variance(c, f) for c, f, times in parts)
         gap = max(abs(observed - mean) - 0.5, 0.0)

@@ -6,8 +6,7 @@ Facts of the formats stand with each.
 from collections.abc import Iterator
 from pathlib import Path
 
-from bayesatk.io.logs.record import Record, Said
-from bayesatk.io.logs.record_logs import RecordLog
+from bayesatk.io.logs.record_logs import Record, RecordLog, Said
 from bayesatk.io.rows import EMPTY
 
 
@@ -16,173 +15,184 @@ def _blank(text: object) -> str:
     return EMPTY if isinstance(text, str) and not text.strip() else ""
 
 
-def _human_eval(one: Record) -> Iterator[Said]:
+def _human_eval(record: Record) -> Iterator[Said]:
     """Read a solution ``{task_id, completion, result, passed}``; the order numbers the trials."""
     yield Said(
-        question=one("task_id"), outcome=one("passed"), fault=_blank(one("completion"))
+        question=record("task_id"), outcome=record("passed"), fault=_blank(record("completion"))
     )  # fmt: skip
 
 
-def _live_code_bench(one: Record) -> Iterator[Said]:
+def _live_code_bench(record: Record) -> Iterator[Said]:
     """Read a problem with ``graded_list``, a mark for each of its solutions in ``code_list``."""
-    named = one.path.name.startswith("Scenario.")  # in a folder with the name of the model
+    named = record.path.name.startswith("Scenario.")  # in a folder with the name of the model
     yield Said(
-        system=one.path.resolve().parent.name if named else "",
-        question=one("question_id"),
-        outcome=one("graded_list"),
+        system=record.path.resolve().parent.name if named else "",
+        question=record("question_id"),
+        outcome=record("graded_list"),
         several=True,
-        asked=(one("question_content"),),
+        asked=(record("question_content"),),
     )
 
 
-def _math_arena(one: Record) -> Iterator[Said]:
+def _math_arena(record: Record) -> Iterator[Said]:
     """Read a problem: ``messages``, ``answers`` and ``correct`` have a part for each run."""
     yield Said(
-        system=one.path.parent.name,
-        task=one.path.parent.parent.parent.name,
-        question=one("idx") if one("idx") is not None else one.path.stem,
-        outcome=one("correct"),
+        system=record.path.parent.name,
+        task=record.path.parent.parent.parent.name,
+        question=record("idx") if record("idx") is not None else record.path.stem,
+        outcome=record("correct"),
         several=True,
-        asked=(one("problem"), one("gold_answer")),
-        answer=one("answers"),
+        asked=(record("problem"), record("gold_answer")),
+        answer=record("answers"),
     )
 
 
-def _math_arena_rows(one: Record) -> Iterator[Said]:
+def _math_arena_rows(record: Record) -> Iterator[Said]:
     """Read a row of a published data set of outputs: an attempt of a model at a problem."""
     yield Said(
-        system=one.text("model_name"),
-        question=one("problem_idx"),
-        trial=one("idx_answer"),
-        outcome=one("correct"),
-        asked=(one("problem"), one("gold_answer")),
-        answer=one("parsed_answer"),
+        system=record.text("model_name"),
+        question=record("problem_idx"),
+        trial=record("idx_answer"),
+        outcome=record("correct"),
+        asked=(record("problem"), record("gold_answer")),
+        answer=record("parsed_answer"),
     )
 
 
-def _every_eval_ever(one: Record) -> Iterator[Said]:
+def _every_eval_ever(record: Record) -> Iterator[Said]:
     """Read a row of the schema's instance level: ``evaluation.is_correct`` of one ``sample_id``.
 
     Repeats are rows with one ``sample_id``. An evaluation of several metrics has a row for each,
     told apart by ``evaluation_result_id``: these are marks of one trial.
     """
-    metric = one.text("evaluation_result_id") or "is_correct"
-    done = one.listed("output.raw")
+    metric = record.text("evaluation_result_id") or "is_correct"
+    done = record.listed("output.raw")
+    attributions = [
+        entry for entry in record.listed("answer_attribution") if isinstance(entry, dict)
+    ]
     yield Said(
-        system=one.text("model_id"),
-        task=one.text("evaluation_name"),
-        question=one("sample_id"),
-        outcome={metric: one("evaluation.is_correct")},
-        asked=(one("input.raw"), one("input.reference"), one("input.choices")),
-        answer=next((each.get("extracted_value") for each in one.listed("answer_attribution")
-                     if isinstance(each, dict) and each.get("is_terminal")), None),
-        fault="an error" if one("error") else EMPTY * (done == [""]),
-        known={"tokens": one("token_usage.total_tokens"),
-               "seconds": one.number("performance.latency_ms") / 1000.0},
+        system=record.text("model_id"),
+        task=record.text("evaluation_name"),
+        question=record("sample_id"),
+        outcome={metric: record("evaluation.is_correct")},
+        asked=(record("input.raw"), record("input.reference"), record("input.choices")),
+        answer=next((entry.get("extracted_value") for entry in attributions
+                     if entry.get("is_terminal")), None),
+        fault="an error" if record("error") else EMPTY * (done == [""]),
+        known={"tokens": record("token_usage.total_tokens"),
+               "seconds": record.number("performance.latency_ms") / 1000.0},
     )  # fmt: skip
 
 
-def _promptfoo(one: Record) -> Iterator[Said]:
+def _promptfoo(record: Record) -> Iterator[Said]:
     """Read a result ``{provider, promptIdx, testIdx, vars, success, score, namedScores, ...}``.
 
     A repeated test has another ``testIdx``, so a question is its variables and assertions. A
     provider is a system; several prompts make several systems of it. ``failureReason`` 2 says that
     the call failed, and so does ``error`` where no assertion failed.
     """
-    test = one.mapping("testCase")
-    asked = one("vars") or test.get("vars"), test.get("assert"), test.get("description")
-    prompts = [Record(each, {}, one.path).text("raw") for each in one.listed("^prompts")]
-    provider = one.text("provider.label", "provider.id", "provider")
+    test = record.mapping("testCase")
+    content = record("vars") or test.get("vars"), test.get("assert"), test.get("description")
+    prompts = [Record(prompt, {}, record.path).text("raw") for prompt in record.listed("^prompts")]
+    provider = record.text("provider.label", "provider.id", "provider")
     several = len(set(prompts)) > 1
-    failed = one("failureReason") == 2 or (one("error") and not one("gradingResult"))
+    failed = record("failureReason") == 2 or (record("error") and not record("gradingResult"))
     yield Said(
-        system=f"{provider}: {one.text('prompt.label')[:60]}" if several else provider,
-        question=Said.name_of(*asked),
-        outcome={"success": one("success"), "score": one("score"), **one.mapping("namedScores")},
+        system=f"{provider}: {record.text('prompt.label')[:60]}" if several else provider,
+        question=Said.name_of(*content),
+        outcome={
+            "success": record("success"),
+            "score": record("score"),
+            **record.mapping("namedScores"),
+        },
         scorer="success",
-        asked=asked,
+        asked=content,
         reason="no mark",
         fault="an error" if failed else "",
-        identity=one.text("id"),
+        identity=record.text("id"),
     )
 
 
-def _lighteval(one: Record) -> Iterator[Said]:
+def _lighteval(record: Record) -> Iterator[Said]:
     """Read a row of details: ``doc``, ``model_response`` and the marks under ``metric``.
 
     Each file is one run of one task, ``details/MODEL/TIME/details_TASK_TIME.parquet``; further
     runs are further trials. Marks such as pass@k are of all samples of a row.
     """
-    folders = one.path.resolve().parts
-    place = len(folders) - 1 - folders[::-1].index("details") if "details" in folders else -1
-    text = one("model_response.text")
-    asked = one("doc.query"), one("doc.choices"), one("doc.gold_index")
+    folders = record.path.resolve().parts
+    details_index = (
+        len(folders) - 1 - folders[::-1].index("details") if "details" in folders else -1
+    )
+    text = record("model_response.text")
+    content = record("doc.query"), record("doc.choices"), record("doc.gold_index")
     yield Said(
-        system="/".join(folders[place + 1 : -2]) if place >= 0 else "",
-        task=one.text("doc.task_name"),
-        question=one.text("doc.id") or Said.name_of(*asked),
+        system="/".join(folders[details_index + 1 : -2]) if details_index >= 0 else "",
+        task=record.text("doc.task_name"),
+        question=record.text("doc.id") or Said.name_of(*content),
         trial="",
-        outcome=one.mapping("metric", "metrics"),
-        asked=asked,
+        outcome=record.mapping("metric", "metrics"),
+        asked=content,
         fault=EMPTY if text in ([], [""]) else "",
     )
 
 
-def _helm(one: Record) -> Iterator[Said]:
+def _helm(record: Record) -> Iterator[Said]:
     """Read an instance in a run, ``{instance_id, train_trial_index, stats: [{name, mean}]}``.
 
     Several metrics write an entry each for one instance and trial. Perturbed instances are other
     questions, and left out. ``run_spec.json`` beside names model and scenario.
     """
-    if one("perturbation") is not None:
+    if record("perturbation") is not None:
         return
-    for stat in one.listed("stats"):
-        own = Record(stat, {}, one.path)
-        if own("name.perturbation") is None:
+    for stat in record.listed("stats"):
+        stat_record = Record(stat, {}, record.path)
+        if stat_record("name.perturbation") is None:
             yield Said(
-                system=one.text("^adapter_spec.model", "^adapter_spec.model_deployment"),
-                task=one.text("^scenario_spec.class_name").rpartition(".")[2],
-                question=one("instance_id"),
-                trial=one("train_trial_index"),
-                outcome={own.text("name.name"): own("mean")},
+                system=record.text("^adapter_spec.model", "^adapter_spec.model_deployment"),
+                task=record.text("^scenario_spec.class_name").rpartition(".")[2],
+                question=record("instance_id"),
+                trial=record("train_trial_index"),
+                outcome={stat_record.text("name.name"): stat_record("mean")},
             )
 
 
-def _openai_evals(one: Record) -> Iterator[Said]:
+def _openai_evals(record: Record) -> Iterator[Said]:
     """Read an event of a run: ``match`` has the mark of a ``sample_id`` under ``data.correct``.
 
     The first line of the file is the ``spec`` of the run: model and name of the evaluation.
     """
-    spec = one.mapping("spec")
+    spec = record.mapping("spec")
     if spec:
-        one.head["spec"] = spec
-    if one("type") == "match":
-        models = one("^spec.completion_fns")
+        record.head["spec"] = spec
+    if record("type") == "match":
+        models = record("^spec.completion_fns")
         yield Said(
             system=", ".join(map(str, models)) if isinstance(models, list) else "",
-            task=one.text("^spec.eval_name"),
-            question=one("sample_id"),
-            outcome=one("data.correct"),
-            asked=(one("data.expected"),),
-            answer=one("data.picked"),
+            task=record.text("^spec.eval_name"),
+            question=record("sample_id"),
+            outcome=record("data.correct"),
+            asked=(record("data.expected"),),
+            answer=record("data.picked"),
         )
 
 
-def _deep_eval(one: Record) -> Iterator[Said]:
+def _deep_eval(record: Record) -> Iterator[Said]:
     """Read a test case ``{input, expectedOutput, success, metricsData: [{name, success}]}``."""
-    metrics = [Record(each, {}, one.path) for each in one.listed("metricsData", "metrics_data")]
+    metrics = [
+        Record(fields, {}, record.path) for fields in record.listed("metricsData", "metrics_data")
+    ]
     marks = {metric.text("name"): metric("success") for metric in metrics}
     errors = any(metric("error") for metric in metrics)
-    asked = one("input"), one("expectedOutput", "expected_output"), one("context")
+    content = record("input"), record("expectedOutput", "expected_output"), record("context")
     yield Said(
-        system=one.text("^hyperparameters.model", "^identifier"),
-        task=one.text("^datasetAlias"),
-        question=Said.name_of(*asked),
-        outcome={"success": one("success"), **marks},
+        system=record.text("^hyperparameters.model", "^identifier"),
+        task=record.text("^datasetAlias"),
+        question=Said.name_of(*content),
+        outcome={"success": record("success"), **marks},
         scorer="success",
-        asked=asked,
+        asked=content,
         reason="no mark",
-        fault="an error" if errors else _blank(one("actualOutput", "actual_output")),
+        fault="an error" if errors else _blank(record("actualOutput", "actual_output")),
     )
 
 

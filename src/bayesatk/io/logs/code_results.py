@@ -63,21 +63,24 @@ def _solutions(judged: object, task: object, rows: Rows) -> list[tuple[object, o
     if isinstance(judged, dict) and isinstance(judged.get("base"), list):
         names = [name for name in _TESTS if judged.get(name)]
         lists = [judged[name] for name in names]
-        if len({len(each) if isinstance(each, list) else -1 for each in lists}) > 1:
+        if len({len(entries) if isinstance(entries, list) else -1 for entries in lists}) > 1:
             raise OutcomeError(
                 f"eval[{task!r}] must have as many base as plus statuses. Is the file complete?"
             )
-        firsts = zip(*([_first(each) for each in one] for one in lists), strict=True)
-        return [(_status(dict(zip(names, each, strict=True)), task, rows), None) for each in firsts]
+        firsts = zip(*([_first(entry) for entry in entries] for entries in lists), strict=True)
+        return [
+            (_status(dict(zip(names, solution_statuses, strict=True)), task, rows), None)
+            for solution_statuses in firsts
+        ]
     if not isinstance(judged, list):
         raise OutcomeError(f"eval[{task!r}] must be a list of solutions; got {shown(judged)}.")
-    found: list[tuple[object, object]] = []
-    for each in judged:
-        one: dict[str, Any] = each if isinstance(each, dict) else {}
-        statuses = {name: one.get(f"{name}_status") for name in _TESTS}
-        there = {name: status for name, status in statuses.items() if status is not None}
-        found.append((_status(there, task, rows), one.get("solution")))
-    return found
+    solutions: list[tuple[object, object]] = []
+    for entry in judged:
+        solution: dict[str, Any] = entry if isinstance(entry, dict) else {}
+        statuses = {name: solution.get(f"{name}_status") for name in _TESTS}
+        statuses_present = {name: status for name, status in statuses.items() if status is not None}
+        solutions.append((_status(statuses_present, task, rows), solution.get("solution")))
+    return solutions
 
 
 def _first(entry: object) -> object:
@@ -93,16 +96,16 @@ def _status(statuses: dict[str, object], task: object, rows: Rows) -> object:
     return statuses["plus"]
 
 
-def _tests(there: list[str], rows: Rows) -> str:
+def _tests(tests_run: list[str], rows: Rows) -> str:
     """Return which tests count: the only ones, or those that were named."""
-    chosen = rows.options.scorer
-    if chosen is None and len(there) == 1:
-        rows.marked_by(f"EvalPlus's {there[0]!r} tests")
-        return there[0]
-    if chosen in there:
-        rows.marked_by(f"EvalPlus's {chosen!r} tests")
-        return str(chosen)
+    scorer = rows.options.scorer
+    if scorer is None and len(tests_run) == 1:
+        rows.marked_by(f"EvalPlus's {tests_run[0]!r} tests")
+        return tests_run[0]
+    if scorer in tests_run:
+        rows.marked_by(f"EvalPlus's {scorer!r} tests")
+        return str(scorer)
     raise OutcomeError(
-        f"scorer must be one of the tests that ran, {', '.join(map(repr, there))}; got "
-        f"{shown(chosen)}. Pass one of them; with 'plus' a solution must pass both."
+        f"scorer must be one of the tests that ran, {', '.join(map(repr, tests_run))}; got "
+        f"{shown(scorer)}. Pass one of them; with 'plus' a solution must pass both."
     )

@@ -15,23 +15,22 @@ from bayesatk.io.sources import SUMMARY, TABLE, Opener, Source, is_pointer
 
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet")
 RECORD_LOGS = (*agent_logs.FORMATS, *benchmark_logs.FORMATS)
-LOGS = ("inspect", "lm-eval", "evalplus", *(one.name for one in RECORD_LOGS))
+LOGS = ("inspect", "lm-eval", "evalplus", *(record_log.name for record_log in RECORD_LOGS))
 
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
     ".parquet": "parquet", ".eval": "inspect",
 }  # fmt: skip
-_ZIP = b"PK\x03\x04"
 
 
-def detect(source: Source, opener: Opener, told: str | None) -> str:
+def detect(source: Source, opener: Opener, format_name: str | None) -> str:
     """Return the name of the format."""
-    if told is not None:
-        if told not in (*TABLES, *LOGS):
+    if format_name is not None:
+        if format_name not in (*TABLES, *LOGS):
             raise OutcomeError(
-                f"format must be one of {', '.join((*TABLES, *LOGS))}; got {shown(told)}."
+                f"format must be one of {', '.join((*TABLES, *LOGS))}; got {shown(format_name)}."
             )
-        return told
+        return format_name
     suffix = source.path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise OutcomeError(
@@ -39,13 +38,13 @@ def detect(source: Source, opener: Opener, told: str | None) -> str:
             "with ", Argument("format", ...), f", one of {', '.join((*TABLES, *LOGS))}; or convert "
             "it, or pass the data itself to bayesatk.tally.",
         )  # fmt: skip
-    found = _SUFFIXES[suffix]
-    if found == "parquet":
+    suffix_format = _SUFFIXES[suffix]
+    if suffix_format == "parquet":
         return _of_parquet(source.path)
-    if found not in ("json", "jsonl"):
-        return found
+    if suffix_format not in ("json", "jsonl"):
+        return suffix_format
     with opener.open(source) as file:
-        return _of_document(file) if found == "json" else _of_lines(file)
+        return _of_document(file) if suffix_format == "json" else _of_lines(file)
 
 
 def kind_in_folder(path: Path, named: Path) -> str:
@@ -64,18 +63,25 @@ def kind_in_folder(path: Path, named: Path) -> str:
         kind = detect(source, Opener([source], False), None)
     except (OutcomeError, UnicodeDecodeError, OSError):
         return ""
-    if any(one.summary for one in RECORD_LOGS if one.name == kind):
+    if any(record_log.summary for record_log in RECORD_LOGS if record_log.name == kind):
         return SUMMARY
-    whole = next((one.part_of for one in RECORD_LOGS if one.name == kind and one.part_of), "")
-    if whole and _repeated_above(path, named, whole):
+    whole_format = next(
+        (
+            record_log.part_of
+            for record_log in RECORD_LOGS
+            if record_log.name == kind and record_log.part_of
+        ),
+        "",
+    )
+    if whole_format and _repeated_above(path, named, whole_format):
         return SUMMARY
     return kind if kind in LOGS else TABLE
 
 
-def _repeated_above(path: Path, named: Path, whole: str) -> bool:
+def _repeated_above(path: Path, named: Path, whole_format: str) -> bool:
     """Whether a file of this name in a folder above, not above the named, holds the trial too."""
     above = (folder / path.name for folder in path.parents[1:4] if folder.is_relative_to(named))
-    return any(file.is_file() and kind_in_folder(file, named) == whole for file in above)
+    return any(file.is_file() and kind_in_folder(file, named) == whole_format for file in above)
 
 
 def sniff(start: bytes) -> str:
@@ -86,7 +92,7 @@ def sniff(start: bytes) -> str:
     >>> sniff(b"task,passed"), sniff(b'{"task": 1}'), sniff(b"[{}]")
     ('.csv', '.jsonl', '.json')
     """
-    if start.startswith(_ZIP):
+    if start.startswith(b"PK\x03\x04"):  # a zip archive
         return ".eval"
     if start.startswith(b"PAR1"):
         return ".parquet"
@@ -94,9 +100,9 @@ def sniff(start: bytes) -> str:
     if text.startswith(b"["):
         return ".json"
     if text.startswith(b"{"):
-        first, _, rest = text.partition(b"\n")
+        first, _, later_lines = text.partition(b"\n")
         document = any(key in text[:2000] for key in (b'"eval"', b'"simulations"', b'"samples"'))
-        lines = first.rstrip().endswith(b"}") and not (document and not rest.strip())
+        lines = first.rstrip().endswith(b"}") and not (document and not later_lines.strip())
         return ".jsonl" if lines else ".json"
     return ".tsv" if b"\t" in text.partition(b"\n")[0] else ".csv"
 
@@ -110,21 +116,32 @@ def _of_lines(file: BinaryIO) -> str:
                 keys = set(record) if isinstance(record, dict) else set()
                 if {"doc_id", "resps"} <= keys:
                     return "lm-eval"
-                return _named([one for one in RECORD_LOGS if one.form == "lines"], record, "jsonl")
+                return _named(
+                    [record_log for record_log in RECORD_LOGS if record_log.form == "lines"],
+                    record,
+                    "jsonl",
+                )
     return "jsonl"
 
 
 def _of_document(file: BinaryIO) -> str:
     """Tell logs from arrays of records by the first parts of the document."""
-    documents = [one for one in RECORD_LOGS if one.form == "document"]
-    arrays = [one for one in documents if not one.records and not one.summary]
-    whole = [one for one in documents if one not in arrays]
+    documents = [record_log for record_log in RECORD_LOGS if record_log.form == "document"]
+    arrays = [
+        record_log for record_log in documents if not record_log.records and not record_log.summary
+    ]
+    streamed_formats = [record_log for record_log in documents if record_log not in arrays]
     streamed = frozenset(
-        {"samples", "eval", "tasks", *(one.records.split(".")[0] for one in whole)}
+        {
+            "samples",
+            "eval",
+            "tasks",
+            *(record_log.records.split(".")[0] for record_log in streamed_formats),
+        }
     )
     seen: dict[str, Any] = {}
     with decoded(file) as text:
-        for key, place, value in members(text, streamed):
+        for key, position, value in members(text, streamed):
             if key == "":
                 return _named(arrays, value, "json")
             if key == "eval":
@@ -132,13 +149,13 @@ def _of_document(file: BinaryIO) -> str:
                 return "evalplus" if old or isinstance(value, list) else "inspect"
             if key == "samples":
                 return "inspect"
-            if isinstance(place, str):
-                seen.setdefault(key, {})[place] = value
+            if isinstance(position, str):
+                seen.setdefault(key, {})[position] = value
             else:
                 seen.setdefault(key, value)
-            found = _named(whole, seen, "")
-            if found:
-                return found
+            format_name = _named(streamed_formats, seen, "")
+            if format_name:
+                return format_name
     return "json"
 
 
@@ -146,9 +163,13 @@ def _of_parquet(path: Path) -> str:
     """Tell logs from tables by the names of the columns."""
     with readable():
         names = dict.fromkeys(open_parquet(path)[0].schema_arrow.names)
-    return _named([one for one in RECORD_LOGS if one.form == "parquet"], names, "parquet")
+    return _named(
+        [record_log for record_log in RECORD_LOGS if record_log.form == "parquet"], names, "parquet"
+    )
 
 
 def _named(candidates: Iterable[RecordLog], fields: object, otherwise: str) -> str:
     """Return the format that recognises the fields."""
-    return next((one.name for one in candidates if one.recognises(fields)), otherwise)
+    return next(
+        (record_log.name for record_log in candidates if record_log.recognises(fields)), otherwise
+    )

@@ -20,8 +20,6 @@ from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.rows import EMPTY, Rows, Trial
 
-_MOST_EPOCHS = 1_000_000
-
 
 def read_log(file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
     """Read a log in either form."""
@@ -97,10 +95,10 @@ class _Log:
         if sample.get("limit"):
             self.limits[str(_mapping(sample["limit"], "a limit").get("type", "limit"))] += 1
         metadata = sample.get("metadata")
-        known: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
+        fields: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
         spent = _spent(sample)
         if self.rows.roles.get(COST) in spent:  # of the trial; metadata are of the question
-            known = known | spent
+            fields = fields | spent
         self.rows.add(
             Trial(
                 system=self.system or self.model,
@@ -113,7 +111,7 @@ class _Log:
                 reason=reason,
                 fault=EMPTY if _is_empty(sample) else "",
                 identity=str(sample.get("uuid") or ""),
-                known=self.rows.known(known.get, [*known, *spent]),
+                known=self.rows.known(fields.get, [*fields, *spent]),
             )
         )
 
@@ -152,10 +150,10 @@ class _Log:
         )
         marks = _marks(scores)
         self.scorers |= dict.fromkeys(marks)
-        chosen = self.rows.options.scorer or next(iter(marks), "")
-        if chosen not in marks or is_missing(marks[chosen][0]):
+        scorer = self.rows.options.scorer or next(iter(marks), "")
+        if scorer not in marks or is_missing(marks[scorer][0]):
             return None, None, "unscored"
-        value, answer = marks[chosen]
+        value, answer = marks[scorer]
         if isinstance(value, list | dict):
             raise OutcomeError(
                 f"a mark must be text, a number or true/false; sample {shown(sample.get('id'))} "
@@ -164,23 +162,22 @@ class _Log:
         return value, answer, ""
 
 
-_USAGE = {"cost": "total_cost", "tokens": "total_tokens", "input_tokens": "input_tokens",
-          "output_tokens": "output_tokens"}  # fmt: skip
-
-
 def _spent(sample: dict[str, Any]) -> dict[str, Any]:
     """Return what a sample cost, all its models together: dollars, tokens, seconds of work."""
     usage = sample.get("model_usage")
     models = (
-        [one for one in usage.values() if isinstance(one, dict)] if isinstance(usage, dict) else []
+        [usage_entry for usage_entry in usage.values() if isinstance(usage_entry, dict)]
+        if isinstance(usage, dict)
+        else []
     )
-    found: dict[str, Any] = {}
-    for name, field in _USAGE.items():
-        own = [one.get(field) for one in models]
-        if own and all(isinstance(each, int | float) for each in own):
-            found[name] = sum(own)
+    spent: dict[str, Any] = {}
+    for name in ("cost", "tokens", "input_tokens", "output_tokens"):
+        field = f"total_{name}" if name in ("cost", "tokens") else name
+        amounts = [usage_entry.get(field) for usage_entry in models]
+        if amounts and all(isinstance(amount, int | float) for amount in amounts):
+            spent[name] = sum(amounts)
     seconds = sample.get("working_time", sample.get("total_time"))
-    return found | ({"seconds": seconds} if isinstance(seconds, int | float) else {})
+    return spent | ({"seconds": seconds} if isinstance(seconds, int | float) else {})
 
 
 def _expected(spec: dict[str, Any]) -> int:
@@ -191,45 +188,49 @@ def _expected(spec: dict[str, Any]) -> int:
     ids, epochs = dataset.get("sample_ids"), config.get("epochs") or 1
     if not isinstance(ids, list) or not isinstance(epochs, int):
         return 0
-    return len(ids) * epochs if 0 < epochs < _MOST_EPOCHS else 0
+    return len(ids) * epochs if 0 < epochs < 1_000_000 else 0  # more is no number of epochs
 
 
 def _marks(scores: dict[str, Any]) -> dict[str, tuple[object, object]]:
     """Return value and answer by scorer."""
-    found: dict[str, tuple[object, object]] = {}
+    marks: dict[str, tuple[object, object]] = {}
     for name, score in scores.items():
         score = score if isinstance(score, dict) else {"value": score}
         for label, value in _values(name, score.get("value")):
-            found[label] = value, score.get("answer")
-    return found
+            marks[label] = value, score.get("answer")
+    return marks
 
 
 def _values(name: str, value: object) -> Iterator[tuple[str, object]]:
     """Yield the marks of one scorer: several are told apart as SCORER/KEY."""
     if isinstance(value, dict) and value:
-        yield from ((f"{name}/{key}", part) for key, part in value.items())
+        yield from ((f"{name}/{key}", mark) for key, mark in value.items())
     else:
         yield name, value
 
 
-def _mapping(value: object, what: str) -> dict[str, Any]:
+def _mapping(value: object, subject: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise OutcomeError(f"{what} must be an object, as Inspect writes it; got {shown(value)}.")
+        raise OutcomeError(
+            f"{subject} must be an object, as Inspect writes it; got {shown(value)}."
+        )
     return value
 
 
 def _content(sample: dict[str, Any]) -> str:
     """Digest of input, choices and target: the order of choices gives letters their meaning."""
-    parts = (sample.get("choices"), sample.get("target"))
-    return digest(_asked(sample.get("input")), *(json.dumps(part) for part in parts))
+    choices, target = json.dumps(sample.get("choices")), json.dumps(sample.get("target"))
+    return digest(_asked(sample.get("input")), choices, target)
 
 
-def _asked(asked: object) -> str:
+def _asked(prompt: object) -> str:
     """Return the text of an input; the identifiers that a run gives its messages are no part."""
-    if not isinstance(asked, list):
-        return str(asked)
-    parts = [each if isinstance(each, dict) else {"content": each} for each in asked]
-    return json.dumps([[each.get("role"), each.get("content")] for each in parts])
+    if not isinstance(prompt, list):
+        return str(prompt)
+    messages = [
+        message if isinstance(message, dict) else {"content": message} for message in prompt
+    ]
+    return json.dumps([[message.get("role"), message.get("content")] for message in messages])
 
 
 def _is_empty(sample: dict[str, Any]) -> bool:

@@ -77,16 +77,16 @@ class _Chosen:
 
     def mark(self, record: dict[str, Any], where: str) -> object:
         """Return the mark of a row; `_OTHER` if it is of another filter."""
-        own = str(record.get("filter", "none"))
-        if own not in self.filters:
-            self.filters.append(own)
+        filter_name = str(record.get("filter", "none"))
+        if filter_name not in self.filters:
+            self.filters.append(filter_name)
         if self.filter is None and len(self.filters) > 1:
             raise OutcomeError(
-                f"one filter must be chosen; {where} has {shown(own)}, earlier rows "
+                f"one filter must be chosen; {where} has {shown(filter_name)}, earlier rows "
                 f"{shown(self.filters[0])}: each document comes once for every filter. Choose: ",
                 Argument("filter", self.filters[0]), ".",
             )  # fmt: skip
-        if self.filter is not None and own != self.filter:
+        if self.filter is not None and filter_name != self.filter:
             return _OTHER
         self._refuse_repeats(record, where)
         metric = self._metric(record, where)
@@ -105,11 +105,11 @@ class _Chosen:
             )
         for name in self.filters if self.filter is None else []:
             used = f"lm-eval's metric {shown(self.metric)}, filter {shown(name)}"
-            others = [marker for marker in self.rows.marks if marker.startswith("lm-eval's")]
-            if any(not marker.endswith(f"filter {shown(name)}") for marker in others):
+            other_markers = [marker for marker in self.rows.marks if marker.startswith("lm-eval's")]
+            if any(not marker.endswith(f"filter {shown(name)}") for marker in other_markers):
                 raise OutcomeError(
                     f"files must be of one filter; this is of {shown(name)}, others are marked by "
-                    f"{others[0]}. Choose: ", Argument("filter", name[:80]),
+                    f"{other_markers[0]}. Choose: ", Argument("filter", name[:80]),
                     ", or read the files one by one.",
                 )  # fmt: skip
             self.rows.marked_by(used)
@@ -121,9 +121,12 @@ class _Chosen:
         names = [str(name) for name in listed] if isinstance(listed, list) else []
         if self.metric is None:
             if len(names) != 1:
-                told, first = shown(", ".join(names), 200), names[0] if names else "exact_match"
+                metric_names, first = (
+                    shown(", ".join(names), 200),
+                    names[0] if names else "exact_match",
+                )
                 raise OutcomeError(
-                    f"one metric must be chosen; {where} has {told}. Choose: ",
+                    f"one metric must be chosen; {where} has {metric_names}. Choose: ",
                     Argument("scorer", first), ".",
                 )  # fmt: skip
             self.metric = names[0]
@@ -138,11 +141,19 @@ class _Chosen:
         """Refuse several responses of which one mark is in the file."""
         responses = record.get("resps")
         repeated = (
-            [each for each in responses if isinstance(each, list)]
+            [
+                request_responses
+                for request_responses in responses
+                if isinstance(request_responses, list)
+            ]
             if isinstance(responses, list)
             else []
         )
-        texts = [each for each in repeated if all(isinstance(one, str | list) for one in each)]
+        texts = [
+            request_responses
+            for request_responses in repeated
+            if all(isinstance(response, str | list) for response in request_responses)
+        ]
         several = max(map(len, texts), default=1)
         if several > 1:
             raise OutcomeError(
@@ -159,16 +170,20 @@ def _only(values: object) -> object:
 
 def _content(record: dict[str, Any]) -> str:
     """Digest of document and target; prompts may differ between seeds, by their examples."""
-    own = record.get("doc_hash") or digest(json.dumps(record.get("doc"), sort_keys=True))
-    right = record.get("target_hash") or digest(record.get("target"))
-    return digest(own, right)
+    document_digest = record.get("doc_hash") or digest(
+        json.dumps(record.get("doc"), sort_keys=True)
+    )
+    target_digest = record.get("target_hash") or digest(record.get("target"))
+    return digest(document_digest, target_digest)
 
 
 def _model(path: Path, time: str | None, rows: Rows) -> str:
     """Return the name of the model: from the results of the same run, or that of the folder."""
     folder = path.resolve().parent
-    own = folder / f"results_{time}.json"
-    beside = [own] if time and own.exists() else sorted(folder.glob("results_*.json"))
+    run_results = folder / f"results_{time}.json"
+    beside = (
+        [run_results] if time and run_results.exists() else sorted(folder.glob("results_*.json"))
+    )
     names = {name for file in beside if (name := _named_in(file))}
     if len(names) > 1:
         raise OutcomeError(
@@ -185,8 +200,8 @@ def _model(path: Path, time: str | None, rows: Rows) -> str:
 def _named_in(file: Path) -> str:
     try:
         with opened(file) as results:
-            found = parse(results.read(largest() + 1), file.name)
+            document = parse(results.read(largest() + 1), file.name)
     except (OSError, OutcomeError):  # a name is no more than a convenience
         return ""
-    name = found.get("model_name") if isinstance(found, dict) else None
+    name = document.get("model_name") if isinstance(document, dict) else None
     return name if isinstance(name, str) else ""

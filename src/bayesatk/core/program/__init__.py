@@ -1,0 +1,1 @@
+"""One declared model of a system's questions: laws, observations, structure, and their points."""

@@ -1,0 +1,133 @@
+"""Questions that are alike: in what group they are, what was counted, what covariates they have."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.core.pooling.states import States
+from bayesatk.metrics.credit import Array
+
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Distinct questions, in the order of their groups.
+
+    Without groups all questions are one group, whose effect is zero.
+
+    Parameters
+    ----------
+    states : States
+        Distinct counts, whatever the group and the covariates.
+    state, group : ndarray of int, shape (cells,)
+    rows : ndarray, shape (cells, slopes)
+        Covariates in their basis, without the constant.
+    count : ndarray, shape (cells,)
+        Questions in each.
+    inner, inner_squares : ndarray, shape (cells,)
+        Sums of the questions' shares in the mean over their group, and of their squares.
+    share : ndarray, shape (groups,)
+        Of each group in the mean over all questions; groups without questions have none.
+    question_share : ndarray, shape (questions,)
+        Of each question in the mean over its group.
+    which : ndarray of int, shape (questions,)
+        Cell of every question.
+    grouped : bool
+        Whether groups have effects.
+    """
+
+    states: States
+    state: Ints
+    group: Ints
+    rows: Array
+    count: Array
+    inner: Array
+    inner_squares: Array
+    share: Array
+    question_share: Array
+    which: Ints
+    grouped: bool
+
+    @classmethod
+    def of(
+        cls,
+        states: States,
+        weight: Array | None = None,
+        rows: Array | None = None,
+        group: Ints | None = None,
+        share: Array | None = None,
+    ) -> "Cells":
+        """Find the distinct questions.
+
+        Parameters
+        ----------
+        states : States
+            With the state of every question.
+        weight : ndarray, shape (questions,), optional
+            Of the questions in means over them; default: all alike.
+        rows : ndarray, shape (questions, slopes), optional
+        group : ndarray of int, shape (questions,), optional
+        share : ndarray, shape (groups,), optional
+            Weights of groups; default: the sums of the weights of their questions.
+
+        Examples
+        --------
+        >>> cells = Cells.of(States.of([1, 1, 0], [2, 2, 2]), group=np.array([0, 0, 1]))
+        >>> cells.count.tolist(), cells.share.round(3).tolist(), cells.which.tolist()
+        ([2.0, 1.0], [0.667, 0.333], [0, 0, 1])
+        """
+        size = len(states.which)
+        weights = np.ones(size) if weight is None else weight / weight.max()
+        table = np.zeros((size, 0)) if rows is None else rows
+        code = np.zeros(size, np.intp) if group is None else group
+        keys = np.column_stack([code, states.which, table])
+        distinct, which, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+        which = which.ravel()
+        groups = 1 if share is None and group is None else None
+        number = groups or (len(share) if share is not None else int(code.max()) + 1)
+        total = np.bincount(code, weights, number)
+        inner = weights / np.maximum(total, 1e-300)[code]
+        shares = total / total.sum() if share is None else share
+        return cls(
+            states, distinct[:, 1].astype(np.intp), distinct[:, 0].astype(np.intp),
+            np.ascontiguousarray(distinct[:, 2:]), count.astype(float),
+            np.bincount(which, inner), np.bincount(which, inner**2), shares, inner, which,
+            group is not None,
+        )  # fmt: skip
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return len(self.share)
+
+    @cached_property
+    def starts(self) -> tuple[Ints, Ints]:
+        """First cell of each group that has any, and these groups."""
+        groups, first = np.unique(self.group, return_index=True)
+        return first, groups
+
+    def by_group(self, values: Array) -> Array:
+        """Sum values (points, cells, ...) over the cells of each group; (points, groups, ...)."""
+        first, groups = self.starts
+        sums = np.add.reduceat(values, first, axis=1)
+        if len(groups) == self.groups:
+            return np.asarray(sums)
+        every = np.zeros((len(values), self.groups, *values.shape[2:]))
+        every[:, groups] = sums
+        return every
+
+    def without(self, cell: int) -> "Cells":
+        """Return all questions but one of a cell, as far as likelihoods go."""
+        count = self.count - (np.arange(len(self.count)) == cell)
+        return replace(self, count=count)
+
+    def of_cells(self, keep: Ints) -> "Cells":
+        """Return some cells, each as a single question, as far as likelihoods go."""
+        return replace(
+            self, state=self.state[keep], group=self.group[keep], rows=self.rows[keep],
+            count=self.count[keep], inner=self.inner[keep],
+            inner_squares=self.inner_squares[keep],
+        )  # fmt: skip

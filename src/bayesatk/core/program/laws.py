@@ -1,0 +1,121 @@
+"""Laws of difficulty: the distribution of a question's p, given its offset on the logit scale.
+
+A law says what questions have in common; covariates and groups only move a question's offset. So a
+law is a function of hyperparameters and offsets, and nothing else depends on its form.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit, log_softmax, softmax
+
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.metrics.credit import Array
+from bayesatk.priors.fields import Fields
+
+_WIDEST_STEP = 0.35  # logits between offsets of a table, at most
+_BEND = 1.2e-3  # sixth derivative of log(1 + e^x) at most, times the constant of six-point lines
+_TABLE_ERROR = 0.005  # of a log-likelihood that is read off a table
+
+
+@dataclass(frozen=True)
+class DifficultyLaw:
+    """Betas, one or two, and point masses at 0 and 1; offsets move the logit means of the Betas.
+
+    Parameters
+    ----------
+    family : {"beta", "inflated", "mixture"}
+    fields : Fields
+        Of all hyperparameters of the model, of which the law uses its own.
+    """
+
+    family: str
+    fields: Fields
+
+    def nodes(self, theta: Array, offset: Array) -> Nodes:
+        """Return the distributions of p, a row for each point and offset.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (points, hyperparameters)
+        offset : ndarray, shape (points, offsets)
+        """
+        mean, icc = self._columns(theta)
+        size = offset.size
+        betas = [
+            Nodes.of(
+                (mean[:, j, None] + offset).ravel(),
+                np.repeat(icc[:, j], offset.shape[1]),
+                np.full(size, 1.0 / size),
+            )
+            for j in range(mean.shape[1])
+        ]
+        if self.family == "beta":
+            return betas[0]
+        share = np.repeat(self._shares(theta), offset.shape[1], axis=0)
+        if self.family == "mixture":
+            return Nodes.mixed(betas, share, np.zeros((size, 2)))
+        return Nodes.mixed(betas, share[:, 2:], share[:, :2])
+
+    def _columns(self, theta: Array) -> tuple[Array, Array]:
+        slices = self.fields.slices
+        return theta[:, slices["mean"]], theta[:, slices["icc"]]
+
+    def _shares(self, theta: Array) -> Array:
+        """Shares of the parts of a law that has several: of the Betas, or never, always, Beta."""
+        if self.family == "mixture":
+            lower = theta[:, self.fields.slices["share"]]
+            return np.concatenate([expit(lower), expit(-lower)], axis=1)
+        ratios = theta[:, self.fields.slices["atoms"]]
+        return np.asarray(softmax(np.pad(ratios, ((0, 0), (0, 1))), axis=1))
+
+    def step(self, theta: Array, trials: Array) -> float:
+        """Distance of offsets at which a table of log-likelihoods can be joined by curves.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (points, hyperparameters)
+        trials : ndarray, shape (questions,)
+            Or of distinct questions, times how often they occur.
+        """
+        step = (_TABLE_ERROR / (_BEND * max(float(trials.sum()), 1.0))) ** (1.0 / 6.0)
+        if self.family == "mixture":  # which changes from one Beta to the other within their width
+            icc = expit(self._columns(theta)[1]).min()
+            step = min(step, float(np.sqrt(icc + 1.0 / max(trials.max(initial=1.0), 1.0))))
+        return float(min(step, _WIDEST_STEP))
+
+
+@dataclass(frozen=True)
+class CategoryLaw:
+    """A Dirichlet whose mean vector is tilted: proportional to ``m_c exp(offset s_c)``.
+
+    With ``s`` the scores scaled to [0, 1], an offset moves probability towards high scores, and two
+    categories have the Beta law of right and wrong.
+
+    Parameters
+    ----------
+    scores : tuple of float
+    fields : Fields
+    """
+
+    scores: tuple[float, ...]
+    fields: Fields
+
+    @cached_property
+    def _scaled(self) -> Array:
+        scores = np.array(self.scores)
+        return np.asarray((scores - scores.min()) / max(float(np.ptp(scores)), 1e-300))
+
+    def alpha(self, theta: Array, offset: Array) -> Array:
+        """Dirichlet parameters; (points, offsets, categories)."""
+        slices = self.fields.slices
+        logits = np.pad(theta[:, slices["mean"]], ((0, 0), (0, 1)))[:, None]
+        logits = log_softmax(logits + offset[..., None] * self._scaled, axis=2)
+        concentration = -np.clip(theta[:, slices["icc"]], -34.5, 575.0)
+        return np.asarray(np.maximum(np.exp(logits + concentration[:, None]), 1e-300))
+
+    def step(self, theta: Array, trials: Array) -> float:
+        """As of a `DifficultyLaw`."""
+        step = (_TABLE_ERROR / (_BEND * max(float(trials.sum()), 1.0))) ** (1.0 / 6.0)
+        return float(min(step, _WIDEST_STEP))

@@ -1,0 +1,383 @@
+"""Observations: what is seen of a question's p, and so what its trials say of everything else.
+
+Each answers the same five questions about distinct counts ("states") at points of the
+hyperparameters and offsets: how probable the trials are; mean and variance of metrics given them;
+the same of a new question; and draws of p. Tables have the shape (points, offsets, states, ...).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from bayesatk.core.engine.bands import prior_on_rule
+from bayesatk.core.engine.mixture import StateMixture, expected_credits, spread_of
+from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
+from bayesatk.core.pooling.dirichlet import draw_probabilities
+from bayesatk.core.pooling.marks import count_chances, mark_chances_once
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.program.laws import CategoryLaw, DifficultyLaw
+from bayesatk.core.question.categorical import judged_moments
+from bayesatk.core.question.dirichlet_multinomial import log_ordered
+from bayesatk.core.question.moments import latent_on_nodes
+from bayesatk.metrics.category_credit import Judged
+from bayesatk.metrics.credit import Array, Credit
+
+Ints = NDArray[np.intp]
+_BLOCK = 4_000_000  # floats in one array: 32 MB
+_LEAST = 1e-300  # probability, whose logarithm is a number
+_SMALLEST = 5e-324  # Beta parameter of draws
+_SMALLEST_RULE = 1e-8  # Beta parameter that a rule reaches: beyond its tail lie 2e-10
+_NARROWEST = 1000.0  # concentration, in trials of a question, from which a Beta is a point to them
+_FINER = 4  # points of a rule for one, where p is drawn from them
+
+
+class Observation(Protocol):
+    """What trials say of p: of right and wrong, of marks by a judge, of scored categories."""
+
+    @property
+    def states(self) -> States:
+        """Distinct counts."""
+        ...
+
+    @property
+    def law(self) -> DifficultyLaw | CategoryLaw:
+        """Distribution of p given the hyperparameters and an offset."""
+        ...
+
+    @property
+    def heavier(self) -> int:
+        """Memory of tables, relative to that of their values."""
+        ...
+
+    def order(self, theta: Array) -> Array:
+        """Return a number by point; points of similar numbers cost less together."""
+        ...
+
+    def log_states(self, theta: Array, offset: Array) -> Array:
+        """Log probability of each state's trials, in their order; (points, offsets, states)."""
+        ...
+
+    def moments(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """Mean and variance of metrics given a state; (points, offsets, states, metrics)."""
+        ...
+
+    def new_moments(
+        self, metrics: Sequence[Any], theta: Array, offset: Array
+    ) -> tuple[Array, Array]:
+        """Return the same of a new question; (points, offsets, metrics)."""
+        ...
+
+    def draw(
+        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Draw p of questions in states (questions,), at offsets (points, questions)."""
+        ...
+
+
+@dataclass(frozen=True)
+class RightWrong:
+    """Successes out of trials; prior trials count as so many trials more, also fractions.
+
+    Parameters
+    ----------
+    law : DifficultyLaw
+    states : States
+    """
+
+    law: DifficultyLaw
+    states: States
+
+    @cached_property
+    def _counts(self) -> States:
+        """States of all trials, those before included."""
+        return replace(self.states.merged(), weight=None)
+
+    heavier = 1
+
+    def order(self, theta: Array) -> Array:
+        """Any order will do."""
+        return np.zeros(len(theta))
+
+    def log_states(self, theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        wrong, right = self._counts.counts.T
+        logs = self.law.nodes(theta, offset).log_likelihood(right, wrong)
+        return logs.reshape(*offset.shape, len(right))
+
+    def moments(
+        self, metrics: Sequence[Credit], theta: Array, offset: Array
+    ) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        return _moments_on_nodes(self.law.nodes(theta, offset), self._counts, metrics, offset.shape)
+
+    def new_moments(
+        self, metrics: Sequence[Credit], theta: Array, offset: Array
+    ) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        nodes = self.law.nodes(theta, offset)
+        mean, variance = expected_credits(nodes, metrics)[0], spread_of(nodes, metrics)
+        return mean.reshape(*offset.shape, -1), variance.reshape(*offset.shape, -1)
+
+    def draw(
+        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """As of `Observation`."""
+        wrong, right = (np.tile(column[state], len(offset)) for column in self._counts.counts.T)
+        return self._draw_given(theta, offset, right, wrong, rng)
+
+    def _draw_given(
+        self, theta: Array, offset: Array, right: Array, wrong: Array, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Draw p given right and wrong trials: a component by its probability, then a Beta."""
+        nodes = self.law.nodes(theta, offset)
+        alpha, beta = nodes.alpha[:, 0] + right, nodes.beta[:, 0] + wrong
+        component = np.zeros(len(nodes), np.intp)
+        betas = nodes.alpha.shape[1]
+        if betas > 1 or nodes.atoms.any():
+            logs = log_components(nodes, right, wrong)
+            component = _draw_column(logs, rng)
+            for j in range(1, betas):
+                alpha = np.where(component == j, nodes.alpha[:, j] + right, alpha)
+                beta = np.where(component == j, nodes.beta[:, j] + wrong, beta)
+        p = rng.beta(np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST))
+        return np.where(component < betas, p, component > betas).reshape(offset.shape)
+
+
+def _moments_on_nodes(
+    nodes: Nodes, states: States, metrics: Sequence[Credit], shape: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """Mean and variance of metrics by node and state; (*shape, states, metrics)."""
+    mean, variance = np.empty((2, len(nodes), len(states), len(metrics)))
+    for rows, columns, cumulants in StateMixture(nodes, states, tuple(metrics)).cumulants(2):
+        cells = np.ix_(rows, columns)
+        mean[cells], variance[cells] = cumulants[0], cumulants[2]
+    shape = (*shape, *mean.shape[1:])
+    return mean.reshape(shape), variance.reshape(shape)
+
+
+def log_components(nodes: Nodes, right: Array, wrong: Array) -> Array:
+    """Log probability of one state by node with each component and atom; (nodes, components)."""
+    columns = []
+    with np.errstate(divide="ignore"):
+        for share, alpha, beta in nodes.components:
+            counts = np.stack([wrong, right], axis=1)
+            columns.append(np.log(share) + log_ordered(np.stack([beta, alpha], axis=1), counts))
+        for share, gone in zip(nodes.atoms.T, (right, wrong), strict=True):
+            columns.append(np.where(gone == 0, np.log(share), -np.inf))
+    return np.stack(columns, axis=1)
+
+
+def _draw_column(logs: Array, rng: np.random.Generator) -> Ints:
+    """Draw a column of each row by its log weight."""
+    upto = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+    u = rng.random(len(logs)) * upto[:, -1]
+    return np.asarray((u[:, None] >= upto[:, :-1]).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Marked(RightWrong):
+    """Marks of a judge: right with probability ``f + (s - f) p``, its rates hyperparameters.
+
+    Of n trials t are right, which nobody sees: a state is a mixture over t of ordinary states, with
+    the probability of the marks given t (`bayesatk.core.pooling.marks`).
+    """
+
+    heavier = 4
+
+    def rates(self, theta: Array) -> Array:
+        """Sensitivity and false positive rate; (points, 2)."""
+        slices = self.law.fields.slices
+        names = ("sensitivity", "false_positive_rate")
+        return np.concatenate([expit(theta[:, slices[name]]) for name in names], axis=1)
+
+    def _by_trials(self, theta: Array) -> Iterator[tuple[int, Ints, Array]]:
+        """Yield a number of trials, its states, and mark chances (points, right trials, states)."""
+        rates = self.rates(theta)
+        for trials in np.unique(self.states.trials):
+            some = np.flatnonzero(self.states.trials == trials)
+            chances = mark_chances_once(rates, int(trials), self.states.successes[some])
+            yield int(trials), some, np.moveaxis(chances, 0, 1)
+
+    def log_states(self, theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        nodes = self.law.nodes(theta, offset)
+        logs = np.empty((*offset.shape, len(self.states)))
+        for trials, some, chances in self._by_trials(theta):
+            prior = count_chances(nodes, trials).reshape(*offset.shape, -1)
+            logs[..., some] = np.log(np.maximum(prior @ chances, _LEAST))
+        return logs - self.states.log_ways
+
+    def moments(
+        self, metrics: Sequence[Credit], theta: Array, offset: Array
+    ) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        nodes = self.law.nodes(theta, offset)
+        nodes = replace(nodes, rates=np.repeat(self.rates(theta), offset.shape[1], axis=0))
+        return _moments_on_nodes(nodes, self.states, metrics, offset.shape)
+
+    def draw(
+        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """As of `Observation`: first how many trials were right, by its probability."""
+        right = np.empty(offset.shape)
+        for trials, some, chances in self._by_trials(theta):
+            columns = np.flatnonzero(np.isin(state, some))
+            if len(columns):
+                nodes = self.law.nodes(theta, offset[:, columns])
+                prior = count_chances(nodes, trials).reshape(len(theta), len(columns), -1)
+                place = np.searchsorted(some, state[columns])
+                joint = prior * np.swapaxes(chances[:, :, place], 1, 2) + _LEAST
+                drawn = _draw_column(np.log(joint.reshape(-1, trials + 1)), rng)
+                right[:, columns] = drawn.reshape(len(theta), -1)
+        wrong = self.states.trials[state] - right
+        return self._draw_given(theta, offset, right.ravel(), wrong.ravel(), rng)
+
+
+@dataclass(frozen=True)
+class MarkedOnRule(Marked):
+    """The same for many trials, and for prior trials of which each counts a fraction.
+
+    On the points of one quadrature rule of p the prior of a node and the likelihood of a state are
+    factors, so tables are matrix products.
+    """
+
+    heavier = 16
+
+    def order(self, theta: Array) -> Array:
+        """Points whose Betas are similarly narrow share a rule."""
+        return np.asarray(theta[:, self.law.fields.slices["icc"]].min(axis=1))
+
+    def _on_rule(self, theta: Array, offset: Array, degree: float, finer: int = 1) -> "_OnRule":
+        nodes = self.law.nodes(theta, offset)
+        trials = float(self._counts.trials.max(initial=1.0))
+        total = nodes.alpha + nodes.beta
+        narrower = np.minimum(_NARROWEST * max(trials, 1.0) / total, 1.0)
+        alpha = np.maximum(nodes.alpha * narrower, _SMALLEST_RULE)
+        beta = np.maximum(nodes.beta * narrower, _SMALLEST_RULE)
+        nodes = replace(nodes, alpha=alpha, beta=beta)
+        wanted = resolving_degree(alpha, beta).max() + trials + degree
+        rule = beta_rule(float(alpha.min()), float(beta.min()), float(wanted) * finer**2)
+        rule = rule.with_ends() if nodes.atoms.any() else rule
+        prior = prior_on_rule(nodes, rule)
+        return _OnRule(rule, prior.reshape(*offset.shape, -1), self._likelihood(theta, rule))
+
+    def _likelihood(self, theta: Array, rule: BetaRule) -> tuple[Array, Array]:
+        """Likelihood (points, rule, states), scaled to at most one, and logs of the scales."""
+        wrong, right = self._counts.counts.T
+        s, f = self.rates(theta).T[..., None]
+        marked = f * np.exp(rule.log_q) + s * np.exp(rule.log_p)
+        unmarked = (1.0 - f) * np.exp(rule.log_q) + (1.0 - s) * np.exp(rule.log_p)
+        both = np.log(np.maximum([marked, unmarked], _LEAST))
+        logs = both[0][..., None] * right + both[1][..., None] * wrong
+        scale = logs.max(axis=1, keepdims=True)
+        return np.exp(logs - scale), scale[:, 0]
+
+    def log_states(self, theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        table = self._on_rule(theta, offset, 0.0)
+        likelihood, scale = table.likelihood
+        return np.log(np.maximum(table.prior @ likelihood, _LEAST)) + scale[:, None]
+
+    def moments(
+        self, metrics: Sequence[Credit], theta: Array, offset: Array
+    ) -> tuple[Array, Array]:
+        """As of `Observation`: the variance of the smaller of a metric and its complement."""
+        table = self._on_rule(theta, offset, 2.0 * max(one.k for one in metrics))
+        likelihood, _ = table.likelihood
+        low, high = latent_on_nodes(metrics, table.rule)
+        values = np.concatenate([np.ones((len(low), 1)), low, high, low**2, high**2], axis=1)
+        joint = likelihood[..., None] * values[:, None]
+        sums = table.prior @ joint.reshape(*likelihood.shape[:2], -1)
+        sums = sums.reshape(*offset.shape, len(self.states), -1)
+        sums = sums[..., 1:] / np.maximum(sums[..., :1], _LEAST)
+        mean, complement, square, other = np.split(sums, 4, axis=-1)
+        variance = np.where(mean <= complement, square - mean**2, other - complement**2)
+        return mean, np.maximum(variance, 0.0)
+
+    def draw(
+        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """As of `Observation`, to a sixth of the width of the narrowest density."""
+        drawn = np.empty(offset.shape)
+        order = np.argsort(self.order(theta), kind="stable")
+        step = max(1, _BLOCK // (2000 * offset.shape[1]))
+        for start in range(0, len(order), step):
+            rows = order[start : start + step]
+            table = self._on_rule(theta[rows], offset[rows], 0.0, _FINER)
+            likelihood, _ = table.likelihood
+            joint = table.prior * np.swapaxes(likelihood[:, :, state], 1, 2)
+            place = _draw_column(np.log(joint.reshape(-1, joint.shape[-1]) + _LEAST), rng)
+            drawn[rows] = _between(table.rule, place, rng).reshape(len(rows), -1)
+        return drawn
+
+
+def _between(rule: BetaRule, place: Ints, rng: np.random.Generator) -> Array:
+    """Draw p around points of a rule, up to half way to the next; at an end it stays."""
+    logit = rule.log_p - rule.log_q
+    inside = np.abs(logit) < 1e10
+    gap = np.gradient(logit[inside])
+    width = np.zeros(len(logit))
+    width[inside] = gap
+    shift = (rng.random(len(place)) - 0.5) * width[place]
+    return np.asarray(expit(logit[place] + shift))
+
+
+@dataclass(frozen=True)
+class _OnRule:
+    """Prior (points, offsets, rule), each row summing to one, and likelihood on a rule of p."""
+
+    rule: BetaRule
+    prior: Array
+    likelihood: tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Trials in scored categories; prior trials count as so many trials more.
+
+    Parameters
+    ----------
+    law : CategoryLaw
+    states : States
+    """
+
+    law: CategoryLaw
+    states: States
+
+    heavier = 1
+
+    def order(self, theta: Array) -> Array:
+        """Any order will do."""
+        return np.zeros(len(theta))
+
+    def log_states(self, theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        alpha = self.law.alpha(theta, offset)
+        rows = alpha[:, :, None], self.states.evidence
+        return log_ordered(rows[0], np.broadcast_to(rows[1], (*alpha.shape[:2], *rows[1].shape)))
+
+    def moments(
+        self, metrics: Sequence[Judged], theta: Array, offset: Array
+    ) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        alpha = self.law.alpha(theta, offset)
+        return judged_moments(metrics, alpha[:, :, None] + self.states.evidence)
+
+    def new_moments(
+        self, metrics: Sequence[Judged], theta: Array, offset: Array
+    ) -> tuple[Array, Array]:
+        """As of `Observation`; the variance is that of a metric of one new question's p."""
+        return judged_moments(metrics, self.law.alpha(theta, offset))
+
+    def draw(
+        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """As of `Observation`; with one more dimension of categories."""
+        alpha = self.law.alpha(theta, offset) + self.states.evidence[state]
+        return draw_probabilities(alpha, rng)

@@ -1,0 +1,331 @@
+"""What a study may have beside marks of questions that are alike, and what cannot be combined.
+
+One table, with reasons. From it come the refusals, the matrix in the documentation and the tests.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal, get_args
+
+from bayesatk._tools.messages import Argument, ArgumentError
+
+Capability = Literal[
+    "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
+    "categories", "votes", "families", "success metrics", "pooling partial", "cut judge", "costs",
+    "crossed",
+]  # fmt: skip
+Operation = Literal[
+    "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
+    "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
+    "random_baseline", "tail_exponent", "change_point", "difficulty_plot", "shrinkage_plot",
+    "chance", "horizon",
+]  # fmt: skip
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """How a capability is asked for.
+
+    Parameters
+    ----------
+    words : str
+        What it is, in messages and tables.
+    argument : Argument
+        That turns it on.
+    without : tuple of str and Argument
+        How to do without it, after "To go on," or "or".
+    """
+
+    words: str
+    argument: Argument
+    without: tuple[str | Argument, ...]
+
+    @property
+    def named(self) -> tuple[str | Argument, ...]:
+        """The argument; several features are of metrics."""
+        several = self.argument.name == "metrics"
+        return (self.argument, f" of {self.words}") if several else (self.argument,)
+
+
+def _left_out(words: str, name: str) -> Feature:
+    return Feature(words, Argument(name), ("leave out ", Argument(name)))
+
+
+def _pooled(pooling: str, instead: str) -> Feature:
+    """Return a kind of pooling, and what to pass in place of it."""
+    asked = Argument("pooling", pooling)
+    return Feature(f"pooling={pooling!r}", asked, ("pass ", Argument("pooling", instead)))
+
+
+_APART = "ask for votes between answers in an evaluation without other options"
+_OF_SCORES = "ask for metrics of scores, 'bayes' or 'max@k' (pass@k of right 1 and wrong 0)"
+FEATURES: Mapping[Capability, Feature] = {
+    "group": _left_out("groups", "group"),
+    "covariates": _left_out("covariates", "covariates"),
+    "judge": _left_out("marks of a judge that errs", "judge"),
+    "weight": Feature("weights", Argument("weight"), ("use data.unweighted()",)),
+    "prior trials": _left_out("prior trials", "prior_trials"),
+    "pooling none": _pooled("none", "partial"),
+    "pooling complete": _pooled("complete", "partial"),
+    "categories": Feature(
+        "scored categories", Argument("metrics"),
+        ("say what a success is, ", Argument("success", "score >= 0.5"),
+         ", with metrics of right and wrong, such as 'pass@1'"),
+    ),
+    "votes": Feature("votes between answers", Argument("metrics"), (_APART,)),
+    "families": Feature(
+        "difficulty families", Argument("difficulty"), ("leave out ", Argument("difficulty"))
+    ),
+    "success metrics": Feature(
+        "metrics of right and wrong alone", Argument("metrics"), (_OF_SCORES,)
+    ),
+    "pooling partial": _pooled("partial", "none"),
+    "cut judge": Feature(
+        "a judge with updated=False", Argument("judge"), ("pass a JudgeError with updated=True",)
+    ),
+    "crossed": Feature("form='crossed'", Argument("form"), ("leave out ", Argument("form"))),
+    "costs": Feature("costs", Argument("fit"), ("use bayesatk.evaluate",)),
+}  # fmt: skip
+Pair = tuple[Capability, Capability | Operation]
+_ONE_P = "all questions have one success probability, so they do not differ"
+_NO_LAW = "each question has a prior of its own, so no distribution of difficulty is fitted"
+_ANSWERS = "the answers to one question say nothing about those to another"
+_CUT = "a cut posterior is not the posterior of one model, so it has no evidence and no likelihood"
+_RATE = "it is about a success probability, and trials with scores have several probabilities"
+_LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
+_NOT_COSTS = "it is a posterior of costs and successes together, not of metrics"
+
+# Reasons of statistics: these stay.
+REFUSED: Mapping[Pair, str] = {
+    ("covariates", "pooling none"): "each question has a prior of its own, and its covariates "
+    "would say nothing about it",
+    ("covariates", "pooling complete"): _ONE_P + " with their covariates",
+    ("judge", "categories"): "the error rates of a judge are of right and wrong; a judge of scores "
+    "has a rate for each pair of scores",
+    ("judge", "votes"): "a vote is between answers, which are not marks",
+    ("covariates", "votes"): _ANSWERS,
+    ("prior trials", "votes"): "prior trials are counts of marks, without answers",
+    ("votes", "pooling partial"): _ANSWERS + ", so there is nothing to pool",
+    ("votes", "pooling complete"): _ANSWERS + ", so there is nothing to pool",
+    ("votes", "families"): _ANSWERS + ", so their difficulty has no distribution",
+    ("families", "pooling none"): _NO_LAW,
+    ("families", "pooling complete"): _ONE_P + " by any distribution",
+    ("categories", "families"): "the families are distributions of one success probability; "
+    "probabilities of categories are Dirichlet",
+    ("cut judge", "exact_loo"): _CUT,
+    ("cut judge", "evidence"): _CUT,
+    ("cut judge", "equality"): _CUT,
+    ("cut judge", "leaderboard"): "the marks of all systems inform the judge's rates there",
+    ("judge", "e_value"): "it bets on marks, which are evidence about the judge as much as about "
+    "the systems",
+    ("judge", "extrapolation_range"): "a range of marks is none of success",
+    ("judge", "change_point"): "it bets on marks, and a change of them may be one of the judge",
+    ("pooling none", "plan"): _NO_LAW + " from which new questions could come",
+    ("pooling none", "criticise"): _NO_LAW + " that the data could contradict",
+    ("pooling none", "tail_exponent"): _NO_LAW,
+    ("pooling complete", "tail_exponent"): _ONE_P,
+    ("pooling none", "difficulty_plot"): _NO_LAW,
+    ("pooling complete", "difficulty_plot"): _ONE_P,
+    ("categories", "extrapolation_range"): _RATE,
+    ("categories", "tail_exponent"): _RATE,
+    ("categories", "e_value"): "its bets are on which of two systems is right where the other is "
+    "wrong",
+    ("categories", "change_point"): "its bets are on right and wrong",
+    ("categories", "random_baseline"): "a guesser is right or wrong",
+    ("categories", "difficulty_plot"): _RATE,
+    ("categories", "shrinkage_plot"): _RATE,
+    ("categories", "chance"): "a guesser is right or wrong",
+    ("crossed", "exact_loo"): _LOGIT_NORMAL,
+    ("crossed", "evidence"): _LOGIT_NORMAL,
+    ("crossed", "equality"): _LOGIT_NORMAL,
+    ("crossed", "question_table"): _LOGIT_NORMAL,
+    ("crossed", "noise_floor"): _LOGIT_NORMAL,
+    ("crossed", "random_baseline"): _LOGIT_NORMAL,
+    ("crossed", "criticise"): _LOGIT_NORMAL,
+    ("crossed", "plan"): _LOGIT_NORMAL,
+    ("crossed", "tail_exponent"): "logit-normal difficulties follow no power law near zero",
+    ("crossed", "difficulty_plot"): "its difficulties are of all systems together",
+    **{
+        ("costs", one): _NOT_COSTS
+        for one in OPERATIONS
+        if one not in ("table", "compare", "extrapolation_range", "shrinkage_plot")
+    },
+}
+
+# Not built yet: a line goes when its combination is answered.
+NOT_BUILT: Mapping[Pair, str] = {
+    ("group", "votes"): "groups have a model of right and wrong only so far",
+    ("group", "leaderboard"): "it takes no account of groups yet",
+    ("group", "question_table"): "it takes no account of groups yet",
+    ("group", "noise_floor"): "it takes no account of groups yet",
+    ("group", "random_baseline"): "it takes no account of groups yet",
+    ("group", "tail_exponent"): "it takes no account of groups yet",
+    ("group", "extrapolation_range"): "it takes no account of groups yet",
+    ("group", "difficulty_plot"): "there is a distribution for each group",
+    ("covariates", "leaderboard"): "it takes no account of covariates yet",
+    ("covariates", "criticise"): "it takes no account of covariates yet",
+    ("covariates", "plan"): "it takes no account of covariates yet",
+    ("covariates", "question_table"): "it takes no account of covariates yet",
+    ("covariates", "noise_floor"): "it takes no account of covariates yet",
+    ("covariates", "random_baseline"): "it takes no account of covariates yet",
+    ("covariates", "tail_exponent"): "it takes no account of covariates yet",
+    ("covariates", "difficulty_plot"): "there is a distribution for all values of covariates",
+    ("weight", "leaderboard"): "it takes all questions alike so far",
+    ("weight", "plan"): "it takes all questions alike so far",
+    ("weight", "noise_floor"): "it takes all questions alike so far",
+    ("weight", "e_value"): "it takes all questions alike so far",
+    ("weight", "extrapolation_range"): "it takes all questions alike so far",
+    ("weight", "random_baseline"): "it takes all questions alike so far",
+    ("weight", "change_point"): "it takes all questions alike so far",
+    ("judge", "plan"): "it plans the trials of marks without errors so far; labels= plans labels",
+    ("judge", "question_table"): "it takes marks as they are so far",
+    ("judge", "noise_floor"): "it takes marks as they are so far",
+    ("judge", "equality"): "it takes marks as they are so far",
+    ("judge", "random_baseline"): "it takes marks as they are so far",
+    ("judge", "difficulty_plot"): "it takes marks as they are so far",
+    ("judge", "shrinkage_plot"): "it takes marks as they are so far",
+    ("judge", "gate"): "it takes marks as they are so far",
+    ("judge", "chance"): "it takes marks as they are so far",
+    ("prior trials", "leaderboard"): "it takes no account of prior trials yet",
+    ("prior trials", "criticise"): "it takes no account of prior trials yet",
+    ("prior trials", "question_table"): "it takes no account of prior trials yet",
+    ("prior trials", "noise_floor"): "it takes no account of prior trials yet",
+    ("prior trials", "exact_loo"): "it takes no account of prior trials yet",
+    ("prior trials", "evidence"): "it takes no account of prior trials yet",
+    ("prior trials", "equality"): "it takes no account of prior trials yet",
+    ("prior trials", "tail_exponent"): "it takes no account of prior trials yet",
+    ("prior trials", "random_baseline"): "it takes no account of prior trials yet",
+    ("prior trials", "difficulty_plot"): "it takes no account of prior trials yet",
+    ("prior trials", "shrinkage_plot"): "it takes no account of prior trials yet",
+    ("prior trials", "chance"): "it takes no account of prior trials yet",
+    ("categories", "leaderboard"): "it is of right and wrong so far",
+    ("categories", "criticise"): "it is of right and wrong so far",
+    ("categories", "question_table"): "it is of right and wrong so far",
+    ("categories", "noise_floor"): "it is of right and wrong so far",
+    ("votes", "leaderboard"): "it is of right and wrong so far",
+    ("pooling complete", "plan"): "it needs the icc, and all questions have one probability",
+}
+
+# Three at once that are not built yet, each pair of which is.
+NOT_BUILT_TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {
+    ("judge", "group", "pooling none"): "what groups share by the judge's rates is not worked out "
+    "without pooling yet",
+    ("judge", "prior trials", "pooling none"): "prior trials of a judge are not worked out without "
+    "pooling yet",
+}
+
+_WORDS: Mapping[Operation, str] = {
+    "leaderboard": "a leaderboard", "criticise": "checks of the shape of difficulties",
+    "plan": "a plan", "question_table": "laws of single questions", "e_value": "an e-value",
+    "noise_floor": "a noise floor", "extrapolation_range": "a range over difficulty distributions",
+    "exact_loo": "leave-one-out", "evidence": "evidence", "claim": "a claim", "gate": "a gate",
+    "equality": "the evidence that systems are equal", "random_baseline": "a random baseline",
+    "tail_exponent": "the law of large k", "change_point": "a change point",
+    "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
+    "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
+    "horizon": "a horizon",
+}  # fmt: skip
+
+
+def reason(first: str, second: str, built: bool = True) -> str | None:
+    """Return why two capabilities, or a capability and an operation, cannot be combined.
+
+    What is not built yet counts if `built`.
+
+    Examples
+    --------
+    >>> reason("pooling complete", "covariates") == reason("covariates", "pooling complete")
+    True
+    >>> reason("judge", "pooling none") is None
+    True
+    """
+    tables = (REFUSED, NOT_BUILT) if built else (REFUSED,)
+    pairs: Any = (first, second), (second, first)
+    return next((table[pair] for table in tables for pair in pairs if pair in table), None)
+
+
+def require_together(values: Mapping[Capability, object], built: bool = True) -> None:
+    """Refuse capabilities that cannot be combined.
+
+    Parameters
+    ----------
+    values : mapping {capability: value}
+        Those that are on, with the value of each that messages show.
+    built : bool
+        Whether to refuse also what is not built yet.
+    """
+    for pair in combinations(values, 2):
+        why = reason(*pair, built)
+        if why is not None:
+            first, second = (FEATURES[name] for name in pair)
+            raise ArgumentError(
+                *first.named, " must be left out with ", *second.named,
+                f": {why}. Got {values[pair[0]]!s:.80} with {values[pair[1]]!s:.80}. To go on, ",
+                *first.without, "; or ", *second.without, ".",
+            )  # fmt: skip
+    for together, why in NOT_BUILT_TOGETHER.items():
+        if built and values.keys() >= set(together):
+            first, second, third = (FEATURES[name] for name in together)
+            raise ArgumentError(
+                *first.named, " must be left out with ", *second.named, " and ", *third.named,
+                f": {why}. Got {values[together[0]]!s:.80}. To go on, ", *second.without, "; or ",
+                *third.without, ".",
+            )  # fmt: skip
+
+
+def answered(operation: Operation, held: Iterable[Capability]) -> bool:
+    """Return whether an operation has an answer for all capabilities that are on.
+
+    Examples
+    --------
+    >>> answered("plan", ["group", "pooling partial"]), answered("plan", ["pooling none"])
+    (True, False)
+    """
+    return not any(reason(capability, operation) for capability in held)
+
+
+def require(
+    operation: Operation, values: Mapping[Capability, object], argument: str = "fit"
+) -> None:
+    """Refuse what an operation has no answer for.
+
+    Parameters
+    ----------
+    operation : Operation
+    values : mapping {capability: value}
+        Those that are on, with the value of each that messages show.
+    argument : str
+        Of the operation, that has them.
+    """
+    again = "Instead, " if argument == "data" else "Evaluate the same data again: "
+    for capability, value in values.items():
+        why = reason(capability, operation)
+        if why is not None:
+            feature = FEATURES[capability]
+            raise ArgumentError(
+                Argument(argument), f" must be without {feature.words} for {_WORDS[operation]}: "
+                f"{why}. Got {value!s:.80}. {again}", *feature.without, ".",
+            )  # fmt: skip
+
+
+def refused_pairs() -> list[tuple[str, str, str, str]]:
+    """Return what cannot be combined with what, why, and whether that is only not built yet.
+
+    Examples
+    --------
+    >>> refused_pairs()[0][:2]
+    ('covariates', "pooling='none'")
+    """
+    tables = (REFUSED, ""), (NOT_BUILT, "not built yet")
+    return [
+        (FEATURES[first].words, _name(second), why, lacking)
+        for table, lacking in tables
+        for (first, second), why in table.items()
+        if first != "costs"
+    ]
+
+
+def _name(name: Capability | Operation) -> str:
+    return FEATURES[name].words if name in FEATURES else _WORDS[name]  # type: ignore[index]

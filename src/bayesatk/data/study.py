@@ -1,0 +1,371 @@
+"""A study: data, measurement, metrics and model choices, declared once and kept in its result."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk._tools.arguments import one_of, proper_probability
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.capabilities import Capability, require_together
+from bayesatk.data.columns import GROUP
+from bayesatk.data.design import Design
+from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
+from bayesatk.data.judges import check_trials, read_judges
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.prior_trials import read_prior_trials
+from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
+from bayesatk.data.validation import OutcomeError
+from bayesatk.judge_error import Judges
+from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
+from bayesatk.priors import (
+    AnswerPrior,
+    CategoryPrior,
+    CrossedPrior,
+    HyperPrior,
+    ModelPrior,
+    Pooling,
+)
+from bayesatk.priors.choice import describe_prior, prior_from, with_families
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """What is asked, of which data, measured how, and under which model.
+
+    Every field but the data is in the text that a result keeps (`as_text`).
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        With the group, weight and covariates of the questions.
+    metrics : tuple of Metric
+    pooling : Pooling
+    prior : ModelPrior
+        Of the structure and scale.
+    answer_prior : AnswerPrior
+        Of votes between answers.
+    prior_counts : ndarray, shape (system, question, category), optional
+        Prior trials, discounted.
+    covariates : str or tuple of str, optional
+        That success depends on: a formula, which begins with ~, or names.
+    group_weights : "questions", "equal", or mapping {group: weight}, optional
+        Of the groups of questions; None: the model has no groups.
+    judges : Judges, optional
+        Who marked the trials of every system, where judges err.
+    ci_prob : float
+        Probability of an interval.
+    ci_kind : {"eti", "hdi"}
+    notes : tuple of str
+        What a reader should know of the prior trials, or of groups.
+    """
+
+    outcomes: Outcomes
+    metrics: tuple[Metric, ...]
+    pooling: Pooling
+    prior: ModelPrior
+    answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
+    prior_counts: NDArray[np.float64] | None = None
+    covariates: str | tuple[str, ...] | None = None
+    group_weights: str | Mapping[str, float] | None = None
+    judges: Judges | None = None
+    ci_prob: float = 0.95
+    ci_kind: str = "eti"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> list[Metric]:
+        """Metrics that judge trials."""
+        return [metric for metric in self.metrics if not metric.voted]
+
+    @property
+    def votes(self) -> list[Metric]:
+        """Votes between answers."""
+        return [metric for metric in self.metrics if metric.voted]
+
+    @cached_property
+    def grid(self) -> MetricGrid:
+        """Of the metrics."""
+        return MetricGrid.of(self.metrics)
+
+    @cached_property
+    def scale(self) -> Scale:
+        """How the metrics judge trials: as right and wrong, or as scored categories."""
+        scored = not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
+        scored = scored or (self.prior_counts is not None and not self._right_and_wrong)
+        return Scored.of(self.outcomes) if scored and self.judged else RIGHT_WRONG
+
+    @property
+    def _right_and_wrong(self) -> bool:
+        """Whether something asks for a success probability; prior trials alone are categories."""
+        success = any(metric.family.category is None for metric in self.judged)
+        structure = self.group_weights is not None or self.covariates is not None
+        families = isinstance(self.prior, HyperPrior) and set(self.prior.family_prior) != {"beta"}
+        return success or structure or families or self.judges is not None
+
+    @cached_property
+    def design(self) -> Design | None:
+        """Covariates that success depends on."""
+        asked = self.covariates
+        return None if asked is None else Design.of(self.outcomes.dataset, asked)
+
+    @cached_property
+    def grouping(self) -> Grouping | None:
+        """Groups of the questions."""
+        if self.group_weights is None:
+            return None
+        return Grouping.of(self.outcomes.dataset[GROUP].values, self.group_weights)
+
+    @property
+    def bootstrapped(self) -> bool:
+        """Whether the population is that of the Bayesian bootstrap over the questions."""
+        weighted = self.outcomes.weight is not None and self.covariates is None
+        return self.pooling == "none" or (self.pooling == "partial" and weighted)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the study has beside marks of questions that are alike."""
+        return frozenset(self.values)
+
+    @cached_property
+    def values(self) -> dict[Capability, object]:
+        """What is on, with the value that messages show."""
+        values = declared_values(self.declaration) | outcome_values(self.outcomes)
+        if self.grouping is not None:
+            values["group"] = f"{len(self.grouping.labels)} groups"
+        if self.prior_counts is not None:
+            values["prior trials"] = f"{self.prior_counts.sum():.4g} trials"
+        elif isinstance(self.prior, CategoryPrior):  # of two categories, as a model may take them
+            values["categories"] = self.scale.scores
+        return values
+
+    @property
+    def declaration(self) -> dict[str, Any]:
+        """Fields without the data."""
+        data = ("outcomes", "prior_counts", "notes")
+        return {name: value for name, value in self.__dict__.items()
+                if name in self.__dataclass_fields__ and name not in data}  # fmt: skip
+
+    def as_text(self) -> str:
+        """Return the declaration as JSON, from which `declaration_of` reads it back."""
+        return text_of(self.declaration)
+
+
+def outcome_values(outcomes: Outcomes) -> dict[Capability, object]:
+    """Return the capabilities that data turn on, with the values of messages."""
+    values: dict[Capability, object] = {}
+    weight = outcomes.weight
+    if weight is not None:
+        values["weight"] = f"{weight.min():.4g} to {weight.max():.4g}"
+    if not outcomes.binary:
+        values["categories"] = outcomes.dataset["score"].values.tolist()
+    return values
+
+
+def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
+    """Return the capabilities that a declaration turns on, with the values of messages."""
+    metrics, judges, pooling = (declaration[name] for name in ("metrics", "judges", "pooling"))
+    labels = {
+        "votes": [metric.label for metric in metrics if metric.voted],
+        "success metrics": [
+            metric.label
+            for metric in metrics
+            if not metric.voted and metric.family.category is None
+        ],
+    }
+    prior = declaration["prior"]
+    families = list(prior.family_prior) if isinstance(prior, HyperPrior) else []
+    values: dict[Capability, object] = {
+        "group": declaration["group_weights"],
+        "covariates": declaration["covariates"],
+        "judge": judges and judges.by_system[0],
+        "cut judge": judges
+        and next((judge for judge in judges.by_system if not judge.updated), None),
+        "votes": ", ".join(labels["votes"]),
+        "success metrics": ", ".join(labels["success metrics"]),
+        "crossed": isinstance(prior, CrossedPrior) and "form='crossed'",
+        "families": ", ".join(families) if families != ["beta"] else "",
+    }
+    kinds: dict[str, Capability] = {
+        "none": "pooling none", "partial": "pooling partial", "complete": "pooling complete",
+    }  # fmt: skip
+    values[kinds[pooling]] = f"pooling={pooling!r}"
+    return {name: value for name, value in values.items() if value}
+
+
+def text_of(declaration: Mapping[str, Any]) -> str:
+    """Return a declaration as JSON."""
+    prior, judges = declaration["prior"], declaration["judges"]
+    plain = {
+        **declaration,
+        "metrics": " ".join(metric.label for metric in declaration["metrics"]),
+        "prior": describe_prior(prior),
+        "answer_prior": asdict(declaration["answer_prior"]),
+        "judges": judges and judges.described(),
+    }
+    return json.dumps(plain)
+
+
+def declaration_of(text: str) -> dict[str, Any]:
+    """Return the declaration that `text_of` wrote."""
+    plain = json.loads(text)
+    names, judges = plain["covariates"], plain["judges"]
+    return {
+        **plain,
+        "metrics": parse(plain["metrics"]) if plain["metrics"] else (),
+        "prior": prior_from(plain["prior"]),
+        "answer_prior": AnswerPrior(**plain["answer_prior"]),
+        "covariates": tuple(names) if isinstance(names, list) else names,
+        "judges": judges and Judges.from_description(judges),
+    }
+
+
+def text_of_systems(text: str, systems: Sequence[int]) -> str:
+    """Return the text of a study of some of its systems: with their judges."""
+    plain = json.loads(text)
+    if plain["judges"]:
+        plain["judges"] = [plain["judges"][system] for system in systems]
+    return json.dumps(plain)
+
+
+def read_study(
+    data: object,
+    metrics: MetricSpec,
+    *,
+    pooling: Pooling,
+    prior: object,
+    difficulty: object = None,
+    success: str | None,
+    prior_trials: object,
+    prior_weight: float,
+    answer_prior: AnswerPrior | None,
+    ci_prob: float,
+    ci_kind: str = "eti",
+    keep: Sequence[str],
+    group: object = None,
+    group_weights: object = None,
+    covariates: object = None,
+    judge: object = None,
+    combined: bool = False,
+) -> Study:
+    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`.
+
+    Sampled models take everything `combined` that statistics can combine, whether or not a closed
+    form of it is built.
+    """
+    outcomes = with_groups(data, group)
+    proper_probability("ci_prob", ci_prob, 0.95)
+    one_of("ci_kind", ci_kind, ("eti", "hdi"))
+    one_of("pooling", pooling, ("none", "partial", "complete"))
+    _check_keep(keep)
+    requested = parse(metrics)
+    check_sizes(requested)
+    if success is not None:
+        outcomes = _with_success(outcomes, success, requested)
+    _check_priors(requested, prior_trials, prior_weight, answer_prior)
+    prior_counts, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
+    weights_of_groups, more = _groups(outcomes, group, group_weights)
+    names = None if covariates is None else Design.of(outcomes.dataset, covariates).asked
+    study = Study(
+        outcomes=outcomes, metrics=requested, pooling=pooling, prior=_asked_prior(difficulty),
+        answer_prior=answer_prior or AnswerPrior(), prior_counts=prior_counts, covariates=names,
+        group_weights=weights_of_groups, judges=read_judges(judge, outcomes),
+        ci_prob=float(ci_prob), ci_kind=ci_kind, notes=(*notes, *([] if names else more)),
+    )  # fmt: skip
+    require_together(study.values, built=not combined)
+    if study.judges is not None:
+        check_trials(outcomes, pooling)
+    if isinstance(study.scale, Scored):
+        for metric in study.judged:
+            _ = metric.category_credit  # refused here, by name, if it judges right and wrong
+    return replace(study, prior=_resolved_prior(study, prior, difficulty))
+
+
+def _asked_prior(difficulty: object) -> HyperPrior:
+    """Return a prior that says which families are asked for, until what it is of is known."""
+    return HyperPrior(families="beta" if difficulty is None else difficulty)
+
+
+def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPrior:
+    """Return the prior that was asked for, checked, or the default of structure and scale."""
+    structured = study.covariates is not None or study.group_weights is not None
+    earlier = study.prior_counts is not None and study.pooling == "partial"
+    resolved: ModelPrior = study.scale.resolve_prior(study.pooling, prior)
+    if not (structured or earlier) or not isinstance(resolved, HyperPrior):
+        return resolved if difficulty is None else with_families(resolved, difficulty)
+    families = with_families(resolved, "beta" if difficulty is None else difficulty)
+    if not families.proper:
+        where = "with covariates" if study.covariates else "with group= and with prior trials"
+        raise ArgumentError(
+            Argument("prior"),
+            f" must be proper {where}; got icc={resolved.icc}. Use HyperPrior(icc=(1, 1)).",
+        )
+    return families
+
+
+def _check_keep(keep: Sequence[str]) -> None:
+    if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
+        rule = f" must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
+        raise ArgumentError(Argument("keep"), rule)
+
+
+def _with_success(outcomes: Outcomes, success: str, requested: Sequence[Metric]) -> Outcomes:
+    """Turn scores into right and wrong, unless a metric is about scores."""
+    of_scores = [metric.label for metric in requested if metric.family.category is not None]
+    if of_scores:
+        raise OutcomeError(
+            Argument("success"),
+            f" turns scores into right and wrong, and {', '.join(of_scores)} would no longer "
+            "be about scores. Evaluate metrics of scores without it.",
+        )
+    return outcomes.with_success(success)
+
+
+def _groups(
+    outcomes: Outcomes, group: object, group_weights: object
+) -> tuple[str | Mapping[str, float] | None, list[str]]:
+    """Return the weights of groups that the model has, None without groups, and notes.
+
+    One group is none: in a model of groups its mean would have another prior than without them,
+    and nothing tells how much groups differ.
+    """
+    if group is None:
+        if group_weights is not None:
+            rule = f" must be left out without groups; got {group_weights!r:.80}. Name them: "
+            raise ArgumentError(Argument("group_weights"), rule, Argument(GROUP, ...), ".")
+        return None, ungrouped_note(outcomes)
+    grouping = Grouping.of(outcomes.dataset[GROUP].values, group_weights)
+    if len(grouping.labels) == 1:
+        return None, [
+            f"All questions are of one group, {grouping.labels[0]!r}: they are evaluated as "
+            "without groups, and nothing is known of new groups (no target 'new_groups')."
+        ]
+    return grouping.described() or "questions", grouping.notes
+
+
+def _check_priors(
+    requested: tuple[Metric, ...],
+    prior_trials: object,
+    prior_weight: float,
+    answer_prior: AnswerPrior | None,
+) -> None:
+    """Refuse priors of the wrong kind, and those that would have no effect."""
+    voted = [metric.label for metric in requested if metric.voted]
+    if answer_prior is not None and not voted:
+        raise ArgumentError(
+            Argument("answer_prior"), " must be left out without a vote between answers; got "
+            f"{answer_prior!r}. Votes are 'plurality@k'.",
+        )  # fmt: skip
+    if answer_prior is not None and not isinstance(answer_prior, AnswerPrior):
+        raise ArgumentError(
+            Argument("answer_prior"), f" must be an AnswerPrior; got {answer_prior!r:.80}."
+        )
+    if prior_trials is None and prior_weight != 1.0:
+        raise ArgumentError(
+            Argument("prior_weight"), " must be left out without ", Argument("prior_trials"),
+            f"; got {prior_weight!r}.",
+        )  # fmt: skip

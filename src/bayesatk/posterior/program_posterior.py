@@ -1,0 +1,583 @@
+"""The posterior of metrics under the declared model: a mixture over weighted points."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from bayesatk.core.engine.distribution import Empirical, Quantity
+from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.weights import reweighted
+from bayesatk.core.pooling.difficulty_families import difficulty_of
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.program.distributions import known_at_points
+from bayesatk.core.program.laws import DifficultyLaw
+from bayesatk.core.program.moments import Metrics, Moments, Summed
+from bayesatk.core.program.predictor import Effects, Predictor
+from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.metrics.credit import Array, pass_at
+from bayesatk.posterior.draws import correlated_normals
+from bayesatk.posterior.judge_draws import due_to_rates
+from bayesatk.posterior.posterior import (
+    Distributions,
+    Draws,
+    GroupDraws,
+    Summary,
+    SystemPosterior,
+    least,
+)
+from bayesatk.priors import DIFFICULTY_FAMILIES
+from bayesatk.priors.fields import Fields
+from bayesatk.results.likelihood import RATES
+
+if TYPE_CHECKING:
+    from bayesatk.posterior.program import ProgramModel
+
+_WORK = 2e6  # points times cells times metrics at which moments are worked out, with groups
+_POINTS = (200, 1000, 3000)  # of moments: fewest; most, with groups and without
+_FEW = 25  # questions up to which intervals come from draws of p
+_DRAWS = 20_000  # of means over few questions
+_MOST = 2e7  # success probabilities that draws may take; of more, means are normal
+_CHUNK = 1_000_000  # floats drawn at once
+_SOME = 300  # draws from which the correlation between metrics is worked out
+_SEED = 20_261_123  # of the draws for intervals: intervals are a function of the data
+
+
+@dataclass(frozen=True)
+class FamilyFit:
+    """One law of difficulty: its points and what it needs to be asked again.
+
+    Parameters
+    ----------
+    name : str
+    predictor : Predictor
+    fields : Fields
+    points : Points
+    """
+
+    name: str
+    predictor: Predictor
+    fields: Fields
+    points: Points
+
+    def rates(self, theta: Array) -> Array:
+        """Rates of the judge at points; (points, 2)."""
+        return np.concatenate([expit(theta[:, self.fields.slices[name]]) for name in RATES], axis=1)
+
+    def nodes(self, theta: Array) -> Nodes:
+        """Distributions of p at an offset of zero, of right and wrong."""
+        law = self.predictor.observation.law
+        assert isinstance(law, DifficultyLaw)
+        return law.nodes(theta, np.zeros((len(theta), 1)))
+
+    def typical(self, theta: Array) -> tuple[Array, Array]:
+        """Mean of p, by category where there are, and its correlation, at an offset of zero."""
+        law = self.predictor.observation.law
+        if isinstance(law, DifficultyLaw):
+            mean, _, icc, _ = self.nodes(theta).overall()
+            return mean, icc
+        alpha = law.alpha(theta, np.zeros((len(theta), 1)))[:, 0]
+        total = alpha.sum(axis=1)
+        return alpha / total[:, None], 1.0 / (1.0 + total)
+
+
+class Part(NamedTuple):
+    """One law's points at which moments are worked out.
+
+    Parameters
+    ----------
+    fit : FamilyFit
+    share : float
+        Probability of the law.
+    points : Points
+    moments : Moments
+    """
+
+    fit: FamilyFit
+    share: float
+    points: Points
+    moments: Moments
+
+
+@dataclass(frozen=True)
+class ProgramPosterior:
+    """Metrics of a system's questions.
+
+    Parameters
+    ----------
+    model : ProgramModel
+    metrics : tuple
+        As `bayesatk.data.scales.Scale.judged` returns them.
+    """
+
+    model: "ProgramModel"
+    metrics: tuple[Any, ...]
+
+    @cached_property
+    def _credits(self) -> list[Any]:
+        """Metrics as observations take them."""
+        if self.model.scores is not None:
+            return list(self.metrics)
+        return [metric.credit for metric in self.metrics]
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Points of every law that counts, as many as the work allows."""
+        cells = self.model.cells
+        most = _POINTS[1 if cells.grouped else 2]
+        width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
+        number = int(np.clip(_WORK / (width * len(self.metrics)), _POINTS[0], most))
+        parts = []
+        for fit, share in self.model.counted:
+            points = _thinned(fit.points, int(max(number * np.sqrt(share), _POINTS[0])))
+            moments = Metrics(fit.predictor, self._credits).at(points.theta)
+            parts.append(Part(fit, share, points, moments))
+        return parts
+
+    @cached_property
+    def weight(self) -> Array:
+        """Probabilities of the points of all laws."""
+        return np.concatenate([part.share * part.points.weight for part in self.parts])
+
+    @cached_property
+    def whole(self) -> Summed:
+        """Moments of means over all questions."""
+        cells = self.model.cells
+        stacks = [part.moments.whole(cells.share, cells.grouped) for part in self.parts]
+        columns = [np.concatenate(column) for column in zip(*stacks, strict=True)]
+        return Summed(self.weight, *columns)
+
+    def of_group(self, group: int) -> Summed:
+        """Moments of means over the questions of a group."""
+        names = ("group_mean", "group_variance", "group_spread")
+        columns = [
+            np.concatenate([getattr(part.moments, name)[:, group] for part in self.parts])
+            for name in names
+        ]
+        return Summed(self.weight, *columns)
+
+    @cached_property
+    def effective_draws(self) -> float:
+        """Independent draws that the points of all laws are worth."""
+        terms = [share**2 / fit.points.effective_draws for fit, share in self.model.counted]
+        return 1.0 / sum(terms)
+
+    # The posterior
+
+    def posterior(self) -> SystemPosterior:
+        """Put the parts together."""
+        model, behind = self.model, self._draws_behind(self.whole.mean[:, :, 1])
+        numbers = _numbers(self.whole)
+        shares = None if model.marking is None else self._judge_share()
+        groups = [
+            self._group_posterior(group)
+            for group in range(model.cells.groups if model.cells.grouped else 0)
+        ]
+        k_hats = [fit.points.k_hat for fit, _ in model.counted]
+        return SystemPosterior(
+            *numbers, self._distributions, self.draw, self._question_p, self._summaries,
+            {"log_evidence": model.partial_evidence(), "pareto_k": max(k_hats)},
+            families=model.described, sd_under=self.sd_under, method=self._method,
+            warning=self._warning, effective_draws=behind, hyper_draws=self._hyper_draws,
+            groups=groups, judge_share=shares,
+            expected=self._expected if model.basis is not None else None,
+        )  # fmt: skip
+
+    @property
+    def _method(self) -> str:
+        methods = [fit.points.method for fit, _ in self.model.counted]
+        return max(methods, key=len)
+
+    @property
+    def _warning(self) -> str | None:
+        sampled = [fit for fit in self.model.families if fit.points.sampled]
+        if not sampled:
+            return None
+        draws = min(fit.points.effective_draws for fit in sampled)
+        names = ", ".join(fit.name for fit in sampled)
+        left = " and such a law is left out of the average" if len(self.model.families) > 1 else ""
+        return (
+            f"importance weights of the hyperparameters cannot be trusted ({names}); Markov chains "
+            f"worth {draws:.0f} independent draws took their place, and the evidence is not known"
+            + left
+        )
+
+    def _draws_behind(self, values: Array) -> dict[str, Array]:
+        points = Points(
+            np.zeros((len(self.weight), 0)), self.weight, np.nan, 0.0, self.effective_draws, ""
+        )
+        return points.draws_behind(values)
+
+    def _group_posterior(self, group: int) -> SystemPosterior:
+        """Posterior of one group alone."""
+        summed = self.of_group(group)
+
+        def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+            drawn = self.draw(size, rng, keep_p)
+            assert drawn.groups is not None
+            return Draws(drawn.groups.metrics[:, group], {})
+
+        return SystemPosterior(
+            *_numbers(summed),
+            lambda: ([None] * len(self.metrics), [None] * len(self.metrics)),
+            draw,
+            lambda: (np.zeros(0), np.zeros(0)),
+        )
+
+    def _known(self, summed: Summed) -> Distributions:
+        """Distributions by target, from moments at the points."""
+        ends = [_ends(metric) for metric in self.metrics]
+        return [
+            [
+                known_at_points(
+                    self.weight, summed.mean[:, k, t], summed.variance[:, k, t], ends[k],
+                    self.effective_draws,
+                )
+                for k in range(len(self.metrics))
+            ]
+            for t in range(summed.mean.shape[2])
+        ]  # fmt: skip
+
+    def _distributions(self) -> Distributions:
+        """Distributions by target; of means over few questions from draws of p."""
+        known = [list(column) for column in self._known(self.whole)]
+        if len(self.model.cells.which) <= _FEW:
+            drawn = self.draw(_DRAWS, np.random.default_rng(_SEED), False)
+            quantities: list[Quantity | None] = [
+                Empirical(column) for column in drawn.metrics[:, :, 0].T
+            ]
+            known[0] = quantities
+        return known
+
+    def sd_under(self, prior: Any) -> Array:
+        """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
+        other = replace(self.model, prior=prior)
+        weights, logs = [], []
+        for part in self.parts:
+            theta = part.points.theta
+            with np.errstate(invalid="ignore"):
+                ratio = other.fields(part.fit.name).log_density(theta)
+                ratio = np.nan_to_num(ratio - part.fit.fields.log_density(theta), nan=-np.inf)
+            weight, more = reweighted(part.points.weight, ratio)
+            weights.append(weight)
+            logs.append(more)
+        shares = np.array([part.share for part in self.parts])
+        shares = shares * np.exp(np.array(logs) - max(logs))
+        shares /= shares.sum()
+        weight = np.concatenate([p * w for p, w in zip(shares, weights, strict=True)])
+        return np.sqrt(np.maximum(replace(self.whole, weight=weight).total[1], 0.0))
+
+    def _judge_share(self) -> Array:
+        """Share of the variance that is due to the judge's rates; (metrics, targets)."""
+        rates = np.concatenate([part.fit.rates(part.points.theta) for part in self.parts])
+        mean = self.whole.mean
+        variance = due_to_rates(self.weight, rates, mean.reshape(len(mean), -1))
+        total = np.maximum(self.whole.total[1], 1e-300)
+        return np.asarray(np.minimum(variance.reshape(mean.shape[1:]) / total, 1.0))
+
+    # Hyperparameters
+
+    def hyper(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
+        """What is reported of the hyperparameters, at points of a law."""
+        model = self.model
+        mean, icc = fit.typical(theta)
+        values: dict[str, Array] = {}
+        if model.basis is not None and model.scores is None:
+            slopes = theta[:, fit.fields.slices["slopes"]]
+            logits = np.column_stack([logit(np.clip(mean, 1e-300, 1.0 - 1e-16)), slopes])
+            values["coefficients"] = model.basis.coefficients(logits)
+        elif model.cells.grouped and model.scores is None:
+            values["typical_p"] = mean
+        else:
+            values["mean_p"] = mean
+            if model.basis is not None:
+                slopes = theta[:, fit.fields.slices["slopes"]]
+                logits = np.column_stack([np.zeros(len(theta)), slopes])
+                values["coefficients"] = model.basis.coefficients(logits)
+        if model.cells.grouped:
+            values["group_sd"] = fit.predictor.group_sd(theta)
+        values["icc"] = icc
+        if model.scores is None and "inflated" in model.family_prior:
+            atoms = fit.nodes(theta).atoms
+            values |= {"never_solved": atoms[:, 0], "always_solved": atoms[:, 1]}
+        if model.marking is not None:
+            values |= dict(zip(RATES, fit.rates(theta).T, strict=True))
+        return values
+
+    @cached_property
+    def _hyper_points(self) -> tuple[Array, dict[str, Array]]:
+        """Weights of all points of all laws, and what is reported there."""
+        counted = self.model.counted
+        weight = np.concatenate([share * fit.points.weight for fit, share in counted])
+        each = [self.hyper(fit, fit.points.theta) for fit, _ in counted]
+        return weight, {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+
+    @cached_property
+    def _summaries(self) -> dict[str, Summary | list[Summary]]:
+        weight, values = self._hyper_points
+        return {
+            name: Summary.on_points(weight, column) if column.ndim == 1
+            else [Summary.on_points(weight, single) for single in column.T]
+            for name, column in values.items()
+        }  # fmt: skip
+
+    @property
+    def _hyper_draws(self) -> dict[str, dict[str, float]]:
+        weight, values = self._hyper_points
+        points = Points(np.zeros((len(weight), 0)), weight, np.nan, 0.0, self.effective_draws, "")
+        return {
+            name: least(points.draws_behind(column.reshape(len(weight), -1)))
+            for name, column in values.items()
+        }
+
+    # By question
+
+    def _of_questions(self, metrics: Sequence[Any]) -> tuple[Array, Array, Array]:
+        """Mean and variance of metrics of each question, and means of new ones like each."""
+        sums: list[Array] = []
+        for part in self.parts:
+            points = part.points.thinned(_POINTS[0])
+            moments = Metrics(part.fit.predictor, metrics).of_cells(points.theta, points.weight)
+            mean, variance, new = moments
+            row = [part.share * mean, part.share * (variance + mean**2), part.share * new]
+            sums = row if not sums else [a + b for a, b in zip(sums, row, strict=True)]
+        mean, square, new = (total[self.model.cells.which] for total in sums)
+        return mean, np.maximum(square - mean**2, 0.0), new
+
+    def _question_p(self) -> tuple[Array, Array]:
+        """Posterior mean and sd of every question's success probability, or by category."""
+        if self.model.scores is None:
+            mean, variance, _ = self._of_questions([pass_at(1)])
+            return mean[:, 0], np.sqrt(variance[:, 0])
+        single = np.eye(len(self.model.scores))
+        mean, variance, _ = self._of_questions([Judged(CategoryCredit(1), row) for row in single])
+        return mean, np.sqrt(variance)
+
+    def _expected(self) -> tuple[Array, Array]:
+        """What is expected of new questions like each: p (questions,), and the metrics."""
+        if self.model.scores is None:
+            new = self._of_questions([pass_at(1), *self._credits])[2]
+        else:
+            new = self._of_questions([Judged(CategoryCredit(1), np.array(self.model.scores)),
+                                      *self._credits])[2]  # fmt: skip
+        return new[:, 0], new[:, 1:]
+
+    # Draws
+
+    def draw(self, size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+        """Independent draws of everything; of systems of one judge in the order of its rates."""
+        number = rng.multinomial(size, [part.share for part in self.parts])
+        pairs = [(part, int(n)) for part, n in zip(self.parts, number, strict=True) if n]
+        drawn, nodes = [], []
+        for part, n in pairs:
+            place = rng.choice(len(part.points.weight), n, p=part.points.weight)
+            drawn.append(self._draw_part(part, place, rng, keep_p))
+            if drawn[-1].family is not None:
+                nodes.append(part.fit.nodes(part.points.theta[place]))
+        joined = _joined(drawn)
+        if nodes:
+            every = Nodes.joined(nodes, [n / size for _, n in pairs])
+            joined = replace(joined, difficulty=difficulty_of(every))
+        order = self._order(joined.hyper, size, rng)
+        return _among(joined, order)
+
+    def _order(
+        self, hyper: dict[str, Array], size: int, rng: np.random.Generator
+    ) -> NDArray[np.intp]:
+        """Random order of the draws: the same of rates for all systems that share a judge."""
+        if self.model.marking is None:
+            return rng.permutation(size)
+        s, f = (hyper[name] for name in RATES)
+        strata = np.empty(size, np.intp)
+        strata[np.argsort(f, kind="stable")] = np.arange(size) * int(np.sqrt(size)) // size
+        turned = np.where(strata % 2 == 0, s, -s)
+        shuffle = np.random.default_rng(self.model.marking.seed).permutation(size)
+        return np.lexsort((turned, strata))[shuffle]
+
+    def _draw_part(
+        self, part: Part, place: NDArray[np.intp], rng: np.random.Generator, keep_p: bool
+    ) -> Draws:
+        """Draws under one law, at some of its points."""
+        model, cells = self.model, self.model.cells
+        theta, effect = part.points.theta[place], np.zeros((len(place), cells.groups))
+        if cells.grouped:
+            effect = self._effects(part).draw(place, rng)
+        offset = part.fit.predictor.offsets(theta) + effect[:, cells.group]
+        groups, p = self._group_means(part, theta, offset, rng, keep_p)
+        population = self._new_means(part, theta, effect, place)
+        both = np.stack([groups, population], axis=-1)
+        whole = np.einsum("hgkt,g->hkt", both, cells.share)
+        if cells.grouped:
+            new = part.moments.new_mean[place][..., None]
+            whole = np.concatenate([whole, new], axis=-1)
+        hyper = self.hyper(part.fit, theta)
+        logs = None
+        if cells.grouped:
+            mean = self._group_p(part, theta, effect)
+            logs = GroupDraws(mean, both)
+        code = None
+        if model.scores is None and model.family_prior != {"beta": 1.0}:
+            code = np.full(len(place), DIFFICULTY_FAMILIES.index(part.fit.name))
+        likelihood = None
+        if len(theta) * len(cells.which) <= _MOST:
+            likelihood = part.fit.predictor.log_cells_at(theta, offset)[:, cells.which]
+            likelihood += self.model.states.log_ways[cells.which]
+        return Draws(whole, hyper, p, None, code, logs, likelihood)
+
+    def _effects(self, part: Part) -> Effects:
+        theta, predictor = part.points.theta, part.fit.predictor
+        blocks = predictor.blocks(theta, 2)
+        columns: list[Array] = []
+        for rows in blocks:
+            effects = predictor.effects(theta[rows])
+            if not columns:
+                columns = [np.empty((len(theta), *column.shape[1:])) for column in effects]
+            for total, column in zip(columns, effects, strict=True):
+                total[rows] = column
+        return Effects(*columns)
+
+    def _group_means(
+        self, part: Part, theta: Array, offset: Array, rng: np.random.Generator, keep_p: bool
+    ) -> tuple[Array, Array | None]:
+        """Means of metrics over the questions of each group, (draws, groups, metrics), and p."""
+        cells, observation = self.model.cells, part.fit.predictor.observation
+        questions, size = len(cells.which), len(theta)
+        if not keep_p and size * questions > _MOST:
+            return self._normal_means(part, theta, offset, rng), None
+        state, means = cells.state[cells.which], np.zeros((size, cells.groups, len(self.metrics)))
+        kept = []
+        step = max(
+            1, _CHUNK // (size * (1 if self.model.scores is None else len(self.model.scores)))
+        )
+        group = cells.group[cells.which]
+        for start in range(0, questions, step):
+            span = slice(start, start + step)
+            p = observation.draw(theta, offset[:, cells.which[span]], state[span], rng)
+            if keep_p:
+                kept.append(p)
+            share = np.zeros((p.shape[1], cells.groups))
+            share[np.arange(p.shape[1]), group[span]] = cells.question_share[span]
+            for k, metric in enumerate(self.metrics):
+                means[..., k] += metric.latent(p) @ share
+        return means, np.concatenate(kept, axis=1) if keep_p else None
+
+    def _normal_means(
+        self, part: Part, theta: Array, offset: Array, rng: np.random.Generator
+    ) -> Array:
+        """Return the same of very many questions: normal given hyperparameters and effects."""
+        cells = self.model.cells
+        some = rng.choice(len(theta), _SOME)
+        width = max(1, int(_MOST // (10 * _SOME)))
+        which = rng.choice(len(cells.which), min(width, len(cells.which)), replace=False)
+        cell = cells.which[which]
+        p = part.fit.predictor.observation.draw(
+            theta[some], offset[np.ix_(some, cell)], cells.state[cell], rng
+        )
+        values = np.stack([metric.latent(p) for metric in self.metrics], axis=-1)
+        centred = (values - values.mean(axis=0)).reshape(-1, len(self.metrics))
+        covariance = centred.T @ centred
+        scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+        correlation = covariance / np.outer(scale, scale)
+        means = np.empty((len(theta), cells.groups, len(self.metrics)))
+        given = Metrics(part.fit.predictor, self._credits)
+        for rows in part.fit.predictor.blocks(theta, 3 * len(self.metrics)):
+            mean, variance, _ = given.of_groups_at(theta[rows], offset[rows])
+            noise = [correlated_normals(correlation, len(rows), rng) for _ in range(cells.groups)]
+            means[rows] = mean[..., 0] + np.sqrt(variance[..., 0]) * np.stack(noise, axis=1)
+        return means
+
+    def _new_means(self, part: Part, theta: Array, effect: Array, place: NDArray[np.intp]) -> Array:
+        """Means over new questions of each group; (draws, groups, metrics)."""
+        if not self.model.cells.grouped:
+            return part.moments.group_mean[place][..., 1]
+        given = Metrics(part.fit.predictor, self._credits)
+        means = np.empty((len(theta), self.model.cells.groups, len(self.metrics)))
+        for rows in part.fit.predictor.blocks(theta, 3 * len(self.metrics)):
+            means[rows] = given.new_of_groups_at(theta[rows], effect[rows])
+        return means
+
+    def _group_p(self, part: Part, theta: Array, effect: Array) -> Array:
+        """Success probability of a typical new question of each group; (draws, groups)."""
+        law = part.fit.predictor.observation.law
+        if isinstance(law, DifficultyLaw):
+            mean = law.nodes(theta, effect).overall()[0]
+            return np.asarray(mean.reshape(effect.shape))
+        alpha = law.alpha(theta, effect)
+        assert self.model.scores is not None
+        return np.asarray(alpha @ np.array(self.model.scores) / alpha.sum(axis=2))
+
+
+def _thinned(points: Points, size: int) -> Points:
+    """Return at most so many points, with the means and variances of all."""
+    number = len(points.weight)
+    if number <= size:
+        return points
+    rows = np.arange(size)
+    if points.sampled:
+        rows = np.linspace(0, number - 1, size).astype(np.intp)
+    if points.weight[rows].sum() < 0.2 * size / number:
+        return points.thinned(size)
+    return points.calibrated(rows)
+
+
+def _numbers(summed: Summed) -> tuple[Array, Array, Array]:
+    """Mean, and variances due to trials and to questions; (metrics, targets)."""
+    mean, variance = summed.total
+    variance = np.maximum(variance, 0.0)
+    question = np.minimum(summed.of_questions, variance)
+    if variance.shape[1] == 3:  # what more trials could remove is the same for new groups
+        question[:, 2] = np.clip(variance[:, 2] - (variance[:, 1] - question[:, 1]), 0.0, None)
+        question[:, 2] = np.minimum(question[:, 2], variance[:, 2])
+    return mean, variance - question, question
+
+
+def _ends(metric: Any) -> tuple[float, float]:
+    """Smallest and largest value of a metric."""
+    if isinstance(metric, Judged):
+        return float(metric.scores.min()), float(metric.scores.max())
+    vector = metric.credit.vector
+    return float(vector.min()), float(vector.max())
+
+
+def _joined(drawn: list[Draws]) -> Draws:
+    """Draws of all laws one after the other."""
+    if len(drawn) == 1:
+        return drawn[0]
+    first = drawn[0]
+
+    def stacked(arrays: list[Any]) -> Any:
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    groups = None
+    if first.groups is not None:
+        groups = GroupDraws(
+            np.concatenate([one.groups.mean for one in drawn if one.groups]),
+            np.concatenate([one.groups.metrics for one in drawn if one.groups]),
+        )
+    return Draws(
+        np.concatenate([one.metrics for one in drawn]),
+        {name: np.concatenate([one.hyper[name] for one in drawn]) for name in first.hyper},
+        stacked([one.p for one in drawn]),
+        None,
+        stacked([one.family for one in drawn]),
+        groups,
+        stacked([one.log_likelihood for one in drawn]),
+    )
+
+
+def _among(drawn: Draws, order: NDArray[np.intp]) -> Draws:
+    """Draws in another order."""
+    groups = drawn.groups
+    return Draws(
+        drawn.metrics[order],
+        {name: column[order] for name, column in drawn.hyper.items()},
+        None if drawn.p is None else drawn.p[order],
+        None if drawn.difficulty is None else drawn.difficulty.among(order),
+        None if drawn.family is None else drawn.family[order],
+        None if groups is None else GroupDraws(groups.mean[order], groups.metrics[order]),
+        None if drawn.log_likelihood is None else drawn.log_likelihood[order],
+    )

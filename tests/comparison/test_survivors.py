@@ -1,0 +1,38 @@
+"""Fast witnesses of small things that other tests passed over, each from its definition."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from bayesatk.comparison.pairs.joint import separated
+from bayesatk.comparison.plans.designs import _answered
+from bayesatk.core.numerics.elliptical import independent_draws
+from bayesatk.data.answers import Ballots
+
+
+@pytest.mark.parametrize("means", list(permutations([0.0, 10.0, 20.0, 30.0])))
+def test_systems_far_apart_are_all_declared_in_their_order(means: tuple[float, ...]) -> None:
+    draws = np.random.default_rng(2).standard_normal((1000, 4)) + means
+    better = [[above > below for below in means] for above in means]
+    assert separated(draws, 0.05).tolist() == better
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_effective_draws_of_correlated_chains_do_not_depend_on_units(scale: float) -> None:
+    """Of first-order autoregressions with correlation c there are (1 - c)/(1 + c) as many."""
+    rng, correlation = np.random.default_rng(3), 0.8
+    chains = rng.standard_normal((500, 100, 20))
+    for now in range(1, len(chains)):
+        chains[now] = correlation * chains[now - 1] + 0.6 * chains[now]
+    expected = 500 * 100 * (1 - correlation) / (1 + correlation)
+    assert independent_draws(scale * chains) == pytest.approx(expected, rel=0.12)
+
+
+def test_trials_beyond_the_pilot_answer_as_often_as_a_uniform_prior_says() -> None:
+    """By Laplace's rule of succession: each further one with (answered + 1)/(trials + 2)."""
+    rng = np.random.default_rng(4)
+    pilot = Ballots(np.array([2, 1]), np.array([True, False]), None)
+    answered = [_answered(pilot, 1, 204, rng) for _ in range(4000)]
+    assert np.mean(answered) == pytest.approx(3 + 200 * 4 / 6, abs=3.0)
+    assert np.std(answered) == pytest.approx(200 * np.sqrt(4 * 2 / (6**2 * 7)), rel=0.1)

@@ -1,0 +1,156 @@
+"""Results of the library against golden results, each from a witness that imports none of it.
+
+The file golden.json has studies in plain data, and statistics with the standard errors of the
+witness (tests/golden/make_golden.py). What the library is known to get wrong is marked in the study
+with its reason: whoever mends it removes the mark.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bayesatk as bk
+
+FILE = Path(__file__).with_name("golden.json")
+STUDIES = {study["name"]: study for study in json.loads(FILE.read_text())}
+OF_SD = {"beta": 1e-3, "points": 0.02, "scored": 0.03, "drawn": 0.05}  # of means and of sds
+OF_WIDTH = 0.01  # of the ends of an interval, and their own stated error up to
+EXCUSED = 0.05  # of the width: a larger one is wrong, even if it is stated
+NATS = {"beta": 1e-4, "points": 0.02, "scored": 0.03}
+STANDARD_ERRORS = 4.0  # of the witness, beside the tolerance
+
+
+def outcomes_of(study: dict[str, Any]) -> bk.Outcomes:
+    columns = {name: study[name] for name in ("group", "covariates", "weight") if name in study}
+    if "marks" in study:
+        return bk.tally(study["marks"], scores=study["scores"], **columns)
+    if "answers" in study:
+        return bk.tally(None, answers=study["answers"], reference=study["reference"])
+    missing = study.get("missing", "error")
+    return bk.tally(study["right"], trials=study["trials"], missing=missing, **columns)
+
+
+def options_of(study: dict[str, Any]) -> dict[str, Any]:
+    options = dict(study["options"])
+    for name in ("group", "covariates"):
+        if name in study:
+            options[name] = name if name == "group" else list(study[name])
+    if "judge" in study:
+        options["judge"] = bk.JudgeError(**study["judge"])
+    if "prior" in options:
+        fields = {
+            name: tuple(x) if isinstance(x, list) else x for name, x in options["prior"].items()
+        }
+        categories = "marks" in study
+        none = options.get("pooling", "partial") != "partial"
+        kinds = (bk.HyperPrior, bk.BetaPrior, bk.DirichletHyperPrior, bk.DirichletPrior)
+        options["prior"] = kinds[2 * categories + none](**fields)
+    if "answer_prior" in options:
+        options["answer_prior"] = bk.AnswerPrior(**options["answer_prior"])
+    earlier = study.get("prior_trials")
+    if earlier:
+        if "marks" in earlier:
+            options["prior_trials"] = bk.tally(earlier["marks"], scores=study["scores"])
+        else:
+            options["prior_trials"] = bk.tally(earlier["right"], trials=earlier["trials"])
+        options["prior_weight"] = earlier["weight"]
+    return options
+
+
+@cache
+def evaluated(name: str) -> tuple[dict[tuple[str, str, str], Any], dict[str, float]]:
+    """Rows by (system, metric, target), and log evidence by system."""
+    study = STUDIES[name]
+    fit = bk.evaluate(outcomes_of(study), study["metrics"], rng=1, **options_of(study))
+    rows = bk.table(fit).set_index(["system", "metric", "target"])
+    found = {
+        tuple(map(str, key)): row
+        for key, row in zip(rows.index, rows.to_dict("records"), strict=True)
+    }
+    evidence = {}
+    if "log_evidence" in study and study.get("has_evidence", True):
+        logs = bk.log_evidence(fit)
+        evidence = dict(zip(map(str, logs["system"].values), map(float, logs), strict=True))
+    return found, evidence
+
+
+def differences(study: dict[str, Any]) -> list[tuple[str, str, str, float, float, float]]:
+    """Every number: metric, target, statistic, golden value, difference, largest difference."""
+    found, evidence = evaluated(study["name"])
+    compared = []
+    for row in study["rows"]:
+        values = found[row["system"], row["metric"], row["target"]]
+        sd, width = row["sd"][0], row["ci_upper"][0] - row["ci_lower"][0]
+        for name in ("mean", "sd", "ci_lower", "ci_upper"):
+            golden, error = row[name]
+            most = STANDARD_ERRORS * error + 1e-12
+            if name in ("mean", "sd"):
+                most += OF_SD[study["kind"]] * sd
+            else:
+                most += OF_WIDTH * width + min(values["ci_error"], EXCUSED * width)
+            compared.append(
+                (row["metric"], row["target"], name, golden, values[name] - golden, most)
+            )
+    if evidence:
+        golden, error = study["log_evidence"]
+        most = STANDARD_ERRORS * error + NATS[study["kind"]]
+        difference = sum(evidence.values()) - golden
+        compared.append(("evidence", "", "log_evidence", golden, difference, most))
+    return compared
+
+
+WITHOUT = [name for name, study in STUDIES.items() if "elpd" in study]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason="cannot be combined"))
+        if "all" in STUDIES[name].get("wrong", {})
+        else name
+        for name in WITHOUT
+    ],
+)
+def test_leaving_a_question_out_is_golden(name: str) -> None:
+    study = STUDIES[name]
+    options = options_of(study)
+    fit = bk.evaluate(outcomes_of(study), "pass@1", rng=1, draws=50, **options)
+    values = bk.exact_loo(fit).elpd_i.values[0]
+    golden, errors = np.array(study["elpd"]).T
+    assert (np.abs(values - golden) <= NATS[study["kind"]] + STANDARD_ERRORS * errors).all()
+
+
+def part_of(target: str, statistic: str, wrong: dict[str, str]) -> str | None:
+    """Which of the known errors of a study a number belongs to."""
+    for part in wrong:
+        ends = part == "ends" and statistic.startswith("ci_")
+        if ends or part in ("all", target, statistic, f"{target} {statistic}"):
+            return part
+    return None
+
+
+CASES = [
+    pytest.param(
+        name, part, id=f"{name}, {part}" if part else name,
+        marks=[pytest.mark.xfail(reason=study["wrong"][part], strict=True)] if part else [],
+    )
+    for name, study in STUDIES.items()
+    for part in (None, *study.get("wrong", {}))
+    if part or "all" not in study.get("wrong", {})
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "part"), CASES)
+def test_a_result_is_golden(name: str, part: str | None) -> None:
+    study = STUDIES[name]
+    wrong = [
+        f"{metric} {target} {statistic}: {golden:.6g}, off by {difference:.2g}, at most {most:.2g}"
+        for metric, target, statistic, golden, difference, most in differences(study)
+        if part_of(target, statistic, study.get("wrong", {})) == part
+        and not abs(difference) <= most
+    ]
+    assert not wrong, "\n".join(wrong)
