@@ -120,7 +120,7 @@ def test_what_cannot_be_scored_is_to_be_written_otherwise(value) -> None:
 @pytest.mark.full
 def test_success_is_said_by_every_function() -> None:
     data = bk.tally([["a", "b"], ["c", "a"]], scores={"a": 0, "b": 0.5, "c": 1})
-    with pytest.raises(bk.OutcomeError, match=r"as in success='score >= 0\.5'"):
+    with pytest.raises(ValueError, match=r"as in success='score >= 0\.5'"):
         bk.models.build(data)
     bk.models.build(data, success="score >= 0.5")
 
