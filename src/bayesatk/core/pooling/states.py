@@ -130,7 +130,8 @@ class States:
             return Terms(np.arange(len(self)), np.ones(len(self)), self.count)
         order = np.lexsort((self.which, self.weight))
         weight, state = self.weight[order], self.which[order]
-        first = np.flatnonzero(np.diff(weight, prepend=-1.0) + np.diff(state, prepend=-1) != 0.0)
+        heavier = np.diff(weight, prepend=-1.0) > 0.0
+        first = np.flatnonzero(heavier | (np.diff(state, prepend=-1) > 0))
         count = np.diff(first, append=len(order)).astype(float)
         return Terms(state[first], weight[first], count)
 
