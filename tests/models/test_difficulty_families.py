@@ -8,7 +8,6 @@ import numpy as np
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from bayesatk.models.question_draws import success_p
 from pytensor import function, grad
 from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import beta as beta_law
@@ -17,6 +16,7 @@ from scipy.stats import betabinom, dirichlet
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.models.program import log_rising
+from bayesatk.models.question_draws import success_p
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.difficulty import difficulty_draws, draw_prior
 from tests.conftest import FALSE_ALARM, METRICS

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from bayesatk.models.question_draws import RightWrongLaw
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.models.question_draws import RightWrongLaw
 from tests.conftest import FALSE_ALARM
 
 pytestmark = pytest.mark.full
