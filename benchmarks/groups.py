@@ -26,7 +26,7 @@ import numpy as np
 from bayesatk.core.pooling.states import States
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.grouped import GroupedModel
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import HyperPrior
 
@@ -64,7 +64,9 @@ def replicate(between: float, seed: int) -> dict[str, tuple[bool, float]]:
     code, means, p, successes = simulated(between, rng)
     share = np.bincount(code) / len(code)
     counts = np.stack([TRIALS - successes, successes], axis=1)
-    two = GroupedModel.of(HyperPrior(families="beta"), counts, Grouping.of(code)).fit(METRIC)
+    two = ProgramModel.of(HyperPrior(families="beta"), counts, grouping=Grouping.of(code)).fit(
+        METRIC
+    )
     drawn = two.draw(DRAWS, rng, False)
     one = RightWrongModel(
         "partial", States.of(successes, np.full(len(p), TRIALS)), HyperPrior(families="beta")

@@ -11,7 +11,7 @@ import bayesatk as bk
 from bayesatk.core.pooling.states import States
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.models_of import count_model
+from bayesatk.posterior.models_of import Declared
 
 SCALES = {
     "right or wrong": RIGHT_WRONG,
@@ -30,7 +30,7 @@ def model(scale, pooling, counts, prior=None):
     prior = scale.resolve_prior(pooling, prior)
     if isinstance(prior, bk.HyperPrior):
         prior = bk.HyperPrior(families="beta")
-    return count_model(scale, pooling, prior, np.asarray(counts))
+    return Declared(scale, pooling, prior, np.asarray(counts)[None]).model(0)
 
 
 def judged(scale):

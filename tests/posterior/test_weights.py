@@ -12,7 +12,7 @@ from scipy.stats import beta
 import bayesatk as bk
 from bayesatk.data.scales import Scored
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.models_of import count_model
+from bayesatk.posterior.models_of import Declared
 
 RUNS = np.array([[[1, 0, 1], [1, 1, 1], [0, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 1, 0], [1, 0, 0],
                  [0, 0, 0]]])  # fmt: skip
@@ -99,7 +99,7 @@ def test_scale_and_order_of_weights_do_not_matter(pooling, counts, seed, scale) 
     def fitted(way, counts, weight):
         prior = way.resolve_prior(pooling, None)
         prior = bk.HyperPrior(families="beta") if isinstance(prior, bk.HyperPrior) else prior
-        model = count_model(way, pooling, prior, counts, weight=weight)
+        model = Declared(way, pooling, prior, np.asarray(counts)[None], weight=weight).model(0)
         metrics = [way.judged(one) for one in parse("bayes max@2")]
         found = model.fit(metrics)
         return found.mean, found.sd

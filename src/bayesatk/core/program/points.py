@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logit, stdtrit
 
-from bayesatk.core.numerics.importance import TRUSTED, importance_posterior
+from bayesatk.core.numerics.importance import TRUSTED, Importance, importance_posterior
 from bayesatk.core.numerics.points import (
     Points,
     curvature_root,
@@ -135,17 +135,24 @@ def from_prior(
         from_uniform, lambda theta: np.maximum(log_base(theta), _HOPELESS), log_ratio, fields.size,
         negligible,
     )  # fmt: skip
+    return _trusted_or_sliced(density, result, seed, negligible)
+
+
+def _trusted_or_sliced(
+    log_density: Callable[[Array], Array], weighted: Importance, seed: int, negligible: float
+) -> Points:
+    """Return weighted points, or Markov chains from them where weights cannot be trusted."""
     points = Points(
-        result.points, result.weight, result.log_evidence, result.k_hat, result.effective_draws,
-        "importance sampling",
+        weighted.points, weighted.weight, weighted.log_evidence, weighted.k_hat,
+        weighted.effective_draws, "importance sampling",
     )  # fmt: skip
-    trusted = result.k_hat < TRUSTED and result.effective_draws > _ENOUGH
-    if trusted or result.log_evidence < negligible:
+    trusted = weighted.k_hat < TRUSTED and weighted.effective_draws > _ENOUGH
+    if trusted or weighted.log_evidence < negligible:
         return points
-    centre_of_all = points.weight @ points.theta
-    gap = points.theta - centre_of_all
-    spread = (points.weight[:, None] * gap).T @ gap + 1e-8 * np.eye(fields.size)
-    return sliced(density, points, centre_of_all, np.linalg.cholesky(spread), seed)
+    centre = points.weight @ points.theta
+    gap = points.theta - centre
+    spread = (points.weight[:, None] * gap).T @ gap + 1e-8 * np.eye(len(centre))
+    return sliced(log_density, points, centre, np.linalg.cholesky(spread), seed)
 
 
 def start_of(fields: Fields, rate: float, icc_logit: float) -> Array:
