@@ -138,3 +138,16 @@ def test_floors_of_gates_may_name_groups_of_the_data() -> None:
     other = bk.tally(new, group=groups[::-1])
     with pytest.raises(ValueError, match="must be the same for both systems"):
         bk.gate(both[0], other, policy)
+
+
+@pytest.mark.parametrize("pooling", ["partial", "complete"])
+def test_marks_of_a_judge_in_groups_are_compared(pooling) -> None:
+    rng = np.random.default_rng(2)
+    data = bk.tally({name: rng.integers(0, 2, (8, 2)) for name in "ab"}, group=list("aabbccdd"))
+    judge = bk.JudgeError(tp=45, p=50, fp=5, n=50)
+    fit = bk.evaluate(data, "pass@1", group="group", judge=judge, pooling=pooling, rng=1)
+    values = fit["closed_form"]["pass_at_k"].sel(statistic="mean", k=1)
+    compared = bk.compare(fit, rng=1)["comparison"]["pass_at_k"].sel(contrast="mean", k=1)
+    expected = values.sel(system="a") - values.sel(system="b")
+    found = compared.sel(system="a", other="b")
+    np.testing.assert_allclose(found.values, expected.values, atol=0.02)

@@ -8,11 +8,11 @@ import numpy as np
 import nutpie
 import pytest
 import xarray as xr
-from bayesatk.models.building import build_models
 
 import bayesatk as bk
 from bayesatk.data.study import Study, read_study
 from bayesatk.models import programs
+from bayesatk.models.building import build_models
 from bayesatk.models.programs import Sampling, compiler_of
 
 SHORT = {"draws": 200, "tune": 200, "chains": 2, "progressbar": False}

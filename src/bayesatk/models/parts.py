@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.outcomes import Outcomes
@@ -128,7 +129,7 @@ def of_structure(study: Study, law: SystemDraws) -> dict[str, tuple[tuple[str, .
         assert law.slopes is not None
         start = np.zeros(len(law.slopes))
         if isinstance(law.law, RightWrongLaw):
-            start = np.log(law.law.difficulty.mean[:, 0]) - np.log1p(-law.law.difficulty.mean[:, 0])
+            start = logit(np.clip(typical, 1e-300, 1.0 - 1e-16))
         logits = np.column_stack([start, law.slopes])
         found["coefficients"] = (("coefficient",), study.design.basis.coefficients(logits))
     if law.effect is not None:

@@ -89,12 +89,14 @@ class ApartModel(CountModel):
     def estimate_by_group(self, metrics: Sequence[Any]) -> Array:
         """Unbiased finite-law values of each group; NaN of groups without questions."""
         values = np.full((len(self.members), len(metrics)), np.nan)
-        for group, model in zip(self._present, self.groups, strict=True):
-            values[group] = model.estimate(metrics)
+        if self.groups:  # a judge under complete pooling has none
+            values[self._present] = [model.estimate(metrics) for model in self.groups]
         return values
 
     def estimate(self, metrics: Sequence[Any]) -> Array:
         """Unbiased finite-law values, groups with their weights."""
+        if not self.groups:
+            return self.whole.estimate(metrics)
         some = self.share > 0.0
         return np.asarray(self.share[some] @ self.estimate_by_group(metrics)[some])
 

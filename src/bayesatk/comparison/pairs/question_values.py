@@ -154,7 +154,7 @@ def _of_judged(
         assert p is not None
         few = [one.latent(p[:_COVARIANCE]) for one in posteriors.metrics]
         rate = fit.scale.rate(p)
-        yield Values.of(drawn[:, :, 0], drawn[:, :, 1], few, rate, part.share(fit))
+        yield _of_targets(fit, part, np.moveaxis(drawn, 2, 0), few, rate)
 
 
 def _jointly(drawn: Array, size: int, rng: np.random.Generator) -> Array:
@@ -204,8 +204,10 @@ def _stored_means(
     chosen = rng.permutation(stored.shape[1])[:size]
     if fit.judges is not None:  # draws of all systems are joint, and stay so
         chosen = np.arange(stored.shape[1])[:size]
-    questions, population = stored[:2, chosen]
-    return Values(questions, population, np.zeros(2 * questions.shape[1:]), None)
+    questions, *new = stored[:, chosen]  # the population, and new groups
+    spread = np.zeros(2 * questions.shape[1:])
+    of_groups = Values(questions, new[-1], spread, None) if len(new) > 1 else None
+    return Values(questions, new[0], spread, None, groups=of_groups)
 
 
 def _stored(fit: Result, system: int, metrics: Iterable[Metric]) -> Array:

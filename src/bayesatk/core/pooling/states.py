@@ -125,12 +125,20 @@ class States:
 
     @cached_property
     def terms(self) -> "Terms":
-        """Distinct pairs of a state and a weight."""
+        """Distinct pairs of a state and a weight.
+
+        Examples
+        --------
+        >>> states = States.of([2, 2, 1, 1], [3, 3, 3, 3], np.array([2.0, 1.0, 4.0, 1.0]))
+        >>> states.terms.state.tolist(), states.terms.weight.tolist()
+        ([0, 1, 1, 0], [0.5, 0.5, 1.0, 2.0])
+        """
         if self.weight is None:
             return Terms(np.arange(len(self)), np.ones(len(self)), self.count)
         order = np.lexsort((self.which, self.weight))
         weight, state = self.weight[order], self.which[order]
-        first = np.flatnonzero(np.diff(weight, prepend=-1.0) + np.diff(state, prepend=-1) != 0.0)
+        heavier = np.diff(weight, prepend=-1.0) > 0.0
+        first = np.flatnonzero(heavier | (np.diff(state, prepend=-1) > 0))
         count = np.diff(first, append=len(order)).astype(float)
         return Terms(state[first], weight[first], count)
 
