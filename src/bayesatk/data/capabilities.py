@@ -157,6 +157,9 @@ REFUSED: Mapping[Pair, str] = {
 # Not built yet: a line goes when its combination is answered.
 NOT_BUILT: Mapping[Pair, str] = {
     ("group", "votes"): "groups have a model of right and wrong only so far",
+    ("group", "horizon"): "predictions take no account of groups yet",
+    ("families", "horizon"): "predictions are of one Beta around its mean yet",
+    ("categories", "horizon"): "predictions are of a success probability yet",
     ("group", "leaderboard"): "it takes no account of groups yet",
     ("group", "question_table"): "it takes no account of groups yet",
     ("group", "noise_floor"): "it takes no account of groups yet",
@@ -299,8 +302,11 @@ def require(
         Of the operation, that has them.
     """
     again = "Instead, " if argument == "data" else "Evaluate the same data again: "
+    families = "group" in values and operation in ("criticise", "plan")
     for capability, value in values.items():
         why = reason(capability, operation)
+        if capability == "families" and families:
+            why = "of questions in groups it knows one Beta around the mean of a group so far"
         if why is not None:
             feature = FEATURES[capability]
             raise ArgumentError(

@@ -126,6 +126,7 @@ def regression_design(result: Result) -> Design:
             "depends on, as in bayesatk.evaluate(data, metrics, ",
             Argument("covariates", "~ log2(minutes)"), ").",
         )  # fmt: skip
+    result.require("horizon")
     return design
 
 

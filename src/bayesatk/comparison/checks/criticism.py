@@ -175,7 +175,7 @@ Shapes = list[tuple[Difficulty, NDArray[np.intp]]]
 
 def _shapes(fit: Result, system: int, ran: NDArray[np.bool_]) -> Shapes:
     """Difficulty distributions in every draw, each with the places of its questions."""
-    if fit.grouping is not None:
+    if fit.grouping is not None and fit.pooling == "partial":
         code = fit.grouping.code[ran]
         each = group_difficulties(fit.posterior, system)
         return [(one, np.flatnonzero(code == g)) for g, one in enumerate(each)]

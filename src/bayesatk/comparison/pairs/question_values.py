@@ -120,10 +120,17 @@ def _closed_form(
             values[cell] = own = votes[metric.label]
             means[0, :, cell] = own @ share
             means[1, :, cell] = _bootstrap(own, share, rng)
+    rate = fit.scale.rate(p)
     if found.expected is None:
-        return _of_targets(fit, part, means, values, fit.scale.rate(p))
-    residual = Values.of(means[0], means[1], values, p - found.expected[0], share)
-    return replace(residual, expected=found.expected[0])
+        return _of_targets(fit, part, means, values, rate)
+    residual = _of_targets(fit, part, means, values, rate - found.expected[0])
+    if fit.grouping is None:
+        return replace(residual, expected=found.expected[0])
+    grouping = fit.grouping.among(part.kept)
+    within = replace(residual, expected=grouping.within(found.expected[0]))
+    assert residual.groups is not None
+    of_groups = replace(residual.groups, expected=grouping.means(found.expected[0]))
+    return replace(within, groups=of_groups)
 
 
 def _of_targets(
