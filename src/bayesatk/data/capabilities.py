@@ -285,7 +285,15 @@ def answered(operation: Operation, held: Iterable[Capability]) -> bool:
     >>> answered("plan", ["group", "pooling partial"]), answered("plan", ["pooling none"])
     (True, False)
     """
-    return not any(reason(capability, operation) for capability in held)
+    capabilities = list(held)
+    if _of_one_beta(operation, capabilities) and "families" in capabilities:
+        return False
+    return not any(reason(capability, operation) for capability in capabilities)
+
+
+def _of_one_beta(operation: Operation, held: Iterable[Capability]) -> bool:
+    """Whether an operation takes groups with one Beta around the mean of each only."""
+    return operation in ("criticise", "plan") and "group" in held
 
 
 def require(
@@ -302,10 +310,10 @@ def require(
         Of the operation, that has them.
     """
     again = "Instead, " if argument == "data" else "Evaluate the same data again: "
-    families = "group" in values and operation in ("criticise", "plan")
+    one_beta = _of_one_beta(operation, values)
     for capability, value in values.items():
         why = reason(capability, operation)
-        if capability == "families" and families:
+        if capability == "families" and one_beta:
             why = "of questions in groups it knows one Beta around the mean of a group so far"
         if why is not None:
             feature = FEATURES[capability]

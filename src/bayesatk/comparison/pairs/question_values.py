@@ -124,13 +124,16 @@ def _closed_form(
     if found.expected is None:
         return _of_targets(fit, part, means, values, rate)
     residual = _of_targets(fit, part, means, values, rate - found.expected[0])
-    if fit.grouping is None:
-        return replace(residual, expected=found.expected[0])
+    return _with_expected(fit, part, residual, found.expected[0])
+
+
+def _with_expected(fit: Result, part: Subset, residual: Values, expected: Array) -> Values:
+    """Return values with the rates that covariates expect, within groups and of groups."""
+    if fit.grouping is None or residual.groups is None:
+        return replace(residual, expected=expected)
     grouping = fit.grouping.among(part.kept)
-    within = replace(residual, expected=grouping.within(found.expected[0]))
-    assert residual.groups is not None
-    of_groups = replace(residual.groups, expected=grouping.means(found.expected[0]))
-    return replace(within, groups=of_groups)
+    of_groups = replace(residual.groups, expected=grouping.means(expected))
+    return replace(residual, expected=grouping.within(expected), groups=of_groups)
 
 
 def _of_targets(
