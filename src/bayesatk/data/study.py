@@ -211,12 +211,11 @@ def text_of(declaration: Mapping[str, Any]) -> str:
 
 
 def declaration_of(text: str) -> dict[str, Any]:
-    """Return the declaration that `text_of` wrote."""
+    """Return the declaration that `text_of` wrote; its metrics as text, which some may not know."""
     plain = json.loads(text)
     names, judges = plain["covariates"], plain["judges"]
     return {
         **plain,
-        "metrics": parse(plain["metrics"]) if plain["metrics"] else (),
         "prior": prior_from(plain["prior"]),
         "answer_prior": AnswerPrior(**plain["answer_prior"]),
         "covariates": tuple(names) if isinstance(names, list) else names,

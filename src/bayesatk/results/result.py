@@ -23,7 +23,7 @@ from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import Judges
-from bayesatk.metrics.grid import Metric, MetricGrid
+from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.priors import AnswerPrior, HyperPrior
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
@@ -88,8 +88,8 @@ class Result:
     def study(self) -> Study:
         """What was asked, with the data."""
         return Study(
-            **self._declaration, outcomes=self.data, prior_counts=self.prior_counts,
-            notes=tuple(self.notes),
+            **(self._declaration | {"metrics": self.metrics}), outcomes=self.data,
+            prior_counts=self.prior_counts, notes=tuple(self.notes),
         )  # fmt: skip
 
     @cached_property
@@ -179,8 +179,8 @@ class Result:
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that were asked for."""
-        metrics: tuple[Metric, ...] = self._declaration["metrics"]
-        return metrics
+        text = self._declaration["metrics"]
+        return parse(text) if text else ()
 
     @cached_property
     def grid(self) -> MetricGrid:
