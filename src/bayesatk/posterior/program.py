@@ -255,10 +255,21 @@ class ProgramModel(CountModel):
             known = Rates(np.concatenate(rates), np.log(weight))
         return JudgeRates(known, weight, 1 + len(self.marking.others), self.marking.seed)
 
+    @property
+    def informed(self) -> bool:
+        """Whether the judge's rates are known by more, or less, than these marks and their set."""
+        marking = self.marking
+        return marking is not None and (bool(marking.others) or not marking.error.updated)
+
     # Evidence and leave-one-out
 
     def partial_evidence(self) -> float:
-        """Log evidence of the trials, without that of prior trials."""
+        """Log evidence of the trials, without that of prior trials.
+
+        Not a number where other systems inform the judge's rates, or where they are cut.
+        """
+        if self.informed:
+            return np.nan
         total = self.family_share[2]
         if not self.states.prior.any():
             return total
@@ -303,7 +314,7 @@ class ProgramModel(CountModel):
 
     def refitted(self, family: str) -> FamilyFit:
         """Return one law's points, not kept."""
-        return _family_fit(self, family, -np.inf, None)
+        return _family_fit(self, family, -np.inf, _message_to(self) if self.informed else None)
 
 
 def shares_of(grouping: Grouping, weight: Array | None) -> Array:
@@ -330,9 +341,8 @@ class _Asked:
 
 @lru_cache(maxsize=_KEPT)
 def _fitted(asked: _Asked) -> list[FamilyFit]:
-    model, message = asked.model, None
-    if model.marking is not None and (model.marking.others or not model.marking.error.updated):
-        message = _message_to(model)
+    model = asked.model
+    message = _message_to(model) if model.informed else None
     fits: list[FamilyFit] = []
     best = -np.inf
     for name, probability in model.family_prior.items():
