@@ -13,8 +13,10 @@ from scipy.special import expit
 
 import bayesatk as bk
 from bayesatk.data.grouping import Grouping
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
 from bayesatk.metrics.grid import parse
+from bayesatk.posterior.judged import rates_of_judges
 from bayesatk.posterior.program import Marking, ProgramModel
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 
@@ -151,6 +153,52 @@ def test_systems_of_one_judge_have_its_rates_in_common() -> None:
     ]
     assert np.corrcoef(rates)[0, 1] > 0.9
     assert abs(rates[0].mean() - rates[1].mean()) < 0.15 * rates[0].std()
+
+
+def _marked(seed: int, systems: int, questions: int) -> list[np.ndarray]:
+    """Marks of systems by a judge with rates .85 and .12, four trials a question."""
+    rng = np.random.default_rng(seed)
+    marked = []
+    for place in range(systems):
+        right = rng.binomial(4, rng.beta(1.2 + 0.5 * place, 1.5, questions))
+        marks = rng.binomial(right, 0.85) + rng.binomial(4 - right, 0.12)
+        marked.append(np.stack([4 - marks, marks], axis=1))
+    return marked
+
+
+def _of_shared_judge(counts: list[np.ndarray], error: bk.JudgeError) -> ProgramModel:
+    """Return the composed model of the first system."""
+    first, *others = (ProgramModel.of(BETA, own) for own in counts)
+    return replace(first, marking=Marking(error, tuple(others)))
+
+
+@pytest.mark.parametrize(
+    ("seed", "systems", "error"), [(2, 4, (46, 50, 3, 50)), (3, 3, (90, 100, 9, 100))]
+)
+def test_systems_of_one_judge_agree_with_a_lattice_of_its_rates(
+    seed: int, systems: int, error: tuple[int, int, int, int]
+) -> None:
+    """Without structure the rates are integrated on a lattice with all systems' exact grids."""
+    counts, judge = _marked(seed, systems, 60), bk.JudgeError(*error)
+    model = _of_shared_judge(counts, judge)
+    assert model.fit(METRICS).warning is None
+    judges = Judges((judge,) * systems)
+    exact = rates_of_judges(judges, "partial", BETA, counts)[0]
+    known = model.judge_rates
+    assert known is not None
+    (mean, sd), (wanted, spread) = (
+        (weight @ points, np.sqrt(weight @ (points - weight @ points) ** 2))
+        for weight, points in ((rates.probability, rates.rates.values) for rates in (known, exact))
+    )
+    assert (np.abs(mean - wanted) < 0.06 * spread).all()
+    assert (np.abs(sd / spread - 1.0) < 0.06).all()
+
+
+def test_marks_of_others_that_contradict_a_systems_own_are_called_rough() -> None:
+    counts = _marked(4, 6, 150)
+    posterior = _of_shared_judge(counts, bk.JudgeError(18, 20, 1, 20)).fit(METRICS)
+    assert posterior.warning is not None
+    assert "rough" in posterior.warning
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,16 @@ The model is put together from its parts (`bayesatk.core.program`); its hyperpar
 weighted points, and whatever is asked is a mixture over these.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, logsumexp, polygamma
+from scipy.special import logit, logsumexp
 
+from bayesatk.core.numerics.tilts import Tilt
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.leave_one_out import Predictive
@@ -261,6 +262,24 @@ class ProgramModel(CountModel):
         marking = self.marking
         return marking is not None and (bool(marking.others) or not marking.error.updated)
 
+    @property
+    def shared_draws(self) -> float:
+        """Draws that the points are worth where other systems' marks are taken away again.
+
+        Few where these move the judge's rates to where a system's own marks hardly put them; then
+        the polynomials that stand for other systems' marks may be wrong there.
+        """
+        if self.marking is None or not self.marking.others:
+            return np.inf
+        message = _message_to(self)
+        draws = []
+        for fit, _ in self.counted:
+            logs = -message(logit(fit.rates(fit.points.theta)))
+            weight = fit.points.weight * np.exp(logs - logs.max())
+            kept = (fit.points.weight @ fit.points.weight) / (weight @ weight) * weight.sum() ** 2
+            draws.append(float(kept) * fit.points.effective_draws)
+        return min(draws)
+
     # Evidence and leave-one-out
 
     def partial_evidence(self) -> float:
@@ -354,7 +373,7 @@ def _fitted(asked: _Asked) -> list[FamilyFit]:
 
 
 def _family_fit(
-    model: ProgramModel, family: str, negligible: float, message: "_Message | None"
+    model: ProgramModel, family: str, negligible: float, message: Callable[[Array], Array] | None
 ) -> FamilyFit:
     """Integrate the hyperparameters of one law."""
     fields = model.fields(family)
@@ -364,7 +383,7 @@ def _family_fit(
         logs = fields.log_density(theta) + predictor.log_likelihood(theta)
         if message is not None:
             columns = np.concatenate([theta[:, fields.slices[name]] for name in RATES], axis=1)
-            logs = logs + message.at(columns)
+            logs = logs + message(columns)
         return np.asarray(logs)
 
     seed = int(model.states.trials.sum() % 2**31)
@@ -411,64 +430,38 @@ def _starts(model: ProgramModel, fields: Fields) -> list[Array]:
     return starts
 
 
-@dataclass(frozen=True)
-class _Message:
-    """What marks of systems say of a judge's rates: a quadratic in their logits.
-
-    Parameters
-    ----------
-    centre, precision : list of ndarray
-        Of normals that are multiplied (sign 1) and divided by (sign -1).
-    sign : list of float
-    """
-
-    centre: list[Array]
-    precision: list[Array]
-    sign: list[float]
-
-    def at(self, logits: Array) -> Array:
-        """Log factor at logits (points, 2)."""
-        total = np.zeros(len(logits))
-        for centre, precision, sign in zip(self.centre, self.precision, self.sign, strict=True):
-            gap = logits - centre
-            total -= 0.5 * sign * np.einsum("hi,ij,hj->h", gap, precision, gap)
-        return total
-
-
-def _message_to(model: ProgramModel) -> _Message:
+def _message_to(model: ProgramModel) -> Callable[[Array], Array]:
     """Return what others say of a judge's rates; for a cut, minus what this system says.
 
-    By normals with the moments of logits: of the posterior with a system's marks, over that of the
-    calibration set alone.
+    A function of logits of rates (points, 2).
     """
     assert model.marking is not None
     marking = model.marking
-    shapes = np.array(marking.error.shapes)
-    prior_mean = digamma(shapes[:, 0]) - digamma(shapes[:, 1])
-    prior_precision = np.diag(1.0 / polygamma(1, shapes).sum(axis=1))
     alone = replace(marking, others=(), error=replace(marking.error, updated=True))
     cut = not marking.error.updated
-    sources = [replace(model, marking=alone)] if cut else [
-        replace(other, marking=alone) for other in marking.others
-    ]  # fmt: skip
-    message = _Message([], [], [])
-    for source in sources:
-        mean, precision = _rates_of(source)
-        message.centre.extend([mean, prior_mean])
-        message.precision.extend([precision, prior_precision])
-        message.sign.extend([-1.0, 1.0] if cut else [1.0, -1.0])
+    sources = (model,) if cut else marking.others
+    tilts = [_marks_by_rates(replace(source, marking=alone)) for source in sources]
+
+    def message(logits: Array) -> Array:
+        total = np.sum([tilt.at(logits) for tilt in tilts], axis=0)
+        return np.asarray(-total if cut else total)
+
     return message
 
 
-def _rates_of(model: ProgramModel) -> tuple[Array, Array]:
-    """Posterior mean and precision of the logits of a judge's rates."""
+def _marks_by_rates(model: ProgramModel) -> Tilt:
+    """Log probability of a system's marks, by the logits of its judge's rates."""
+    assert model.marking is not None
+    shapes = model.marking.error.shapes
+
+    def log_prior(logits: Array) -> Array:
+        logs = [Beta(*shape).log_density(logits[:, [i]]) for i, shape in enumerate(shapes)]
+        return np.asarray(logs[0] + logs[1])
+
     weights, logits = [], []
     for fit, share in model.counted:
         weights.append(share * fit.points.weight)
-        logits.append(
-            np.concatenate([fit.points.theta[:, fit.fields.slices[name]] for name in RATES], axis=1)
-        )
-    weight, rates = np.concatenate(weights), np.concatenate(logits)
-    mean = weight @ rates
-    gap = rates - mean
-    return np.asarray(mean), np.linalg.inv((weight[:, None] * gap).T @ gap)
+        columns = [fit.points.theta[:, fit.fields.slices[name]] for name in RATES]
+        logits.append(np.concatenate(columns, axis=1))
+    draws = min(fit.points.effective_draws for fit, _ in model.counted)
+    return Tilt.of(np.concatenate(weights), np.concatenate(logits), log_prior, draws)

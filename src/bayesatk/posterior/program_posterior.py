@@ -44,6 +44,7 @@ _DRAWS = 20_000  # of means over few questions
 _MOST = 2e7  # success probabilities that draws may take; of more, means are normal
 _CHUNK = 1_000_000  # floats drawn at once
 _SOME = 300  # draws from which the correlation between metrics is worked out
+_SHARED = 200.0  # draws left without other systems' marks of a judge, below which they are rough
 _SEED = 20_261_123  # of the draws for intervals: intervals are a function of the data
 
 
@@ -196,6 +197,11 @@ class ProgramPosterior:
 
     @property
     def _warning(self) -> str | None:
+        texts = [text for text in (self._of_chains, self._of_shared_rates) if text]
+        return "; ".join(texts) or None
+
+    @property
+    def _of_chains(self) -> str | None:
         sampled = [fit for fit in self.model.families if fit.points.sampled]
         if not sampled:
             return None
@@ -206,6 +212,18 @@ class ProgramPosterior:
             f"importance weights of the hyperparameters cannot be trusted ({names}); Markov chains "
             f"worth {draws:.0f} independent draws took their place, and the evidence is not known"
             + left
+        )
+
+    @property
+    def _of_shared_rates(self) -> str | None:
+        draws = self.model.shared_draws
+        if draws >= _SHARED:
+            return None
+        return (
+            "other systems' marks put the judge's rates where this system's marks hardly do "
+            f"(points worth {draws:.0f} draws are left without them, of {self.effective_draws:.0f})"
+            ": what systems share by their judge is rough. Calibrate the judge on more trials, or "
+            "see bayesatk.sample"
         )
 
     def _draws_behind(self, values: Array) -> dict[str, Array]:
