@@ -155,9 +155,6 @@ def _exchangeable() -> list[Study]:
             {"right": [6 * 10**7, 10**8 - 5, 3], "trials": [10**8] * 3},
             "points",
             options={"difficulty": "averaged"},
-            wrong={
-                "ends": "the ends of intervals lie far outside of the distribution",
-            },
         ),
     ]
     return found
@@ -172,7 +169,6 @@ def _large() -> list[Study]:
             {"right": [6 * 10**8, billion - 5, 3], "trials": [billion] * 3},
             "points",
             options={"difficulty": "averaged"},
-            wrong={"ends": "the ends of intervals lie far outside of the distribution"},
         ),
         _study(
             "a thousand million trials, none",
@@ -180,10 +176,6 @@ def _large() -> list[Study]:
             {"right": [6 * 10**8, billion - 5, 3], "trials": [billion] * 3},
             "beta",
             options={"pooling": "none"},
-            wrong={
-                "questions ci_lower": "the ends of intervals lie far outside of the distribution",
-                "questions ci_upper": "the ends of intervals lie far outside of the distribution",
-            },
         ),
         _study(
             "alike, icc near 0, averaged",

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from bayesatk.core.engine.distribution import Empirical, Quantity
+from bayesatk.core.engine.matched_betas import known_at_points
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
 from bayesatk.core.pooling.difficulty_families import difficulty_of
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.core.program.distributions import known_at_points
 from bayesatk.core.program.laws import DifficultyLaw
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor

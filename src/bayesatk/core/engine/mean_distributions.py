@@ -23,6 +23,7 @@ from scipy.special import logsumexp, ndtr
 from bayesatk.core.engine.bands import Index
 from bayesatk.core.engine.distribution import Empirical, Quantity, constant
 from bayesatk.core.engine.fourier_series import Series, Window, filtered, invert
+from bayesatk.core.engine.matched_betas import known_at_points
 from bayesatk.core.engine.mixture import Given, StateMixture
 from bayesatk.core.engine.products import Products
 from bayesatk.core.pooling.nodes import Nodes, heaviest
@@ -41,6 +42,9 @@ _WORK = 2.5e5  # nodes times states times frequencies that one mean is worth: 0.
 _FREQUENCIES = (64, 600)  # that it may cost, where nodes and states are many, or few
 _WITHOUT_DRAWS = 600  # that it may cost at least, where there are no draws to fall back on
 _SCATTERED = 0.5  # of the scatter of weighted points, which more frequencies do not lessen: enough
+_NOTHING_KNOWN = 0.1  # the same, from which a series says nothing
+_ROUNDED = 1e-4  # sd of a mean, in its distance from the nearer end of its range, below which
+# rounding may have eaten its cumulants: then it is as good as normal, and matched Betas do better
 _CELLS = 257  # of a first look at where a mean lies
 _DRAWS_MAY_BE_BETTER = (
     1e-2  # error of an interval's ends, in its widths, from which draws may do better
@@ -87,15 +91,23 @@ def mean_distributions(
         one = OneMean.of(mixtures[times], column)
         series = one.distribution(aided=draw is not None)
         hopeless = series.stated_error_of_ends - one.relative_scatter > _DRAWS_MAY_BE_BETTER
+        if one.rounded and series.stated_error_of_ends > _NOTHING_KNOWN:
+            found.append(_better(one.of_matched_betas, series))
+            continue
         if draw is None or series.settled or not hopeless:
             found.append(series)
             continue
         drawn = draw() if drawn is None else drawn
         ends = float(credit.vector.min()), float(credit.vector.max())
         sample = Empirical(np.clip(drawn[:, column], *ends), blur=one.scatter)
-        better = sample.stated_error(_ENDS).max() < series.stated_error(_ENDS).max()
-        found.append(sample if better else series)
+        found.append(_better(sample, series))
     return found
+
+
+def _better(other: Quantity, series: Quantity) -> Quantity:
+    """Return the one that states the smaller error of the ends of an interval."""
+    better = other.stated_error(_ENDS).max() < series.stated_error(_ENDS).max()
+    return other if better else series
 
 
 def heaviest_of(mixture: StateMixture) -> StateMixture:
@@ -201,6 +213,27 @@ class OneMean:
             name: Products(self.whole, self.column, self.given, nodes)
             for name, nodes in groups.items()
         }
+
+    @property
+    def rounded(self) -> bool:
+        """Whether it is so narrow, far from the ends of its range, that rounding may be seen."""
+        vector = self.whole.credits[self.column].vector
+        mean = float(self.given.overall[0][0])
+        nearer = min(mean - float(vector.min()), float(vector.max()) - mean)
+        return self.sd < _ROUNDED * nearer
+
+    @property
+    def of_matched_betas(self) -> Quantity:
+        """Mixture, over the nodes, of Betas with the means and variances given them.
+
+        It always answers: also where a mean is so narrow that no series resolves it.
+        """
+        vector, given = self.whole.credits[self.column].vector, self.given
+        draws = 1.0 / float(given.weight @ given.weight)
+        return known_at_points(
+            given.weight, given.mean[:, 0], given.variance[:, 0],
+            (float(vector.min()), float(vector.max())), draws,
+        )  # fmt: skip
 
     def distribution(self, aided: bool) -> Series:
         """Tabulate the distribution, with as many frequencies as it takes or is worth."""

@@ -11,6 +11,7 @@ _COARSE, _FINE = 129, 513  # points of the table: to find where it is, and to re
 _PARTS = 150  # of a mixture: a hundred and fiftieth of its probability in each
 _LEFT_OUT = 1e-7  # probability at either end that the table does without
 _NORMAL = 1e4  # smaller Beta parameter from which a Beta is normal to 1e-3 of its sd
+_SHAPE = 5e-3  # of the width of an interval: error of the shape given a point
 _SPREAD = 1e-10  # of the range of a metric: sd from which a mean is a number
 
 
@@ -18,8 +19,8 @@ class PointMixture:
     """A number that is known, given each of some weighted points, by its mean and variance.
 
     Given a point it is Beta between the ends of its range. The stated error of quantiles is that of
-    the points: three standard errors, as of so many independent draws; and a hundredth of the
-    interval's width where the number varies given the points, for the shape of that.
+    the points, three standard errors as of so many independent draws, as far as the number differs
+    between points; and a two hundredth of the width of the central 95%, for the shape of the rest.
 
     Parameters
     ----------
@@ -37,6 +38,10 @@ class PointMixture:
     ) -> None:
         low, high = ends
         span = max(high - low, 1e-300)
+        between = float(weight @ (mean - weight @ mean) ** 2)
+        within = float(weight @ variance)
+        self._of_points = np.sqrt(between / max(between + within, 1e-300))
+        self._of_shape = _SHAPE * np.sqrt(within / max(between + within, 1e-300))
         weight, mean, variance = _merged(weight, mean, variance)
         self._weight, self._low, self._span, self._draws = weight, low, span, draws
         self._mean = np.clip((mean - low) / span, 0.0, 1.0)
@@ -95,7 +100,9 @@ class PointMixture:
         near = [self.quantile(np.clip(levels + sign * spread, 0.0, 1.0)) for sign in (-1.0, 1.0)]
         value = self.quantile(levels)
         moved = np.max([np.abs(end - value) for end in near], axis=0)
-        return np.asarray(moved + np.spacing(np.abs(value)))
+        width = float(np.ptp(self.quantile([0.025, 0.975])))
+        error = self._of_points * moved + self._of_shape * width
+        return np.asarray(error + np.spacing(np.abs(value)))
 
 
 def _merged(weight: Array, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
