@@ -168,7 +168,6 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("group", "extrapolation_range"): "it takes no account of groups yet",
     ("group", "difficulty_plot"): "there is a distribution for each group",
     ("covariates", "leaderboard"): "it takes no account of covariates yet",
-    ("covariates", "criticise"): "it takes no account of covariates yet",
     ("covariates", "plan"): "it takes no account of covariates yet",
     ("covariates", "question_table"): "it takes no account of covariates yet",
     ("covariates", "noise_floor"): "it takes no account of covariates yet",
@@ -192,7 +191,6 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("judge", "gate"): "it takes marks as they are so far",
     ("judge", "chance"): "it takes marks as they are so far",
     ("prior trials", "leaderboard"): "it takes no account of prior trials yet",
-    ("prior trials", "criticise"): "it takes no account of prior trials yet",
     ("prior trials", "question_table"): "it takes no account of prior trials yet",
     ("prior trials", "noise_floor"): "it takes no account of prior trials yet",
     ("prior trials", "exact_loo"): "it takes no account of prior trials yet",
@@ -204,7 +202,6 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("prior trials", "shrinkage_plot"): "it takes no account of prior trials yet",
     ("prior trials", "chance"): "it takes no account of prior trials yet",
     ("categories", "leaderboard"): "it is of right and wrong so far",
-    ("categories", "criticise"): "it is of right and wrong so far",
     ("categories", "question_table"): "it is of right and wrong so far",
     ("categories", "noise_floor"): "it is of right and wrong so far",
     ("votes", "leaderboard"): "it is of right and wrong so far",
@@ -293,7 +290,7 @@ def answered(operation: Operation, held: Iterable[Capability]) -> bool:
 
 def _of_one_beta(operation: Operation, held: Iterable[Capability]) -> bool:
     """Whether an operation takes groups with one Beta around the mean of each only."""
-    return operation in ("criticise", "plan") and "group" in held
+    return operation == "plan" and "group" in held
 
 
 def require(

@@ -103,7 +103,7 @@ class Declared:
     def model(self, system: int) -> CountModel:
         """Return the model of the system at a position."""
         if self.composed:
-            return self._composed(system)
+            return self.composed_model(system)
         if self.grouping is None:
             return self._simple(system)
         code, share = self.grouping.code, shares_of(self.grouping, self.weight)
@@ -151,8 +151,8 @@ class Declared:
         assert self.judges is not None
         return rates_of_judges(self.judges, self.pooling, self.prior, list(self.counts), self.seed)
 
-    def _composed(self, system: int) -> ProgramModel:
-        """Model put together from its parts, with the other systems of its judge."""
+    def composed_model(self, system: int) -> ProgramModel:
+        """Return the model put together from its parts, with the other systems of its judge."""
         model = self._alone(system)
         if self.judges is None:
             return model
