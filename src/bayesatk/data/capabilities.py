@@ -280,15 +280,7 @@ def answered(operation: Operation, held: Iterable[Capability]) -> bool:
     >>> answered("plan", ["group", "pooling partial"]), answered("plan", ["pooling none"])
     (True, False)
     """
-    capabilities = list(held)
-    if _of_one_beta(operation, capabilities) and "families" in capabilities:
-        return False
-    return not any(reason(capability, operation) for capability in capabilities)
-
-
-def _of_one_beta(operation: Operation, held: Iterable[Capability]) -> bool:
-    """Whether an operation takes groups with one Beta around the mean of each only."""
-    return operation == "plan" and "group" in held
+    return not any(reason(capability, operation) for capability in held)
 
 
 def require(
@@ -305,11 +297,8 @@ def require(
         Of the operation, that has them.
     """
     again = "Instead, " if argument == "data" else "Evaluate the same data again: "
-    one_beta = _of_one_beta(operation, values)
     for capability, value in values.items():
         why = reason(capability, operation)
-        if capability == "families" and one_beta:
-            why = "of questions in groups it knows one Beta around the mean of a group so far"
         if why is not None:
             feature = FEATURES[capability]
             raise ArgumentError(

@@ -84,6 +84,7 @@ class ComposedPilot:
     draws : list of (FamilyFit, ndarray)
         A law, and a point of its hyperparameters (1, hyperparameters), by draw.
     metric : Credit or Judged
+    metric_k : int
     bootstrapped : bool
         Whether questions like these are drawn from these, by their weights.
     """
@@ -91,6 +92,7 @@ class ComposedPilot:
     model: ProgramModel
     draws: list[tuple[FamilyFit, Array]]
     metric: Any
+    metric_k: int
     bootstrapped: bool
 
     @classmethod
@@ -107,7 +109,7 @@ class ComposedPilot:
         bootstrapped = pilot.weight is not None and pilot.covariates is None
         asked = judged.credit if model.scores is None else judged
         order = rng.permutation(len(draws)).tolist()
-        return cls(model, [draws[i] for i in order], asked, bootstrapped)
+        return cls(model, [draws[i] for i in order], asked, metric.k, bootstrapped)
 
     def questions(self) -> list[Callable[[int], Design]]:
         """Return what one question is expected to teach, by draw and number of trials."""
