@@ -32,18 +32,25 @@ class _Variances:
         Of the metric between questions of a group.
     group : ndarray
         Of the mean metric between groups.
+    unequal_questions, unequal_groups : float
+        Mean of the squares of weights over the square of their mean.
     """
 
     trial: Array
     question: Array
     group: Array
+    unequal_questions: float
+    unequal_groups: float
 
     def variance(self, target: str, questions: int) -> Array:
-        """Variance of the mean over one group of so many questions."""
-        variance = self.trial / questions
-        if target != "questions":
-            variance = variance + self.question / questions
-        return variance + self.group if target == "new_groups" else variance
+        """Variance of the mean over all questions, times the groups, each of so many questions.
+
+        Weights count in means over these groups; new ones have none.
+        """
+        if target == "questions":
+            return self.trial * self.unequal_questions / questions
+        both = (self.trial + self.question) / questions
+        return both + self.group if target == "new_groups" else both * self.unequal_groups
 
 
 def group_plan(
@@ -130,11 +137,11 @@ def _variances(pilot: ComposedPilot, trials: int) -> _Variances | None:
             weight @ between @ rows.weight,
             max(weight @ of_group**2 - (weight @ of_group) ** 2, 0.0),
         ])  # fmt: skip
-    return _Variances(*(np.array(by_draw) * unequal).T)
+    return _Variances(*np.array(by_draw).T, *unequal)
 
 
-def _unequal(model: ProgramModel) -> Array:
-    """How much more means vary by unequal weights: of trials, questions and groups; (3,).
+def _unequal(model: ProgramModel) -> tuple[float, float]:
+    """How much more means vary by unequal weights: of questions, and of groups.
 
     Of planned groups all have equally many questions, with weights like those of the pilot's.
     """
@@ -147,5 +154,5 @@ def _unequal(model: ProgramModel) -> Array:
     if grouping.weight is None:
         group[present] /= size[present]
     question = cells.question_share * (size * group)[grouping.code]
-    ratios = [float((w**2).mean() / w.mean() ** 2) for w in (question, group[present])]
-    return np.array([ratios[0], ratios[0], ratios[1]])
+    questions, groups = (float((w**2).mean() / w.mean() ** 2) for w in (question, group[present]))
+    return questions, groups
