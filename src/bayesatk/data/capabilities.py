@@ -157,9 +157,6 @@ REFUSED: Mapping[Pair, str] = {
 # Not built yet: a line goes when its combination is answered.
 NOT_BUILT: Mapping[Pair, str] = {
     ("group", "votes"): "groups have a model of right and wrong only so far",
-    ("group", "horizon"): "predictions take no account of groups yet",
-    ("families", "horizon"): "predictions are of one Beta around its mean yet",
-    ("categories", "horizon"): "predictions are of a success probability yet",
     ("group", "leaderboard"): "it takes no account of groups yet",
     ("group", "question_table"): "it takes no account of groups yet",
     ("group", "noise_floor"): "it takes no account of groups yet",
