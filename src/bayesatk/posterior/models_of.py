@@ -95,10 +95,15 @@ class Declared:
     @property
     def composed(self) -> bool:
         """Whether the model is put together from its parts; else it is integrated by itself."""
-        if self.pooling != "partial":
-            return False
-        earlier = self.before is not None and isinstance(self.scale, RightWrong)
-        return self.grouping is not None or self.basis is not None or earlier
+        scored = not isinstance(self.scale, RightWrong)
+        plain = scored and self.grouping is None and self.basis is None
+        return self.pooling == "partial" and self.structured and not plain
+
+    @property
+    def structured(self) -> bool:
+        """Whether questions differ beforehand: by groups, covariates or prior trials."""
+        structure = self.grouping, self.basis, self.before
+        return any(part is not None for part in structure)
 
     def model(self, system: int) -> CountModel:
         """Return the model of the system at a position."""
