@@ -64,9 +64,6 @@ def test_one_probability_for_all_is_flagged_when_questions_differ() -> None:
 def test_criticism_needs_a_difficulty_distribution() -> None:
     with pytest.raises(ValueError, match=r"fit .*'none'.* pass pooling='partial'"):
         bk.criticise(bk.evaluate([[1, 0]], "bayes", pooling="none", rng=1))
-    scored = bk.tally([[0, 1, 2]] * 3, scores={0: 0, 1: 0.5, 2: 1})
-    with pytest.raises(ValueError, match=r"scored categories .* success='score >="):
-        bk.criticise(bk.evaluate(scored, "bayes", draws=10, rng=1))
     with pytest.raises(ValueError, match="alpha must lie strictly"):
         bk.criticise(bk.evaluate([[1, 0]], "bayes", rng=1), alpha=1.0)
 

@@ -157,31 +157,22 @@ REFUSED: Mapping[Pair, str] = {
 # Not built yet: a line goes when its combination is answered.
 NOT_BUILT: Mapping[Pair, str] = {
     ("group", "votes"): "groups have a model of right and wrong only so far",
-    ("group", "horizon"): "predictions take no account of groups yet",
-    ("families", "horizon"): "predictions are of one Beta around its mean yet",
-    ("categories", "horizon"): "predictions are of a success probability yet",
     ("group", "leaderboard"): "it takes no account of groups yet",
     ("group", "question_table"): "it takes no account of groups yet",
     ("group", "noise_floor"): "it takes no account of groups yet",
-    ("group", "random_baseline"): "it takes no account of groups yet",
     ("group", "tail_exponent"): "it takes no account of groups yet",
     ("group", "extrapolation_range"): "it takes no account of groups yet",
     ("group", "difficulty_plot"): "there is a distribution for each group",
     ("covariates", "leaderboard"): "it takes no account of covariates yet",
-    ("covariates", "criticise"): "it takes no account of covariates yet",
-    ("covariates", "plan"): "it takes no account of covariates yet",
     ("covariates", "question_table"): "it takes no account of covariates yet",
     ("covariates", "noise_floor"): "it takes no account of covariates yet",
-    ("covariates", "random_baseline"): "it takes no account of covariates yet",
     ("covariates", "tail_exponent"): "it takes no account of covariates yet",
     ("covariates", "difficulty_plot"): "there is a distribution for all values of covariates",
     ("weight", "leaderboard"): "it takes all questions alike so far",
-    ("weight", "plan"): "it takes all questions alike so far",
     ("weight", "noise_floor"): "it takes all questions alike so far",
-    ("weight", "e_value"): "it takes all questions alike so far",
-    ("weight", "extrapolation_range"): "it takes all questions alike so far",
-    ("weight", "random_baseline"): "it takes all questions alike so far",
-    ("weight", "change_point"): "it takes all questions alike so far",
+    ("weight", "extrapolation_range"): "its limits are of shares of questions, each counted once",
+    ("weight", "random_baseline"): "the best guesser is known by its number of right trials, which "
+    "have no weights",
     ("judge", "plan"): "it plans the trials of marks without errors so far; labels= plans labels",
     ("judge", "question_table"): "it takes marks as they are so far",
     ("judge", "noise_floor"): "it takes marks as they are so far",
@@ -192,19 +183,13 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("judge", "gate"): "it takes marks as they are so far",
     ("judge", "chance"): "it takes marks as they are so far",
     ("prior trials", "leaderboard"): "it takes no account of prior trials yet",
-    ("prior trials", "criticise"): "it takes no account of prior trials yet",
     ("prior trials", "question_table"): "it takes no account of prior trials yet",
     ("prior trials", "noise_floor"): "it takes no account of prior trials yet",
     ("prior trials", "exact_loo"): "it takes no account of prior trials yet",
     ("prior trials", "evidence"): "it takes no account of prior trials yet",
     ("prior trials", "equality"): "it takes no account of prior trials yet",
-    ("prior trials", "tail_exponent"): "it takes no account of prior trials yet",
-    ("prior trials", "random_baseline"): "it takes no account of prior trials yet",
-    ("prior trials", "difficulty_plot"): "it takes no account of prior trials yet",
-    ("prior trials", "shrinkage_plot"): "it takes no account of prior trials yet",
     ("prior trials", "chance"): "it takes no account of prior trials yet",
     ("categories", "leaderboard"): "it is of right and wrong so far",
-    ("categories", "criticise"): "it is of right and wrong so far",
     ("categories", "question_table"): "it is of right and wrong so far",
     ("categories", "noise_floor"): "it is of right and wrong so far",
     ("votes", "leaderboard"): "it is of right and wrong so far",
@@ -285,15 +270,7 @@ def answered(operation: Operation, held: Iterable[Capability]) -> bool:
     >>> answered("plan", ["group", "pooling partial"]), answered("plan", ["pooling none"])
     (True, False)
     """
-    capabilities = list(held)
-    if _of_one_beta(operation, capabilities) and "families" in capabilities:
-        return False
-    return not any(reason(capability, operation) for capability in capabilities)
-
-
-def _of_one_beta(operation: Operation, held: Iterable[Capability]) -> bool:
-    """Whether an operation takes groups with one Beta around the mean of each only."""
-    return operation in ("criticise", "plan") and "group" in held
+    return not any(reason(capability, operation) for capability in held)
 
 
 def require(
@@ -310,11 +287,8 @@ def require(
         Of the operation, that has them.
     """
     again = "Instead, " if argument == "data" else "Evaluate the same data again: "
-    one_beta = _of_one_beta(operation, values)
     for capability, value in values.items():
         why = reason(capability, operation)
-        if capability == "families" and one_beta:
-            why = "of questions in groups it knows one Beta around the mean of a group so far"
         if why is not None:
             feature = FEATURES[capability]
             raise ArgumentError(

@@ -55,13 +55,18 @@ class Grouping:
         """Return the grouping of some of the questions; groups keep their numbers."""
         return replace(self, code=self.code[kept])
 
-    def shares(self) -> NDArray[np.float64]:
-        """Weights of the groups that have questions, summing to one."""
+    def shares(self, question: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Weights of the groups that have questions, summing to one.
+
+        Without weights of groups they are the sums of the weights of their questions, if given.
+        """
         number = np.bincount(self.code, minlength=len(self.labels)).astype(float)
-        found = number if self.weight is None else np.where(number > 0.0, self.weight, 0.0)
-        if not found.sum() > 0.0:  # what is left has no weight at all
-            found = number
-        return np.asarray(found / found.sum())
+        total = number if self.weight is None else np.where(number > 0.0, self.weight, 0.0)
+        if self.weight is None and question is not None:
+            total = np.bincount(self.code, question / question.max(), len(self.labels))
+        if not total.sum() > 0.0:  # what is left has no weight at all
+            total = number
+        return np.asarray(total / total.sum())
 
     def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return means over the questions of each group that has any; (..., groups)."""

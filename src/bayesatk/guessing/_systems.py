@@ -11,7 +11,7 @@ from bayesatk.core.question.beta_binomial import beta_binomial_pmf
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.models_of import model_of
+from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -38,7 +38,7 @@ class System:
             return self._share_above(value)
         posterior = model_of(self.fit, self.index).fit(parse("bayes"))
         probability, error = np.zeros(2), np.zeros(2)
-        for target, (exact, *_) in enumerate(posterior.distributions()):
+        for target, (exact, *_) in enumerate(posterior.distributions()[: len(TARGETS)]):
             if exact is not None:
                 probability[target] = 1.0 - float(exact.cdf(value))
             else:
@@ -56,7 +56,7 @@ class System:
                 "a sampled result must have the metric 'bayes' for the random baseline; it has "
                 f"{sorted(map(str, held))}. Sample it again with 'bayes' among them."
             )
-        draws = self.fit.posterior[name].isel(system=self.index)
+        draws = self.fit.posterior[name].isel(system=self.index).sel(target=list(TARGETS))
         if "k" in draws.dims:
             draws = draws.sel(k=1)
         above = (draws > value).astype(float).transpose("target", "chain", "draw")
@@ -75,8 +75,12 @@ class System:
     def new_runs(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Posterior predictive number correct of a new run, as many trials of each question."""
         fit, prior = self.fit, self.fit.prior
-        if fit.pooling == "complete":
+        if fit.pooling == "complete" and fit.grouping is None:
             return rng.binomial(int(self.trials.sum()), fit.hyper("mean_p", self.index))
+        if Declared.of_result(fit).structured:
+            drawn = model_of(fit, self.index).fit(parse("bayes")).draw(fit.size, rng, True)
+            assert drawn.p is not None
+            return np.asarray(rng.binomial(self.trials, drawn.p).sum(axis=1))
         difficulty = difficulty_draws(fit.tree, self.index)
         if difficulty is None:  # a fixed prior of every question
             total = prior.alpha + prior.beta

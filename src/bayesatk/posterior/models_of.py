@@ -21,7 +21,7 @@ from bayesatk.posterior.apart import ApartModel
 from bayesatk.posterior.categories import CategoryModel
 from bayesatk.posterior.judged import JudgedModel, rates_of_judges
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.program import Marking, ProgramModel, shares_of
+from bayesatk.posterior.program import Marking, ProgramModel
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import Pooling
 from bayesatk.results.result import Result
@@ -95,18 +95,23 @@ class Declared:
     @property
     def composed(self) -> bool:
         """Whether the model is put together from its parts; else it is integrated by itself."""
-        if self.pooling != "partial":
-            return False
-        earlier = self.before is not None and isinstance(self.scale, RightWrong)
-        return self.grouping is not None or self.basis is not None or earlier
+        scored = not isinstance(self.scale, RightWrong)
+        plain = scored and self.grouping is None and self.basis is None
+        return self.pooling == "partial" and self.structured and not plain
+
+    @property
+    def structured(self) -> bool:
+        """Whether questions differ beforehand: by groups, covariates or prior trials."""
+        structure = self.grouping, self.basis, self.before
+        return any(part is not None for part in structure)
 
     def model(self, system: int) -> CountModel:
         """Return the model of the system at a position."""
         if self.composed:
-            return self._composed(system)
+            return self.composed_model(system)
         if self.grouping is None:
             return self._simple(system)
-        code, share = self.grouping.code, shares_of(self.grouping, self.weight)
+        code, share = self.grouping.code, self.grouping.shares(self.weight)
 
         def of_some(questions: NDArray[np.intp], weight: Array | None) -> CountModel:
             alone = replace(self, grouping=None, judges=None)
@@ -151,8 +156,8 @@ class Declared:
         assert self.judges is not None
         return rates_of_judges(self.judges, self.pooling, self.prior, list(self.counts), self.seed)
 
-    def _composed(self, system: int) -> ProgramModel:
-        """Model put together from its parts, with the other systems of its judge."""
+    def composed_model(self, system: int) -> ProgramModel:
+        """Return the model put together from its parts, with the other systems of its judge."""
         model = self._alone(system)
         if self.judges is None:
             return model

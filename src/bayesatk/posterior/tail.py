@@ -87,30 +87,50 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     proper_probability("ci_prob", level, 0.95)
     rows = []
     for place, system in enumerate(own.systems):
-        model = model_of(own, place)
-        judge = model.judge if isinstance(model, JudgedModel) else None
-        found = _tail(Pooled.of(model.states, (), prior, judge), level)
+        found = _tail(*_laws(model_of(own, place), prior), level)
         numbers = dict(zip(_COLUMNS, found.tolist(), strict=True))
         rows.append({"system": system, **numbers, "sentence": _sentence(system, numbers, level)})
     return pd.DataFrame(rows)
 
 
-def _tail(pooled: Pooled, level: float) -> Array:
+@dataclass(frozen=True)
+class _Law:
+    """A law of difficulty on weighted points."""
+
+    name: str
+    nodes: Nodes
+    grid: None = None
+
+
+def _laws(model: CountModel, prior: HyperPrior) -> tuple[Sequence[Any], Array, Array]:
+    """Laws of difficulty, their posterior probabilities and standard errors of these."""
+    if isinstance(model, ProgramModel):
+        laws = [
+            _Law(fit.name, replace(fit.nodes(fit.points.theta), weight=fit.points.weight))
+            for fit in model.families
+        ]
+        return laws, *model.family_share[:2]
+    judge = model.judge if isinstance(model, JudgedModel) else None
+    pooled = Pooled.of(model.states, (), prior, judge)
+    return pooled.every, pooled.share, pooled.share_error
+
+
+def _tail(every: Sequence[Any], shares: Array, errors: Array, level: float) -> Array:
     """Numbers of the columns above."""
     found = np.full(len(_COLUMNS), np.nan)
     ends = np.array([0.5, 0.5 * (1.0 - level), 0.5 * (1.0 + level)])
-    of_atom = np.array([one.name == _CEILING for one in pooled.every])
-    found[0] = pooled.share[of_atom].sum()
+    of_atom = np.array([one.name == _CEILING for one in every])
+    found[0] = shares[of_atom].sum()
     if of_atom.any():
-        (family,) = (one for one in pooled.every if one.name == _CEILING)
+        (family,) = (one for one in every if one.name == _CEILING)
         (ceiling,) = distributions_of([family], np.ones(1), np.zeros(1), _ceiling)
         found[1] = family.nodes.weight @ _ceiling(family.nodes)[0][:, 0]
         found[2:4] = ceiling.quantile(ends[1:])
     if not of_atom.all():
-        others = [one for one in pooled.every if one.name != _CEILING]
-        share = pooled.share[~of_atom]
+        others = [one for one in every if one.name != _CEILING]
+        share = shares[~of_atom]
         if share.sum() > 0.0:
-            error = pooled.share_error[~of_atom] / share.sum()
+            error = errors[~of_atom] / share.sum()
             (law,) = distributions_of(others, share / share.sum(), error, _exponent)
             ratio = law.quantile(ends)
             found[4:] = ratio / (1.0 - ratio)

@@ -7,18 +7,18 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import betaincinv, expit
+from scipy.special import betaincinv
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.design import Design
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
+from bayesatk.results.curves import curve_of
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 Question = Literal["average", "typical"]
 QUESTIONS: tuple[Question, ...] = ("typical", "average")
-_LEAST, _MOST = 1e-300, 1e300  # of a Beta parameter
 _POINT = 1e8  # sum of Beta parameters from which the median is the mean to all digits that count
 
 
@@ -66,7 +66,10 @@ def predict(
     -----
     Given coefficients ``b`` and ``icc``, p is Beta with mean ``m = expit(x b)`` and parameters
     ``m (1 - icc)/icc`` and ``(1 - m)(1 - icc)/icc``. The average is ``E g(p)``, the typical value
-    ``g(median of p)``. For pass@1 the average is m. The interval is a credible interval of these
+    ``g(median of p)``. For pass@1 the average is m. Of other difficulty families covariates move
+    the means of the Betas and leave the shares; questions of groups are of all groups with their
+    weights, whose effects add to ``x b``. Scored categories have averages alone: a vector of
+    probabilities has no median. The interval is a credible interval of these
     values, not a predictive interval of the observed score of a question.
 
     Examples
@@ -82,17 +85,17 @@ def predict(
     design = regression_design(own)
     values = design.read_at(at)
     chosen = own.judged if metrics is None else list(parse(metrics))
-    refuse_votes(chosen)
+    refuse_votes(own, chosen)
     level = own.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", level, 0.95)
     frame, columns = design.at(values)
     rows = []
     for system, name in enumerate(own.systems):
-        logits, ratio = parameters(own, system)
-        x = logits @ columns.T
+        coefficients, curve = curve_of(own, system)
+        x = coefficients @ columns.T
         for metric in chosen:
-            for question in QUESTIONS:
-                drawn = at_logits(metric, x, ratio, question)
+            for question in questions_of(own):
+                drawn = at_logits(metric, x, curve, question)
                 rows += _rows(frame, drawn, level, system=name, metric=metric.label, kind=question)
     found = pd.DataFrame(rows)
     order = ["system", *frame.columns, "metric", "question", "mean", "sd", "ci_lower", "ci_upper"]
@@ -130,31 +133,33 @@ def regression_design(result: Result) -> Design:
     return design
 
 
-def refuse_votes(metrics: Sequence[Metric]) -> None:
-    """Refuse metrics that are no function of a success probability."""
-    odd = [one.label for one in metrics if one.voted or one.family.category is not None]
-    odd = [label for label in odd if label != "bayes"]
-    if odd:
+def refuse_votes(result: Result, metrics: Sequence[Metric]) -> None:
+    """Refuse metrics that are no function of what the coefficients are about."""
+    odd = [one.label for one in metrics if one.voted]
+    if result.scale.axes:
+        odd += [one.label for one in metrics if one.family.category is None]
+        rule = f" must be of scores; got {', '.join(odd)}. Try 'bayes'."
+    else:
+        odd += [one.label for one in metrics if one.family.category is not None]
+        odd = [label for label in odd if label != "bayes"]
         rule = f" must be of right and wrong; got {', '.join(odd)}. Try 'pass@1'."
+    if odd:
         raise ArgumentError(Argument("metrics"), rule)
 
 
-def parameters(result: Result, system: int) -> tuple[Array, Array]:
-    """Draws of the coefficients (draws, coefficients), and of icc / (1 - icc)."""
-    drawn = result.posterior["coefficients"].isel(system=system)
-    values = drawn.transpose("chain", "draw", "coefficient").values
-    icc = result.hyper("icc", system)
-    ratio = icc / np.maximum(1.0 - icc, 1.0 / _MOST)
-    return values.reshape(-1, values.shape[-1]), np.maximum(ratio, 1.0 / _MOST)
+def questions_of(result: Result) -> tuple[Question, ...]:
+    """Kinds of questions of a result: difficulties of scored questions have no median."""
+    return ("average",) if result.scale.axes else QUESTIONS
 
 
-def at_logits(metric: Metric, x: Array, ratio: Array, question: Question) -> Array:
-    """Metric of questions whose mean has this logit, (draws, ...); ratio (draws,)."""
-    total = (1.0 / ratio).reshape(-1, *[1] * (x.ndim - 1))
-    alpha, beta = (np.clip(expit(own) * total, _LEAST, _MOST) for own in (x, -x))
+def at_logits(metric: Metric, x: Array, curve: Any, question: Question) -> Array:
+    """Metric of questions whose covariates give these logits; (draws, ...)."""
     if question == "average":
-        return np.asarray(metric.predictive(alpha, beta))
-    return np.asarray(metric.latent(beta_median(alpha, beta)))
+        return np.asarray(curve.average(metric, x))
+    if curve.simple:
+        alpha, beta = (parameter[..., 0] for parameter in curve.betas(x))
+        return np.asarray(metric.latent(beta_median(alpha, beta)))
+    return np.asarray(metric.latent(curve.median(x)))
 
 
 def beta_median(alpha: Array, beta: Array) -> Array:

@@ -1,7 +1,7 @@
 """Posterior predictive checks: would difficulties of this shape have made data like these."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,14 +15,18 @@ from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.checks.model_checks import family_row, group_row
-from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.data.scales import RightWrong
+from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.likelihood import RATES
-from bayesatk.results.question_groups import group_difficulties
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], Array]
+Trials = NDArray[np.int64]
+Statistic = Callable[[Array, Trials], Array]
+# Success probabilities of new questions and rates of a judge, at some draws.
+Draw = Callable[[NDArray[np.intp], np.random.Generator], tuple[Array, Array | None]]
 _DRAWS = 2000
 _CELLS = 4_000_000  # replicated counts held at once
 
@@ -37,22 +41,22 @@ class _Check:
     less: str
 
 
-def _never(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+def _never(c: Array, n: Trials) -> Array:
     """Questions never solved, less those solved in up to a quarter of their trials."""
     return np.asarray((c == 0).sum(axis=-1) - ((c > 0) & (4 * c <= n)).sum(axis=-1), float)
 
 
-def _always(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+def _always(c: Array, n: Trials) -> Array:
     """Questions always solved, less those failed in up to a quarter of their trials."""
     return _never(n - c, n)
 
 
-def _between(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+def _between(c: Array, n: Trials) -> Array:
     """Questions solved in a third to two thirds of their trials."""
     return np.asarray(((3 * c >= n) & (3 * c <= 2 * n)).sum(axis=-1), float)
 
 
-def _kurtosis(c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+def _kurtosis(c: Array, n: Trials) -> Array:
     """Fourth over squared second moment of the success rates: low for two clusters."""
     rate = (c + 0.5) / (n + 1.0)
     centred = rate - rate.mean(axis=-1, keepdims=True)
@@ -81,6 +85,21 @@ _CHECKS = (
     ),
 )  # fmt: skip
 
+_OF_SCORES = (
+    replace(
+        _CHECKS[0], name="questions always of the lowest score minus nearly so",
+        more="some questions may have no score but the lowest",
+        less="fewer questions have no score but the lowest than under the model",
+    ),
+    replace(
+        _CHECKS[1], name="questions always of the highest score minus nearly so",
+        more="some questions may have no score but the highest",
+        less="fewer questions have no score but the highest than under the model",
+    ),
+    replace(_CHECKS[2], name="questions with a mean score in the middle third"),
+    replace(_CHECKS[3], name="kurtosis of mean scores"),
+)
+
 
 @one_thread()
 def criticise(
@@ -96,12 +115,14 @@ def criticise(
     with the observed ones, by four statistics: the number of questions never solved minus the
     number solved in up to a quarter of their trials; the same for always solved and failed in up to
     a quarter; the number solved in a third to two thirds of their trials; and the kurtosis of the
-    success rates.
+    success rates. A new question has the group, the covariates and the prior trials of the one that
+    it replaces. Of scored categories the mean score of a question, scaled to [0, 1], takes the
+    place of its success rate.
 
     Parameters
     ----------
     fit : xarray.DataTree
-        A result of right and wrong, with pooling partial or complete.
+        A result of right and wrong, or of scores, with pooling partial or complete.
     alpha : float
         Level at which a check is flagged, over the four checks of a system together (Bonferroni).
     rng : int, numpy.random.Generator or None
@@ -147,75 +168,88 @@ def criticise(
     >>> bool(table.loc["questions never solved minus rarely solved", "flagged"])
     True
     """
-    own = Result.of(fit)
-    posterior = own.posterior
-    successes, trials = own.right_of_all("criticise")
+    result = Result.of(fit)
+    result.require("criticise")
     proper_probability("alpha", alpha)
     generator, _ = resolve_rng(rng)
-    names, rows = posterior["system"].values, []
-    run = partial(family_row, own, alpha=alpha / len(_CHECKS))
-    families = dict(in_batches(run, range(len(names)), client, "Checking", False))
-    run = partial(group_row, own, alpha=alpha / len(_CHECKS))
-    levels = dict(in_batches(run, range(len(names)), client, "Checking", False))
-    for system, (c, n) in enumerate(zip(successes, trials, strict=True)):
-        ran = n > 0
-        rates = None if own.judges is None else _rates(posterior.isel(system=system))
-        drawn = _replicated(_shapes(own, system, ran), rates, n[ran], generator)
-        for check, replicates in zip(_CHECKS, drawn, strict=True):
-            row = _row(check, float(check.statistic(c[ran], n[ran])), replicates, alpha)
-            rows.append({"system": names[system], **row})
+    rows, systems = [], range(len(result.systems))
+    run = partial(family_row, result, alpha=alpha / len(_CHECKS))
+    families = dict(in_batches(run, systems, client, "Checking", False))
+    run = partial(group_row, result, alpha=alpha / len(_CHECKS))
+    levels = dict(in_batches(run, systems, client, "Checking", False))
+    right_wrong = isinstance(result.scale, RightWrong)
+    checks = _CHECKS if right_wrong else _OF_SCORES
+    scores = np.array([0.0, 1.0]) if right_wrong else result.scores
+    scores = (scores - scores.min()) / (scores.max() - scores.min())
+    for system, name in enumerate(result.systems):
+        ran = result.trials[system] > 0
+        counts, trials = result.counts[system][ran], result.trials[system][ran]
+        size = min(_DRAWS, result.size)
+        drawn = _replicated(_new_questions(result, system, ran), size, trials, scores, generator)
+        for check, replicates in zip(checks, drawn, strict=True):
+            row = _row(check, float(check.statistic(counts @ scores, trials)), replicates, alpha)
+            rows.append({"system": name, **row})
         for last in (families[system], levels[system]):
             if last is not None:
-                rows.append({"system": names[system], **last})
+                rows.append({"system": name, **last})
     return pd.DataFrame(rows)
 
 
-Shapes = list[tuple[Difficulty, NDArray[np.intp]]]
+def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:
+    """Return how p of questions like those that were tried is drawn."""
+    declared = Declared.of_result(result)
+    scored = not isinstance(result.scale, RightWrong)
+    if declared.composed or (scored and result.pooling == "partial"):
+        model = declared.composed_model(system)
+
+        def draw_composed(
+            chosen: NDArray[np.intp], rng: np.random.Generator
+        ) -> tuple[Array, Array | None]:
+            p, rates = draw_new_p(model, len(chosen), rng)
+            return p[:, ran], rates
+
+        return draw_composed
+    posterior = result.posterior.isel(system=system)
+    rates, difficulty = _rates(result, system), difficulty_draws(result.tree, system)
+    mean = posterior["mean_p"].transpose("chain", "draw", ...).values
+    mean = mean.reshape(-1, 1, *mean.shape[2:])
+    questions = int(ran.sum())
+
+    def draw(
+        chosen: NDArray[np.intp], rng: np.random.Generator
+    ) -> tuple[Array, Array | None]:
+        place = np.linspace(0, len(mean) - 1, min(_DRAWS, len(mean))).astype(int)[chosen]
+        known = None if rates is None else rates[place]
+        if difficulty is not None:
+            return difficulty.among(place).draw_p(questions, rng), known
+        return np.repeat(mean[place], questions, axis=1), known
+
+    return draw
 
 
-def _shapes(fit: Result, system: int, ran: NDArray[np.bool_]) -> Shapes:
-    """Difficulty distributions in every draw, each with the places of its questions."""
-    if fit.grouping is not None and fit.pooling == "partial":
-        code = fit.grouping.code[ran]
-        each = group_difficulties(fit.posterior, system)
-        return [(one, np.flatnonzero(code == g)) for g, one in enumerate(each)]
-    difficulty = difficulty_draws(fit.tree, system)
-    if difficulty is None:
-        difficulty = _one_for_all(fit.posterior["mean_p"].isel(system=system))
-    return [(difficulty, np.arange(int(ran.sum())))]
-
-
-def _one_for_all(mean: xr.DataArray) -> Difficulty:
-    """Return distributions in which all questions have the same success probability."""
-    flat = mean.transpose("chain", "draw").values.ravel()
-    return Difficulty.of_beta(flat, np.zeros(len(flat)))
-
-
-def _rates(posterior: xr.Dataset) -> Array:
-    """Draws of the rates of a judge; shape (draws, 2)."""
-    flat = [posterior[name].transpose("chain", "draw").values.ravel() for name in RATES]
-    return np.stack(flat, axis=1)
+def _rates(result: Result, system: int) -> Array | None:
+    """Draws of the rates of a judge, where one errs; shape (draws, 2)."""
+    if result.judges is None:
+        return None
+    return np.stack([result.hyper(name, system) for name in RATES], axis=1)
 
 
 def _replicated(
-    shapes: Shapes, rates: Array | None, trials: NDArray[np.int64], rng: np.random.Generator
+    draw: Draw, size: int, trials: Trials, scores: Array, rng: np.random.Generator
 ) -> Array:
-    """Every statistic of replicated counts, or marks of a judge; shape (checks, draws)."""
-    size = len(shapes[0][0])
-    chosen = np.linspace(0, size - 1, min(_DRAWS, size)).astype(int)
-    found: Array = np.empty((len(_CHECKS), len(chosen)))
-    width = max(1, _CELLS // len(trials))
-    for start in range(0, len(chosen), width):
-        some = chosen[start : start + width]
-        counts = np.empty((len(some), len(trials)), np.int64)
-        for difficulty, place in shapes:
-            counts[:, place] = difficulty.among(some).draw_counts(trials[place], rng)
+    """Every statistic of replicated sums of scores, or of marks; shape (checks, draws)."""
+    values: Array = np.empty((len(_CHECKS), size))
+    width = max(1, _CELLS // (len(trials) * len(scores)))
+    for start in range(0, size, width):
+        chosen = np.arange(start, min(start + width, size))
+        p, rates = draw(chosen, rng)
         if rates is not None:
-            s, f = rates[some].T[..., None]
-            counts = rng.binomial(counts, s) + rng.binomial(trials - counts, f)
-        for row, check in zip(found, _CHECKS, strict=True):
-            row[start : start + len(counts)] = check.statistic(counts, trials)
-    return found
+            s, f = rates.T[..., None]
+            p = f + (s - f) * p
+        sums = rng.binomial(trials, p) if p.ndim == 2 else rng.multinomial(trials, p) @ scores
+        for row, check in zip(values, _CHECKS, strict=True):
+            row[chosen] = check.statistic(sums, trials)
+    return values
 
 
 def _row(check: _Check, observed: float, replicates: Array, alpha: float) -> dict[str, object]:

@@ -6,16 +6,13 @@ import numpy as np
 from scipy.special import expit
 
 from bayesatk.core.engine.interval_ends import measured_interval
-from bayesatk.core.pooling.leave_one_out import partial_evidence
-from bayesatk.core.pooling.states import States
 from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.models_of import model_of
+from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.posterior.posterior import SystemPosterior
-from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
-from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
@@ -27,16 +24,21 @@ _WHERE = {"questions": "these questions", "population": "questions like these"}
 def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
     """Return the posterior probability of the families of a fit, as a row of `criticise`.
 
-    It is flagged below `alpha`. None where families have no marginal likelihood: under complete
-    pooling and improper priors.
+    It is flagged below `alpha`. None where families have no marginal likelihood, under complete
+    pooling and improper priors, and where that of a family is not known. None either for one family
+    with groups, covariates or prior trials, where the other families would take minutes.
     """
     prior = fit.prior
-    if not isinstance(prior, HyperPrior) or not prior.proper or fit.grouping is not None:
+    if not isinstance(prior, HyperPrior) or not prior.proper:
+        return None
+    if Declared.of_result(fit).composed and len(prior.family_prior) == 1:
         return None
     asked = fit.judged
     whole = replace(prior, families=DIFFICULTY_FAMILIES)
     found = replace(model_of(fit, system), prior=whole).fit(asked)
     shares = {name: one.probability for name, one in found.families.items()}
+    if any(np.isnan(one.log_evidence) for one in found.families.values()):
+        return None
     own = float(sum(shares[name] for name in prior.family_prior))
     text = f"{FAMILIES_CHECK}: {family_shares(shares, least=0.0)}"
     if set(prior.family_prior) == set(DIFFICULTY_FAMILIES):
@@ -65,7 +67,7 @@ def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterio
             for one in asked
         ]
     )  # fmt: skip
-    moved = np.abs(found.mean - own[..., 0]) / np.maximum(own[..., 1], 1e-300)
+    moved = np.abs(found.mean[:, : len(TARGETS)] - own[..., 0]) / np.maximum(own[..., 1], 1e-300)
     metric, target = (int(i) for i in np.unravel_index(np.argmax(moved), moved.shape))
     if moved[metric, target] <= _MOVED:
         return "Averaging over all families changes no metric by more than its sd."
@@ -85,8 +87,9 @@ def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | Non
     """Return the posterior probability of the model of a fit, with or without groups.
 
     It is a row of `bayesatk.criticise`, flagged below `alpha`. Both models have Beta difficulties
-    and the same priors of mean and icc; that with groups adds the sd between groups. None for data
-    without groups, marks with error, or improper priors.
+    (of scores: a Dirichlet) and the same priors of mean and icc, covariates and prior trials; that
+    with groups adds the sd between groups. None for data without groups, marks with error, or
+    improper priors.
     """
     ratio = log_evidence_ratio(fit, system)
     if ratio is None:
@@ -118,12 +121,12 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     known = fit.of_questions.get(GROUP)
     if known is None or fit.judges is not None:
         return None
-    if not isinstance(prior, HyperPrior) or not prior.proper:
+    if not isinstance(prior, HyperPrior | DirichletHyperPrior) or not prior.proper:
         return None
-    trials = fit.trials[system]
-    ran = trials > 0
-    right = fit.right_of_all("criticise")[0][system][ran]
-    counts = np.stack([trials[ran] - right, right], axis=1)
-    one = prior.of_family("beta")
-    model = ProgramModel.of(one, counts, grouping=Grouping.of(known[ran]))
-    return model.log_evidence() - partial_evidence(States.of(right, trials[ran]), one)
+    ran = fit.trials[system] > 0
+    simple = prior.of_family("beta") if isinstance(prior, HyperPrior) else prior
+    whole = replace(Declared.of_result(fit, ran), prior=simple, grouping=None, weight=None)
+    grouped = replace(whole, grouping=Grouping.of(known[ran]))
+    evidence = [each.composed_model(system).partial_evidence() for each in (grouped, whole)]
+    ratio = evidence[0] - evidence[1]
+    return ratio if np.isfinite(ratio) else None

@@ -227,9 +227,19 @@ class _Looks:
     least: int
 
     @classmethod
-    def of(cls, looks: Sequence[object], plan: int | None, least: int) -> "_Looks":
+    def of(
+        cls, looks: Sequence[object], plan: int | None, least: int, of_mean: bool
+    ) -> "_Looks":
         """Read the looks, the last of which says which systems and questions there are."""
         outcomes_by_look = [outcomes_of(look, "e_value") for look in looks]
+        weight = outcomes_by_look[-1].weight
+        if of_mean and weight is not None:
+            raise ArgumentError(
+                Argument("metric"), " must be left out for questions with weights: bets on a mean "
+                "take all questions alike, and the null hypothesis that two systems are identical "
+                f"has no weights. Got weights {weight.min():.4g} to {weight.max():.4g}. To go on, "
+                "leave out ", Argument("metric"), ", or use data.unweighted().",
+            )  # fmt: skip
         labels = [
             outcomes_by_look[-1].dataset[name].values.tolist() for name in ("system", "question")
         ]

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from bayesatk._tools.arguments import one_of, proper_probability, real_number
 from bayesatk._tools.messages import Argument, ArgumentError
@@ -18,11 +17,12 @@ from bayesatk.comparison.pairs.curve_scale import CurveScale
 from bayesatk.comparison.pairs.horizon_tables import pair_rows, system_row
 from bayesatk.comparison.pairs.pairing import correlated_order
 from bayesatk.metrics.grid import Metric, parse
+from bayesatk.results.curves import curve_of
 from bayesatk.results.predictions import (
     QUESTIONS,
     Question,
     at_logits,
-    parameters,
+    questions_of,
     refuse_votes,
     regression_design,
 )
@@ -95,7 +95,7 @@ def horizon(
     covariate : str
         A numeric covariate with a single term in the formula, as in ``"~ log2(minutes) + domain"``.
     metric : str or Metric
-        One metric of right and wrong, at any k.
+        One metric of right and wrong, at any k; of scored categories one of scores.
     level : float
         Value of the metric that is crossed, strictly between its smallest and largest value.
     at : mapping {covariate: value}, optional
@@ -157,8 +157,11 @@ def horizon(
     (True, 0.0)
     """
     own = Result.of(fit)
-    one = _checked(metric, level)
+    one = _checked(own, metric, level)
     one_of("question", question, QUESTIONS)
+    if question not in questions_of(own):
+        rule = f" must be 'average' for scores, whose p has no median; got {question!r}."
+        raise ArgumentError(Argument("question"), rule)
     probability = own.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", probability, 0.95)
     generator, seed = resolve_rng(rng)
@@ -186,21 +189,25 @@ def _range(result: Result) -> range:
     return range(len(result.systems))
 
 
-def _checked(metric: str | Metric, level: float) -> Metric:
+def _checked(result: Result, metric: str | Metric, level: float) -> Metric:
     """Return one metric that rises with the success probability, and can have the level."""
     found = list(parse(metric))
     if len(found) != 1:
         rule = f" must be one metric; got {metric!r:.80}. Try 'pass@1'."
         raise ArgumentError(Argument("metric"), rule)
-    refuse_votes(found)
+    refuse_votes(result, found)
     (one,) = found
-    vector = one.credit.vector
-    if (np.diff(vector) < 0.0).any() or vector[-1] <= vector[0]:
-        rule = f" must rise with the success probability; {one.label} does not. Try 'pass@1'."
-        raise ArgumentError(Argument("metric"), rule)
+    if result.scale.axes:
+        low, high = float(result.scores.min()), float(result.scores.max())
+    else:
+        vector = one.credit.vector
+        low, high = float(vector[0]), float(vector[-1])
+        if (np.diff(vector) < 0.0).any() or high <= low:
+            rule = f" must rise with the success probability; {one.label} does not. Try 'pass@1'."
+            raise ArgumentError(Argument("metric"), rule)
     number = real_number("level", level)
-    if not vector[0] < number < vector[-1]:
-        rule = f" must lie strictly between {vector[0]:g} and {vector[-1]:g}; got {number:g}."
+    if not low < number < high:
+        rule = f" must lie strictly between {low:g} and {high:g}; got {number:g}."
         raise ArgumentError(Argument("level"), rule)
     return one
 
@@ -223,7 +230,7 @@ class _Crossings:
 
 def _falls(result: Result, scale: CurveScale, sure: float) -> bool:
     """Whether metrics fall along the covariate: unless it is sure that they rise."""
-    slopes = [parameters(result, system)[0] @ scale.slope for system in _range(result)]
+    slopes = [curve_of(result, system)[0] @ scale.slope for system in _range(result)]
     return bool((np.concatenate(slopes) > 0.0).mean() < sure)
 
 
@@ -236,9 +243,9 @@ def _crossings(
     question: Question,
     falls: bool,
 ) -> _Crossings:
-    coefficients, ratio = parameters(result, system)
+    coefficients, curve = curve_of(result, system)
     start, slope = coefficients @ scale.start, coefficients @ scale.slope
-    needed = _logit_of_level(metric, level, ratio, question)
+    needed = _logit_of_level(metric, level, curve, len(start), question)
     none = slope >= 0.0 if falls else slope <= 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         place = (needed - start) / slope
@@ -249,18 +256,20 @@ def _crossings(
     return _Crossings(values, none | np.isinf(values) | lowest)
 
 
-def _logit_of_level(metric: Metric, level: float, ratio: Array, question: Question) -> Array:
-    """Logit of the mean of p at which the metric has the level, in each draw."""
-    low, high = np.full(len(ratio), -_FARTHEST), np.full(len(ratio), _FARTHEST)
+def _logit_of_level(
+    metric: Metric, level: float, curve: Any, draws: int, question: Question
+) -> Array:
+    """Logit of the covariates at which the metric has the level, in each draw."""
+    low, high = np.full(draws, -_FARTHEST), np.full(draws, _FARTHEST)
     if question == "typical":
         p = _p_of_level(metric, level)
 
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
         if question == "average":
-            above = at_logits(metric, middle, ratio, "average") >= level
+            above = curve.average(metric, middle) >= level
         else:
-            above = _below_median(middle, ratio, p)
+            above = curve.below(p, middle) <= 0.5
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return np.asarray(0.5 * (low + high))
 
@@ -274,33 +283,38 @@ def _p_of_level(metric: Metric, level: float) -> float:
     return 0.5 * (low + high)
 
 
-def _below_median(x: Array, ratio: Array, p: float) -> NDArray[np.bool_]:
-    """Whether the median of p is at least a number, where its mean has these logits."""
-    with np.errstate(over="ignore"):
-        mean = 1.0 / (1.0 + np.exp(-x))
-        alpha, beta = np.maximum(mean / ratio, 1e-300), np.maximum((1.0 - mean) / ratio, 1e-300)
-    sharp = ratio < 1e-8  # the median is the mean to all digits that count
-    return np.where(sharp, mean >= p, betainc(alpha, beta, p) <= 0.5)
-
-
 def _paired(result: Result, values: list[Array], rng: np.random.Generator) -> Array:
     """Joint draws (draws, systems), in an order in which systems err together."""
     stacked = np.stack(values, axis=1)
     if stacked.shape[1] == 1 or result.joint:
         return stacked
-    influence = []
-    for system in _range(result):
-        coefficients, ratio = parameters(result, system)
-        theta = np.column_stack([coefficients, np.log(ratio)])
-        finite = np.arctan(_ranked(stacked[:, system]))
-        centred = theta - theta.mean(axis=0)
-        slope = centred.T @ (finite - finite.mean()) / len(theta)
-        scores = question_scores(result, system, theta.mean(axis=0))
-        influence.append(scores @ slope)
+    influence = [
+        _influence(result, system, np.arctan(_ranked(stacked[:, system])))
+        for system in _range(result)
+    ]
     own = np.stack(influence)
     product = own @ own.T
     size = np.sqrt(np.maximum(np.diag(product), 1e-300))
     return correlated_order(stacked, product / (size[:, None] * size), rng)
+
+
+def _influence(result: Result, system: int, horizon: Array) -> Array:
+    """Return how each question moves the horizon of a system, from ranks by draw."""
+    centred = horizon - horizon.mean()
+    if result.grouping is None and not result.scale.axes and "difficulty" not in result.tree:
+        coefficients, curve = curve_of(result, system)
+        theta = np.column_stack([coefficients, np.log(curve.ratio)])
+        slope = (theta - theta.mean(axis=0)).T @ centred / len(theta)
+        return np.asarray(question_scores(result, system, theta.mean(axis=0)) @ slope)
+    if not result.has("log_likelihood"):
+        raise ArgumentError(
+            Argument("fit"), " must keep the likelihood of every question, by which horizons of "
+            "several systems are paired; it was left out for its size. Evaluate the same data "
+            "again with ", Argument("keep", ["log_likelihood"]), ".",
+        )  # fmt: skip
+    logs = result.group("log_likelihood")[result.scale.variable]
+    by_question = logs.isel(system=system).transpose("chain", "draw", "question").values
+    return np.asarray(centred @ by_question.reshape(len(centred), -1) / len(centred))
 
 
 def _ranked(values: Array) -> Array:
@@ -321,8 +335,8 @@ def _curves(
     _, columns = design.at({scale.covariate: values, **others})
     parts = []
     for system, name in enumerate(result.systems):
-        coefficients, ratio = parameters(result, system)
-        drawn = at_logits(metric, coefficients @ columns.T, ratio, question)
+        coefficients, curve = curve_of(result, system)
+        drawn = at_logits(metric, coefficients @ columns.T, curve, question)
         low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
         own = {"value": values, "mean": drawn.mean(axis=0), "ci_lower": low, "ci_upper": high}
         parts.append(pd.DataFrame({"system": [name] * len(values), **own}))
@@ -330,15 +344,19 @@ def _curves(
 
 
 def _observed(result: Result, covariate: str, metric: Metric) -> pd.DataFrame:
-    """Return observed success rates of questions of about equal values; of pass@1 alone."""
+    """Return observed success rates, or mean scores, of questions of about equal values.
+
+    Of metrics of a single trial alone.
+    """
     if metric.k != 1:
         return pd.DataFrame(columns=["system", "value", "rate", "questions"])
+    result.require("horizon")
     values = np.asarray(result.of_questions[covariate], float)
-    successes, trials = result.right_of_all("horizon")
+    scores = result.scores if result.scale.axes else np.array([0.0, 1.0])
     order = np.argsort(values, kind="stable")
     bins = np.array_split(order, min(8, max(1, len(values) // 4)))
     rows = []
-    for name, c, n in zip(result.systems, successes, trials, strict=True):
+    for name, c, n in zip(result.systems, result.counts @ scores, result.trials, strict=True):
         for own in bins:
             tried = own[n[own] > 0]
             if len(tried):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.comparison.plans.composed import ComposedPilot
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
@@ -128,8 +129,12 @@ def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     pilot.require("plan", "source")
     posterior = pilot.posterior
     draw_indices = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
-    by_system = []
+    by_system: list[list[Question]] = []
     for system in range(len(pilot.systems)):
+        if pilot.covariates is not None or pilot.weight is not None:
+            composed = ComposedPilot.of(pilot, system, metric, len(draw_indices))
+            by_system.append(composed.questions())
+            continue
         difficulty = difficulty_draws(pilot.tree, system)
         if difficulty is None:
             system_posterior = posterior.isel(system=system)
@@ -212,12 +217,13 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     pilots = [answers.of(system) for system in range(systems)]
     silent = answers.unanswered * (answers.rules.unanswered == "exclude")
 
-    means = [_population(ballots, metric, prior) for ballots in pilots]
+    weight = np.ones(len(pilots[0])) if pilot.weight is None else pilot.weight
+    means = [_population(ballots, metric, prior, weight) for ballots in pilots]
 
     def by_draw(trials: int) -> list[list[ExpectedVariance]]:
         rng = np.random.default_rng(0)
         variances = [
-            _simulated_votes(ballots, lost, metric.k, prior, trials, rng)
+            _simulated_votes(ballots, lost, metric.k, prior, trials, weight, rng)
             for ballots, lost in zip(pilots, silent, strict=True)
         ]
         return [
@@ -231,10 +237,12 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     return by_draw, systems
 
 
-def _population(pilot: list[Ballots], metric: Metric, prior: AnswerPrior) -> Array:
+def _population(
+    pilot: list[Ballots], metric: Metric, prior: AnswerPrior, weight: Array
+) -> Array:
     """Draws of the metric for questions like the pilot's."""
     rng = np.random.default_rng(1)
-    drawn = VoteModel(pilot, prior, _VOTES, rng).fit([metric]).draw(_DRAWS, rng, False)
+    drawn = VoteModel(pilot, prior, _VOTES, rng, weight).fit([metric]).draw(_DRAWS, rng, False)
     return drawn.metrics[:, 0, 1]
 
 
@@ -244,6 +252,7 @@ def _simulated_votes(
     k: int,
     prior: AnswerPrior,
     trials: int,
+    weight: Array,
     rng: np.random.Generator,
 ) -> Independent:
     """Elections on questions like the pilot's; ``lost`` counts its trials that gave no answer."""
@@ -255,7 +264,10 @@ def _simulated_votes(
     ]
     moments = answer_moments(simulated, [k], prior, _VOTES, rng)
     mean, variance = moments.mean[:, 0], moments.variance[:, 0]
-    return Independent(float(mean.mean()), float(variance.mean()), float(mean.var()))
+    share = np.repeat(weight, rounds) / (rounds * weight.sum())
+    value = float(share @ mean)
+    square = share**2 * len(share)
+    return Independent(value, float(square @ variance), float(square @ (mean - value) ** 2))
 
 
 def _answered(ballots: Ballots, lost: int, trials: int, rng: np.random.Generator) -> int:

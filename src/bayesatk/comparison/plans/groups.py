@@ -6,17 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 
 from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.question.beta_binomial import beta_binomial_moments, beta_binomial_pmf
-from bayesatk.core.question.laws import finite
+from bayesatk.comparison.plans.composed import ComposedPilot, QuestionRows
 from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.program import ProgramModel
 from bayesatk.results.result import Result
 from bayesatk.results.schema import GROUPED_TARGETS
 
 Array = NDArray[np.float64]
+_DRAWS = 60  # of the pilot's hyperparameters
 
 
 @dataclass(frozen=True)
@@ -31,18 +32,25 @@ class _Variances:
         Of the metric between questions of a group.
     group : ndarray
         Of the mean metric between groups.
+    unequal_questions, unequal_groups : float
+        Mean of the squares of weights over the square of their mean.
     """
 
     trial: Array
     question: Array
     group: Array
+    unequal_questions: float
+    unequal_groups: float
 
     def variance(self, target: str, questions: int) -> Array:
-        """Variance of the mean over one group of so many questions."""
-        variance = self.trial / questions
-        if target != "questions":
-            variance = variance + self.question / questions
-        return variance + self.group if target == "new_groups" else variance
+        """Variance of the mean over all questions, times the groups, each of so many questions.
+
+        Weights count in means over these groups; new ones have none.
+        """
+        if target == "questions":
+            return self.trial * self.unequal_questions / questions
+        both = (self.trial + self.question) / questions
+        return both + self.group if target == "new_groups" else both * self.unequal_groups
 
 
 def group_plan(
@@ -83,8 +91,9 @@ def group_plan(
     sizes = [max(1, usual // 2), usual, 2 * usual] if questions is None else questions
     z = 2.0 * float(ndtri(0.5 + 0.5 * ci_prob))
     rows = []
+    composed = ComposedPilot.of(pilot, 0, metric, _DRAWS)
     for n in [whole_number("trials", trial_count) for trial_count in trials]:
-        variances = _variances(pilot, metric, n)
+        variances = _variances(composed, n)
         for size in dict.fromkeys(
             whole_number("questions", question_count) for question_count in sizes
         ):
@@ -105,28 +114,45 @@ def group_plan(
     return table.assign(cheapest=(table["total"] == smallest) & np.isfinite(table["total"]))
 
 
-def _variances(pilot: Result, metric: Metric, trials: int) -> _Variances | None:
+def _variances(pilot: ComposedPilot, trials: int) -> _Variances | None:
     """Variances with so many trials; None where k exceeds them: no estimate is unbiased."""
-    if metric.k > trials:
+    if pilot.metric_k > trials:
         return None
-    draw_indices = np.linspace(0, pilot.size - 1, min(60, pilot.size)).astype(int)
-    typical, sd, icc = (
-        pilot.hyper(name, 0)[draw_indices] for name in ("typical_p", "group_sd", "icc")
-    )
+    rows, unequal = QuestionRows.of(pilot.model.cells), _unequal(pilot.model)
     effect = np.linspace(-5.0, 5.0, 21)  # of groups, in sds
     weight = np.exp(-0.5 * effect**2) / np.exp(-0.5 * effect**2).sum()
-    mean = expit(np.log(typical / (1.0 - typical))[:, None] + sd[:, None] * effect)
-    total = ((1.0 - icc) / np.maximum(icc, 1e-12))[:, None]
-    alpha, beta = np.maximum(mean * total, 1e-12), np.maximum((1.0 - mean) * total, 1e-12)
-    value, _, between = (
-        moment[:, 0].reshape(mean.shape)
-        for moment in beta_binomial_moments([metric.credit], alpha.ravel(), beta.ravel())
-    )
-    counts = np.arange(trials + 1)
-    estimate = finite(metric.credit, counts, np.full(trials + 1, trials))
-    chance = beta_binomial_pmf(trials, alpha.ravel(), beta.ravel())
-    total = (chance @ estimate**2 - (chance @ estimate) ** 2).reshape(mean.shape)
-    return _Variances(
-        np.maximum(total - between, 0.0) @ weight, between @ weight,
-        np.maximum(value**2 @ weight - (value @ weight) ** 2, 0.0),
-    )  # fmt: skip
+    by_draw = []
+    for fit, theta in pilot.draws:
+        moved = fit.predictor.group_sd(theta) * effect
+        offset = rows.offsets(fit.predictor, theta)[:, None] + moved[:, None]
+        shape = offset.shape[1:]
+        offset = offset.reshape(1, -1)
+        counts = pilot.counts(fit, theta, offset, trials)
+        estimate, chance = counts.estimates(), counts.probability(theta, offset)[0]
+        mean, between = (part[0].reshape(shape) for part in counts.new(theta, offset))
+        square = (chance @ estimate**2 - (chance @ estimate) ** 2).reshape(shape)
+        of_group = mean @ rows.weight
+        by_draw.append([
+            weight @ np.maximum(square - between, 0.0) @ rows.weight,
+            weight @ between @ rows.weight,
+            max(weight @ of_group**2 - (weight @ of_group) ** 2, 0.0),
+        ])  # fmt: skip
+    return _Variances(*np.array(by_draw).T, *unequal)
+
+
+def _unequal(model: ProgramModel) -> tuple[float, float]:
+    """How much more means vary by unequal weights: of questions, and of groups.
+
+    Of planned groups all have equally many questions, with weights like those of the pilot's.
+    """
+    cells, grouping = model.cells, model.grouping
+    assert grouping is not None
+    size = np.bincount(grouping.code, minlength=cells.groups)
+    present = size > 0
+    group = np.zeros(cells.groups)
+    group[present] = cells.share[present]
+    if grouping.weight is None:
+        group[present] /= size[present]
+    question = cells.question_share * (size * group)[grouping.code]
+    questions, groups = (float((w**2).mean() / w.mean() ** 2) for w in (question, group[present]))
+    return questions, groups

@@ -78,10 +78,12 @@ class MarkedPilot:
             or result.judges is None
             or len(result.systems) != 1
             or result.pooling != "partial"
+            or result.covariates is not None
+            or result.grouping is not None
         ):
             raise ArgumentError(
                 Argument("labels"), " goes with a pilot of one system, evaluated with judge= and "
-                "pooling='partial'. Evaluate one, or leave it out.",
+                "pooling='partial', without covariates and groups. Evaluate one, or leave it out.",
             )  # fmt: skip
         if metric not in result.grid:
             metric_labels = " ".join(result_metric.label for result_metric in result.metrics)

@@ -173,6 +173,11 @@ def plan(
     groups``, averaged over the pilot's posterior; for questions like these in the same groups
     without ``between``, for these questions without ``within`` either.
 
+    New questions have the covariates and the weights of a pilot's questions, in the same proportions
+    and, but for covariates, whatever their difficulty. Widths then follow from the Fisher
+    information at draws of the pilot's posterior; questions like these that have weights are drawn
+    from the planned ones by the Bayesian bootstrap, as in an evaluation.
+
     With `labels` the noise of trials is multiplied by the ratio of the information in a trial's
     true outcome and in its mark, and the variance due to the judge's error rates is added, which
     only more labels reduce. The information of the marks about these rates is neglected.
@@ -246,6 +251,8 @@ def _with_groups(
 ) -> Result | None:
     """Return a pilot with groups, if it is one; and refuse what does not go with it."""
     pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    if pilot is not None and pilot.grouping is not None:
+        pilot.require("plan", "source")
     if pilot is None or pilot.grouping is None:
         if questions is not None:
             rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."

@@ -57,8 +57,22 @@ class OnLogitScale:
         return np.asarray(moved + np.spacing(found))
 
 
+class OneLaw(Protocol):
+    """Posterior of the hyperparameters of one law of difficulty."""
+
+    @property
+    def nodes(self) -> Nodes:
+        """Its distributions of p, with weights that sum to one."""
+        ...
+
+    @property
+    def grid(self) -> HyperPosterior | None:
+        """Where they come from, if from a grid."""
+        ...
+
+
 def distributions_of(
-    families: Sequence[FamilyPosterior],
+    families: Sequence[OneLaw],
     probability: Array,
     error: Array,
     function: Callable[[Nodes], tuple[Array, Array]],
@@ -67,7 +81,8 @@ def distributions_of(
 
     Parameters
     ----------
-    families : sequence of FamilyPosterior
+    families : sequence of OneLaw
+        Such as `bayesatk.core.pooling.difficulty_families.FamilyPosterior`.
     probability, error : ndarray
         Of the families, with standard errors.
     function : callable
@@ -80,7 +95,7 @@ def distributions_of(
 
 
 def _of_family(
-    family: FamilyPosterior, function: Callable[[Nodes], tuple[Array, Array]]
+    family: OneLaw, function: Callable[[Nodes], tuple[Array, Array]]
 ) -> list[Quantity]:
     if family.grid is not None:
         return on_grid(family.grid, function)

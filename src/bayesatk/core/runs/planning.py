@@ -45,6 +45,9 @@ class Design:
         Information of their priors: uniform m and r.
     slopes : ndarray, shape (2, hyperparameters)
         Derivatives of the expected metric, in rows of these questions and of a new question.
+    spread : float, optional
+        Variance of the metric between questions, where questions like these are drawn from these by
+        the Bayesian bootstrap.
     """
 
     value: float
@@ -52,12 +55,16 @@ class Design:
     information: Array
     prior: Array
     slopes: Array
+    spread: float | None = None
 
     def variance(self, questions: float) -> Array:
         """Posterior variance with so many questions: for these, and for questions like these."""
         covariance = np.linalg.inv(questions * self.information + self.prior)
         shared = np.einsum("ti,ij,tj->t", self.slopes, covariance, self.slopes)
-        return np.asarray(shared + np.array([self.trial / questions, 0.0]))
+        these = shared[0] + self.trial / questions
+        if self.spread is None:
+            return np.array([these, shared[1]])
+        return np.array([these, these + self.spread / (questions + 1.0)])
 
 
 def _design(model: "_Mixed | _Dirichlet") -> Design:

@@ -1,0 +1,219 @@
+"""New questions like those of a pilot whose model is put together from parts.
+
+The pilot's hyperparameters are drawn from its posterior. New questions have the covariates and the
+weights of the pilot's in the same proportions, and no prior trials.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from math import comb
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from bayesatk.core.pooling.dirichlet import draw_probabilities
+from bayesatk.core.pooling.states import States
+from bayesatk.core.program.cells import Cells
+from bayesatk.core.program.laws import CategoryLaw
+from bayesatk.core.program.observations import Categories, Observation, RightWrong
+from bayesatk.core.program.predictor import Predictor
+from bayesatk.core.question.categorical import category_finite
+from bayesatk.core.question.laws import finite
+from bayesatk.core.runs.planning import Design
+from bayesatk.metrics.category_credit import compositions
+from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.program import ProgramModel
+from bayesatk.posterior.program_posterior import FamilyFit
+from bayesatk.results.result import Result
+
+_LISTED = 2000  # counts of categories beyond which they are drawn
+_DRAWN = 4000
+_STEP = 1e-3  # of central differences
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What may be counted of a question, at offsets from the law's centre.
+
+    Parameters
+    ----------
+    observation : Observation
+        With a state for each count.
+    metric : Credit or Judged
+    log_ways : ndarray, shape (counts,)
+        Log number of orders of trials, less the log density by which counts were drawn.
+    """
+
+    observation: Observation
+    metric: Any
+    log_ways: Array
+
+    def probability(self, theta: Array, offset: Array) -> Array:
+        """Probability of each count, (points, offsets, counts); over its density if drawn."""
+        return np.exp(self.observation.log_states(theta, offset) + self.log_ways)
+
+    def given(self, theta: Array, offset: Array) -> tuple[Array, Array]:
+        """Mean and variance of the metric given each count; (points, offsets, counts)."""
+        mean, variance = self.observation.moments([self.metric], theta, offset)
+        return mean[..., 0], variance[..., 0]
+
+    def new(self, theta: Array, offset: Array) -> tuple[Array, Array]:
+        """Mean and variance of the metric between new questions; (points, offsets)."""
+        mean, variance = self.observation.new_moments([self.metric], theta, offset)
+        return mean[..., 0], variance[..., 0]
+
+    def estimates(self) -> Array:
+        """Unbiased estimate of the metric from each count; (counts,)."""
+        states = self.observation.states
+        if isinstance(self.observation.law, CategoryLaw):
+            return category_finite(self.metric.credit, states.counts, self.metric.scores)
+        return np.asarray(finite(self.metric, states.successes, states.trials))
+
+
+@dataclass(frozen=True)
+class ComposedPilot:
+    """A pilot of one system, and draws of its hyperparameters.
+
+    Parameters
+    ----------
+    model : ProgramModel
+    draws : list of (FamilyFit, ndarray)
+        A law, and a point of its hyperparameters (1, hyperparameters), by draw.
+    metric : Credit or Judged
+    metric_k : int
+    bootstrapped : bool
+        Whether questions like these are drawn from these, by their weights.
+    """
+
+    model: ProgramModel
+    draws: list[tuple[FamilyFit, Array]]
+    metric: Any
+    metric_k: int
+    bootstrapped: bool
+
+    @classmethod
+    def of(cls, pilot: Result, system: int, metric: Metric, size: int) -> "ComposedPilot":
+        """Return the pilot of the system at a position, with so many draws."""
+        model = Declared.of_result(pilot).composed_model(system)
+        rng = np.random.default_rng(0)
+        number = rng.multinomial(size, [share for _, share in model.counted])
+        draws = []
+        for (fit, _), n in zip(model.counted, number.tolist(), strict=True):
+            place = rng.choice(len(fit.points.weight), n, p=fit.points.weight)
+            draws += [(fit, fit.points.theta[[i]]) for i in place.tolist()]
+        judged: Any = pilot.scale.judged(metric)
+        bootstrapped = pilot.weight is not None and pilot.covariates is None
+        asked = judged.credit if model.scores is None else judged
+        order = rng.permutation(len(draws)).tolist()
+        return cls(model, [draws[i] for i in order], asked, metric.k, bootstrapped)
+
+    def questions(self) -> list[Callable[[int], Design]]:
+        """Return what one question is expected to teach, by draw and number of trials."""
+        rows = QuestionRows.of(self.model.cells)
+        return [partial(self._design, rows, fit, theta) for fit, theta in self.draws]
+
+    def counts(self, fit: FamilyFit, theta: Array, offset: Array, trials: int) -> Counts:
+        """Return what may be counted in so many trials."""
+        law = fit.predictor.observation.law
+        if not isinstance(law, CategoryLaw):
+            right = np.arange(trials + 1)
+            states = States.of(right, np.full(trials + 1, trials))
+            return Counts(RightWrong(law, states), self.metric, states.log_ways)
+        size = len(law.scores)
+        listed = comb(trials + size - 1, size - 1) <= _LISTED
+        counts = compositions(trials, size) if listed else _drawn(law, theta, offset, trials)
+        states = States(
+            counts, np.zeros(counts.shape), np.ones(len(counts)), np.arange(len(counts))
+        )
+        observation = Categories(law, states)
+        ways = gammaln(trials + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+        if not listed:
+            logs = observation.log_states(theta, offset)[0] + ways
+            density = logsumexp(logs, axis=0) - np.log(offset.shape[1])
+            ways = ways - density - np.log(len(counts))
+        return Counts(observation, self.metric, ways)
+
+    def _design(self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int) -> Design:
+        """Return Fisher information, and how the metric moves with the hyperparameters."""
+        size = centre.shape[1]
+        moves = _STEP * np.eye(size)
+        theta = np.concatenate([centre, centre + moves, centre - moves])
+        offset = rows.offsets(fit.predictor, theta)
+        counts = self.counts(fit, centre, offset[:1], trials)
+        pmf, (mean, variance) = counts.probability(theta, offset), counts.given(theta, offset)
+        value, between = counts.new(theta, offset)
+        up, down = slice(1, size + 1), slice(size + 1, None)
+        scores = (pmf[up] - pmf[down]) / (2.0 * _STEP)
+        ratio = scores / np.maximum(pmf[0], 1e-300) * rows.share[:, None]
+        information = np.einsum("ars,brs->ab", ratio, scores)
+        slopes = np.stack([
+            np.einsum("ars,rs,r->a", mean[up] - mean[down], pmf[0], rows.weight),
+            (value[up] - value[down]) @ rows.weight,
+        ]) / (2.0 * _STEP)  # fmt: skip
+        trial = np.einsum("rs,rs,r->", variance[0], pmf[0], rows.square)
+        spread = float(between[0] @ rows.square) if self.bootstrapped else None
+        return Design(
+            float(value[0] @ rows.weight), float(trial), information,
+            _prior_information(fit, centre), slopes, spread,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class QuestionRows:
+    """Covariates of new questions, in the proportions of a pilot's.
+
+    Parameters
+    ----------
+    cells : Cells
+        With a cell for each row of covariates.
+    share, weight, square : ndarray, shape (rows,)
+        Shares of the rows among the questions; in weighted means over these; and in the squares of
+        the weights, times the number of questions.
+    """
+
+    cells: Cells
+    share: Array
+    weight: Array
+    square: Array
+
+    @classmethod
+    def of(cls, cells: Cells) -> "QuestionRows":
+        """Find the distinct rows of covariates."""
+        rows, which = np.unique(cells.rows, axis=0, return_inverse=True)
+        which, questions = which.ravel(), cells.count.sum()
+        if not cells.rows.shape[1]:
+            rows, which = np.zeros((1, 0)), np.zeros(len(cells.count), np.intp)
+        of_group = cells.share[cells.group]
+        count = np.bincount(which, cells.count)
+        return cls(
+            replace(cells, rows=rows, count=count), count / questions,
+            np.bincount(which, cells.inner * of_group),
+            np.bincount(which, cells.inner_squares * of_group**2) * questions,
+        )  # fmt: skip
+
+    def offsets(self, predictor: Predictor, theta: Array) -> Array:
+        """Offsets of the rows; (points, rows)."""
+        return replace(predictor, cells=self.cells).offsets(theta)
+
+
+def _prior_information(fit: FamilyFit, centre: Array) -> Array:
+    """Curvature of minus the log prior density, negative curvatures zero."""
+    fields, size = replace(fit.fields, pairs=()), centre.shape[1]
+    moves = _STEP * np.eye(size)
+    pairs = moves[:, None] + moves[None], moves[:, None] - moves[None]
+    both = [centre + sign * move.reshape(-1, size) for move in pairs for sign in (1.0, -1.0)]
+    logs = [fields.log_density(theta).reshape(size, size) for theta in both]
+    curvature = -(logs[0] + logs[1] - logs[2] - logs[3]) / (4.0 * _STEP**2)
+    values, vectors = np.linalg.eigh(curvature)
+    return np.asarray((vectors * np.maximum(values, 1e-9)) @ vectors.T)
+
+
+def _drawn(law: CategoryLaw, theta: Array, offset: Array, trials: int) -> Any:
+    """Draw counts of questions at all offsets alike, by a fixed sample."""
+    rng, alpha = np.random.default_rng(0), law.alpha(theta, offset)[0]
+    place = rng.integers(len(alpha), size=_DRAWN)
+    return rng.multinomial(trials, draw_probabilities(alpha[place], rng))

@@ -1,0 +1,56 @@
+"""New questions like those of a system, in the same groups: what replicated trials are drawn from."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bayesatk.core.program.predictor import Predictor
+from bayesatk.metrics.credit import Array
+from bayesatk.posterior.program import ProgramModel
+
+
+def draw_new_p(
+    model: ProgramModel, size: int, rng: np.random.Generator
+) -> tuple[Array, Array | None]:
+    """Draw hyperparameters and effects of groups, and p of a new question in place of each.
+
+    A new question has the group, the covariates and the prior trials of the one that it replaces.
+
+    Parameters
+    ----------
+    model : ProgramModel
+    size : int
+        Draws.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    p : ndarray, shape (draws, questions), or (draws, questions, categories)
+    rates : ndarray, shape (draws, 2), optional
+        Of the judge, where one errs.
+    """
+    counted = model.counted
+    number = rng.multinomial(size, [share for _, share in counted])
+    drawn, rates = [], []
+    for (fit, _), n in zip(counted, number.tolist(), strict=True):
+        theta = fit.points.theta[rng.choice(len(fit.points.weight), n, p=fit.points.weight)]
+        drawn.append(_new_p(fit.predictor, theta, rng))
+        if model.marking is not None:
+            rates.append(fit.rates(theta))
+    return np.concatenate(drawn), np.concatenate(rates) if rates else None
+
+
+def _new_p(predictor: Predictor, theta: Array, rng: np.random.Generator) -> Array:
+    """Draw p of new questions at points, one set at each."""
+    cells, observation = predictor.cells, predictor.observation
+    offset = predictor.offsets(theta)
+    if cells.grouped and len(theta):
+        for rows in predictor.blocks(theta, 2):
+            effects = predictor.effects(theta[rows])
+            offset[rows] += effects.draw(np.arange(len(rows)), rng)[:, cells.group]
+    states = observation.states
+    untried = replace(states, counts=np.zeros_like(states.counts))
+    unseen = replace(observation, states=untried)  # type: ignore[type-var]
+    return np.asarray(
+        unseen.draw(theta, offset[:, cells.which], cells.state[cells.which], rng)  # type: ignore[attr-defined]
+    )
