@@ -168,9 +168,8 @@ def test_what_cannot_be_asked_is_refused(options, said):
 def test_scored_categories_are_refused_with_a_remedy():
     data = bk.tally([[0, 0.5, 1]], scores={0: 0, 0.5: 0.5, 1: 1})
     fit = bk.evaluate(data, "bayes", draws=8, rng=1)
-    for ask in (bk.question_table, bk.noise_floor):
-        with pytest.raises(ValueError, match="success="):
-            ask(fit)
+    with pytest.raises(ValueError, match="success="):
+        bk.question_table(fit)
 
 
 # --- the noise of a run ---
@@ -252,3 +251,57 @@ def test_reruns_stay_within_the_floor_and_ordered_systems_are_not_suspected():
         suspected += bool(rows["strong"])
     assert inside / size > 0.945
     assert suspected / size < 0.05 + 3 * np.sqrt(0.05 * 0.95 / size)
+
+
+COLUMNS = {
+    "group": {"group": list("abcd") * 6},
+    "covariates": {"covariates": {"size": list(range(24))}},
+}
+
+
+def test_the_noise_of_weighted_questions_by_its_variance():
+    marks, weight = drawn(7, 24, 4)["s0"], np.arange(1.0, 25.0)
+    data = bk.tally(marks, weight=weight)
+    fit = bk.evaluate(data, "pass@1", pooling="none", draws=8, rng=1)
+    right = marks.sum(axis=1)
+    a, b = 1.0 + right, 5.0 - right  # p is Beta(a, b), and E p (1 - p) = a b / (6 7)
+    variance = 2.0 * (weight / weight.sum()) ** 2 @ (a * b / 42.0)
+    row = bk.noise_floor(fit).iloc[0]
+    assert row["sd"] == pytest.approx(np.sqrt(variance), rel=0.015)
+    assert row["floor"] == pytest.approx(1.96 * np.sqrt(variance), rel=0.03)
+
+
+def test_a_perfect_judge_and_prior_trials_make_the_noise_of_the_plain_model():
+    marks = drawn(8, 24, 6)["s0"]
+    plain = bk.evaluate(marks, "pass@2", difficulty="beta", draws=8, rng=1)
+    known = bk.noise_floor(plain, trials=3).iloc[0]
+    judge = bk.JudgeError(tp=10**6, p=10**6, fp=0, n=10**6)
+    judged = bk.evaluate(marks, "pass@2", difficulty="beta", judge=judge, draws=8, rng=1)
+    before = bk.tally(marks[:, :2])
+    moved = bk.evaluate(marks[:, 2:], "pass@2", difficulty="beta", prior_trials=before,
+                        draws=8, rng=1)  # fmt: skip
+    for fit in (judged, moved):
+        row = bk.noise_floor(fit, trials=3).iloc[0]
+        assert row["sd"] == pytest.approx(known["sd"], rel=0.02)
+        assert row["floor"] == pytest.approx(known["floor"], abs=2.0 / (3.0 * 24.0))
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_noise_of_structured_questions_is_that_of_their_posterior(name):
+    marks = drawn(9, 24, 4)["s0"]
+    data = bk.tally(marks, **COLUMNS[name])
+    asked = {"group": "group"} if name == "group" else {"covariates": ["size"]}
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=4000, rng=1, **asked)
+    p = fit["posterior"]["p"].values.reshape(-1, 24)
+    expected = np.sqrt(2.0 * (p * (1.0 - p)).mean(axis=0).sum()) / 24.0
+    assert bk.noise_floor(fit)["sd"][0] == pytest.approx(expected, rel=0.015)
+
+
+def test_the_noise_of_scores_is_in_their_unit():
+    data = bk.tally([[0, 5, 10]] * 6, scores={0: 0, 5: 5, 10: 10})
+    fit = bk.evaluate(data, "bayes", pooling="none", draws=8, rng=1)
+    row = bk.noise_floor(fit).iloc[0]
+    # Dirichlet(2, 2, 2): E var = (E s^2 - (E s)^2) 6 / 7 = (125/3 - 25) 6/7
+    variance = 2.0 * (125.0 / 3.0 - 25.0) * 6.0 / 7.0 / 6.0
+    assert row["sd"] == pytest.approx(np.sqrt(variance), rel=0.015)
+    assert "points" not in row["sentence"]

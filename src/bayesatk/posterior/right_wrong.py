@@ -52,6 +52,8 @@ class RightWrongModel(CountModel):
     @cached_property
     def nodes(self) -> Nodes:
         """What p of every question is drawn from, with probabilities: the posterior over nodes."""
+        if self.states.prior.any():
+            return replace(self, states=self.states.merged()).nodes
         if self.pooling == "partial":
             return Pooled.of(self.states, (), self.prior).mixture.nodes
         b, a = self.alpha.tolist()

@@ -237,9 +237,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     return by_draw, systems
 
 
-def _population(
-    pilot: list[Ballots], metric: Metric, prior: AnswerPrior, weight: Array
-) -> Array:
+def _population(pilot: list[Ballots], metric: Metric, prior: AnswerPrior, weight: Array) -> Array:
     """Draws of the metric for questions like the pilot's."""
     rng = np.random.default_rng(1)
     drawn = VoteModel(pilot, prior, _VOTES, rng, weight).fit([metric]).draw(_DRAWS, rng, False)

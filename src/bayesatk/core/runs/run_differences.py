@@ -7,6 +7,7 @@ The difference lies on a lattice, and as many frequencies as the lattice has poi
 give its probabilities without error but rounding.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import lcm
 
@@ -76,6 +77,26 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
     probability = np.asarray(probability / probability.sum(), float)
     difference = np.arange(reach + 1, dtype=float) * (step / states.questions)
     return difference, probability
+
+
+def absolute_differences(score: Callable[[], Array], repeats: int) -> tuple[Array, Array]:
+    """Distribution of the absolute difference of two runs, by draws.
+
+    Parameters
+    ----------
+    score : callable
+        Draws scores of runs (draws,), each time of the same systems anew.
+    repeats : int
+        How often pairs are drawn.
+
+    Returns
+    -------
+    difference, probability : ndarray
+        Absolute differences in rising order, equal ones once, and their frequencies.
+    """
+    gaps = np.concatenate([np.abs(score() - score()) for _ in range(repeats)])
+    difference, number = np.unique(np.round(gaps, 12), return_counts=True)
+    return difference, number / number.sum()
 
 
 def _step(values: Array) -> float:
