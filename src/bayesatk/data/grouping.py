@@ -55,8 +55,15 @@ class Grouping:
         """Return the grouping of some of the questions; groups keep their numbers."""
         return replace(self, code=self.code[kept])
 
-    def shares(self) -> NDArray[np.float64]:
-        """Weights of the groups that have questions, summing to one."""
+    def shares(self, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Weights of the groups that have questions, summing to one.
+
+        Groups without weights of their own have the sums of the weights of their questions, if
+        these are given.
+        """
+        if self.weight is None and weight is not None:
+            total = np.bincount(self.code, weight / weight.max(), len(self.labels))
+            return np.asarray(total / total.sum())
         number = np.bincount(self.code, minlength=len(self.labels)).astype(float)
         found = number if self.weight is None else np.where(number > 0.0, self.weight, 0.0)
         if not found.sum() > 0.0:  # what is left has no weight at all

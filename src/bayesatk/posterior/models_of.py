@@ -21,7 +21,7 @@ from bayesatk.posterior.apart import ApartModel
 from bayesatk.posterior.categories import CategoryModel
 from bayesatk.posterior.judged import JudgedModel, rates_of_judges
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.program import Marking, ProgramModel, shares_of
+from bayesatk.posterior.program import Marking, ProgramModel
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.priors import Pooling
 from bayesatk.results.result import Result
@@ -106,7 +106,7 @@ class Declared:
             return self._composed(system)
         if self.grouping is None:
             return self._simple(system)
-        code, share = self.grouping.code, shares_of(self.grouping, self.weight)
+        code, share = self.grouping.code, self.grouping.shares(self.weight)
 
         def of_some(questions: NDArray[np.intp], weight: Array | None) -> CountModel:
             alone = replace(self, grouping=None, judges=None)

@@ -121,7 +121,7 @@ class ProgramModel(CountModel):
         states = States.of_counts(counts, before)
         rows = None if basis is None else basis.rows[:, 1:]
         code = None if grouping is None else grouping.code
-        share = None if grouping is None else shares_of(grouping, weight)
+        share = None if grouping is None else grouping.shares(weight)
         cells = Cells.of(states, weight, rows, code, share)
         by_cell = replace(
             states, counts=states.counts[cells.state], prior=states.prior[cells.state],
@@ -315,14 +315,6 @@ class ProgramModel(CountModel):
     def refitted(self, family: str) -> FamilyFit:
         """Return one law's points, not kept."""
         return _family_fit(self, family, -np.inf, _message_to(self) if self.informed else None)
-
-
-def shares_of(grouping: Grouping, weight: Array | None) -> Array:
-    """Weights of groups: as asked for, else the sums of the weights of their questions."""
-    if grouping.weight is not None or weight is None:
-        return grouping.shares()
-    total = np.bincount(grouping.code, weight / weight.max(), len(grouping.labels))
-    return np.asarray(total / total.sum())
 
 
 @dataclass(frozen=True)
