@@ -27,7 +27,8 @@ def test_schema(fit) -> None:
     assert posterior.sizes["draw"] == 1000
     assert posterior["k"].values.tolist() == [1, 3, 4]
     checks = {"prior", "posterior_predictive", "prior_predictive"}
-    more = {"partial": checks | {"difficulty"}, "complete": checks | {"log_prior"}, "none": set()}
+    checks |= {"log_prior"}
+    more = {"partial": checks | {"difficulty"}, "complete": checks, "none": checks}
     assert set(fit.children) == more[bk.Result.of(fit).pooling] | {
         "posterior", "closed_form", "closed_form_quantiles", "observed_data", "constant_data",
         "log_likelihood",

@@ -17,9 +17,11 @@ from bayesatk.core.question.categorical import category_finite, category_moments
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.core.question.laws import finite, finite_table
 from bayesatk.data.scales import RIGHT_WRONG
+from bayesatk.data.study import Study
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import Credit
+from bayesatk.metrics.grid import parse
 from bayesatk.priors import BetaPrior
 from bayesatk.results.likelihood import log_likelihood_groups
 from bayesatk.results.predictive import predictive_groups
@@ -202,7 +204,10 @@ def test_groups_of_many_trials(prior) -> None:
         "successes"
     ]
     assert np.isfinite(found).all()
-    replicated = predictive_groups(data, posterior, prior, RIGHT_WRONG, [], rng)
+    pooling = "partial" if isinstance(prior, bk.HyperPrior) else "complete"
+    law = prior.of_family("beta") if isinstance(prior, bk.HyperPrior) else prior
+    study = Study(outcomes=data, metrics=parse("bayes"), pooling=pooling, prior=law)
+    replicated = predictive_groups(study, {"posterior": posterior}, [], rng)
     assert int(replicated["posterior_predictive"]["successes"].max()) > 10**8
 
 

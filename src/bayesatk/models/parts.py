@@ -136,6 +136,7 @@ def of_structure(study: Study, law: SystemDraws) -> dict[str, tuple[tuple[str, .
         if isinstance(law.law, RightWrongLaw):
             found["typical_p"] = ((), typical)
         means = [mean_of(law.law.moved(effect)) for effect in law.effect.T]
+        found["group_effect"] = (("group",), law.effect)
         found["group_mean"] = (("group", *study.scale.axes), np.stack(means, axis=1))
     return found
 

@@ -23,8 +23,8 @@ from bayesatk.data.scales import Scale
 from bayesatk.data.study import Study
 from bayesatk.models.forms import Form
 from bayesatk.models.marks import LogitRule, RightTrials, mark_rates
-from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal
+from bayesatk.results.question_laws import declared_fields
 
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 Array = NDArray[np.float64]
@@ -33,16 +33,6 @@ COMPONENTS = ("first", "second")
 _NEAR = 1e-12  # of an icc or a share to 0 or 1: beyond it the likelihood no longer changes
 _LEAST = 1e-100  # of a Dirichlet parameter, so that its log-gamma is a number
 _STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
-
-
-def declared_fields(study: Study, family: str) -> Fields:
-    """Return the prior of the hyperparameters of a model with partial pooling."""
-    slopes = 0 if study.design is None else len(study.design.names)
-    grouped = study.grouping is not None
-    if isinstance(study.prior, DirichletHyperPrior):
-        return study.prior.fields(len(study.scale.scores), slopes, grouped)
-    assert isinstance(study.prior, HyperPrior)
-    return study.prior.fields(family, slopes, grouped)
 
 
 def variable(field: Field) -> Tensor:

@@ -23,7 +23,7 @@ from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-HYPER = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_mean")
+HYPER = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect")
 _NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metrics lose digits
 _LEAST = 1e-300  # Dirichlet parameter
 
@@ -222,15 +222,13 @@ class SystemDraws:
         drawn = {str(name): flat_draws(posterior[name], system) for name in (*HYPER, *RATES)
                  if name in posterior}  # fmt: skip
         rates = np.stack([drawn[name] for name in RATES], axis=1) if result.judges else None
-        slopes, effect, difficulty = None, None, difficulty_draws(result.tree, system)
+        slopes, difficulty = None, difficulty_draws(result.tree, system)
         if result.design is not None:
             logits = result.design.basis.logits(drawn["coefficients"])
             slopes = logits[:, 1:]
             if not result.scale.axes:
                 drawn.setdefault("typical_p", expit(logits[:, 0]))
-        if "typical_p" in drawn:
-            if difficulty is not None:
-                raise _without_p("other families than the Beta with groups or covariates need")
+        if "typical_p" in drawn and difficulty is None:
             difficulty = Difficulty.of_beta(drawn["typical_p"], drawn["icc"])
         law: QuestionLaw
         if difficulty is None:
@@ -238,12 +236,7 @@ class SystemDraws:
             law = CategoryLaw(drawn["mean_p"], drawn["icc"], spread)
         else:
             law = RightWrongLaw(difficulty, rates)
-        if "group_mean" in drawn and difficulty is None:  # the tilt of the highest category
-            ends = np.log(drawn["group_mean"][..., [0, -1]]), np.log(drawn["mean_p"][:, [0, -1]])
-            effect = np.diff(ends[0], axis=-1)[..., 0] - np.diff(ends[1], axis=-1)
-        elif "group_mean" in drawn:
-            effect = logit(drawn["group_mean"]) - logit(drawn["typical_p"])[:, None]
-        return cls(law, slopes, drawn.get("group_sd"), effect)
+        return cls(law, slopes, drawn.get("group_sd"), drawn.get("group_effect"))
 
     @property
     def structured(self) -> bool:

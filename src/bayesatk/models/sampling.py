@@ -23,7 +23,7 @@ from bayesatk.models.forms import (
 )
 from bayesatk.models.parts import Part, answer_part, count_part
 from bayesatk.models.programs import Sampler, Sampling, compiler_of
-from bayesatk.models.structured_checks import structured_checks
+from bayesatk.models.structured_likelihood import structured_likelihood
 from bayesatk.models.traces import mixing_notes
 from bayesatk.models.votes import build_answers
 from bayesatk.priors import (
@@ -36,7 +36,13 @@ from bayesatk.priors import (
 )
 from bayesatk.priors.choice import prior_of
 from bayesatk.results.citations import HOFFMAN
-from bayesatk.results.difficulty import difficulty_group, has_difficulty_group, summary_variables
+from bayesatk.results.difficulty import (
+    difficulty_group,
+    flat_draws,
+    has_difficulty_group,
+    summary_variables,
+)
+from bayesatk.results.likelihood import AUTOMATIC
 from bayesatk.results.of_study import checking_groups, groups_of_data
 from bayesatk.results.question_groups import group_draws
 from bayesatk.results.schema import build, posterior_group, root_attributes
@@ -241,10 +247,15 @@ def result(
     statistics = _statistics(traces, answers)
     notes = mixing_notes(group, statistics.values())
     groups |= statistics
-    if study.pooling == "partial" and (study.grouping is not None or study.design is not None):
-        groups |= structured_checks(study, source, difficulties, run.keep, rng)
-    else:
-        groups |= checking_groups(study, group, difficulties, run.keep, rng)
+    likelihood, p = None, None
+    structured = study.grouping is not None or study.design is not None
+    size = group.sizes["chain"] * group.sizes["draw"] * outcomes.trials.size
+    if study.pooling == "none" and traces:
+        p = flat_draws(source["p"])
+    elif study.pooling == "partial" and structured:
+        if size <= AUTOMATIC or "log_likelihood" in run.keep:
+            likelihood = structured_likelihood(study, source, difficulties)
+    groups |= checking_groups(study, groups, run.keep, rng, likelihood, p)
     return build(groups | groups_of_data(study), _attributes(study, run, notes))
 
 

@@ -1,7 +1,7 @@
 """The closed-form analysis of one system, as a task that another process can do."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,8 @@ class Evaluated:
     drawn : Draws
     groups : pair of ndarray, shape (group, metrics, target, ...), optional
         Statistics and quantiles of each group of questions.
+    p : ndarray, shape (draws, questions, ...), optional
+        Draws of every question's success probability, for predictive checks.
     question_p : pair of ndarray, optional
         Exact mean and sd of every question's success probability, where draws of it are kept.
     remarks : list of str
@@ -44,6 +46,7 @@ class Evaluated:
     quantiles: NDArray[np.float64]
     drawn: Draws
     groups: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    p: NDArray[np.float64] | None
     question_p: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     remarks: list[str]
 
@@ -51,7 +54,7 @@ class Evaluated:
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def evaluate_system(
     study: Study, draws: int, judge_seed: int, streams: Sequence[np.random.Generator],
-    keep_p: bool, index: int,
+    keep_p: bool, check_p: bool, index: int,
 ) -> Evaluated:  # fmt: skip
     """Evaluate the system at a position, with the random stream at the same position.
 
@@ -65,13 +68,18 @@ def evaluate_system(
     streams : sequence of numpy.random.Generator
     keep_p : bool
         Whether draws of every question's success probability are kept.
+    check_p : bool
+        Whether predictive checks need them.
     index : int
         Position of the system.
     """
     stream = streams[index]
     analysis = Analysis(study, index, draws, judge_seed, stream)
     posterior = analysis.posterior
-    drawn = posterior.draw(draws, stream, keep_p)
+    drawn = posterior.draw(draws, stream, keep_p or check_p)
+    p = drawn.p if check_p else None
+    if not keep_p:
+        drawn = replace(drawn, p=None)
     exact = posterior.distributions()
     statistics = statistics_table(
         posterior, exact, drawn, analysis.estimate, study.ci_prob, study.ci_kind
@@ -83,6 +91,7 @@ def evaluate_system(
         quantile_table(exact, drawn),
         drawn,
         analysis.of_groups(drawn),
+        p,
         None if drawn.p is None else posterior.question_p(),
         analysis.remarks,
     )

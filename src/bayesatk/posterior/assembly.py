@@ -84,6 +84,12 @@ def posterior_dataset(
     if of_groups:
         means = np.stack(of_groups, axis=1)
         extra["group_mean"] = ((*dims, "group"), means.reshape(CHAINS, draws, *means.shape[1:]))
+    effects = [drawn.groups.effect for drawn in samples if drawn.groups is not None]
+    if effects and effects[0] is not None:
+        values_of = np.stack([effect for effect in effects if effect is not None], axis=1)
+        extra["group_effect"] = (
+            (*dims, "group"), values_of.reshape(CHAINS, draws, *values_of.shape[1:])
+        )  # fmt: skip
     kept = [drawn.p for drawn in samples if drawn.p is not None]
     if kept:
         p = np.stack(kept, axis=1)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import in_batches
@@ -37,8 +38,9 @@ from bayesatk.priors import (
     Prior,
 )
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
-from bayesatk.results.difficulty import all_difficulties, difficulty_group
+from bayesatk.results.difficulty import difficulty_group
 from bayesatk.results.of_study import checking_groups, groups_of_data
+from bayesatk.results.predictive import replicated
 from bayesatk.results.question_groups import group_results, labelled
 from bayesatk.results.schema import (
     CHAINS,
@@ -242,22 +244,26 @@ def evaluate(
     )  # fmt: skip
     *streams, replicating = generator.spawn(len(study.outcomes.systems) + 1)
     judge_seed = int(replicating.spawn(1)[0].integers(2**31))
-    run = partial(evaluate_system, study, size, judge_seed, streams, "p" in keep)
+    check_p = study.pooling == "none" and replicated(study, size, keep)
+    run = partial(evaluate_system, study, size, judge_seed, streams, "p" in keep, check_p)
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
     remarks = [*study.notes, *(remark for one in each for remark in one.remarks)]
     groups = _tables(study, size, each) | groups_of_data(study)
-    drawn, difficulties = groups["posterior"], all_difficulties(groups)
-    logs = [one.drawn.log_likelihood for one in each]
-    likelihood = None
-    if all(own is not None for own in logs):
-        likelihood = np.stack([own for own in logs if own is not None], axis=1)
-    groups |= checking_groups(study, drawn, difficulties, keep, replicating, likelihood)
+    likelihood = _by_system([system.drawn.log_likelihood for system in each])
+    p = _by_system([system.p for system in each])
+    groups |= checking_groups(study, groups, keep, replicating, likelihood, p)
     attributes = root_attributes(
         max((one.posterior.method for one in each), key=len),  # the approximate, if any
         study.as_text(), seed, study.outcomes, _citations(study), notes=json.dumps(remarks),
     )  # fmt: skip
     return build(groups, attributes)
+
+
+def _by_system(arrays: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    """Stack draws (draws, ...) of all systems, if every system has them."""
+    known = [array for array in arrays if array is not None]
+    return np.stack(known, axis=1) if len(known) == len(arrays) else None
 
 
 def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr.Dataset]:

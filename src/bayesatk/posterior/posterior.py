@@ -26,10 +26,28 @@ class GroupDraws:
         Success probability of a new question of each group.
     metrics : ndarray, shape (draws, groups, metrics, target)
         Of the questions of each group, and of questions like them in it.
+    effect : ndarray, shape (draws, groups), optional
+        In logits, where groups are part of the model.
     """
 
     mean: Array
     metrics: NDArray[np.float64]
+    effect: Array | None = None
+
+    def among(self, order: NDArray[np.intp]) -> "GroupDraws":
+        """Return draws in another order."""
+        effect = None if self.effect is None else self.effect[order]
+        return GroupDraws(self.mean[order], self.metrics[order], effect)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[GroupDraws]") -> "GroupDraws":
+        """Return draws one after the other."""
+        effects = [part.effect for part in parts if part.effect is not None]
+        return cls(
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.metrics for part in parts]),
+            np.concatenate(effects) if effects else None,
+        )
 
 
 @dataclass(frozen=True)

@@ -438,7 +438,7 @@ class ProgramPosterior:
         logs = None
         if cells.grouped:
             mean = self._group_p(part, theta, effect)
-            logs = GroupDraws(mean, both)
+            logs = GroupDraws(mean, both, effect)
         code = None
         if model.scores is None and model.family_prior != {"beta": 1.0}:
             code = np.full(len(place), DIFFICULTY_FAMILIES.index(part.fit.name))
@@ -572,12 +572,8 @@ def _joined(drawn: list[Draws]) -> Draws:
     def stacked(arrays: list[Any]) -> Any:
         return None if arrays[0] is None else np.concatenate(arrays)
 
-    groups = None
-    if first.groups is not None:
-        groups = GroupDraws(
-            np.concatenate([one.groups.mean for one in drawn if one.groups]),
-            np.concatenate([one.groups.metrics for one in drawn if one.groups]),
-        )
+    of_groups = [one.groups for one in drawn if one.groups is not None]
+    groups = GroupDraws.joined(of_groups) if of_groups else None
     return Draws(
         np.concatenate([one.metrics for one in drawn]),
         {name: np.concatenate([one.hyper[name] for one in drawn]) for name in first.hyper},
@@ -598,6 +594,6 @@ def _among(drawn: Draws, order: NDArray[np.intp]) -> Draws:
         None if drawn.p is None else drawn.p[order],
         None if drawn.difficulty is None else drawn.difficulty.among(order),
         None if drawn.family is None else drawn.family[order],
-        None if groups is None else GroupDraws(groups.mean[order], groups.metrics[order]),
+        None if groups is None else groups.among(order),
         None if drawn.log_likelihood is None else drawn.log_likelihood[order],
     )

@@ -23,6 +23,7 @@ from bayesatk.data.scales import Scale
 from bayesatk.priors import AnyPrior, BetaPrior, DirichletPrior
 
 Array = NDArray[np.float64]
+UNIT = "question of a system"  # that a value of the group is of, and that models are compared on
 AUTOMATIC = 1_000_000  # values (8 MB) up to which the group is filled without being asked for
 BLOCK = 1_000_000  # probabilities worked out at once
 _VARIATION = 1e-11  # relative to a log-likelihood that is the same in every draw, from end to end
@@ -105,7 +106,7 @@ def likelihood_group(
         {scale.variable: (_DIMS, shaped)},
         coords={name: posterior[name] for name in ("chain", "draw")}
         | {name: outcomes.dataset[name].values for name in ("system", "question")},
-        attrs={"sample_dims": ["chain", "draw"]},
+        attrs={"sample_dims": ["chain", "draw"], "unit": UNIT},
     )
 
 

@@ -1,204 +1,219 @@
 """Groups that ArviZ checks models with: replicated counts, prior draws, log prior densities.
 
-Replicates are of questions like these: every question's success probability is drawn anew from the
-difficulty distribution, as in the group ``log_likelihood``, so that leave-one-out probability
-integral transforms compare like with like.
+Under partial pooling replicates are of questions like these: every question's success probability
+is drawn anew from the difficulty distribution, as in the group ``log_likelihood``, so that
+leave-one-out probability integral transforms compare like with like.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
 
-from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.scales import RIGHT_WRONG, Scale, log_density_of_logit
-from bayesatk.priors import (
-    AnswerPrior,
-    AnyPrior,
-    CategoryPrior,
-    CrossedPrior,
-    HyperPrior,
-    Prior,
-)
-from bayesatk.results.difficulty import draw_prior, has_difficulty_group, summary_variables
-from bayesatk.results.likelihood import RATES
+from bayesatk.data.study import Study
+from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior
+from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
+from bayesatk.results.prior_metrics import metrics_of_p
+from bayesatk.results.question_laws import QuestionLaws, concentration, declared_fields
 
 Array = NDArray[np.float64]
 AUTOMATIC = 200_000  # replicated counts up to which they are drawn without being asked for
 PRIOR_DRAWS = 500
 _DIMS = ("chain", "draw", "system")
+_TINY = 5e-324  # the smallest number above zero
+_SAMPLE = {"sample_dims": ["chain", "draw"]}
+
+
+def replicated(study: Study, draws: int, keep: Sequence[str]) -> bool:
+    """Whether a result has replicated counts: few of them, or kept on request."""
+    size = draws * study.outcomes.dataset["count"].size // 2
+    return size <= AUTOMATIC or "predictive" in keep
 
 
 def predictive_groups(
-    outcomes: Outcomes,
-    posterior: xr.Dataset,
-    prior: AnyPrior,
-    scale: Scale,
+    study: Study,
+    groups: Mapping[str, xr.Dataset],
     keep: Sequence[str],
     rng: np.random.Generator,
-    difficulties: Sequence[Difficulty] | None = None,
-    judged: bool = False,
+    p: Array | None = None,
 ) -> dict[str, xr.Dataset]:
     """Return ``log_prior``, ``prior``, ``posterior_predictive`` and ``prior_predictive``.
 
     Parameters
     ----------
-    outcomes : Outcomes
-    posterior : xarray.Dataset
-        With draws of ``mean_p`` (and ``icc``). Without, there is nothing to return.
-    prior : Prior or CategoryPrior
-        An improper one has no draws.
-    scale : Scale
+    study : Study
+    groups : mapping {name: xarray.Dataset}
+        The result's ``posterior`` and, where there is one, ``difficulty``.
     keep : sequence of str
         The two predictive groups are left out where they are large, unless ``"predictive"`` is
         among these.
     rng : numpy.random.Generator
-    difficulties : sequence of Difficulty, optional
-        Of right and wrong under partial pooling: one for each system, of all draws.
-    judged : bool
-        Whether a judge that errs marked the trials: then there is only ``posterior_predictive``,
-        of marks, by the draws of its rates in `posterior`.
+    p : ndarray, shape (draws, system, question, ...), optional
+        Draws of p of every question; without pooling nothing is returned without them.
 
     Notes
     -----
-    ``log_prior`` is left out unless the difficulty family is the Beta alone. It is there to be
-    raised to powers (`arviz.psense`); of several families that would also change their weights, by
-    normalising constants that no draw knows, and ``mean_p`` and ``icc`` of a whole distribution are
-    not its hyperparameters.
+    There are no draws of an improper prior. Nothing is returned for votes between answers, whose
+    data are answers and not counts, and for crossed models.
     """
-    other = AnswerPrior | CrossedPrior
-    if "mean_p" not in posterior or isinstance(prior, other):
+    unpooled = study.pooling == "none"
+    if not study.judged or isinstance(study.prior, CrossedPrior) or (unpooled and p is None):
         return {}
-    size = posterior.sizes["chain"] * posterior.sizes["draw"] * outcomes.dataset["count"].size // 2
-    replicated = size <= AUTOMATIC or "predictive" in keep
-    if judged:
-        if not replicated:
-            return {}
-        found = _replicates(outcomes, posterior, scale, rng, difficulties)
-        return {"posterior_predictive": _marked(found, posterior, outcomes, rng)}
-    if isinstance(prior, HyperPrior) and difficulties is not None:
-        return _of_difficulties(outcomes, posterior, prior, difficulties, replicated, rng)
-    known = _Hyper.of(prior, scale, posterior.sizes.get("category", 2))
-    groups = {"log_prior": known.log_density(posterior), "prior": known.draws(posterior, rng)}
-    if replicated:
-        groups["posterior_predictive"] = _replicates(outcomes, posterior, scale, rng)
-        groups["prior_predictive"] = _replicates(outcomes, groups["prior"], scale, rng)
-    return groups
-
-
-def _of_difficulties(
-    outcomes: Outcomes,
-    posterior: xr.Dataset,
-    prior: HyperPrior,
-    difficulties: Sequence[Difficulty],
-    replicated: bool,
-    rng: np.random.Generator,
-) -> dict[str, xr.Dataset]:
-    """Return the groups of right and wrong under partial pooling."""
-    groups = {}
-    if not has_difficulty_group(prior):
-        groups["log_prior"] = _Hyper.of(prior, RIGHT_WRONG).log_density(posterior)
-    drawn = []
-    if prior.proper:
-        drawn = [draw_prior(prior, PRIOR_DRAWS, rng)[0] for _ in difficulties]
-        shape = 1, PRIOR_DRAWS, len(drawn)
-        groups["prior"] = xr.Dataset(
-            {
-                name: (_DIMS, values.reshape(shape))
-                for name, values in summary_variables(drawn, prior).items()
-            },
-            prior_coords(posterior),
-            {"sample_dims": ["chain", "draw"]},
-        )
-    if replicated:
-        groups["posterior_predictive"] = _replicates(
-            outcomes, posterior, RIGHT_WRONG, rng, difficulties
-        )
-        if drawn:
-            groups["prior_predictive"] = _replicates(
-                outcomes, groups["prior"], RIGHT_WRONG, rng, drawn
-            )
-    return groups
-
-
-def _marked(
-    counts: xr.Dataset, posterior: xr.Dataset, outcomes: Outcomes, rng: np.random.Generator
-) -> xr.Dataset:
-    """Mark replicated successes by a judge that errs."""
-    right = counts["successes"]
-    wrong = outcomes.trials.transpose("system", "question").values - right.values
-    s, f = (posterior[name].transpose(*_DIMS).values[..., None] for name in RATES)
-    return counts.assign(
-        successes=right.copy(data=rng.binomial(right.values, s) + rng.binomial(wrong, f))
-    )
-
-
-def prior_coords(posterior: xr.Dataset) -> dict[str, Any]:
-    """Coordinates of draws from the prior."""
-    systems = posterior["system"].values
-    return {"chain": [0], "draw": np.arange(PRIOR_DRAWS), "system": systems}
-
-
-@dataclass(frozen=True)
-class _Hyper:
-    """Prior of the hyperparameters: Dirichlet parameters of the mean, Beta ones of the icc."""
-
-    mean: Array
-    icc: tuple[float, float] | None
-    scale: Scale
-
-    @classmethod
-    def of(cls, prior: Prior | CategoryPrior, scale: Scale, categories: int = 2) -> "_Hyper":
-        return cls(prior.vector(categories), getattr(prior, "icc", None), scale)
-
-    def log_density(self, posterior: xr.Dataset) -> xr.Dataset:
-        """Log density of the logits of each draw; up to a constant where improper.
-
-        On the logit scale, as in `bayesatk.priors.choice.power_scaled`: there a uniform prior
-        is not constant, so that raising it to a power means something.
-        """
-        mean = posterior["mean_p"].transpose(*_DIMS, *self.scale.axes).values
-        found = {"mean_p": (_DIMS, self.scale.log_density(mean, self.mean))}
-        if self.icc is not None and "icc" in posterior:
-            icc = posterior["icc"].transpose(*_DIMS).values
-            found["icc"] = (_DIMS, log_density_of_logit(icc, *self.icc))
-        coords = {name: posterior[name] for name in ("chain", "draw", "system")}
-        return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"]})
-
-    def draws(self, posterior: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
-        """Draw hyperparameters from the prior."""
-        coords = prior_coords(posterior)
-        shape = 1, PRIOR_DRAWS, len(coords["system"])
-        found = {"mean_p": ((*_DIMS, *self.scale.axes), self.scale.draw_p(self.mean, shape, rng))}
-        coords |= {name: posterior[name].values for name in self.scale.axes}
-        if self.icc is not None:
-            found["icc"] = (_DIMS, rng.beta(*self.icc, size=shape))
-        return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"]})
+    posterior, systems = groups["posterior"], range(len(study.outcomes.systems))
+    laws = [QuestionLaws.of_result(study, groups, system, p) for system in systems]
+    found = {"log_prior": _log_prior(study, posterior, laws)}
+    proper = not isinstance(study.prior, HyperPrior) or study.prior.proper
+    priors = [QuestionLaws.of_prior(study, system, PRIOR_DRAWS, rng) for system in systems
+              if proper]  # fmt: skip
+    prior_at: dict[str, Any] = {"chain": [0], "draw": np.arange(PRIOR_DRAWS)}
+    if priors:
+        found["prior"] = _prior(study, posterior, priors, prior_at, rng)
+    at = {name: posterior[name].values for name in ("chain", "draw")}
+    if replicated(study, len(at["chain"]) * len(at["draw"]), keep):
+        found["posterior_predictive"] = _replicates(study, laws, at, rng)
+        if priors:
+            found["prior_predictive"] = _replicates(study, priors, prior_at, rng)
+    return found
 
 
 def _replicates(
-    outcomes: Outcomes,
-    draws: xr.Dataset,
-    scale: Scale,
-    rng: np.random.Generator,
-    difficulties: Sequence[Difficulty] | None = None,
+    study: Study, laws: Sequence[QuestionLaws], at: dict[str, Any], rng: np.random.Generator
 ) -> xr.Dataset:
-    """Draw counts of new questions with the same trials, one set for every draw."""
-    trials = outcomes.trials.transpose("system", "question").values
-    coords = {name: draws[name].values for name in _DIMS}
-    coords["question"] = outcomes.dataset["question"].values
-    attrs = {"sample_dims": ["chain", "draw"]}
-    if difficulties is None:
-        mean = draws["mean_p"].transpose(*_DIMS, *scale.axes).values
-        icc = draws["icc"].transpose(*_DIMS).values if "icc" in draws else None
-        counts = scale.replicates(mean, icc, trials, rng)
-        coords |= {name: draws[name].values for name in scale.axes}
+    """Draw counts of questions with the same trials, one set for every draw."""
+    trials, scale = study.outcomes.trials.transpose("system", "question").values, study.scale
+    drawn = [law.replicates(own, rng) for law, own in zip(laws, trials, strict=True)]
+    dims = (*_DIMS, "question", *scale.axes)
+    return _by_draw({scale.variable: (dims, np.stack(drawn, axis=1))}, study, at)
+
+
+def _by_draw(
+    variables: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]], study: Study, at: dict[str, Any],
+    labels: Mapping[Any, Any] | None = None,
+) -> xr.Dataset:  # fmt: skip
+    """Return arrays (draws, system, ...) as a group of a result."""
+    shape = len(at["chain"]), len(at["draw"])
+    data = {
+        name: (dims, values.reshape(*shape, *values.shape[1:]))
+        for name, (dims, values) in variables.items()
+    }
+    known = {name: study.outcomes.dataset[name].values for name in ("question", "category")}
+    known |= {"system": study.outcomes.dataset["system"].values} | dict(labels or {})
+    used = {dim for dims, _ in data.values() for dim in dims}
+    coords = at | {name: own for name, own in known.items() if name in used}
+    return xr.Dataset(data, coords, _SAMPLE)
+
+
+def _prior(
+    study: Study, posterior: xr.Dataset, priors: Sequence[QuestionLaws], at: dict[str, Any],
+    rng: np.random.Generator,
+) -> xr.Dataset:  # fmt: skip
+    """Draws from the prior, of variables that the posterior has."""
+    scored = "group_mean" in posterior and "category" not in posterior["group_mean"].dims
+    scored = scored and bool(study.scale.axes)
+    drawn = [law.variables(scored) for law in priors]
+    variables: dict[str, tuple[tuple[str, ...], Array]] = {}
+    for name in drawn[0]:
+        if name in posterior:
+            values = np.stack([own[name] for own in drawn], axis=1)
+            variables[name] = (tuple(map(str, posterior[name].dims)), values)
+    labels = {str(name): own.values for name, own in posterior.coords.items()
+              if name not in ("chain", "draw")}  # fmt: skip
+    found = _by_draw(variables, study, at, labels)
+    if study.pooling == "none":
+        p = np.stack([law.p for law in priors if law.p is not None], axis=1)
+        found = found.merge(metrics_of_p(study, p, rng)).assign_attrs(_SAMPLE)
+    return found
+
+
+def _log_prior(study: Study, posterior: xr.Dataset, laws: Sequence[QuestionLaws]) -> xr.Dataset:
+    """Log density of the prior at each draw, of logits; up to a constant where it is improper.
+
+    On the logit scale, as in `bayesatk.priors.choice.power_scaled`: there a uniform prior is not
+    constant, so that raising it to a power means something.
+    """
+    found: dict[str, tuple[tuple[str, ...], Array]] = {}
+    if study.pooling == "partial":
+        columns = [_log_fields(study, law) for law in laws]
+        mean = next(name for name in ("mean_p", "typical_p", "coefficients") if name in posterior)
+        for field in columns[0]:
+            name = {"mean": mean, "slopes": "coefficients"}.get(field, field)
+            logs = np.stack([own[field] for own in columns], axis=1)
+            found[name] = (_DIMS, logs + found[name][1] if name in found else logs)
     else:
-        each = [one.draw_counts(own, rng) for one, own in zip(difficulties, trials, strict=True)]
-        shape = draws.sizes["chain"], draws.sizes["draw"], *trials.shape
-        counts = np.stack(each, axis=1).reshape(shape)
-    return xr.Dataset({scale.variable: ((*_DIMS, "question", *scale.axes), counts)}, coords, attrs)
+        values = [law.mean if law.p is None else law.p for law in laws]
+        logs = np.stack([
+            _log_dirichlet(study.scale.vectors(own), concentration(study, system))
+            for system, own in enumerate(values) if own is not None
+        ], axis=1)  # fmt: skip
+        unpooled = study.pooling == "none"
+        found["p" if unpooled else "mean_p"] = ((*_DIMS, "question")[: logs.ndim + 1], logs)
+    return _by_draw(found, study, {name: posterior[name].values for name in ("chain", "draw")})
+
+
+def _log_fields(study: Study, law: QuestionLaws) -> dict[str, Array]:
+    """Log density of the coordinates of every field of the prior; (draws,).
+
+    If several families are averaged, the log density of each has its prior expectation taken off.
+    To first order in the power that the prior is raised to, which is how ArviZ measures
+    sensitivity, families then keep their prior probabilities: the normalising constant of a
+    density's power has that expectation as its slope.
+    """
+    families = _families(study)
+    if len(families) == 1:
+        return _by_field(declared_fields(study, families[0]), law, slice(None))
+    assert law.family is not None
+    found: dict[str, Array] = {}
+    for family in families:
+        rows = np.flatnonzero(law.family == DIFFICULTY_FAMILIES.index(family))
+        fields = declared_fields(study, family)
+        logs = _by_field(fields, law, rows)
+        for field in fields:
+            column = found.setdefault(field.name, np.zeros(len(law.family)))
+            column[rows] = logs[field.name] - _expected_log_density(field)
+    return found
+
+
+def _families(study: Study) -> tuple[str, ...]:
+    """Names of the laws of difficulty that have any probability."""
+    return tuple(study.prior.family_prior) if isinstance(study.prior, HyperPrior) else ("beta",)
+
+
+def _by_field(
+    fields: Fields, law: QuestionLaws, rows: NDArray[np.intp] | slice
+) -> dict[str, Array]:
+    """Log density of the coordinates of every field at some of the draws."""
+    values = {"slopes": law.slopes, "group_sd": law.group_sd}
+    if law.difficulty is None:
+        values |= {"mean": law.mean, "icc": law.icc}
+    else:
+        parts, width = law.difficulty, 2 if fields.pairs else 1
+        values |= {name: getattr(parts, name)[:, :width] for name in ("mean", "icc")}
+        values["share"] = parts.share[:, 0]
+        values["atoms"] = np.stack([parts.never, parts.always, parts.share[:, 0]], axis=1)
+    found = {}
+    for field in fields:
+        drawn = values[field.name]
+        assert drawn is not None
+        x = field.distribution.coordinates(drawn[rows])
+        found[field.name] = field.distribution.log_density(x).reshape(len(x), -1).sum(axis=1)
+    return found
+
+
+def _expected_log_density(field: Field) -> float:
+    """Prior expectation of the log density; 0 of fields that all families have alike."""
+    law = field.distribution
+    if not isinstance(law, Beta | Dirichlet):
+        return 0.0
+    alpha = np.array((law.a, law.b) if isinstance(law, Beta) else law.concentration)
+    total = alpha.sum()
+    expected = alpha @ (digamma(alpha) - digamma(total)) - gammaln(alpha).sum() + gammaln(total)
+    return field.repeats * float(expected)
+
+
+def _log_dirichlet(p: Array, alpha: Array) -> Array:
+    """Log density of logits of probabilities (draws, ..., category)."""
+    constant = gammaln(alpha.sum(axis=-1)) - gammaln(alpha).sum(axis=-1)
+    return np.asarray((np.log(np.maximum(p, _TINY)) * alpha).sum(axis=-1) + constant)

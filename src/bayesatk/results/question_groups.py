@@ -1,4 +1,4 @@
-"""Groups of questions in a result: their statistics and draws, and checks of ArviZ."""
+"""Groups of questions in a result: their statistics and draws."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.grouping import Grouping
-from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.results import likelihood, predictive
 from bayesatk.results.schema import QUANTILE_LEVELS, STATISTICS, TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
@@ -83,74 +81,3 @@ def group_difficulties(posterior: xr.Dataset, system: int) -> list[Difficulty]:
     icc = own["icc"].transpose("chain", "draw").values.ravel()
     means = own["group_mean"].transpose("chain", "draw", "group").values
     return [Difficulty.of_beta(mean, icc) for mean in means.reshape(len(icc), -1).T]
-
-
-def grouped_p(
-    posterior: xr.Dataset, grouping: Grouping, system: int, counts: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> Array:  # fmt: skip
-    """Draws of the success probability of every question given the means of groups.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-    grouping : Grouping
-    system : int
-    counts : ndarray of int, shape (questions, 2)
-        Wrong and right trials.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray, shape (draws, questions)
-    """
-    found = np.empty((posterior.sizes["chain"] * posterior.sizes["draw"], len(counts)))
-    for g, one in enumerate(group_difficulties(posterior, system)):
-        own = np.flatnonzero(grouping.code == g)
-        wrong, right = counts[own].T
-        found[:, own] = rng.beta(one.alpha + right, one.beta + wrong)
-    return found
-
-
-def grouped_checks(
-    outcomes: Outcomes,
-    posterior: xr.Dataset,
-    grouping: Grouping,
-    keep: Sequence[str],
-    rng: np.random.Generator,
-) -> dict[str, xr.Dataset]:
-    """Return ``log_likelihood`` and ``posterior_predictive`` given the means of groups.
-
-    Replicates are of questions like these in the same groups.
-    """
-    trials, successes = (
-        each.transpose("system", "question").values
-        for each in (outcomes.trials, outcomes.successes)
-    )
-    sizes = posterior.sizes["chain"], posterior.sizes["draw"]
-    size = sizes[0] * sizes[1] * trials.size
-    wanted = {
-        "log_likelihood": size <= likelihood.AUTOMATIC or "log_likelihood" in keep,
-        "posterior_predictive": size <= predictive.AUTOMATIC or "predictive" in keep,
-    }
-    found: dict[str, Array] = {
-        name: np.empty((sizes[0] * sizes[1], *trials.shape)) for name, own in wanted.items() if own
-    }
-    for system, (c, n) in enumerate(zip(successes, trials, strict=True)):
-        for g, difficulty in enumerate(group_difficulties(posterior, system)):
-            own = np.flatnonzero(grouping.code == g)
-            if wanted["log_likelihood"]:
-                found["log_likelihood"][:, system, own] = difficulty.log_counts(c[own], n[own])
-            if wanted["posterior_predictive"]:
-                drawn = difficulty.draw_counts(n[own], rng)
-                found["posterior_predictive"][:, system, own] = drawn
-    coords = {name: posterior[name].values for name in _DIMS}
-    coords["question"] = outcomes.dataset["question"].values
-    return {
-        name: xr.Dataset(
-            {"successes": ((*_DIMS, "question"), values.reshape(*sizes, *trials.shape).astype(
-                float if name == "log_likelihood" else np.int64))},
-            coords, {"sample_dims": ["chain", "draw"]},
-        )
-        for name, values in found.items()
-    }  # fmt: skip

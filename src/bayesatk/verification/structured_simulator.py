@@ -11,12 +11,13 @@ from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.metric_draws import Shares, SystemMetrics
 from bayesatk.models.parts import count_part
-from bayesatk.models.program import Questions, build_program, declared_fields
+from bayesatk.models.program import Questions, build_program
 from bayesatk.models.question_draws import SystemDraws, prior_draws
-from bayesatk.models.structured_checks import result_variables
+from bayesatk.models.structured_likelihood import result_variables
 from bayesatk.models.traces import traced_difficulty
 from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior
+from bayesatk.results.question_laws import declared_fields
 from bayesatk.verification.simulators import (
     DRAWS,
     Array,

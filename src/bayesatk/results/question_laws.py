@@ -1,0 +1,279 @@
+"""Distributions of a question's probabilities in every draw, of results with any structure.
+
+Draws are of the posterior or of the prior: both have the same variables.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.special import expit, logit, softmax
+
+from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.data.study import Study
+from bayesatk.priors import DirichletHyperPrior, HyperPrior
+from bayesatk.priors.fields import Fields
+from bayesatk.results.difficulty import ATOMS, difficulty_draws, draw_prior, flat_draws
+from bayesatk.results.likelihood import RATES
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
+
+
+@dataclass(frozen=True)
+class QuestionLaws:
+    """Questions of one system, in every draw.
+
+    Parameters
+    ----------
+    study : Study
+    p : ndarray, shape (draws, questions, ...), optional
+        Of every question, without pooling.
+    mean : ndarray, shape (draws, ...), optional
+        Of all questions under complete pooling; of scored categories.
+    icc : ndarray, shape (draws,), optional
+        Of scored categories.
+    difficulty : Difficulty, optional
+        Of right and wrong under partial pooling, at an offset of zero.
+    family : ndarray of int, shape (draws,), optional
+        Position in `bayesatk.priors.DIFFICULTY_FAMILIES`, where it differs between draws.
+    slopes : ndarray, shape (draws, directions), optional
+        Of covariates, in their basis.
+    group_sd : ndarray, shape (draws,), optional
+    group_effect : ndarray, shape (draws, groups), optional
+        In logits.
+    rates : ndarray, shape (draws, 2), optional
+        Sensitivity and false positive rate of the judge.
+    """
+
+    study: Study
+    p: Array | None = None
+    mean: Array | None = None
+    icc: Array | None = None
+    difficulty: Difficulty | None = None
+    family: Ints | None = None
+    slopes: Array | None = None
+    group_sd: Array | None = None
+    group_effect: Array | None = None
+    rates: Array | None = None
+
+    @classmethod
+    def of_result(
+        cls, study: Study, groups: Mapping[str, xr.Dataset], system: int, p: Array | None = None
+    ) -> "QuestionLaws":
+        """Read the draws of one system.
+
+        Parameters
+        ----------
+        study : Study
+        groups : mapping {name: xarray.Dataset}
+            The result's ``posterior`` and, where there is one, ``difficulty``.
+        system : int
+        p : ndarray, shape (draws, system, question, ...), optional
+            Of every question, without pooling.
+        """
+        posterior = groups["posterior"]
+        names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect")
+        drawn = {
+            name: flat_draws(posterior[name], system)
+            for name in (*names, *RATES)
+            if name in posterior
+        }
+        laws = cls(study, group_sd=drawn.get("group_sd"), group_effect=drawn.get("group_effect"))
+        if study.judges is not None:
+            laws = replace(laws, rates=np.stack([drawn[name] for name in RATES], axis=1))
+        if study.pooling == "none":
+            return replace(laws, p=None if p is None else p[:, system])
+        if study.pooling == "complete":
+            return replace(laws, mean=drawn["mean_p"])
+        typical = drawn.get("typical_p")
+        if study.design is not None:
+            logits = study.design.basis.logits(drawn["coefficients"])
+            laws, typical = replace(laws, slopes=logits[:, 1:]), expit(logits[:, 0])
+        if study.scale.axes:
+            return replace(laws, mean=drawn["mean_p"], icc=drawn["icc"])
+        if "difficulty" in groups:
+            family = groups["difficulty"]["family"].isel(system=system)
+            laws = replace(laws, family=family.transpose("chain", "draw").values.ravel())
+        difficulty = difficulty_draws(groups, system)
+        if difficulty is None:
+            assert typical is not None
+            difficulty = Difficulty.of_beta(typical, drawn["icc"])
+        return replace(laws, difficulty=difficulty)
+
+    @classmethod
+    def of_prior(
+        cls, study: Study, system: int, size: int, rng: np.random.Generator
+    ) -> "QuestionLaws":
+        """Draw from the prior; the rates of a judge from their calibration set.
+
+        Discounted earlier trials are part of the prior of a success probability without
+        hyperparameters.
+        """
+        laws = cls(study)
+        if study.judges is not None:
+            shapes = study.judges.by_system[system].shapes
+            laws = replace(laws, rates=np.stack([rng.beta(*ab, size) for ab in shapes], axis=1))
+        if study.pooling != "partial":
+            alpha = concentration(study, system)
+            shape = (size, *alpha.shape[:-1])
+            drawn = _dirichlet(np.broadcast_to(alpha, (*shape, alpha.shape[-1])), rng)
+            drawn = drawn if study.scale.axes else drawn[..., 1]
+            unpooled = study.pooling == "none"
+            return replace(laws, p=drawn) if unpooled else replace(laws, mean=drawn)
+        fields = declared_fields(study)
+        values = fields.values(fields.from_uniform(rng.random((size, fields.size))))
+        laws = replace(laws, slopes=values.get("slopes"), group_sd=values.get("group_sd"))
+        if study.grouping is not None:
+            effect = rng.standard_normal((size, len(study.grouping.labels)))
+            laws = replace(laws, group_effect=values["group_sd"][:, None] * effect)
+        if study.scale.axes:
+            return replace(laws, mean=values["mean"], icc=values["icc"])
+        assert isinstance(study.prior, HyperPrior)
+        difficulty, family = draw_prior(study.prior, size, rng)
+        return replace(laws, difficulty=difficulty, family=family)
+
+    # Questions
+
+    def replicates(self, trials: Ints, rng: np.random.Generator) -> Ints:
+        """Draw the counts of new questions, each with so many trials; (draws, questions, ...).
+
+        Without pooling a question has the p that was drawn of it.
+        """
+        scale = self.study.scale
+        if self.p is not None:
+            drawn = scale.draw_counts(trials, self.p, rng)
+        elif self.difficulty is None:
+            assert self.mean is not None
+            size = (len(self.mean), len(trials))
+            drawn = np.empty((*size, *self.mean.shape[1:]), np.int64)
+            for questions, laws in self._alike():
+                assert laws.mean is not None
+                own = scale.replicates(laws.mean, laws.icc, trials[questions], rng)
+                drawn[:, questions] = own
+        else:
+            drawn = np.empty((len(self.difficulty), len(trials)), np.int64)
+            for questions, laws in self._alike():
+                assert laws.difficulty is not None
+                drawn[:, questions] = laws.difficulty.draw_counts(trials[questions], rng)
+        if self.rates is None:
+            return drawn
+        s, f = self.rates[:, :1], self.rates[:, 1:]
+        return np.asarray(rng.binomial(drawn, s) + rng.binomial(trials - drawn, f))
+
+    def _alike(self) -> "Iterator[tuple[NDArray[np.intp], QuestionLaws]]":
+        """Questions with the same offset, and their law."""
+        study, size = self.study, self.study.outcomes.dataset.sizes["question"]
+        if study.pooling != "partial" or (self.slopes is None and self.group_effect is None):
+            yield np.arange(size), self
+            return
+        columns: list[NDArray[Any]] = [np.zeros((size, 1))]
+        if study.grouping is not None:
+            columns = [study.grouping.code[:, None]]
+        if study.design is not None:
+            columns.append(study.design.basis.rows[:, 1:])
+        table, which = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+        for number, row in enumerate(table):
+            offset: Any = 0.0
+            if self.group_effect is not None:
+                offset = self.group_effect[:, int(row[0])]
+            if self.slopes is not None:
+                offset = offset + self.slopes @ row[1:]
+            yield np.flatnonzero(which.ravel() == number), self.moved(offset)
+
+    def moved(self, offset: Array) -> "QuestionLaws":
+        """Return the laws of questions with an offset (draws,) on the logit scale.
+
+        Means of Betas move and atoms stay; means of categories are tilted by the scores.
+        """
+        if self.difficulty is not None:
+            mean = logit(np.clip(self.difficulty.mean, _LEAST, _MOST)) + offset[:, None]
+            return replace(self, difficulty=replace(self.difficulty, mean=expit(mean)))
+        assert self.mean is not None
+        scores = np.array(self.study.scale.scores)
+        spread = (scores - scores[0]) / (scores[-1] - scores[0])
+        logs = np.log(np.maximum(self.mean, _LEAST)) + offset[:, None] * spread
+        return replace(self, mean=softmax(logs, axis=1))
+
+    @property
+    def typical(self) -> Array:
+        """Mean of p, or of its vector; (draws, ...)."""
+        if self.difficulty is not None:
+            return self.difficulty.overall[0]
+        assert self.mean is not None
+        return self.mean
+
+    def variables(self, scored: bool) -> dict[str, Array]:
+        """Return the variables that a result has of these draws; (draws, ...).
+
+        Parameters
+        ----------
+        scored : bool
+            Whether the mean of a group of scored categories is the mean score, not its vector.
+        """
+        found: dict[str, Array] = {}
+        if self.p is not None:
+            found["p"] = self.p
+        else:
+            found |= {"mean_p": self.typical, "typical_p": self.typical}
+        if self.difficulty is not None:
+            found["icc"] = self.difficulty.overall[1]
+            found |= {name: getattr(self.difficulty, atom) for name, atom in ATOMS.items()}
+        elif self.icc is not None:
+            found["icc"] = self.icc
+        if self.slopes is not None and self.study.design is not None:
+            start = np.zeros(len(self.slopes))
+            if self.difficulty is not None:
+                start = logit(np.clip(self.typical, _LEAST, _MOST))
+            logits = np.column_stack([start, self.slopes])
+            found["coefficients"] = self.study.design.basis.coefficients(logits)
+        if self.group_sd is not None and self.group_effect is not None:
+            means = [self.moved(effect).typical for effect in self.group_effect.T]
+            if scored:
+                means = [mean @ np.array(self.study.scale.scores) for mean in means]
+            found |= {
+                "group_sd": self.group_sd,
+                "group_effect": self.group_effect,
+                "group_mean": np.stack(means, axis=1),
+            }
+        if self.rates is not None:
+            found |= dict(zip(RATES, self.rates.T, strict=True))
+        return found
+
+
+def declared_fields(study: Study, family: str = "beta") -> Fields:
+    """Return the prior of the hyperparameters of a model with partial pooling."""
+    slopes = 0 if study.design is None else len(study.design.names)
+    grouped = study.grouping is not None
+    if isinstance(study.prior, DirichletHyperPrior):
+        return study.prior.fields(len(study.scale.scores), slopes, grouped)
+    assert isinstance(study.prior, HyperPrior)
+    return study.prior.fields(family, slopes, grouped)
+
+
+def concentration(study: Study, system: int) -> Array:
+    """Dirichlet parameters of the prior without hyperparameters; ([questions], categories).
+
+    Discounted earlier trials are part of it, unless a judge marked them.
+    """
+    prior: Any = study.prior
+    alpha = np.asarray(prior.vector(len(study.scale.scores)))
+    earlier = study.prior_counts
+    if study.pooling == "complete":
+        marked = earlier is None or study.judges is not None
+        return alpha if marked else alpha + earlier[system].sum(axis=0)  # type: ignore[index]
+    shape = (study.outcomes.dataset.sizes["question"], len(alpha))
+    return np.broadcast_to(alpha, shape) if earlier is None else alpha + earlier[system]
+
+
+def _dirichlet(alpha: Array, rng: np.random.Generator) -> Array:
+    """Draw probabilities, (..., category)."""
+    if alpha.shape[-1] == 2:
+        p = rng.beta(alpha[..., 1], alpha[..., 0])
+        return np.stack([1.0 - p, p], axis=-1)
+    gamma = rng.standard_gamma(alpha)
+    return np.asarray(gamma / np.maximum(gamma.sum(axis=-1, keepdims=True), _LEAST))
