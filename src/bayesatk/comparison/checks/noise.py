@@ -19,7 +19,6 @@ from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of
-from bayesatk.posterior.program import shares_of
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
@@ -169,7 +168,7 @@ def _question_shares(result: Result) -> Array:
     if grouping is None:
         return np.asarray(weight / weight.sum())
     total = np.bincount(grouping.code, weight, len(grouping.labels))
-    return np.asarray(weight * (shares_of(grouping, result.weight) / total)[grouping.code])
+    return np.asarray(weight * (grouping.shares(result.weight) / total)[grouping.code])
 
 
 def _sentence(row: dict[str, object], prob: float, scores: Sequence[float]) -> str:
