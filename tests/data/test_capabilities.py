@@ -71,6 +71,8 @@ def study_with(*names: str, systems: tuple[str, ...] = ("a", "b")) -> dict[str, 
         options["prior_trials"] = bk.tally(marks, **scored)
     of_votes = "votes" in names and "categories" not in names
     metrics = "plurality@1" if of_votes else "bayes"
+    if "prior trials" in names and not {"categories", "votes"} & set(names):
+        metrics = "pass@1"  # of 'bayes' alone they are scored categories
     if names == ("votes",):
         options["pooling"] = "none"
     return {"data": data, "metrics": metrics, "rng": 1, "draws": 20, **options}

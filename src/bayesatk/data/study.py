@@ -139,7 +139,7 @@ class Study:
             values["group"] = f"{len(self.grouping.labels)} groups"
         if self.prior_counts is not None:
             values["prior trials"] = f"{self.prior_counts.sum():.4g} trials"
-        elif isinstance(self.prior, CategoryPrior):  # of two categories, as a model may take them
+        if isinstance(self.prior, CategoryPrior):  # of two categories, as a model may take them
             values["categories"] = self.scale.scores
         return values
 

@@ -1,5 +1,9 @@
 """How pass@k ends for large k: a power law, or a ceiling of questions that are never solved."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -9,8 +13,11 @@ from bayesatk.core.engine.population import distributions_of
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.judged import JudgedModel
+from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of
 from bayesatk.posterior.pooled import Pooled
+from bayesatk.posterior.program import ProgramModel
+from bayesatk.priors import HyperPrior
 from bayesatk.results.result import Result
 
 _CEILING = "inflated"  # the family with an atom at 0

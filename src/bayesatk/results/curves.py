@@ -14,7 +14,8 @@ from bayesatk.results.difficulty import difficulty_draws, flat_draws
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-_STEPS = 40  # of bisection
+_STEPS = 60  # of bisection
+_MEDIAN_STEPS = 20  # of medians of p, each of which costs a distribution function
 _FARTHEST = 100.0  # logits between which effects are looked for
 _LEAST, _MOST = 1e-300, 1e300  # of a Beta parameter
 
@@ -79,7 +80,7 @@ class RightWrongCurve:
     def median(self, x: Array) -> Array:
         """Median of p at logits (draws, ...)."""
         low, high = np.zeros(x.shape), np.ones(x.shape)
-        for _ in range(_STEPS):
+        for _ in range(_MEDIAN_STEPS):
             middle = 0.5 * (low + high)
             enough = self.below(middle, x) >= 0.5
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
@@ -213,7 +214,7 @@ def _overall(difficulty: Difficulty, x: Array) -> Array:
 def _crossing(reached: Any, shape: tuple[int, ...]) -> Array:
     """Logits from which a rising function is reached."""
     low, high = np.full(shape, -_FARTHEST), np.full(shape, _FARTHEST)
-    for _ in range(_STEPS + 20):
+    for _ in range(_STEPS):
         middle = 0.5 * (low + high)
         above = reached(middle)
         low, high = np.where(above, low, middle), np.where(above, middle, high)

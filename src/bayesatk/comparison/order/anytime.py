@@ -48,7 +48,8 @@ def e_value(
     Parameters
     ----------
     fit : xarray.DataTree, or anything `bayesatk.tally` accepts
-        Outcomes of right and wrong. Only the data of a result are used.
+        Outcomes of right and wrong. Only the data of a result are used. Weights of questions do not
+        matter to whether systems are identical; means of weighted questions are refused.
     metric : str, optional
         One metric at one k, for the mean; a question counts if it has k trials.
     threshold : float, optional
@@ -122,7 +123,8 @@ def e_value(
             Argument("earlier"), " must be left out where ", Argument("trials"),
             " says when a question is complete: the last look then holds all of it.",
         )  # fmt: skip
-    looks = _Looks.of([*earlier, fit], trials, 1 if parsed_metric is None else parsed_metric.k)
+    least = 1 if parsed_metric is None else parsed_metric.k
+    looks = _Looks.of([*earlier, fit], trials, least, parsed_metric is not None)
     settings = _Settings(parsed_metric, threshold, float(sd), alpha)
     members = 2 if threshold is None else 1
     groups = list(combinations(range(len(looks.systems)), members))
@@ -232,12 +234,13 @@ class _Looks:
         outcomes_by_look = [outcomes_of(look, "e_value") for look in looks]
         weight = outcomes_by_look[-1].weight
         if of_mean and weight is not None:
-            raise ArgumentError(
-                Argument("metric"), " must be left out for questions with weights: bets on a mean "
-                "take all questions alike, and the null hypothesis that two systems are identical "
-                f"has no weights. Got weights {weight.min():.4g} to {weight.max():.4g}. To go on, "
-                "leave out ", Argument("metric"), ", or use data.unweighted().",
-            )  # fmt: skip
+            rule = (
+                " must be left out for questions with weights: bets on a mean take all questions "
+                "alike, and the null hypothesis that two systems are identical has no weights. Got "
+                f"weights {weight.min():.4g} to {weight.max():.4g}. To go on, leave it out, or use "
+                "data.unweighted()."
+            )
+            raise ArgumentError(Argument("metric"), rule)
         labels = [
             outcomes_by_look[-1].dataset[name].values.tolist() for name in ("system", "question")
         ]

@@ -102,7 +102,8 @@ def change_point(
     outcomes_by_day : mapping {day: data of one system}, or data whose systems are the days
         Right and wrong, days in order, anything `bayesatk.tally` accepts. Questions are matched by
         label. A question may be absent on some days, and numbers of trials may differ, as long as
-        neither depends on outcomes.
+        neither depends on outcomes. Weights of questions change nothing: the shift is common to all
+        questions, and the likelihood of their trials has no weights.
     prior : HyperPrior, optional
         Prior of the difficulty distribution before a change, a single Beta. Default: uniform.
     sd : float

@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 _STEPS = 60  # of bisection
 _FARTHEST = 100.0  # logits between which a level is looked for
 _CURVE = 40  # values of the covariate at which curves are drawn
+_CURVE_OF_MIXTURE = 12  # the same of medians of mixtures, which cost more
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,7 +330,9 @@ def _curves(
     at: Mapping[str, Any] | None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the metric against the covariate, by system."""
-    values, tail = scale.grid(_CURVE), 0.5 * (1.0 - probability)
+    mixed = question == "typical" and not curve_of(result, 0)[1].simple
+    values = scale.grid(_CURVE_OF_MIXTURE if mixed else _CURVE)
+    tail = 0.5 * (1.0 - probability)
     design = regression_design(result)
     others = {} if at is None else design.read_at(at)
     _, columns = design.at({scale.covariate: values, **others})

@@ -8,6 +8,7 @@ families it is that of weighted points; averaged, the mixture of both.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,6 @@ from scipy.special import expit, logit
 
 from bayesatk.core.engine.distribution import Averaged, Empirical, Quantity, constant
 from bayesatk.core.engine.fourier_series import Series, Window, filtered, harmonics, invert
-from bayesatk.core.pooling.difficulty_families import FamilyPosterior
 from bayesatk.core.pooling.hierarchy import HyperPosterior
 from bayesatk.core.pooling.hyper_functions import between_nodes, floored
 from bayesatk.core.pooling.nodes import Nodes, heaviest
