@@ -87,12 +87,14 @@ _CHECKS = (
 
 _OF_SCORES = (
     replace(
-        _CHECKS[0], name="questions always of the lowest score minus nearly so",
+        _CHECKS[0],
+        name="questions always of the lowest score minus nearly so",
         more="some questions may have no score but the lowest",
         less="fewer questions have no score but the lowest than under the model",
     ),
     replace(
-        _CHECKS[1], name="questions always of the highest score minus nearly so",
+        _CHECKS[1],
+        name="questions always of the highest score minus nearly so",
         more="some questions may have no score but the highest",
         less="fewer questions have no score but the highest than under the model",
     ),
@@ -215,9 +217,7 @@ def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:
     mean = mean.reshape(-1, 1, *mean.shape[2:])
     questions = int(ran.sum())
 
-    def draw(
-        chosen: NDArray[np.intp], rng: np.random.Generator
-    ) -> tuple[Array, Array | None]:
+    def draw(chosen: NDArray[np.intp], rng: np.random.Generator) -> tuple[Array, Array | None]:
         place = np.linspace(0, len(mean) - 1, min(_DRAWS, len(mean))).astype(int)[chosen]
         known = None if rates is None else rates[place]
         if difficulty is not None:
@@ -246,7 +246,9 @@ def _replicated(
         if rates is not None:
             s, f = rates.T[..., None]
             p = f + (s - f) * p
-        sums = rng.binomial(trials, p) if p.ndim == 2 else rng.multinomial(trials, p) @ scores
+        sums = np.asarray(
+            rng.binomial(trials, p) if p.ndim == 2 else rng.multinomial(trials, p) @ scores, float
+        )
         for row, check in zip(values, _CHECKS, strict=True):
             row[chosen] = check.statistic(sums, trials)
     return values

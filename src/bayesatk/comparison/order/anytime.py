@@ -229,9 +229,7 @@ class _Looks:
     least: int
 
     @classmethod
-    def of(
-        cls, looks: Sequence[object], plan: int | None, least: int, of_mean: bool
-    ) -> "_Looks":
+    def of(cls, looks: Sequence[object], plan: int | None, least: int, of_mean: bool) -> "_Looks":
         """Read the looks, the last of which says which systems and questions there are."""
         outcomes_by_look = [outcomes_of(look, "e_value") for look in looks]
         weight = outcomes_by_look[-1].weight

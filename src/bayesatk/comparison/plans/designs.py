@@ -133,7 +133,7 @@ def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     for system in range(len(pilot.systems)):
         if pilot.covariates is not None or pilot.weight is not None:
             composed = ComposedPilot.of(pilot, system, metric, len(draw_indices))
-            by_system.append(composed.questions())
+            by_system.append([*composed.questions()])
             continue
         difficulty = difficulty_draws(pilot.tree, system)
         if difficulty is None:
@@ -237,9 +237,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     return by_draw, systems
 
 
-def _population(
-    pilot: list[Ballots], metric: Metric, prior: AnswerPrior, weight: Array
-) -> Array:
+def _population(pilot: list[Ballots], metric: Metric, prior: AnswerPrior, weight: Array) -> Array:
     """Draws of the metric for questions like the pilot's."""
     rng = np.random.default_rng(1)
     drawn = VoteModel(pilot, prior, _VOTES, rng, weight).fit([metric]).draw(_DRAWS, rng, False)

@@ -94,9 +94,7 @@ def distributions_of(
     return [Averaged(each, probability, error) for each in zip(*parts, strict=True)]
 
 
-def _of_family(
-    family: OneLaw, function: Callable[[Nodes], tuple[Array, Array]]
-) -> list[Quantity]:
+def _of_family(family: OneLaw, function: Callable[[Nodes], tuple[Array, Array]]) -> list[Quantity]:
     if family.grid is not None:
         return on_grid(family.grid, function)
     low, high = function(family.nodes)
