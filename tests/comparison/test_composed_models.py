@@ -224,3 +224,13 @@ def test_weights_change_no_evidence_that_systems_differ() -> None:
     assert changes[0].probability == changes[1].probability
     with pytest.raises(ValueError, match=r"metric must be left out .* with weights"):
         bk.e_value(weighted, "pass@1")
+
+
+def test_means_of_questions_that_a_judge_marked_average_to_the_score() -> None:
+    rng = np.random.default_rng(12)
+    c = rng.binomial(TRIALS, 0.05 + 0.85 * rng.random(40))
+    fit = _fit(c, judge=bk.JudgeError(tp=90, p=100, fp=5, n=100), draws=50)
+    height = bk.plots.plot_shrinkage(fit).get_viz("mean").get_ydata()[0]
+    exact = fit["closed_form"]["pass_at_k"].sel(target="questions", k=1, statistic="mean")
+    assert height == pytest.approx(float(exact.squeeze()), abs=1e-6)
+    assert abs(height - (c / TRIALS).mean()) > 0.01

@@ -1,4 +1,4 @@
-"""New questions like those of a system, in the same groups: what replicated trials are drawn from."""
+"""New questions in place of those of a system: what replicated trials are drawn from."""
 
 from dataclasses import replace
 from typing import Any

@@ -24,7 +24,7 @@ class Curve(Protocol):
     """Distribution of p of questions at logits, in every draw."""
 
     def average(self, metric: Metric, x: Array) -> Array:
-        """Expected metric of a question at logits (draws, ...)."""
+        """Return the expected metric of a question at logits (draws, ...)."""
         ...
 
 
@@ -219,7 +219,7 @@ def _crossing(reached: Any, shape: tuple[int, ...]) -> Array:
         middle = 0.5 * (low + high)
         above = reached(middle)
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high))
 
 
 def _ratio(icc: Array) -> Array:
