@@ -9,7 +9,8 @@ from scipy.stats import spearmanr
 
 import bayesatk as bk
 from bayesatk.metrics.grid import parse
-from bayesatk.results.predictions import at_logits, parameters
+from bayesatk.results.curves import curve_of
+from bayesatk.results.predictions import at_logits
 from bayesatk.results.result import Result
 
 
@@ -37,7 +38,8 @@ def fit():
 def test_predictions_are_the_model(fit) -> None:
     """Average pass@2 by the moments of a Beta; a typical question by its median."""
     rows = bk.predict(fit, {"doublings": [0.0, 3.0]}, "pass@1 pass@2")
-    coefficients, ratio = parameters(Result.of(fit), 1)
+    coefficients, curve = curve_of(Result.of(fit), 1)
+    ratio = curve.ratio[:, 0]
     for x in (0.0, 3.0):
         mean = expit(coefficients @ [1.0, x])
         a, b = mean / ratio, (1.0 - mean) / ratio
@@ -57,7 +59,7 @@ def test_predictions_are_the_model(fit) -> None:
 
 def test_the_horizon_of_a_line_is_minus_intercept_over_slope(fit) -> None:
     found = bk.horizon(fit, "doublings", level=0.7, rng=1)
-    coefficients, _ = parameters(Result.of(fit), 1)
+    coefficients, _ = curve_of(Result.of(fit), 1)
     exact = (logit(0.7) - coefficients[:, 0]) / coefficients[:, 1]
     assert np.sort(found.draws.sel(system="s1")) == pytest.approx(np.sort(exact), abs=1e-9)
     row = found.table.set_index("system").loc["s1"]
@@ -70,11 +72,11 @@ def test_the_horizon_of_a_line_is_minus_intercept_over_slope(fit) -> None:
 @pytest.mark.parametrize("metric", ["pass@1", "pass@4", "pass^3", "maj@3"])
 def test_the_metric_has_the_level_at_the_horizon(fit, question, metric) -> None:
     (one,) = parse(metric)
-    coefficients, ratio = parameters(Result.of(fit), 1)
+    coefficients, curve = curve_of(Result.of(fit), 1)
     # One system alone keeps the order of its draws.
     alone = fit.map_over_datasets(lambda own: own.isel(system=[1]) if "system" in own.dims else own)
     values = bk.horizon(alone, "doublings", metric, 0.4, question=question).draws.values[:, 0]
-    reached = at_logits(one, coefficients[:, 0] + coefficients[:, 1] * values, ratio, question)
+    reached = at_logits(one, coefficients[:, 0] + coefficients[:, 1] * values, curve, question)
     crossed = values > 0.0
     assert crossed.mean() > 0.5
     assert reached[crossed] == pytest.approx(0.4, abs=1e-5)

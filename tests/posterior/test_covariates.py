@@ -148,9 +148,7 @@ def test_what_has_no_regression_is_refused(options, says) -> None:
 @pytest.mark.parametrize(
     "consumer",
     [
-        bk.criticise, bk.leaderboard, bk.noise_floor, bk.question_table, bk.tail_exponent,
-        lambda fit: bk.plan(fit, "pass@1", width=0.2),
-        lambda fit: bk.guessing.random_baseline(fit, 0.25, t=3),
+        bk.leaderboard, bk.noise_floor, bk.question_table, bk.tail_exponent,
     ],
 )  # fmt: skip
 def test_what_would_ignore_covariates_refuses_them(fit, consumer) -> None:

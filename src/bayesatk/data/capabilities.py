@@ -172,7 +172,6 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("judge", "equality"): "it takes marks as they are so far",
     ("judge", "random_baseline"): "it takes marks as they are so far",
     ("judge", "difficulty_plot"): "it takes marks as they are so far",
-    ("judge", "shrinkage_plot"): "it takes marks as they are so far",
     ("judge", "gate"): "it takes marks as they are so far",
     ("judge", "chance"): "it takes marks as they are so far",
     ("prior trials", "leaderboard"): "it takes no account of prior trials yet",

@@ -63,7 +63,9 @@ def plot_shrinkage(
     Means are exact for a closed form, and those of the draws for a sampled result. Questions with
     the same successes and trials are one marker, whose size grows with their number. On the
     diagonal the posterior mean is the observed rate. The dotted line is the mean of all observed
-    rates; pooling shrinks questions towards it, more so if they have few trials.
+    rates; pooling shrinks questions towards it, more so if they have few trials. Where a judge
+    errs, raw rates are those of its marks, and the dotted line is the mean of the posterior means.
+    Prior trials are part of the posterior means alone.
 
     Examples
     --------
@@ -86,7 +88,10 @@ def plot_shrinkage(
     empty = xr.DataArray(np.zeros(len(systems)), dims="system", coords={"system": points["system"]})
     plain = empty.to_dataset(name="value")
     plot.map(_identity, "identity", data=plain, color=GREY, linestyle=lines(name, 2)[1])
-    overall = empty.copy(data=[_overall(table) for table in tables]).to_dataset(name="value")
+    judged = fit.judges is not None
+    overall = empty.copy(data=[_overall(table, judged) for table in tables]).to_dataset(
+        name="value"
+    )
     smallest, largest_area = 14.0, 400.0  # of markers, square points
     for size in range(classes):
         share = size / max(classes - 1, 1)
@@ -106,7 +111,7 @@ def plot_shrinkage(
     largest = f" Marker area grows with the questions in it (1 to {most})." if most > 1 else ""
     return finish(
         plot, f"Questions under pooling={fit.pooling!r}",
-        f"Dashed: no change. Dotted: mean raw rate.{largest}",
+        f"Dashed: no change. Dotted: mean {'of p' if judged else 'raw rate'}.{largest}",
     )  # fmt: skip
 
 
@@ -140,8 +145,9 @@ def _question_means(result: Result, index: int) -> Array:
     return np.asarray(draws["p"].isel(system=index).mean(("chain", "draw")).values)
 
 
-def _overall(table: Array) -> float:
-    return float(np.average(table[:, 0], weights=table[:, 2]))
+def _overall(table: Array, judged: bool) -> float:
+    """Mean of raw rates; where a judge errs, of posterior means."""
+    return float(np.average(table[:, int(judged)], weights=table[:, 2]))
 
 
 def _by_size(tables: list[Array], systems: list[Any], classes: int) -> xr.DataArray:

@@ -1,6 +1,7 @@
-"""New questions like those of a system, in the same groups: what replicated trials are drawn from."""
+"""New questions in place of those of a system: what replicated trials are drawn from."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,5 @@ def _new_p(predictor: Predictor, theta: Array, rng: np.random.Generator) -> Arra
             offset[rows] += effects.draw(np.arange(len(rows)), rng)[:, cells.group]
     states = observation.states
     untried = replace(states, counts=np.zeros_like(states.counts))
-    unseen = replace(observation, states=untried)  # type: ignore[type-var]
-    return np.asarray(
-        unseen.draw(theta, offset[:, cells.which], cells.state[cells.which], rng)  # type: ignore[attr-defined]
-    )
+    unseen: Any = replace(observation, states=untried)  # type: ignore[type-var]
+    return np.asarray(unseen.draw(theta, offset[:, cells.which], cells.state[cells.which], rng))

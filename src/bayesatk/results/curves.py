@@ -24,7 +24,7 @@ class Curve(Protocol):
     """Distribution of p of questions at logits, in every draw."""
 
     def average(self, metric: Metric, x: Array) -> Array:
-        """Expected metric of a question at logits (draws, ...)."""
+        """Return the expected metric of a question at logits (draws, ...)."""
         ...
 
 
@@ -166,7 +166,7 @@ def _right_wrong(result: Result, system: int, share: Array) -> RightWrongCurve:
     """Betas and atoms of a law of right and wrong."""
     difficulty = difficulty_draws(result.tree, system) if "difficulty" in result.tree else None
     icc = result.hyper("icc", system)
-    zero, one = np.zeros((2, len(icc))) + [[0.0], [1.0]]
+    zero, one = np.zeros(len(icc)), np.ones(len(icc))
     curve = RightWrongCurve(one[:, None], zero[:, None], _ratio(icc)[:, None], zero, zero)
     centre = None
     if difficulty is not None:
@@ -208,7 +208,8 @@ def _group_means(result: Result, system: int) -> Array:
 def _overall(difficulty: Difficulty, x: Array) -> Array:
     """Mean of p where the means of the Betas are moved by logits (draws, groups)."""
     moved = expit(_logit(difficulty.mean)[:, None] + x[..., None])
-    return (difficulty.share[:, None] * moved).sum(axis=-1) + difficulty.always[:, None]
+    inside = (difficulty.share[:, None] * moved).sum(axis=-1)
+    return np.asarray(inside + difficulty.always[:, None])
 
 
 def _crossing(reached: Any, shape: tuple[int, ...]) -> Array:
@@ -218,12 +219,12 @@ def _crossing(reached: Any, shape: tuple[int, ...]) -> Array:
         middle = 0.5 * (low + high)
         above = reached(middle)
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high))
 
 
 def _ratio(icc: Array) -> Array:
-    """icc / (1 - icc), neither zero nor infinite."""
-    return np.maximum(icc / np.maximum(1.0 - icc, 1.0 / _MOST), 1.0 / _MOST)
+    """Return icc / (1 - icc), neither zero nor infinite."""
+    return np.asarray(np.maximum(icc / np.maximum(1.0 - icc, 1.0 / _MOST), 1.0 / _MOST))
 
 
 def _logit(p: Array) -> Array:

@@ -246,7 +246,9 @@ def _replicated(
         if rates is not None:
             s, f = rates.T[..., None]
             p = f + (s - f) * p
-        sums = rng.binomial(trials, p) if p.ndim == 2 else rng.multinomial(trials, p) @ scores
+        sums = np.asarray(
+            rng.binomial(trials, p) if p.ndim == 2 else rng.multinomial(trials, p) @ scores, float
+        )
         for row, check in zip(values, _CHECKS, strict=True):
             row[chosen] = check.statistic(sums, trials)
     return values

@@ -121,10 +121,11 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     known = fit.of_questions.get(GROUP)
     if known is None or fit.judges is not None:
         return None
-    if not isinstance(prior, HyperPrior | DirichletHyperPrior) or not prior.proper:
+    right_wrong = isinstance(prior, HyperPrior)
+    if not (prior.proper if right_wrong else isinstance(prior, DirichletHyperPrior)):
         return None
     ran = fit.trials[system] > 0
-    simple = prior.of_family("beta") if isinstance(prior, HyperPrior) else prior
+    simple = prior.of_family("beta") if right_wrong else prior
     whole = replace(Declared.of_result(fit, ran), prior=simple, grouping=None, weight=None)
     grouped = replace(whole, grouping=Grouping.of(known[ran]))
     evidence = [each.composed_model(system).partial_evidence() for each in (grouped, whole)]

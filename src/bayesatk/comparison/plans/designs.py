@@ -133,7 +133,7 @@ def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     for system in range(len(pilot.systems)):
         if pilot.covariates is not None or pilot.weight is not None:
             composed = ComposedPilot.of(pilot, system, metric, len(draw_indices))
-            by_system.append(composed.questions())
+            by_system.append([*composed.questions()])
             continue
         difficulty = difficulty_draws(pilot.tree, system)
         if difficulty is None:

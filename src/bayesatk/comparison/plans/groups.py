@@ -137,7 +137,8 @@ def _variances(pilot: ComposedPilot, trials: int) -> _Variances | None:
             weight @ between @ rows.weight,
             max(weight @ of_group**2 - (weight @ of_group) ** 2, 0.0),
         ])  # fmt: skip
-    return _Variances(*np.array(by_draw).T, *unequal)
+    trial, question, group = np.array(by_draw).T
+    return _Variances(trial, question, group, *unequal)
 
 
 def _unequal(model: ProgramModel) -> tuple[float, float]:

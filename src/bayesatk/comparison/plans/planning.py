@@ -173,8 +173,8 @@ def plan(
     groups``, averaged over the pilot's posterior; for questions like these in the same groups
     without ``between``, for these questions without ``within`` either.
 
-    New questions have the covariates and the weights of a pilot's questions, in the same proportions
-    and, but for covariates, whatever their difficulty. Widths then follow from the Fisher
+    New questions have the covariates and the weights of a pilot's questions in the same
+    proportions; weights are taken to be unrelated to difficulty. Widths then follow from the Fisher
     information at draws of the pilot's posterior; questions like these that have weights are drawn
     from the planned ones by the Bayesian bootstrap, as in an evaluation.
 

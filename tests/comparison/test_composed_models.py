@@ -1,0 +1,236 @@
+"""Checks, plans and predictions of models put together from parts, against data simulated anew."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import bayesatk as bk
+from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.replicates import draw_new_p
+
+TRIALS = 8
+NEVER = "questions never solved minus rarely solved"
+PERFECT = bk.JudgeError(tp=10**7, p=10**7, fp=0, n=10**7)
+SCORES = {0: 0.0, 1: 0.5, 2: 1.0}
+
+
+def _questions(rng: np.random.Generator, size: int) -> tuple[Any, Any]:
+    """Return a covariate, and success probabilities that follow it."""
+    x = rng.normal(size=size)
+    mean = expit(0.3 + 1.5 * x)
+    return x, rng.beta(5 * mean, 5 * (1 - mean))
+
+
+def _fit(c: Any, x: Any = None, **options: Any) -> Any:
+    trials = np.full(np.shape(c), TRIALS)
+    if x is None:
+        return bk.evaluate((c, trials), "pass@1", rng=1, **({"draws": 1000} | options))
+    data = bk.tally((c, trials), covariates={"x": x})
+    return bk.evaluate(data, "pass@1", covariates=["x"], rng=1, **({"draws": 1000} | options))
+
+
+def _checks(fit: Any) -> Any:
+    return bk.criticise(fit, rng=1).set_index("check").iloc[:4]
+
+
+def test_impossible_questions_beside_a_covariate_are_flagged() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=200)
+    p = np.where(rng.random(200) < 0.2, 0.0, expit(0.5 + 0.7 * x))
+    table = _checks(_fit(rng.binomial(TRIALS, p), x))
+    assert table.loc[NEVER, "flagged"]
+    assert table.loc[NEVER, "p_value"] < 0.005
+
+
+def test_data_of_the_model_have_usual_p_values() -> None:
+    """Posterior predictive p-values are conservative: they crowd around the middle."""
+    rng = np.random.default_rng(2)
+    pairs = [_questions(rng, 60) for _ in range(8)]
+    p_values = np.concatenate(
+        [_checks(_fit(rng.binomial(TRIALS, p), x))["p_value"] for x, p in pairs]
+    )
+    assert 0.4 < p_values.mean() < 0.8
+    assert (p_values < 0.05).mean() < 0.15
+
+
+@pytest.mark.parametrize(
+    "options", [{"judge": PERFECT}, {"prior_weight": 1e-7}], ids=["judge", "prior trials"]
+)
+def test_a_feature_without_effect_leaves_the_check_as_it_was(options) -> None:
+    rng = np.random.default_rng(3)
+    x, p = _questions(rng, 60)
+    c = rng.binomial(TRIALS, p)
+    if "prior_weight" in options:
+        options = options | {"prior_trials": bk.tally((c, np.full(60, TRIALS)))}
+    plain, other = _checks(_fit(c, x)), _checks(_fit(c, x, **options))
+    error = plain["sd"] / np.sqrt(1000)
+    assert (abs(plain["expected"] - other["expected"]) < 6 * error).all()
+    assert (plain["observed"] == other["observed"]).all()
+
+
+def test_new_questions_keep_the_prior_trials_of_those_they_replace() -> None:
+    prior = bk.tally(([500, 0, 250] * 5, [500] * 15))
+    data = bk.tally(([4, 0, 2] * 5, [4] * 15))
+    fit = bk.evaluate(data, "pass@1", prior_trials=prior, difficulty="beta", draws=50, rng=1)
+    model = Declared.of_result(bk.Result.of(fit)).composed_model(0)
+    p, _ = draw_new_p(model, 500, np.random.default_rng(1))
+    np.testing.assert_allclose(p.mean(axis=0)[:3], [1.0, 0.0, 0.5], atol=0.02)
+
+
+def test_new_questions_have_the_mean_of_the_population() -> None:
+    """An independent path: moments of the posterior in place of draws of p."""
+    rng = np.random.default_rng(4)
+    x, p = _questions(rng, 60)
+    data = bk.tally(
+        (rng.binomial(TRIALS, p), np.full(60, TRIALS)),
+        covariates={"x": x},
+        group=list("abcdef") * 10,
+    )
+    fit = bk.evaluate(data, "pass@1", covariates=["x"], group="group", draws=50, rng=1)
+    model = Declared.of_result(bk.Result.of(fit)).composed_model(0)
+    drawn, _ = draw_new_p(model, 4000, np.random.default_rng(1))
+    exact = fit["closed_form"]["pass_at_k"].sel(target="population", k=1, statistic="mean")
+    assert drawn.mean() == pytest.approx(float(exact.squeeze()), abs=0.004)
+
+
+def test_scores_always_lowest_are_flagged() -> None:
+    rng = np.random.default_rng(5)
+    marks = rng.choice(3, (150, TRIALS), p=[0.3, 0.3, 0.4])
+    usual = bk.evaluate(bk.tally(marks, scores=SCORES), "bayes", rng=1)
+    assert not bk.criticise(usual, rng=1)["flagged"].any()
+    marks[:30] = 0
+    fit = bk.evaluate(bk.tally(marks, scores=SCORES), "bayes", rng=1)
+    row = bk.criticise(fit, rng=1).set_index("check")
+    assert row.loc["questions always of the lowest score minus nearly so", "flagged"]
+
+
+@pytest.mark.parametrize("target", ["questions", "population"])
+def test_a_covariate_without_effect_leaves_the_plan_as_it_was(target) -> None:
+    rng = np.random.default_rng(6)
+    x, p = rng.normal(size=300), rng.beta(3, 2, 300)
+    c = rng.binomial(TRIALS, p)
+    asked = {"width": 0.08, "trials": [2, 8], "target": target}
+    plain = bk.plan(_fit(c, difficulty="beta"), "pass@1", **asked)
+    other = bk.plan(_fit(c, x), "pass@1", **asked)
+    np.testing.assert_allclose(plain["questions"], other["questions"], rtol=0.06)
+
+
+@pytest.mark.parametrize("kind", ["covariates", "weight"])
+@pytest.mark.parametrize("target", ["questions", "population"])
+def test_planned_widths_are_those_of_evaluations(kind, target) -> None:
+    rng = np.random.default_rng(7)
+
+    def evaluation(questions: int, trials: int) -> Any:
+        x, p = _questions(rng, questions)
+        held: dict[str, Any] = {"covariates": {"x": x}}
+        options: dict[str, Any] = {"covariates": ["x"]}
+        if kind == "weight":
+            held, options = {"weight": rng.gamma(1.0, 1.0, questions) + 0.05}, {}
+        data = bk.tally((rng.binomial(trials, p), np.full(questions, trials)), **held)
+        return bk.evaluate(data, "pass@1", draws=1000, rng=1, **options)
+
+    row = bk.plan(evaluation(400, 8), "pass@1", width=0.1, target=target, trials=[4]).iloc[0]
+    tables = [bk.table(evaluation(int(row["questions"]), 4)) for _ in range(6)]
+    widths = [
+        float((table["ci_upper"] - table["ci_lower"])[table["target"] == target].iloc[0])
+        for table in tables
+    ]
+    assert np.mean(widths) == pytest.approx(0.1, rel=0.12)
+
+
+def test_plans_of_groups_take_families_and_weights() -> None:
+    rng = np.random.default_rng(8)
+    group = np.repeat(np.arange(12), 8)
+    p = rng.beta(3, 2, 96) * (rng.random(96) > 0.2)
+    counts = rng.binomial(TRIALS, p), np.full(96, TRIALS)
+    needed = []
+    for weight in (np.ones(96), rng.gamma(0.5, 1.0, 96) + 0.01):
+        data = bk.tally(counts, group=group.tolist(), weight=weight)
+        fit = bk.evaluate(data, "pass@1", group="group", difficulty="beta", draws=50, rng=1)
+        row = bk.plan(fit, "pass@1", width=0.1, target="questions", trials=[4], questions=[8])
+        needed.append(float(row["groups"].iloc[0]))
+    assert needed[1] > 1.5 * needed[0]
+
+
+@pytest.mark.parametrize("kind", ["group", "families", "categories"])
+def test_predictions_average_to_the_population(kind) -> None:
+    """Of covariates in the same proportions in all groups; moments against draws."""
+    rng = np.random.default_rng(9)
+    size, group = np.tile(np.arange(6.0), 12), np.repeat(np.arange(6), 12)
+    mean = expit(2.0 - 0.8 * size + np.linspace(-1, 1, 6)[group])
+    p = rng.beta(4 * mean, 4 * (1 - mean))
+    options: dict[str, Any] = {"group": "group"} if kind == "group" else {}
+    metric = "pass@1"
+    if kind == "categories":
+        metric, marks = "bayes", rng.binomial(2, p[:, None], (72, 4))
+        data = bk.tally(marks, scores=SCORES, covariates={"size": size})
+    else:
+        options |= {"difficulty": "inflated"} if kind == "families" else {}
+        counts = rng.binomial(TRIALS, p), np.full(72, TRIALS)
+        data = bk.tally(counts, covariates={"size": size}, group=group.tolist())
+    fit = bk.evaluate(data, metric, covariates=["size"], draws=1000, rng=1, **options)
+    rows = bk.predict(fit, {"size": list(range(6))}, metric).query("question == 'average'")
+    exact = bk.table(fit).set_index("target").loc["population", "mean"]
+    assert rows["mean"].mean() == pytest.approx(exact, abs=0.005)
+    place = bk.horizon(fit, "size", metric, rng=1).table["median"].iloc[0]
+    again = bk.predict(fit, {"size": [place]}, metric).query("question == 'average'")
+    assert again["mean"].iloc[0] == pytest.approx(0.5, abs=0.02)
+
+
+def test_medians_of_scored_questions_are_refused() -> None:
+    size = list(range(6)) * 4
+    data = bk.tally([[s % 3, 2] for s in size], scores=SCORES, covariates={"size": size})
+    fit = bk.evaluate(data, "bayes", covariates=["size"], draws=50, rng=1)
+    with pytest.raises(ValueError, match="question must be 'average' for scores"):
+        bk.horizon(fit, "size", "bayes", question="typical")
+    with pytest.raises(ValueError, match="must be of scores; got pass@1"):
+        bk.predict(fit, {"size": 1}, "pass@1")
+
+
+def test_prior_trials_of_no_weight_leave_baseline_and_large_k_as_they_were() -> None:
+    rng = np.random.default_rng(10)
+    c = rng.binomial(TRIALS, rng.beta(1.5, 2, 60))
+    prior = bk.tally((c, np.full(60, TRIALS)))
+    both = (
+        _fit(c, difficulty="beta"),
+        _fit(c, difficulty="beta", prior_trials=prior, prior_weight=1e-7),
+    )
+    tails = [bk.tail_exponent(fit).loc[0, ["exponent", "exponent_upper"]] for fit in both]
+    np.testing.assert_allclose(*[tail.astype(float) for tail in tails], rtol=0.03)
+    guesses = [bk.guessing.random_baseline(fit, 0.4, rng=1)["random_baseline"] for fit in both]
+    for name in ("p_value", "prob_exceeds", "prob_beats"):
+        np.testing.assert_allclose(guesses[0][name], guesses[1][name], atol=0.01)
+
+
+def test_prior_trials_move_the_baseline() -> None:
+    c = np.full(40, 4)
+    prior = bk.tally((np.full(40, 0), np.full(40, 40)))
+    plain, moved = (
+        bk.guessing.random_baseline(_fit(c, **options), 0.4, rng=1)["random_baseline"]
+        for options in ({}, {"prior_trials": prior})
+    )
+    assert float(plain["prob_beats"].squeeze()) > 0.5 > float(moved["prob_beats"].squeeze())
+
+
+def test_weights_change_no_evidence_that_systems_differ() -> None:
+    rng = np.random.default_rng(11)
+    counts = rng.binomial(4, rng.random((2, 30))), np.full((2, 30), 4)
+    plain = bk.tally(counts)
+    weighted = bk.tally(counts, weight=rng.gamma(1.0, 1.0, 30).tolist())
+    assert bk.e_value(weighted).equals(bk.e_value(plain))
+    changes = [bk.change_point(data, rng=1) for data in (weighted, plain)]
+    assert changes[0].probability == changes[1].probability
+    with pytest.raises(ValueError, match=r"metric must be left out .* with weights"):
+        bk.e_value(weighted, "pass@1")
+
+
+def test_means_of_questions_that_a_judge_marked_average_to_the_score() -> None:
+    rng = np.random.default_rng(12)
+    c = rng.binomial(TRIALS, 0.05 + 0.85 * rng.random(40))
+    fit = _fit(c, judge=bk.JudgeError(tp=90, p=100, fp=5, n=100), draws=50)
+    height = bk.plots.plot_shrinkage(fit).get_viz("mean").get_ydata()[0]
+    exact = fit["closed_form"]["pass_at_k"].sel(target="questions", k=1, statistic="mean")
+    assert height == pytest.approx(float(exact.squeeze()), abs=1e-6)
+    assert abs(height - (c / TRIALS).mean()) > 0.01
