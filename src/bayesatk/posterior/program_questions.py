@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
+from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.question_posteriors import QuestionLaws
 from bayesatk.core.program.cells import Ints
@@ -17,11 +17,12 @@ from bayesatk.core.program.predictor import Predictor, Table
 from bayesatk.metrics.credit import Array, pass_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.program import ProgramModel
-from bayesatk.posterior.program_posterior import Part, ProgramPosterior
+from bayesatk.posterior.program_posterior import FamilyFit, thinned
 
 _NODES, _WIDER = 15, 1.6  # of a group's effect, and width, so that they do without one question
 _COMPONENTS = 4e6  # Betas of which the laws of all questions are made
-_POINTS = (40, 200)  # of the hyperparameters for these, at least and at most
+_POINTS = (40, 600)  # of the hyperparameters for these, at least and at most
+_LEFT_OUT, _FEWEST = 800, 200  # points on which questions are left out, and at least of a law
 _FEW = 100.0  # effective number of points without a question, below which it is refitted
 _TRUSTED = 0.7  # shape of the tail of importance weights
 
@@ -62,14 +63,9 @@ class ProgramQuestions:
     model: ProgramModel
     metric: Metric
 
-    @cached_property
-    def _parts(self) -> list[Part]:
-        return ProgramPosterior(self.model, (self.metric,)).parts
-
-    def _blocks(self, part: Part, most: int | None = None) -> Iterator[_Block]:
+    def _blocks(self, fit: FamilyFit, share: float, points: Points) -> Iterator[_Block]:
         """Yield points of one law, weights summing to the probability of the law."""
-        predictor, cells = part.fit.predictor, self.model.cells
-        points = part.points if most is None else part.points.thinned(most)
+        predictor, cells = fit.predictor, self.model.cells
         for rows in predictor.blocks(points.theta, 2 * _NODES):
             theta = points.theta[rows]
             table, offset = predictor.log_table(theta), predictor.offsets(theta)[..., None]
@@ -79,23 +75,24 @@ class ProgramQuestions:
                 offset = offset + effects.values[:, cells.group]
                 with np.errstate(divide="ignore"):
                     log_chance = np.log(effects.probability)
-            yield _Block(part.share * points.weight[rows], theta, log_chance, offset, table)
+            yield _Block(share * points.weight[rows], theta, log_chance, offset, table)
 
     # The law of each
 
     def laws(self) -> QuestionLaws:
         """Return the posterior of p of a question of each cell."""
         cells = self.model.cells
-        betas = 2 if any(part.fit.name == "mixture" for part in self._parts) else 1
+        counted = self.model.counted
+        betas = 2 if any(fit.name == "mixture" for fit, _ in counted) else 1
         nodes, trials = _NODES if cells.grouped else 1, int(self.model.states.trials.max(initial=0))
         hidden = trials + 1 if self.model.marking is not None else 1
         number = int(np.clip(_COMPONENTS / (nodes * betas * hidden * len(cells.count)), *_POINTS))
         found: list[tuple[Array, ...]] = []
-        for part in self._parts:
-            most = max(int(np.ceil(number * part.share)), 10)
-            for block in self._blocks(part, most):
+        for fit, probability in counted:
+            points = thinned(fit.points, max(int(np.ceil(number * probability)), 10))
+            for block in self._blocks(fit, probability, points):
                 for node in range(block.offset.shape[2]):
-                    found.append(self._components(part.fit.predictor, block, node))
+                    found.append(self._components(fit.predictor, block, node))
         share, alpha, beta, atoms = zip(*found, strict=True)
         total = np.sum(atoms, axis=0)
         return QuestionLaws.merged(*(np.concatenate(x) for x in (share, alpha, beta)), total)
@@ -155,10 +152,11 @@ class ProgramQuestions:
         influence : ndarray, shape (questions, 2)
         """
         cells = self.model.cells
-        first, second, logs, given, alone = [], [], [], [], []
-        for part in self._parts:
-            for block in self._blocks(part):
-                mean, variance = self._of_cells(part.fit.predictor, block)
+        first, second, weights, logs, given, alone = [], [], [], [], [], []
+        for fit, probability in self.model.counted:
+            points = thinned(fit.points, max(int(_LEFT_OUT * probability), _FEWEST))
+            for block in self._blocks(fit, probability, points):
+                mean, variance = self._of_cells(fit.predictor, block)
                 chance = np.exp(block.log_chance)[:, cells.group]
                 weight = block.weight[:, None, None] * chance
                 first.append((weight * mean[0]).sum(axis=(0, 2)))
@@ -166,14 +164,13 @@ class ProgramQuestions:
                 log_left_out, groups, both = self._left_out(block, mean)
                 with np.errstate(divide="ignore"):
                     logs.append(np.log(block.weight)[:, None] - log_left_out)
+                weights.append(block.weight)
                 given.append(groups)
                 alone.append(both)
         mean = np.sum(first, axis=0)
         spread = np.maximum(np.sum(second, axis=0) - mean**2, 0.0)
-        weight = np.concatenate([part.share * part.points.weight for part in self._parts])
-        influence = self._influence(
-            weight, np.concatenate(logs), np.concatenate(given), np.concatenate(alone)
-        )
+        known = (np.concatenate(x) for x in (weights, logs, given, alone))
+        influence = self._influence(*known)
         return mean, spread, influence
 
     def _of_cells(self, predictor: Predictor, block: _Block) -> tuple[Array, Array]:
