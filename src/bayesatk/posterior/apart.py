@@ -36,12 +36,15 @@ class ApartModel(CountModel):
         Of each group in the mean over all questions.
     members : tuple of ndarray of int
         Questions of each group.
+    given : bool
+        Whether these shares were given; else they are those of the questions.
     """
 
     whole: CountModel
     groups: tuple[CountModel, ...]
     share: Array
     members: tuple[NDArray[np.intp], ...]
+    given: bool = False
 
     @classmethod
     def of(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from bayesatk.core.pooling.difficulty_families import family_posteriors
 from bayesatk.core.pooling.hierarchy import hyper_posterior
 from bayesatk.core.pooling.judge_rates import JudgeRates, calibrated_rates, integrated_rates
 from bayesatk.core.pooling.leave_one_out import Predictive
-from bayesatk.core.pooling.marks import MarkedCounts, Rates
+from bayesatk.core.pooling.marks import MarkedCounts, Rates, log_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.data.capabilities import require
@@ -24,6 +24,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.judged_simple import OneForAll, unpooled
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.partial_pooling import partial_pooling
+from bayesatk.posterior.pooled import Pooled
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.right_wrong import one_of_each
 from bayesatk.priors import BetaPrior, HyperPrior, Pooling, Prior
@@ -54,6 +55,30 @@ class JudgedModel(CountModel):
     def judge_rates(self) -> JudgeRates:
         """Rates of the judge."""
         return self.judge
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """What p of every question is drawn from, with rates and probabilities."""
+        if self.pooling == "partial":
+            return Pooled.of(self.states, (), self.prior, self.judge).mixture.nodes
+        if self.pooling == "complete":
+            return self.one_for_all.nodes
+        logs = MarkedCounts(self.states, self.judge.rates).log_by_rates(_fixed(self.prior))[0]
+        logs = logs + self.judge.rates.log_weight
+        alpha, beta = (np.full(len(logs), x) for x in (self.prior.alpha, self.prior.beta))
+        nodes = Nodes.betas(alpha, beta, np.exp(logs - logsumexp(logs)))
+        return replace(nodes, rates=self.judge.rates.values)
+
+    def log_states(self, nodes: Nodes) -> Array:
+        """Log probability of a question's marks in their order; (nodes, states)."""
+        if self.pooling != "complete":
+            return np.asarray(log_marked(nodes, self.states) - self.states.log_ways)
+        assert nodes.rates is not None
+        s, f = nodes.rates.T
+        p = nodes.overall()[0]
+        mark = np.clip(f + (s - f) * p, 1e-300, 1.0 - 1e-16)
+        right, wrong = self.states.successes, self.states.trials - self.states.successes
+        return np.outer(np.log(mark), right) + np.outer(np.log1p(-mark), wrong)
 
     @property
     def one_for_all(self) -> OneForAll:

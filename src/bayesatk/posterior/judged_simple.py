@@ -42,6 +42,7 @@ from bayesatk.priors import BetaPrior
 from bayesatk.results.likelihood import RATES
 
 _DENSER = 64.0  # times the degree of a rule: points eight times as close, for distributions
+_STANDING = 2000  # points of p and the rates that stand for all
 _LEAST = 1e-300
 
 
@@ -99,6 +100,17 @@ class OneForAll:
     def weight(self) -> Array:
         """Probability of the points of p."""
         return np.asarray(self.joint.sum(axis=1))
+
+    @property
+    def nodes(self) -> Nodes:
+        """Points of p and the rates that stand for all, at equal steps of probability."""
+        upto = np.cumsum(self.joint.ravel())
+        place = (np.arange(_STANDING) + 0.5) / _STANDING * upto[-1]
+        chosen, point = np.divmod(np.searchsorted(upto, place), self.joint.shape[1])
+        logit = (self.rule.log_p - self.rule.log_q)[chosen]
+        weight = np.full(_STANDING, 1.0 / _STANDING)
+        nodes = Nodes.of(logit, np.full(_STANDING, -np.inf), weight)
+        return replace(nodes, rates=self.judge.rates.values[point])
 
     def fit(self, metrics: Sequence[Metric], questions: int) -> SystemPosterior:
         """Return the posterior of metrics: both targets are the metric of p."""

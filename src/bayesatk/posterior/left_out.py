@@ -8,10 +8,18 @@ from bayesatk.core.engine.bootstrap import bootstrap_without
 from bayesatk.core.engine.mixture import StateMixture, expected_credits
 from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.question_posteriors import QuestionLaws
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.apart import ApartModel
+from bayesatk.posterior.judged import JudgedModel
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.program import ProgramModel
+from bayesatk.posterior.program_questions import ProgramQuestions
 from bayesatk.posterior.right_wrong import RightWrongModel
+
+OfNodes = RightWrongModel | JudgedModel
 
 _LEAST_SHARE = 0.05  # effective share of the nodes without a question, below which it is refitted
 _RATIO = 1e3  # weight of a node without a question over that with it, from which nodes are missing
@@ -35,20 +43,69 @@ class QuestionValues:
     influence: Array
 
 
-def question_values(model: RightWrongModel, metric: Metric) -> QuestionValues:
+def question_laws(model: CountModel, metric: Metric) -> QuestionLaws:
+    """Return the posterior of p of a question in each state, whatever the model."""
+    if isinstance(model, ApartModel):
+        return question_laws(model.whole, metric)
+    if isinstance(model, ProgramModel):
+        return ProgramQuestions(model, metric).laws()
+    assert isinstance(model, OfNodes)  # scored categories are refused before
+    return QuestionLaws.of(_of_questions(model, model.nodes), _with_earlier(model.states))
+
+
+def question_values(model: CountModel, metric: Metric) -> QuestionValues:
     """Return the posterior of a metric by question, and the influence of each.
+
+    Parameters
+    ----------
+    model : CountModel
+        Of right and wrong.
+    metric : Metric
+    """
+    if isinstance(model, ProgramModel):
+        return QuestionValues(*ProgramQuestions(model, metric).values())
+    if isinstance(model, ApartModel):
+        return _values_apart(model, metric)
+    assert isinstance(model, OfNodes)  # scored categories are refused before
+    return _values_on_nodes(replace(model, states=_with_earlier(model.states)), metric)
+
+
+def _with_earlier(states: States) -> States:
+    """Return the states with prior trials as trials, where there are any."""
+    return states.merged() if states.prior.any() else states
+
+
+def _values_apart(model: ApartModel, metric: Metric) -> QuestionValues:
+    """Return the same of groups that say nothing of one another, or have one p together."""
+    whole = question_values(model.whole, metric)
+    if model.pooling == "complete" or len(whole.influence) == 1:
+        return whole
+    influence = np.empty_like(whole.influence)
+    present = [members for members in model.members if len(members)]
+    share = model.share[[len(members) > 0 for members in model.members]]
+    means = np.array([group.fit([metric]).mean[0] for group in model.groups])
+    for place, (group, members) in enumerate(zip(model.groups, present, strict=True)):
+        weight = group.states.weight
+        own = (np.ones(len(members)) if weight is None else weight) / len(members)
+        alone = question_values(group, metric).influence
+        left = np.repeat(share[None], len(members), axis=0)
+        left[:, place] *= (own < 1.0) if model.given else 1.0 - own
+        rest = np.repeat(means[None], len(members), axis=0)
+        rest[:, place] -= np.nan_to_num(alone)
+        without = np.einsum("qg,qgt->qt", left, rest) / left.sum(axis=1, keepdims=True)
+        influence[members] = share @ means - without
+    return replace(whole, influence=influence)
+
+
+def _values_on_nodes(model: OfNodes, metric: Metric) -> QuestionValues:
+    """Return the same of questions without structure.
 
     Without a question the posterior of every node is divided by the probability of that question's
     trials given the node; where that moves it to where there are hardly any nodes, the model is
     fitted again without the question.
-
-    Parameters
-    ----------
-    model : RightWrongModel
-    metric : Metric
     """
     states, nodes = model.states, model.nodes
-    given, variance = _by_node(nodes, states, metric)
+    given, variance = _by_node(_of_questions(model, nodes), states, metric)
     weight = nodes.weight / nodes.weight.sum()
     mean, spread = total_moments(weight, given, variance)
     if states.questions == 1.0:
@@ -64,7 +121,7 @@ def question_values(model: RightWrongModel, metric: Metric) -> QuestionValues:
     return QuestionValues(mean, spread, np.stack(influence, axis=1))
 
 
-def _without(model: RightWrongModel, given: Array, anew: bool, metric: Metric) -> Array:
+def _without(model: OfNodes, given: Array, anew: bool, metric: Metric) -> Array:
     """Return what is left without the trials of one question of each state; (4, states).
 
     The sum over all questions, the part of that question in it, and of questions like these the
@@ -72,9 +129,8 @@ def _without(model: RightWrongModel, given: Array, anew: bool, metric: Metric) -
     """
     states, nodes = model.states, model.nodes
     weight = nodes.weight / nodes.weight.sum()
-    failures = states.trials - states.successes
     with np.errstate(divide="ignore"):
-        logs = np.log(weight)[:, None] - nodes.log_likelihood(states.successes, failures)
+        logs = np.log(weight)[:, None] - model.log_states(nodes)
     chance = np.exp(logs - logs.max(axis=0))
     chance /= chance.sum(axis=0)
     whole, slope = _of_new(nodes, given, states, metric, anew)
@@ -89,11 +145,16 @@ def _without(model: RightWrongModel, given: Array, anew: bool, metric: Metric) -
     for state in np.flatnonzero(unsure) if len(nodes) > 1 else ():
         left = states.count - (np.arange(len(states)) == state)
         fitted = replace(model, states=states.among(left > 0.0, left)).nodes
-        own, _ = _by_node(fitted, states, metric)
+        own, _ = _by_node(_of_questions(model, fitted), states, metric)
         whole, slope = _of_new(fitted, own, states, metric, anew)
         parts = own @ states.sums[1], own[:, state], whole, slope[:, state]
         found[:, state] = [fitted.weight @ part for part in parts]
     return found
+
+
+def _of_questions(model: OfNodes, nodes: Nodes) -> Nodes:
+    """Return the nodes; where each is one p for all, the rates of a judge add nothing to it."""
+    return replace(nodes, rates=None) if model.pooling == "complete" else nodes
 
 
 def _of_new(

@@ -118,7 +118,8 @@ class Declared:
             return replace(alone.of_questions(questions), weight=weight).model(system)
 
         if self.judges is None:
-            return ApartModel.of(of_some, code, self.weight, share)
+            apart = ApartModel.of(of_some, code, self.weight, share)
+            return replace(apart, given=self.grouping.weight is not None)
         # Under complete pooling; the probability is that of all marks, whatever their groups.
         whole = replace(self, grouping=None).model(system)
         members = tuple(np.flatnonzero(code == group) for group in range(len(share)))
@@ -176,6 +177,25 @@ class Declared:
             None if self.before is None else self.before[system], scores=scores,
             basis=self.basis, weight=self.weight, grouping=self.grouping,
         )  # fmt: skip
+
+
+def question_shares(result: Result, kept: NDArray[np.bool_] | None = None) -> Array:
+    """Return the share of every question in a mean over some; (questions,), summing to one.
+
+    Parameters
+    ----------
+    result : Result
+    kept : ndarray of bool, shape (questions,), optional
+        The questions to use; default: all.
+    """
+    keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
+    weight = np.ones(keep.sum()) if result.weight is None else result.weight[keep]
+    if result.grouping is None:
+        return np.asarray(weight / weight.sum())
+    groups = result.grouping.among(keep)
+    share = groups.shares(None if result.weight is None else weight)
+    total = np.bincount(groups.code, weight, len(groups.labels))
+    return np.asarray(weight * (share / np.maximum(total, 1e-300))[groups.code])
 
 
 def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:

@@ -130,6 +130,20 @@ class ProgramModel(CountModel):
         )  # fmt: skip
         return cls("partial", by_cell, prior, cells, scores, basis, grouping, marking)
 
+    def among(self, kept: NDArray[np.bool_]) -> "ProgramModel":
+        """Return the model of some of the questions."""
+        cells, states = self.cells, self.states
+        weight = cells.question_share * cells.share[cells.group[cells.which]]
+        grouping = self.grouping
+        if grouping is not None and grouping.weight is not None:
+            weight = cells.question_share
+        return ProgramModel.of(
+            self.prior, states.counts[cells.which][kept], states.prior[cells.which][kept],
+            scores=self.scores, basis=None if self.basis is None else self.basis.among(kept),
+            weight=weight[kept], grouping=None if grouping is None else grouping.among(kept),
+            marking=self.marking,
+        )  # fmt: skip
+
     # What was observed
 
     def finite(self, metric: Any) -> Array:

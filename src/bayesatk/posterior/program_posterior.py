@@ -136,7 +136,7 @@ class ProgramPosterior:
         for fit, share in self.model.counted:
             several = 1 if fit.name in ("beta", "dirichlet") else 2  # parts: a rougher posterior
             size = int(max(several * number * np.sqrt(share), _POINTS[0]))
-            points = _thinned(fit.points, size)
+            points = thinned(fit.points, size)
             moments = Metrics(fit.predictor, self._credits).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts
@@ -531,7 +531,7 @@ class ProgramPosterior:
         return np.asarray(alpha @ np.array(self.model.scores) / alpha.sum(axis=2))
 
 
-def _thinned(points: Points, size: int) -> Points:
+def thinned(points: Points, size: int) -> Points:
     """Return at most so many points, with the means and variances of all."""
     number = len(points.weight)
     if number <= size:

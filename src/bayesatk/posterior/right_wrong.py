@@ -62,6 +62,11 @@ class RightWrongModel(CountModel):
         wrong, right = (self.states.count @ self.states.counts).tolist()
         return one_for_all(a + right, b + wrong)
 
+    def log_states(self, nodes: Nodes) -> Array:
+        """Log probability of a question's trials in their order; (nodes, states)."""
+        states = self.states
+        return nodes.log_likelihood(states.successes, states.trials - states.successes)
+
     def partial_predictive(self) -> Predictive:
         """Predict questions that are left out, difficulty families averaged."""
         return leave_one_out.partial(self.states, self.prior)

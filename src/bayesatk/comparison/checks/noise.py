@@ -18,7 +18,7 @@ from bayesatk.data.scales import RightWrong
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.models_of import model_of
+from bayesatk.posterior.models_of import model_of, question_shares
 from bayesatk.posterior.right_wrong import RightWrongModel
 from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
@@ -132,7 +132,7 @@ def _drawn_difference(
     """Return the same by draws: of p of all questions, and of pairs of runs given these."""
     scale, rng = result.scale, np.random.default_rng(_SEED)
     judged: Any = scale.judged(metric)
-    share, questions = _question_shares(result), result.counts.shape[1]
+    share, questions = question_shares(result), result.counts.shape[1]
     size, pairs = (
         int(np.clip(work / questions, fewest, most)) for fewest, most, work in
         (_PROBABILITIES, _PAIRS)
@@ -158,17 +158,6 @@ def _drawn_difference(
 def _values(metric: Metric, trials: int) -> Array:
     """Score of a question with 0, 1, ... right trials in a run."""
     return finite(metric.credit, np.arange(trials + 1), np.full(trials + 1, trials))
-
-
-def _question_shares(result: Result) -> Array:
-    """Share of every question in a mean over them; (questions,)."""
-    questions = result.counts.shape[1]
-    weight = np.ones(questions) if result.weight is None else result.weight
-    grouping = result.grouping
-    if grouping is None:
-        return np.asarray(weight / weight.sum())
-    total = np.bincount(grouping.code, weight, len(grouping.labels))
-    return np.asarray(weight * (grouping.shares(result.weight) / total)[grouping.code])
 
 
 def _sentence(row: dict[str, object], prob: float, scores: Sequence[float]) -> str:

@@ -14,9 +14,9 @@ from bayesatk._tools.threads import one_thread
 from bayesatk.core.pooling.question_posteriors import QuestionLaws
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.posterior.left_out import QuestionValues, question_values
-from bayesatk.posterior.models_of import model_of
-from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.posterior.left_out import QuestionValues, question_laws, question_values
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.models_of import model_of, question_shares
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
@@ -150,15 +150,6 @@ def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
     return asked
 
 
-def right_wrong_model(
-    result: Result, system: int, kept: NDArray[np.bool_] | None = None
-) -> RightWrongModel:
-    """Return the closed form of a system of a result of right and wrong."""
-    model = model_of(result, system, kept)
-    assert isinstance(model, RightWrongModel)  # scored categories are refused before
-    return model
-
-
 def _place(result: Result, name: str, label: object) -> int:
     """Return the position of a system."""
     if label is None or label not in result.systems:
@@ -175,12 +166,12 @@ class _Systems:
     metric: Metric
 
     @cached_property
-    def models(self) -> list[RightWrongModel]:
-        return [right_wrong_model(self.result, i) for i in range(len(self.result.systems))]
+    def models(self) -> list[CountModel]:
+        return [model_of(self.result, i) for i in range(len(self.result.systems))]
 
     @cached_property
     def laws(self) -> list[QuestionLaws]:
-        return [QuestionLaws.of(one.nodes, one.states) for one in self.models]
+        return [question_laws(model, self.metric) for model in self.models]
 
     @cached_property
     def values(self) -> list[QuestionValues]:
@@ -189,8 +180,9 @@ class _Systems:
     @cached_property
     def level(self) -> Array:
         """Posterior mean of the metric on these questions, by system."""
+        share = question_shares(self.result)
         pairs = zip(self.models, self.values, strict=True)
-        return np.array([model.states.share @ own.mean for model, own in pairs])
+        return np.array([share @ own.mean[model.states.which] for model, own in pairs])
 
     def prob_weaker(self, system: int) -> Array:
         """Probability that a weaker system would do as badly, by question; NaN without any."""
@@ -261,13 +253,13 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
         )  # fmt: skip
     pair: list[tuple[QuestionValues, NDArray[np.intp]]] = []
     for one in (system, other):
-        model = right_wrong_model(result, one, kept)
+        model = model_of(result, one, kept)
         pair.append((question_values(model, metric), model.states.which))
     mean, variance = (
         [getattr(values, name)[which] for values, which in pair] for name in ("mean", "variance")
     )
     influence = [values.influence for values, _ in pair]
-    share = np.ones(kept.sum()) if result.weight is None else result.weight[kept]
+    share = question_shares(result, kept)
     difference = mean[0] - mean[1]
     table = pd.DataFrame(
         {
@@ -278,7 +270,7 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
             "trials": trials[system, kept], "successes": successes[system, kept],
             "other_trials": trials[other, kept], "other_successes": successes[other, kept],
             "difference": difference, "sd": np.sqrt(variance[0] + variance[1]),
-            "part": difference * share / share.sum(),
+            "part": difference * share,
             "influence": (influence[0] - influence[1])[:, column],
         }
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """What is known of single questions: their p as mixtures of Betas and atoms, one for each state."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,9 +10,11 @@ from scipy.optimize import elementwise
 from scipy.special import betainc, logsumexp
 
 from bayesatk.core.numerics.quadrature import beta_rule, resolving_degree
+from bayesatk.core.pooling.marks import mark_chances
 from bayesatk.core.pooling.nodes import Nodes, heaviest
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.beta_binomial import beta_binomial_pmf
+from bayesatk.core.question.laws import log_binomials
 from bayesatk.metrics.credit import Array
 
 _CELLS = 4_000_000  # of nodes and states held at once, in floats: 32 MB an array
@@ -19,6 +22,9 @@ _NEGLIGIBLE = 1e-12  # probability of points that are left out
 _QUANTILES = 60_000  # of nodes and states, for quantiles
 _FEW = (100, 400)  # nodes that quantiles need, at least and at most
 _STRATA = 20  # of nodes of about equal mean
+_MERGED = 200  # Betas of a mixture of many
+_LEAST = 1e-300
+_NARROW = 1e-12  # Beta parameter, at least
 _FEWEST = 50  # nodes that stand for all where states are many
 
 
@@ -52,12 +58,76 @@ class QuestionLaws:
         ([0.5], [0.5])
         """
         nodes = ordered(nodes)
-        nodes = fewer(nodes, max(_FEWEST, _CELLS // (len(states) * (nodes.alpha.shape[1] + 2))))
-        c, f = states.successes, states.trials - states.successes
-        logs = nodes.log_parts(c, f)
-        share = np.exp(logs - logsumexp(logs, axis=0))
-        alpha, beta = nodes.alpha.T[..., None] + c, nodes.beta.T[..., None] + f
-        return cls(nodes.weight / nodes.weight.sum(), share, alpha, beta)
+        betas = nodes.alpha.shape[1]
+        marked = nodes.rates is not None
+        parts = betas * (int(states.trials.max(initial=0)) + 1 if marked else 1) + 2
+        nodes = fewer(nodes, max(_FEWEST, _CELLS // (len(states) * parts)))
+        right = _right_by_marks(nodes, states) if marked else [(states.successes, np.zeros(1))]
+        logs, alpha, beta = [], [], []
+        atoms = np.full((2, len(nodes), len(states)), -np.inf)
+        for c, log_chance in right:
+            possible = np.minimum(c, states.trials)
+            f = states.trials - possible
+            own = nodes.log_parts(possible, f) + log_chance
+            logs.append(own[:-2])
+            atoms = np.logaddexp(atoms, own[-2:])
+            alpha.append(nodes.alpha.T[..., None] + possible)
+            beta.append(nodes.beta.T[..., None] + f)
+        every = np.concatenate([*logs, atoms])
+        share = np.exp(every - logsumexp(every, axis=0))
+        weight = nodes.weight / nodes.weight.sum()
+        return cls(weight, share, np.concatenate(alpha), np.concatenate(beta))
+
+    @classmethod
+    def merged(cls, share: Array, alpha: Array, beta: Array, atoms: Array) -> "QuestionLaws":
+        """Return mixtures of many Betas as mixtures of fewer, with the same mean and variance.
+
+        Neighbours in the order of their means, and among those of about equal mean of their
+        concentration, are one Beta with the mean and the variance of all of them.
+
+        Parameters
+        ----------
+        share, alpha, beta : ndarray, shape (components, states)
+            Probabilities of Betas.
+        atoms : ndarray, shape (2, states)
+            Probabilities of p = 0 and p = 1.
+
+        Examples
+        --------
+        >>> share, ones = np.full((2, 1), 0.5), np.ones((2, 1))
+        >>> QuestionLaws.merged(share, ones, 2.0 * ones, np.zeros((2, 1))).mean.round(12).tolist()
+        [0.333333333333]
+        """
+        total, states = alpha + beta, share.shape[1]
+        mean = alpha / total
+        order = np.argsort(mean, axis=0)
+        upto = np.cumsum(np.take_along_axis(share, order, 0), axis=0)
+        stratum = np.empty(share.shape, np.intp)
+        steps = np.minimum(upto / np.maximum(upto[-1], _LEAST) * _STRATA, _STRATA - 1)
+        np.put_along_axis(stratum, order, steps.astype(np.intp), 0)
+        turn = np.where(stratum % 2 == 0, total, -total)
+        order = np.lexsort((turn, stratum), axis=0)
+        share, mean, total = (np.take_along_axis(x, order, 0) for x in (share, mean, total))
+        upto = np.cumsum(share, axis=0) - 0.5 * share
+        place = upto / np.maximum(share.sum(axis=0), _LEAST) * _MERGED
+        bins = np.minimum(place.astype(np.intp), _MERGED - 1) * states + np.arange(states)
+
+        def summed(values: Array) -> Array:
+            sums = np.bincount(bins.ravel(), values.ravel(), _MERGED * states)
+            return sums.reshape(_MERGED, states)
+
+        weight = summed(share)
+        known = np.maximum(weight, _LEAST)
+        centre = np.where(weight > 0.0, summed(share * mean) / known, 0.5)
+        within = mean * (1.0 - mean) / (total + 1.0)
+        gap = mean - np.take_along_axis(centre, bins // states, 0)
+        most = centre * (1.0 - centre)
+        spread = np.where(weight > 0.0, summed(share * (within + gap**2)) / known, most / 3.0)
+        concentration = np.maximum(most / np.maximum(spread, _LEAST) - 1.0, _NARROW)
+        a, b = centre * concentration, (1.0 - centre) * concentration
+        every = np.concatenate([weight, atoms])
+        parts = (np.maximum(x, _NARROW)[:, None] for x in (a, b))
+        return cls(np.ones(1), (every / every.sum(axis=0))[:, None], *parts)
 
     @cached_property
     def mean(self) -> Array:
@@ -140,6 +210,23 @@ class QuestionLaws:
         found[..., 0] += self.share[-2]
         found[..., -1] += self.share[-1]
         return found
+
+
+def _right_by_marks(nodes: Nodes, states: States) -> Iterator[tuple[Array, Array]]:
+    """Yield numbers of right trials, and log chances of each state's marks given these.
+
+    With the number of orders of these trials; numbers beyond the trials have no chance.
+    """
+    assert nodes.rates is not None
+    for number in range(int(states.trials.max(initial=0)) + 1):
+        logs = np.full((len(nodes), len(states)), -np.inf)
+        for trials in np.unique(states.trials[states.trials >= number]):
+            some = np.flatnonzero(states.trials == trials)
+            chances = mark_chances(nodes.rates, int(trials), states.successes[some])[number]
+            ways = log_binomials(int(trials))[number]
+            with np.errstate(divide="ignore"):
+                logs[:, some] = np.log(chances) + ways
+        yield np.full(len(states), number), logs
 
 
 def fewer(nodes: Nodes, most: int) -> Nodes:

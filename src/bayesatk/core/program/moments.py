@@ -94,7 +94,7 @@ class Metrics:
     def _blocks(self, theta: Array) -> list[Ints]:
         return self.predictor.blocks(theta, 3 * max(len(self.metrics), 1))
 
-    def _tables(self, theta: Array) -> tuple[Table, Table]:
+    def tables(self, theta: Array) -> tuple[Table, Table]:
         """Mean and variance of metrics, last axis both, given states and of a new question."""
         predictor = self.predictor
         grid, first, step = predictor.grid(theta, _WIDER)
@@ -136,7 +136,7 @@ class Metrics:
 
     def _at(self, theta: Array) -> tuple[Array, Array, Array, Array]:
         predictor, cells = self.predictor, self.predictor.cells
-        tables = self._tables(theta)
+        tables = self.tables(theta)
         sums = self._sums(tables, theta)
         if not cells.grouped:
             zero = np.zeros((len(theta), 1))
@@ -152,7 +152,7 @@ class Metrics:
 
     def of_groups_at(self, theta: Array, offset: Array) -> GroupSums:
         """Mean, variance and spread of each group at offsets of cells; one set a point."""
-        return self._of_groups(self._tables(theta), offset)
+        return self._of_groups(self.tables(theta), offset)
 
     def new_of_groups_at(self, theta: Array, effect: Array) -> Array:
         """Mean over new questions of each group, given effects; (points, groups, metrics)."""
@@ -205,7 +205,7 @@ class Metrics:
         column = np.zeros(len(cells.state), np.intp)
         first, second, new = np.zeros((3, len(cells.state), size))
         for rows in self._blocks(theta):
-            tables, offset = self._tables(theta[rows]), self.predictor.offsets(theta[rows])
+            tables, offset = self.tables(theta[rows]), self.predictor.offsets(theta[rows])
             places = [(offset, weight[rows][:, None] * np.ones(cells.groups))]
             if cells.grouped:
                 effects = self.predictor.effects(theta[rows])

@@ -24,6 +24,7 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import CategoryLaw, DifficultyLaw
 from bayesatk.core.question.categorical import judged_moments
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
+from bayesatk.core.question.laws import log_binomials
 from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, Credit
@@ -124,6 +125,14 @@ class RightWrong:
         mean, variance = expected_credits(nodes, metrics)[0], spread_of(nodes, metrics)
         return mean.reshape(*offset.shape, -1), variance.reshape(*offset.shape, -1)
 
+    def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield right and wrong trials of questions in states, and log chances (points, questions).
+
+        The likelihood of p is the sum over these of chance times ``p^right (1 - p)^wrong``.
+        """
+        wrong, right = self._counts.counts[state].T
+        yield right, wrong, np.zeros((len(theta), len(state)))
+
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
     ) -> NDArray[np.float64]:
@@ -220,6 +229,19 @@ class Marked(RightWrong):
         nodes = self.law.nodes(theta, offset)
         nodes = replace(nodes, rates=np.repeat(self.rates(theta), offset.shape[1], axis=0))
         return _moments_on_nodes(nodes, self.states, metrics, offset.shape)
+
+    def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Array, Array, Array]]:
+        """As of `RightWrong`: nobody sees how many were right."""
+        tables = list(self._by_trials(theta))
+        trials = self.states.trials[state]
+        for number in range(int(trials.max(initial=0)) + 1):
+            logs = np.full((len(theta), len(self.states)), -np.inf)
+            for size, some, chances in tables:
+                if number <= size:
+                    with np.errstate(divide="ignore"):
+                        logs[:, some] = np.log(chances[:, number]) + log_binomials(size)[number]
+            right = np.minimum(number, trials)
+            yield right, trials - right, logs[:, state]
 
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator

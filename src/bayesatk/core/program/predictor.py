@@ -245,8 +245,13 @@ class Predictor:
 
         return at
 
-    def effects(self, theta: Array, table: Table | None = None) -> Effects:
-        """Integrate the effect of every group."""
+    def effects(
+        self, theta: Array, table: Table | None = None, nodes: int = _NODES, wider: float = 1.0
+    ) -> Effects:
+        """Integrate the effect of every group, on nodes around its mode.
+
+        Wider nodes carry also posteriors without one of the questions.
+        """
         table = self.log_table(theta) if table is None else table
         sd, cells, at = self.group_sd(theta)[:, None], self.cells, self.by_group(theta, table)
 
@@ -272,11 +277,12 @@ class Predictor:
                 break
         bend = np.minimum(density(mode, True)[2], -_LEAST_CURVATURE / sd**2)
         width = 1.0 / np.sqrt(-bend)
-        z, weight = np.polynomial.hermite_e.hermegauss(_NODES)
+        width = wider * width
+        z, weight = np.polynomial.hermite_e.hermegauss(nodes)
         values = np.clip(
             mode[..., None] + width[..., None] * z, -6.0 * sd[..., None], 6.0 * sd[..., None]
         )
-        logs = np.stack([density(values[..., j], False) for j in range(_NODES)], axis=-1)
+        logs = np.stack([density(values[..., j], False) for j in range(nodes)], axis=-1)
         logs += 0.5 * z**2 + np.log(weight)
         total = logsumexp(logs, axis=-1)
         probability = np.exp(logs - total[..., None])

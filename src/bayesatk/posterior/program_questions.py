@@ -1,0 +1,259 @@
+"""What is known of single questions under the declared model, and what each says of the system."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.weights import pareto_shape
+from bayesatk.core.pooling.question_posteriors import QuestionLaws
+from bayesatk.core.program.cells import Ints
+from bayesatk.core.program.moments import Metrics
+from bayesatk.core.program.observations import MarkedOnRule, RightWrong, log_components
+from bayesatk.core.program.predictor import Predictor, Table
+from bayesatk.metrics.credit import Array, pass_at
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.program import ProgramModel
+from bayesatk.posterior.program_posterior import FamilyFit, thinned
+
+_NODES, _WIDER = 15, 1.6  # of a group's effect, and width, so that they do without one question
+_COMPONENTS = 4e6  # Betas of which the laws of all questions are made
+_POINTS = (40, 600)  # of the hyperparameters for these, at least and at most
+_LEFT_OUT, _FEWEST = 800, 200  # points on which questions are left out, and at least of a law
+_FEW = 100.0  # effective number of points without a question, below which it is refitted
+_TRUSTED = 0.7  # shape of the tail of importance weights
+
+
+class _Block(NamedTuple):
+    """Some points of the hyperparameters, and effects of groups on nodes.
+
+    Parameters
+    ----------
+    weight : ndarray, shape (points,)
+    theta : ndarray, shape (points, hyperparameters)
+    log_chance : ndarray, shape (points, groups, nodes)
+        Log probabilities of the nodes.
+    offset : ndarray, shape (points, cells, nodes)
+        Of questions at each node.
+    log_table : Table
+        Log probabilities of states.
+    """
+
+    weight: Array
+    theta: Array
+    log_chance: Array
+    offset: Array
+    log_table: Table
+
+
+@dataclass(frozen=True)
+class ProgramQuestions:
+    """Questions of a system whose model is put together from its parts.
+
+    Parameters
+    ----------
+    model : ProgramModel
+        Of right and wrong.
+    metric : Metric
+    """
+
+    model: ProgramModel
+    metric: Metric
+
+    def _blocks(self, fit: FamilyFit, share: float, points: Points) -> Iterator[_Block]:
+        """Yield points of one law, weights summing to the probability of the law."""
+        predictor, cells = fit.predictor, self.model.cells
+        for rows in predictor.blocks(points.theta, 2 * _NODES):
+            theta = points.theta[rows]
+            table, offset = predictor.log_table(theta), predictor.offsets(theta)[..., None]
+            log_chance = np.zeros((len(theta), cells.groups, 1))
+            if cells.grouped:
+                effects = predictor.effects(theta, table, _NODES, _WIDER)
+                offset = offset + effects.values[:, cells.group]
+                with np.errstate(divide="ignore"):
+                    log_chance = np.log(effects.probability)
+            yield _Block(share * points.weight[rows], theta, log_chance, offset, table)
+
+    # The law of each
+
+    def laws(self) -> QuestionLaws:
+        """Return the posterior of p of a question of each cell."""
+        cells = self.model.cells
+        counted = self.model.counted
+        betas = 2 if any(fit.name == "mixture" for fit, _ in counted) else 1
+        nodes, trials = _NODES if cells.grouped else 1, int(self.model.states.trials.max(initial=0))
+        hidden = trials + 1 if self.model.marking is not None else 1
+        number = int(np.clip(_COMPONENTS / (nodes * betas * hidden * len(cells.count)), *_POINTS))
+        found: list[tuple[Array, ...]] = []
+        for fit, probability in counted:
+            points = thinned(fit.points, max(int(np.ceil(number * probability)), 10))
+            for block in self._blocks(fit, probability, points):
+                for node in range(block.offset.shape[2]):
+                    found.append(self._components(fit.predictor, block, node))
+        share, alpha, beta, atoms = zip(*found, strict=True)
+        total = np.sum(atoms, axis=0)
+        return QuestionLaws.merged(*(np.concatenate(x) for x in (share, alpha, beta)), total)
+
+    def _components(
+        self, predictor: Predictor, block: _Block, node: int
+    ) -> tuple[Array, Array, Array, Array]:
+        """Shares and parameters of Betas (components, cells), and shares of atoms (2, cells)."""
+        observation, cells = predictor.observation, self.model.cells
+        offset, size = block.offset[..., node], len(cells.count)
+        weight = block.weight[:, None] * np.exp(block.log_chance[:, cells.group, node])
+        if isinstance(observation, MarkedOnRule):
+            return self._matched(predictor, block, offset, weight)
+        assert isinstance(observation, RightWrong)
+        nodes = observation.law.nodes(block.theta, offset)
+        logs, alpha, beta = [], [], []
+        for right, wrong, log_chance in observation.right_trials(block.theta, cells.state):
+            right, wrong = (np.tile(count, len(offset)) for count in (right, wrong))
+            logs.append(log_components(nodes, right, wrong) + log_chance.reshape(-1, 1))
+            alpha.append(nodes.alpha + right[:, None])
+            beta.append(nodes.beta + wrong[:, None])
+        every = np.stack(logs, axis=1)
+        share = np.exp(every - logsumexp(every, axis=(1, 2), keepdims=True))
+        share *= weight.reshape(-1, 1, 1)
+
+        def by_cell(values: Array) -> Array:
+            rows = values.reshape(len(offset), size, -1)
+            return np.ascontiguousarray(np.moveaxis(rows, 1, 2)).reshape(-1, size)
+
+        atoms = share[..., -2:].sum(axis=1).reshape(len(offset), size, 2).sum(axis=0).T
+        betas = (by_cell(np.stack(shape, axis=1)) for shape in (alpha, beta))
+        return by_cell(share[..., :-2]), *betas, atoms
+
+    def _matched(
+        self, predictor: Predictor, block: _Block, offset: Array, weight: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return one Beta with the mean and the variance of p, at each point."""
+        table = Metrics(predictor, [pass_at(1)]).tables(block.theta)[0]
+        mean, variance = np.moveaxis(table.at(offset, self.model.cells.state), -1, 0)
+        mean = np.clip(mean, 1e-12, 1.0 - 1e-12)
+        total = mean * (1.0 - mean) / np.maximum(variance, 1e-300) - 1.0
+        total = np.clip(total, 1e-9, 1e12)
+        return weight, mean * total, (1.0 - mean) * total, np.zeros((2, mean.shape[1]))
+
+    # What each says of the system
+
+    def values(self) -> tuple[Array, Array, Array]:
+        """Mean and variance of the metric by cell, and influence of each question.
+
+        Without a question, points of the hyperparameters and nodes of its group's effect have their
+        probabilities divided by that of its trials; where these then rest on few points, the model
+        is fitted again.
+
+        Returns
+        -------
+        mean, variance : ndarray, shape (cells,)
+        influence : ndarray, shape (questions, 2)
+        """
+        cells = self.model.cells
+        first, second, weights, logs, given, alone = [], [], [], [], [], []
+        for fit, probability in self.model.counted:
+            points = thinned(fit.points, max(int(_LEFT_OUT * probability), _FEWEST))
+            for block in self._blocks(fit, probability, points):
+                mean, variance = self._of_cells(fit.predictor, block)
+                chance = np.exp(block.log_chance)[:, cells.group]
+                weight = block.weight[:, None, None] * chance
+                first.append((weight * mean[0]).sum(axis=(0, 2)))
+                second.append((weight * (mean[0] ** 2 + variance)).sum(axis=(0, 2)))
+                log_left_out, groups, both = self._left_out(block, mean)
+                with np.errstate(divide="ignore"):
+                    logs.append(np.log(block.weight)[:, None] - log_left_out)
+                weights.append(block.weight)
+                given.append(groups)
+                alone.append(both)
+        mean = np.sum(first, axis=0)
+        spread = np.maximum(np.sum(second, axis=0) - mean**2, 0.0)
+        known = (np.concatenate(x) for x in (weights, logs, given, alone))
+        influence = self._influence(*known)
+        return mean, spread, influence
+
+    def _of_cells(self, predictor: Predictor, block: _Block) -> tuple[Array, Array]:
+        """Means of the metric of a question of each cell, and of a new one, and the variance.
+
+        Returns
+        -------
+        mean : ndarray, shape (2, points, cells, nodes)
+        variance : ndarray, shape (points, cells, nodes)
+        """
+        cells = self.model.cells
+        tables = Metrics(predictor, [self.metric.credit]).tables(block.theta)
+        column = np.zeros(len(cells.state), np.intp)
+        mean, variance = np.empty((2, *block.offset.shape)), np.empty(block.offset.shape)
+        for node in range(block.offset.shape[2]):
+            offset = block.offset[..., node]
+            mean[0, ..., node], variance[..., node] = np.moveaxis(
+                tables[0].at(offset, cells.state), -1, 0
+            )
+            mean[1, ..., node] = tables[1].at(offset, column)[..., 0]
+        return mean, np.maximum(variance, 0.0)
+
+    def _left_out(self, block: _Block, mean: Array) -> tuple[Array, Array, Array]:
+        """Return what is known at points with and without a question.
+
+        Returns
+        -------
+        log_left_out : ndarray, shape (points, cells)
+            Log probability of its trials given the others of its group.
+        groups : ndarray, shape (points, groups, 2)
+            Means of groups, with all questions.
+        alone : ndarray, shape (points, cells, 2, 2)
+            Of its group without it: the mean with all questions, and of that question, each given
+            the others; last axis the targets.
+        """
+        cells = self.model.cells
+        logs = np.stack([
+            block.log_table.at(block.offset[..., node], cells.state)
+            if block.log_table.values.shape[1] > 1
+            else block.log_table.values[:, 0, cells.state]
+            for node in range(block.offset.shape[2])
+        ], axis=-1)  # fmt: skip
+        chance = block.log_chance[:, cells.group] - logs
+        log_inverse = logsumexp(chance, axis=-1)
+        chance = np.exp(chance - log_inverse[..., None])
+        sums = np.stack([cells.by_group(part * cells.inner[:, None]) for part in mean])
+        groups = (sums * np.exp(block.log_chance)).sum(axis=-1)
+        whole = (sums[:, :, cells.group] * chance).sum(axis=-1)
+        single = (mean * chance).sum(axis=-1)
+        alone = np.stack([whole, single])  # (2, targets, points, cells)
+        return -log_inverse, np.moveaxis(groups, 0, -1), np.moveaxis(alone, (0, 1), (2, 3))
+
+    def _influence(self, weight: Array, logs: Array, groups: Array, alone: Array) -> Array:
+        """Posterior mean of the metric less that without each question; (questions, 2)."""
+        model, cells = self.model, self.model.cells
+        number = len(cells.which)
+        if number == 1:
+            return np.full((1, 2), np.nan)
+        chance = np.exp(logs - logsumexp(logs, axis=0))
+        others = np.einsum("hc,hgt->cgt", chance, groups)[cells.which]
+        whole, single = np.einsum("hc,hcit->ict", chance, alone)[:, cells.which]
+        own, group = cells.question_share[:, None], cells.group[cells.which]
+        rest = np.maximum(1.0 - own, 1e-300)
+        others[np.arange(number), group] = np.where(own < 1.0, (whole - own * single) / rest, 0.0)
+        share = np.repeat(cells.share[None], number, axis=0)
+        given = model.grouping is not None and model.grouping.weight is not None
+        left = (cells.question_share < 1.0) if given else 1.0 - cells.question_share
+        share[np.arange(number), group] *= left
+        share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+        total = weight @ np.einsum("hgt,g->ht", groups, cells.share)
+        influence = total - np.einsum("qg,qgt->qt", share, others)
+        for cell in self._unsure(chance):
+            same = np.flatnonzero(cells.which == cell)
+            for share_of_one in np.unique(cells.question_share[same]):
+                alike = same[cells.question_share[same] == share_of_one]
+                kept = np.arange(number) != alike[0]
+                influence[alike] = total - model.among(kept).fit([self.metric]).mean[0, :2]
+        return np.asarray(influence)
+
+    def _unsure(self, chance: Array) -> Ints:
+        """Cells without one of whose questions the posterior rests on too few points."""
+        if self.model.states.questions < 3.0:
+            return np.arange(chance.shape[1])
+        few = np.flatnonzero(1.0 / np.sum(chance**2, axis=0) < _FEW)
+        shapes = [pareto_shape(chance[:, cell]) for cell in few]
+        return few[np.array(shapes) > _TRUSTED] if len(few) else few

@@ -1,0 +1,134 @@
+"""Single questions of structured data: against plain models, refits and importance sampling."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import betaln, expit
+
+import bayesatk as bk
+
+QUESTIONS, TRIALS = 20, 4
+RNG = np.random.default_rng(11)
+MARKS = RNG.binomial(1, RNG.beta(0.8, 1.2, QUESTIONS)[:, None], (QUESTIONS, TRIALS))
+GROUPS = np.array(list("abcd") * 5)
+SIZE = np.linspace(-1.0, 1.0, QUESTIONS)
+JUDGE = bk.JudgeError(tp=45, p=50, fp=4, n=50)
+KINDS = ("group", "covariates", "judge", "prior trials", "group judge", "weight group", "none group")
+
+
+def evaluated(kind, kept=slice(None), **options):
+    """Evaluate some of the questions."""
+    columns, asked = {}, {"difficulty": "beta"}
+    if "group" in kind:
+        columns["group"], asked["group"] = GROUPS[kept].tolist(), "group"
+    if "covariates" in kind:
+        columns["covariates"] = {"size": SIZE[kept].tolist()}
+        asked["covariates"] = ["size"]
+    if "weight" in kind:
+        columns["weight"] = np.arange(1.0, QUESTIONS + 1.0)[kept]
+    if "judge" in kind:
+        asked["judge"] = JUDGE
+    if "prior trials" in kind:
+        asked["prior_trials"] = bk.tally(MARKS[kept][:, ::-1][:, :2])
+    if "none" in kind:
+        asked["pooling"] = "none"
+        del asked["difficulty"]
+    data = bk.tally(MARKS[kept], **columns)
+    return bk.evaluate(data, "pass@1,2", draws=8, rng=1, **asked, **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_influence_is_the_difference_of_two_evaluations(kind):
+    fit = evaluated(kind)
+    whole = bk.table(fit).query("metric == 'pass@2'").set_index("target")
+    for target in ("questions", "population"):
+        rows = bk.question_table(fit, "pass@2", target=target)
+        for question in (0, int(rows["influence"].abs().idxmax())):
+            kept = np.arange(QUESTIONS) != question
+            rest = bk.table(evaluated(kind, kept)).query("metric == 'pass@2'")
+            left = rest.set_index("target")["mean"][target]
+            moved, sd = whole["mean"][target] - left, whole["sd"][target]
+            assert rows["influence"][question] == pytest.approx(moved, abs=0.03 * sd)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_means_of_questions_add_up_to_the_metric(kind):
+    fit = evaluated(kind)
+    rows = bk.question_table(fit, "pass@1")
+    whole = bk.table(fit).query("metric == 'pass@1' and target == 'questions'").iloc[0]
+    weight = np.arange(1.0, QUESTIONS + 1.0) if "weight" in kind else np.ones(QUESTIONS)
+    total = weight @ rows["mean"] / weight.sum()
+    assert total == pytest.approx(whole["mean"], abs=0.03 * whole["sd"])
+    inside = (rows["ci_lower"] < rows["mean"]) & (rows["mean"] < rows["ci_upper"])
+    assert inside.all()
+
+
+def test_a_perfect_judge_and_moved_trials_are_the_plain_model():
+    plain = bk.evaluate(MARKS, "pass@1", difficulty="beta", draws=8, rng=1)
+    perfect = bk.JudgeError(tp=10**6, p=10**6, fp=0, n=10**6)
+    judged = bk.evaluate(MARKS, "pass@1", difficulty="beta", judge=perfect, draws=8, rng=1)
+    moved = bk.evaluate(
+        MARKS[:, :2], "pass@1", difficulty="beta", prior_trials=bk.tally(MARKS[:, 2:]), draws=8,
+        rng=1,
+    )  # fmt: skip
+    known = bk.question_table(plain)
+    for fit in (judged, moved):
+        rows = bk.question_table(fit)
+        for name in ("mean", "ci_lower", "ci_upper", "information", "prob_saturated"):
+            np.testing.assert_allclose(rows[name], known[name], atol=0.006)
+        np.testing.assert_allclose(rows["influence"], known["influence"], atol=1e-3)
+
+
+def test_one_group_alone_is_the_plain_model_when_groups_cannot_differ():
+    prior = bk.HyperPrior(families="beta", group_sd=1e-3)
+    plain = bk.evaluate(MARKS, "pass@1", difficulty="beta", draws=8, rng=1)
+    data = bk.tally(MARKS, group=GROUPS.tolist())
+    fit = bk.evaluate(data, "pass@1", prior=prior, group="group", draws=8, rng=1)
+    rows, known = bk.question_table(fit), bk.question_table(plain)
+    for name in ("mean", "ci_lower", "ci_upper"):
+        np.testing.assert_allclose(rows[name], known[name], atol=0.01)
+    np.testing.assert_allclose(rows["influence"], known["influence"], atol=2e-3)
+
+
+def test_groups_by_importance_sampling_from_the_prior():
+    # Hyperparameters from the prior, weighted by the likelihood of all questions; p by its Beta.
+    rng, size = np.random.default_rng(5), 400_000
+    fit = evaluated("group")
+    prior = bk.Result.of(fit).prior
+    fields = prior.fields("beta", 0, True)
+    theta = fields.draw(size, rng)
+    slices = fields.slices
+    mean, icc, sd = (theta[:, slices[name]][:, 0] for name in ("mean", "icc", "group_sd"))
+    effect = rng.normal(size=(size, 4)) * np.exp(sd)[:, None]
+    right = MARKS.sum(axis=1)
+    code = np.arange(QUESTIONS) % 4
+    total = np.exp(-icc)[:, None]
+    m = expit(mean[:, None] + effect)
+    a, b = np.maximum(m * total, 1e-12), np.maximum((1.0 - m) * total, 1e-12)
+    logs = np.zeros(size)
+    for question in range(QUESTIONS):
+        i, c = code[question], right[question]
+        logs += betaln(a[:, i] + c, b[:, i] + TRIALS - c) - betaln(a[:, i], b[:, i])
+    weight = np.exp(logs - logs.max())
+    weight /= weight.sum()
+    assert 1.0 / (weight @ weight) > 1000.0
+    rows = bk.question_table(fit)
+    for question in range(0, QUESTIONS, 3):
+        i, c = code[question], right[question]
+        alpha, beta = a[:, i] + c, b[:, i] + TRIALS - c
+        heavy = np.argsort(-weight)[:20_000]
+        assert rows["mean"][question] == pytest.approx(weight @ (alpha / (alpha + beta)), abs=0.012)
+        law = stats.beta(alpha[heavy], beta[heavy])
+        for name, level in (("ci_lower", 0.025), ("ci_upper", 0.975)):
+            below = weight[heavy] @ law.cdf(rows[name][question]) / weight[heavy].sum()
+            assert below == pytest.approx(level, abs=0.01)
+
+
+def test_a_pair_of_structured_systems_adds_up_to_its_difference():
+    other = RNG.permuted(MARKS, axis=0)
+    data = bk.tally({"x": MARKS, "y": other}, group=GROUPS.tolist())
+    fit = bk.evaluate(data, "pass@1", group="group", difficulty="beta", draws=8, rng=1)
+    pair = bk.question_table(fit, system="x", other="y")
+    means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
+    assert pair["part"].sum() == pytest.approx(means["x"] - means["y"], abs=2e-3)
+    assert (pair["sd"] > 0.0).all()
