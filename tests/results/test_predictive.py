@@ -118,10 +118,10 @@ def test_log_prior_of_covariates_is_the_density_of_their_coordinates() -> None:
 
 
 def test_log_prior_of_groups_is_the_density_of_their_coordinates() -> None:
-    prior = bk.HyperPrior(group_sd=0.5, families="inflated")
     fit = bk.evaluate(
-        (RIGHT, TRIALS), "pass@1", group=GROUP.tolist(), prior=prior, draws=50, rng=1
-    )
+        (RIGHT, TRIALS), "pass@1", group=GROUP.tolist(), prior=bk.HyperPrior(group_sd=0.5),
+        difficulty="inflated", draws=50, rng=1,
+    )  # fmt: skip
     posterior, log_prior = fit["posterior"], fit["log_prior"]
     sd = flat(posterior["group_sd"])
     expected = halfnorm.logpdf(sd, scale=0.5) + np.log(sd)

@@ -197,8 +197,8 @@ def _by_field(
     for field in fields:
         drawn = values[field.name]
         assert drawn is not None
-        x = field.distribution.coordinates(drawn[rows])
-        found[field.name] = field.distribution.log_density(x).reshape(len(x), -1).sum(axis=1)
+        logs = field.distribution.log_density(field.distribution.coordinates(drawn[rows]))
+        found[field.name] = logs.sum(axis=tuple(range(1, logs.ndim)))
     return found
 
 
