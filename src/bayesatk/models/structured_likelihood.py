@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.study import Study
-from bayesatk.models.parts import of_structure
 from bayesatk.models.program import Questions
-from bayesatk.models.question_draws import RightWrongLaw, SystemDraws
+from bayesatk.models.question_draws import SystemDraws
 
 Array = NDArray[np.float64]
 
@@ -42,13 +41,3 @@ def structured_likelihood(
         logs = [law.log_counts(own) for law, own in zip(laws, seen, strict=True)]
         columns.append(np.stack(logs, axis=1))
     return np.stack(columns, axis=1)
-
-
-def result_variables(study: Study, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
-    """Return the variables of hyperparameters that a result has, of one system: (draws, ...)."""
-    found = of_structure(study, law)
-    if law.group_sd is not None:
-        found["group_sd"] = ((), law.group_sd)
-    if isinstance(law.law, RightWrongLaw):
-        return found | {"icc": ((), law.law.difficulty.overall[1])}
-    return found | {"mean_p": (("category",), law.law.mean), "icc": ((), law.law.icc)}  # type: ignore[attr-defined]
