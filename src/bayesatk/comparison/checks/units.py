@@ -17,7 +17,6 @@ def check_units(fits: Mapping[str, Result]) -> None:
     if len(set(units.values())) > 1:
         given = ", ".join(f"{name!r}: a {unit}" for name, unit in units.items())
         raise ArgumentError(
-            Argument("fits"), " must have log-likelihoods of the same unit, because a question of all "
-            f"systems together is predicted otherwise than each alone; got {given}. Compare models "
-            "of the same kind.",
+            Argument("fits"), " must have log-likelihoods of the same unit: a question of all systems "
+            f"is predicted otherwise than one of each; got {given}. Compare models of the same kind.",
         )  # fmt: skip
