@@ -38,6 +38,6 @@ def structured_likelihood(
         draws = SystemDraws.of(study, posterior, system, difficulty)
         of_system = questions.of_system(system)
         laws = map(draws.law_of, of_system.group, of_system.rows)
-        logs = [law.log_counts(own) for law, own in zip(laws, seen, strict=True)]
+        logs = [law.log_counts(count) for law, count in zip(laws, seen, strict=True)]
         columns.append(np.stack(logs, axis=1))
     return np.stack(columns, axis=1)

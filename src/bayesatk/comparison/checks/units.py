@@ -17,6 +17,7 @@ def check_units(fits: Mapping[str, Result]) -> None:
     if len(set(units.values())) > 1:
         given = ", ".join(f"{name!r}: a {unit}" for name, unit in units.items())
         raise ArgumentError(
-            Argument("fits"), " must have log-likelihoods of the same unit: a question of all systems "
-            f"is predicted otherwise than one of each; got {given}. Compare models of the same kind.",
+            Argument("fits"), " must have log-likelihoods of the same unit: a question of all "
+            f"systems is predicted otherwise than one of a system; got {given}. Compare models of "
+            "the same kind.",
         )  # fmt: skip
