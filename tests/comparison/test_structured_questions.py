@@ -13,7 +13,15 @@ MARKS = RNG.binomial(1, RNG.beta(0.8, 1.2, QUESTIONS)[:, None], (QUESTIONS, TRIA
 GROUPS = np.array(list("abcd") * 5)
 SIZE = np.linspace(-1.0, 1.0, QUESTIONS)
 JUDGE = bk.JudgeError(tp=45, p=50, fp=4, n=50)
-KINDS = ("group", "covariates", "judge", "prior trials", "group judge", "weight group", "none group")
+KINDS = (
+    "group",
+    "covariates",
+    "judge",
+    "prior trials",
+    "group judge",
+    "weight group",
+    "none group",
+)
 
 
 def evaluated(kind, kept=slice(None), **options):

@@ -245,7 +245,7 @@ def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data)
     expected = np.exp(difficulty.log_counts([0], [8])).mean()
     share = float((drawn == 0).mean())
     assert share == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(drawn.size / 4))
-    assert "log_prior" not in sampled.children
+    assert {"log_prior", "prior", "prior_predictive"} <= set(sampled.children)
     assert float((sampled["prior"]["never_solved"] == 0.0).mean()) == pytest.approx(2 / 3, abs=0.1)
     assert not bk.criticise(sampled, rng=1).set_index("system").loc["zeros", "flagged"].any()
     baseline = bk.guessing.random_baseline(sampled, 0.1, t=3, rng=1)

@@ -172,12 +172,3 @@ def test_scales_draw_what_they_read(name) -> None:
     again = scale.replicates(p[None, :, None], None, np.array([[3, 9]]), rng)
     drawn = scale.by_category(again, np.array([3, 9]))
     np.testing.assert_array_equal(drawn.sum(axis=-1), np.broadcast_to([3, 9], drawn.shape[:-1]))
-
-
-@settings(max_examples=10)
-@given(p=st.floats(1e-6, 1.0 - 1e-6), a=st.floats(0.1, 9.0), b=st.floats(0.1, 9.0))
-def test_prior_densities_of_two_categories_agree(p, a, b) -> None:
-    alpha, value = np.array([b, a]), np.array([p])
-    marks = RIGHT_WRONG.log_density(value, alpha)
-    scores = SCALES["two"].log_density(RIGHT_WRONG.vectors(value), alpha)
-    np.testing.assert_allclose(marks, scores, rtol=1e-9, atol=1e-9)

@@ -63,6 +63,13 @@ def count(fit) -> str:
     return next(iter(fit["observed_data"].data_vars))
 
 
+def renamed(fit):
+    """ArviZ names a dimension of its own "group"."""
+    return fit.map_over_datasets(
+        lambda own: own.rename(group="topic") if "group" in own.dims else own
+    )
+
+
 def drawn(name: str, fit, **options):
     return getattr(az, name)(fit, backend="matplotlib", **options)
 
@@ -84,7 +91,8 @@ CALLS = {
     "psense": az.psense,
     "psense_summary": az.psense_summary,
     "bayes_factor": lambda fit: az.bayes_factor(fit, var_names=shared(fit)[0], ref_vals=0.5),
-    "plot_bf": lambda fit: drawn("plot_bf", fit, var_names=shared(fit)[0], ref_val=0.5),
+    "plot_bf": lambda fit: drawn("plot_bf", renamed(fit), var_names=shared(fit)[0], ref_val=0.5),
+    "plot_prior_posterior": lambda fit: drawn("plot_prior_posterior", renamed(fit)),
     "plot_pair": lambda fit: drawn("plot_pair", fit, var_names=shared(fit)[0]),
     "plot_khat": lambda fit: drawn("plot_khat", az.loo(fit, pointwise=True)),
     "plot_compare": lambda fit: drawn("plot_compare", az.compare({"a": fit, "b": fit})),
@@ -92,7 +100,7 @@ CALLS = {
     name: partial(drawn, name)
     for name in (
         "plot_forest", "plot_dist", "plot_ridge", "plot_trace", "plot_trace_dist", "plot_rank",
-        "plot_autocorr", "plot_ess", "plot_mcse", "plot_prior_posterior", "plot_psense_dist",
+        "plot_autocorr", "plot_ess", "plot_mcse", "plot_psense_dist",
         "plot_psense_quantities", "plot_ppc_dist", "plot_ppc_tstat", "plot_loo_pit",
         "plot_loo_interval", "plot_loo_pava", "plot_ppc_pit", "plot_ppc_dist_pit",
         "plot_ppc_rootogram", "plot_ppc_interval", "plot_ppc_pava", "plot_ppc_censored",
@@ -131,6 +139,8 @@ def test_functions_work_where_the_table_says(kind) -> None:
     for name, call in CALLS.items():
         if name.startswith("plot") and kind in ("weights", "prior trials"):
             continue  # as of averaged families
+        if name.startswith("plot_psense") and kind == "judge, without pooling":
+            continue  # drawn, of the rates
         works = table()[name][column(kind)].startswith("yes")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # ArviZ's own, on small numbers of draws

@@ -118,8 +118,10 @@ def test_log_prior_of_covariates_is_the_density_of_their_coordinates() -> None:
 
 
 def test_log_prior_of_groups_is_the_density_of_their_coordinates() -> None:
-    prior = bk.HyperPrior(group_sd=0.5, families="inflated")
-    fit = bk.evaluate((RIGHT, TRIALS), "pass@1", group=GROUP.tolist(), prior=prior, draws=50, rng=1)
+    fit = bk.evaluate(
+        (RIGHT, TRIALS), "pass@1", group=GROUP.tolist(), prior=bk.HyperPrior(group_sd=0.5),
+        difficulty="inflated", draws=50, rng=1,
+    )  # fmt: skip
     posterior, log_prior = fit["posterior"], fit["log_prior"]
     sd = flat(posterior["group_sd"])
     expected = halfnorm.logpdf(sd, scale=0.5) + np.log(sd)
@@ -201,3 +203,17 @@ def test_files_keep_the_groups(options, tmp_path) -> None:
     for name in ("prior", "log_prior", "prior_predictive", "posterior_predictive"):
         assert again[name].to_dataset().identical(fit[name].to_dataset())
     assert again["log_likelihood"].attrs["unit"] == "question of a system"
+
+
+def test_models_of_different_units_are_not_compared() -> None:
+    fits = {
+        name: bk.evaluate((RIGHT, TRIALS), "bayes", pooling=name, draws=5, rng=1)
+        for name in ("none", "complete")
+    }
+    fits["none"]["log_likelihood"].attrs["unit"] = "question of all systems"
+    with pytest.raises(
+        ValueError, match="fits must have log-likelihoods of the same unit"
+    ) as error:
+        bk.compare_models(fits)
+    assert "'none': a question of all systems" in str(error.value)
+    assert "Compare models" in str(error.value)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.category_credit import Judged, reaching
@@ -92,9 +91,6 @@ class Scale(Protocol):
     def vectors(self, p: Array) -> Array:
         """Probabilities as vectors (..., category)."""
 
-    def log_density(self, p: Array, alpha: Array) -> Array:
-        """Log density of the logits of probabilities under a Dirichlet prior."""
-
     def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Draw probabilities (*shape, *axes) from one Dirichlet."""
 
@@ -170,10 +166,6 @@ class RightWrong:
         """Probabilities of wrong and right."""
         return np.stack([1.0 - p, p], axis=-1)
 
-    def log_density(self, p: Array, alpha: Array) -> Array:
-        """Log density of logits under Beta(alpha[1], alpha[0])."""
-        return log_density_of_logit(p, alpha[1], alpha[0])
-
     def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Draw success probabilities."""
         return rng.beta(float(alpha[1]), float(alpha[0]), shape)
@@ -248,11 +240,6 @@ class Scored:
         """Probabilities as they are."""
         return p
 
-    def log_density(self, p: Array, alpha: Array) -> Array:
-        """Log density of logits under Dirichlet(alpha)."""
-        logs = np.log(np.maximum(p, _TINY))
-        return np.asarray(logs @ alpha - gammaln(alpha).sum() + gammaln(alpha.sum()))
-
     def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Draw vectors of probabilities."""
         return rng.dirichlet(alpha, shape)
@@ -281,12 +268,6 @@ class Scored:
 
 
 RIGHT_WRONG = RightWrong()
-
-
-def log_density_of_logit(x: Array, a: float, b: float) -> Array:
-    """Log density of ``logit x`` when x is Beta(a, b); up to a constant where b <= 0 (improper)."""
-    constant = betaln(a, b) if b > 0 else 0.0
-    return np.asarray(xlogy(a, x) + xlog1py(b, -x) - constant)
 
 
 def _drawn_or_certain(alpha: Array, mean: Array, rng: np.random.Generator) -> Array:

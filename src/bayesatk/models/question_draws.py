@@ -47,10 +47,6 @@ class QuestionLaw(Protocol):
         """Log probability of counts by category in any order, (draws,)."""
         ...
 
-    def replicates(self, trials: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Successes, marks or counts by category of new questions, (draws, size, ...)."""
-        ...
-
 
 @dataclass(frozen=True)
 class RightWrongLaw:
@@ -106,13 +102,6 @@ class RightWrongLaw:
         chance = np.exp(self.difficulty.log_counts(every, np.full(trials + 1, trials)))
         return np.asarray(np.log((chance * mark_chances(self.rates, right, trials)).sum(axis=1)))
 
-    def replicates(self, trials: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """As of `QuestionLaw`."""
-        p = self.difficulty.draw_p(size, rng)
-        if self.rates is not None:
-            p = self.rates[:, 1:] + (self.rates[:, :1] - self.rates[:, 1:]) * p
-        return np.asarray(rng.binomial(trials, p))
-
 
 @dataclass(frozen=True)
 class CategoryLaw:
@@ -156,11 +145,6 @@ class CategoryLaw:
         """As of `QuestionLaw`."""
         ratio = self.icc / np.maximum(1.0 - self.icc, np.finfo(float).tiny)
         return log_counts(counts, self.mean, ratio)
-
-    def replicates(self, trials: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """As of `QuestionLaw`."""
-        p = self.given(np.zeros(self.mean.shape[1]), size, rng)
-        return np.asarray(rng.multinomial(trials, p))
 
 
 @dataclass(frozen=True)

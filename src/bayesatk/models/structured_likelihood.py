@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.study import Study
-from bayesatk.models.parts import of_structure
 from bayesatk.models.program import Questions
-from bayesatk.models.question_draws import RightWrongLaw, SystemDraws
+from bayesatk.models.question_draws import SystemDraws
 
 Array = NDArray[np.float64]
 
@@ -39,16 +38,6 @@ def structured_likelihood(
         draws = SystemDraws.of(study, posterior, system, difficulty)
         of_system = questions.of_system(system)
         laws = map(draws.law_of, of_system.group, of_system.rows)
-        logs = [law.log_counts(own) for law, own in zip(laws, seen, strict=True)]
+        logs = [law.log_counts(count) for law, count in zip(laws, seen, strict=True)]
         columns.append(np.stack(logs, axis=1))
     return np.stack(columns, axis=1)
-
-
-def result_variables(study: Study, law: SystemDraws) -> dict[str, tuple[tuple[str, ...], Array]]:
-    """Return the variables of hyperparameters that a result has, of one system: (draws, ...)."""
-    found = of_structure(study, law)
-    if law.group_sd is not None:
-        found["group_sd"] = ((), law.group_sd)
-    if isinstance(law.law, RightWrongLaw):
-        return found | {"icc": ((), law.law.difficulty.overall[1])}
-    return found | {"mean_p": (("category",), law.law.mean), "icc": ((), law.law.icc)}  # type: ignore[attr-defined]

@@ -45,16 +45,16 @@ def checking_groups(
     p : ndarray, shape (draws, system, question, ...), optional
         Draws of p of every question, without pooling.
     """
-    found = predictive_groups(study, groups, keep, rng, p)
+    results = predictive_groups(study, groups, keep, rng, p)
     outcomes, posterior = study.outcomes, groups["posterior"]
     if likelihood is not None:
         if likelihood.size <= AUTOMATIC or "log_likelihood" in keep:
             group = likelihood_group(outcomes, study.scale, posterior, likelihood)
-            found["log_likelihood"] = group
-        return found
+            results["log_likelihood"] = group
+        return results
     if study.pooling == "partial" and (study.grouping is not None or study.design is not None):
-        return found
-    return found | log_likelihood_groups(
+        return results
+    return results | log_likelihood_groups(
         outcomes, posterior, study.prior, study.scale, keep, study.prior_counts,
         all_difficulties(groups), study.judges is not None,
     )  # fmt: skip

@@ -64,19 +64,19 @@ def predictive_groups(
         return {}
     posterior, systems = groups["posterior"], range(len(study.outcomes.systems))
     laws = [QuestionLaws.of_result(study, groups, system, p) for system in systems]
-    found = {"log_prior": _log_prior(study, posterior, laws)}
+    results = {"log_prior": _log_prior(study, posterior, laws)}
     proper = not isinstance(study.prior, HyperPrior) or study.prior.proper
     priors = [QuestionLaws.of_prior(study, system, PRIOR_DRAWS, rng) for system in systems
               if proper]  # fmt: skip
     prior_at: dict[str, Any] = {"chain": [0], "draw": np.arange(PRIOR_DRAWS)}
     if priors:
-        found["prior"] = _prior(study, posterior, priors, prior_at, rng)
+        results["prior"] = _prior(study, posterior, priors, prior_at, rng)
     at = {name: posterior[name].values for name in ("chain", "draw")}
     if replicated(study, len(at["chain"]) * len(at["draw"]), keep):
-        found["posterior_predictive"] = _replicates(study, laws, at, rng)
+        results["posterior_predictive"] = _replicates(study, laws, at, rng)
         if priors:
-            found["prior_predictive"] = _replicates(study, priors, prior_at, rng)
-    return found
+            results["prior_predictive"] = _replicates(study, priors, prior_at, rng)
+    return results
 
 
 def _replicates(
@@ -84,7 +84,7 @@ def _replicates(
 ) -> xr.Dataset:
     """Draw counts of questions with the same trials, one set for every draw."""
     trials, scale = study.outcomes.trials.transpose("system", "question").values, study.scale
-    drawn = [law.replicates(own, rng) for law, own in zip(laws, trials, strict=True)]
+    drawn = [law.replicates(number, rng) for law, number in zip(laws, trials, strict=True)]
     dims = (*_DIMS, "question", *scale.axes)
     return _by_draw({scale.variable: (dims, np.stack(drawn, axis=1))}, study, at)
 
@@ -102,7 +102,7 @@ def _by_draw(
     known = {name: study.outcomes.dataset[name].values for name in ("question", "category")}
     known |= {"system": study.outcomes.dataset["system"].values} | dict(labels or {})
     used = {dim for dims, _ in data.values() for dim in dims}
-    coords = at | {name: own for name, own in known.items() if name in used}
+    coords = at | {name: label for name, label in known.items() if name in used}
     return xr.Dataset(data, coords, _SAMPLE)
 
 
@@ -117,15 +117,15 @@ def _prior(
     variables: dict[str, tuple[tuple[str, ...], Array]] = {}
     for name in drawn[0]:
         if name in posterior:
-            values = np.stack([own[name] for own in drawn], axis=1)
+            values = np.stack([of_system[name] for of_system in drawn], axis=1)
             variables[name] = (tuple(map(str, posterior[name].dims)), values)
-    labels = {str(name): own.values for name, own in posterior.coords.items()
+    labels = {str(name): label.values for name, label in posterior.coords.items()
               if name not in ("chain", "draw")}  # fmt: skip
-    found = _by_draw(variables, study, at, labels)
+    dataset = _by_draw(variables, study, at, labels)
     if study.pooling == "none":
         p = np.stack([law.p for law in priors if law.p is not None], axis=1)
-        found = found.merge(metrics_of_p(study, p, rng)).assign_attrs(_SAMPLE)
-    return found
+        dataset = dataset.merge(metrics_of_p(study, p, rng)).assign_attrs(_SAMPLE)
+    return dataset
 
 
 def _log_prior(study: Study, posterior: xr.Dataset, laws: Sequence[QuestionLaws]) -> xr.Dataset:
@@ -134,23 +134,23 @@ def _log_prior(study: Study, posterior: xr.Dataset, laws: Sequence[QuestionLaws]
     On the logit scale, as in `bayesatk.priors.choice.power_scaled`: there a uniform prior is not
     constant, so that raising it to a power means something.
     """
-    found: dict[str, tuple[tuple[str, ...], Array]] = {}
+    variables: dict[str, tuple[tuple[str, ...], Array]] = {}
     if study.pooling == "partial":
         columns = [_log_fields(study, law) for law in laws]
         mean = next(name for name in ("mean_p", "typical_p", "coefficients") if name in posterior)
         for field in columns[0]:
             name = {"mean": mean, "slopes": "coefficients"}.get(field, field)
-            logs = np.stack([own[field] for own in columns], axis=1)
-            found[name] = (_DIMS, logs + found[name][1] if name in found else logs)
+            logs = np.stack([column[field] for column in columns], axis=1)
+            variables[name] = (_DIMS, logs + variables[name][1] if name in variables else logs)
     else:
         values = [law.mean if law.p is None else law.p for law in laws]
         logs = np.stack([
-            _log_dirichlet(study.scale.vectors(own), concentration(study, system))
-            for system, own in enumerate(values) if own is not None
+            _log_dirichlet(study.scale.vectors(p), concentration(study, system))
+            for system, p in enumerate(values) if p is not None
         ], axis=1)  # fmt: skip
         unpooled = study.pooling == "none"
-        found["p" if unpooled else "mean_p"] = ((*_DIMS, "question")[: logs.ndim + 1], logs)
-    return _by_draw(found, study, {name: posterior[name].values for name in ("chain", "draw")})
+        variables["p" if unpooled else "mean_p"] = ((*_DIMS, "question")[: logs.ndim + 1], logs)
+    return _by_draw(variables, study, {name: posterior[name].values for name in ("chain", "draw")})
 
 
 def _log_fields(study: Study, law: QuestionLaws) -> dict[str, Array]:
@@ -165,15 +165,15 @@ def _log_fields(study: Study, law: QuestionLaws) -> dict[str, Array]:
     if len(families) == 1:
         return _by_field(declared_fields(study, families[0]), law, slice(None))
     assert law.family is not None
-    found: dict[str, Array] = {}
+    densities: dict[str, Array] = {}
     for family in families:
         rows = np.flatnonzero(law.family == DIFFICULTY_FAMILIES.index(family))
         fields = declared_fields(study, family)
         logs = _by_field(fields, law, rows)
         for field in fields:
-            column = found.setdefault(field.name, np.zeros(len(law.family)))
+            column = densities.setdefault(field.name, np.zeros(len(law.family)))
             column[rows] = logs[field.name] - _expected_log_density(field)
-    return found
+    return densities
 
 
 def _families(study: Study) -> tuple[str, ...]:
@@ -193,13 +193,13 @@ def _by_field(
         values |= {name: getattr(parts, name)[:, :width] for name in ("mean", "icc")}
         values["share"] = parts.share[:, 0]
         values["atoms"] = np.stack([parts.never, parts.always, parts.share[:, 0]], axis=1)
-    found = {}
+    densities = {}
     for field in fields:
         drawn = values[field.name]
         assert drawn is not None
-        x = field.distribution.coordinates(drawn[rows])
-        found[field.name] = field.distribution.log_density(x).reshape(len(x), -1).sum(axis=1)
-    return found
+        logs = field.distribution.log_density(field.distribution.coordinates(drawn[rows]))
+        densities[field.name] = logs.sum(axis=tuple(range(1, logs.ndim)))
+    return densities
 
 
 def _expected_log_density(field: Field) -> float:

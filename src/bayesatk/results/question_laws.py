@@ -153,8 +153,8 @@ class QuestionLaws:
             drawn = np.empty((*size, *self.mean.shape[1:]), np.int64)
             for questions, laws in self._alike():
                 assert laws.mean is not None
-                own = scale.replicates(laws.mean, laws.icc, trials[questions], rng)
-                drawn[:, questions] = own
+                counts = scale.replicates(laws.mean, laws.icc, trials[questions], rng)
+                drawn[:, questions] = counts
         else:
             drawn = np.empty((len(self.difficulty), len(trials)), np.int64)
             for questions, laws in self._alike():
@@ -215,34 +215,34 @@ class QuestionLaws:
         scored : bool
             Whether the mean of a group of scored categories is the mean score, not its vector.
         """
-        found: dict[str, Array] = {}
+        values: dict[str, Array] = {}
         if self.p is not None:
-            found["p"] = self.p
+            values["p"] = self.p
         else:
-            found |= {"mean_p": self.typical, "typical_p": self.typical}
+            values |= {"mean_p": self.typical, "typical_p": self.typical}
         if self.difficulty is not None:
-            found["icc"] = self.difficulty.overall[1]
-            found |= {name: getattr(self.difficulty, atom) for name, atom in ATOMS.items()}
+            values["icc"] = self.difficulty.overall[1]
+            values |= {name: getattr(self.difficulty, atom) for name, atom in ATOMS.items()}
         elif self.icc is not None:
-            found["icc"] = self.icc
+            values["icc"] = self.icc
         if self.slopes is not None and self.study.design is not None:
             start = np.zeros(len(self.slopes))
             if self.difficulty is not None:
                 start = logit(np.clip(self.typical, _LEAST, _MOST))
             logits = np.column_stack([start, self.slopes])
-            found["coefficients"] = self.study.design.basis.coefficients(logits)
+            values["coefficients"] = self.study.design.basis.coefficients(logits)
         if self.group_sd is not None and self.group_effect is not None:
             means = [self.moved(effect).typical for effect in self.group_effect.T]
             if scored:
                 means = [mean @ np.array(self.study.scale.scores) for mean in means]
-            found |= {
+            values |= {
                 "group_sd": self.group_sd,
                 "group_effect": self.group_effect,
                 "group_mean": np.stack(means, axis=1),
             }
         if self.rates is not None:
-            found |= dict(zip(RATES, self.rates.T, strict=True))
-        return found
+            values |= dict(zip(RATES, self.rates.T, strict=True))
+        return values
 
 
 def declared_fields(study: Study, family: str = "beta") -> Fields:

@@ -10,10 +10,9 @@ from bayesatk.data.study import Study
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.metric_draws import Shares, SystemMetrics
-from bayesatk.models.parts import count_part
+from bayesatk.models.parts import count_part, of_structure
 from bayesatk.models.program import Questions, build_program
-from bayesatk.models.question_draws import SystemDraws, prior_draws
-from bayesatk.models.structured_likelihood import result_variables
+from bayesatk.models.question_draws import RightWrongLaw, SystemDraws, prior_draws
 from bayesatk.models.traces import traced_difficulty
 from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior
@@ -104,7 +103,11 @@ class StructuredSimulator:
         return self._flat(study, variables | {"icc": difficulty.icc[:, 0]}) | metrics
 
     def _named(self, study: Study, law: SystemDraws, p: Array) -> Quantities:
-        variables = {name: values for name, (_, values) in result_variables(study, law).items()}
+        assert isinstance(law.law, RightWrongLaw)
+        variables = {name: values for name, (_, values) in of_structure(study, law).items()}
+        variables["icc"] = law.law.difficulty.overall[1]
+        if law.group_sd is not None:
+            variables["group_sd"] = law.group_sd
         return self._flat(study, variables | {"p": p})
 
     def _flat(self, study: Study, variables: Quantities) -> Quantities:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.comparison.checks.units import check_units
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.data.chances import success_probabilities
 from bayesatk.posterior.models_of import Declared, model_of
@@ -181,6 +182,7 @@ def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
         )
     read = {name: Result.of(fit) for name, fit in fits.items()}
     _check_same_data(read)
+    check_units(read)
     predictions = {name: _predictions(fit) for name, fit in read.items()}
     loo = {name: _loo(fit, predictions[name]) for name, fit in read.items()}
     evidence = {
