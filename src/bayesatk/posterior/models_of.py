@@ -140,7 +140,7 @@ class Declared:
             judge = self._rates[system]
             states = States.of(counts[:, 1], counts.sum(axis=1), self.weight)
             if before is not None:  # under complete pooling, where only sums count
-                states = States.of_counts(counts, before[system], self.weight).merged()
+                states = States.of_counts(counts, before[system], self.weight)
             return JudgedModel(self.pooling, states, self.prior, judge)
         if isinstance(self.scale, RightWrong) and before is None:
             states = States.of(counts[:, 1], counts.sum(axis=1), self.weight)

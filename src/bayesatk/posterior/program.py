@@ -322,13 +322,14 @@ class ProgramModel(CountModel):
         for family, share in self.counted:
             with np.errstate(divide="ignore"):
                 logs = np.log(family.points.weight)[:, None]
-            left_out, new = family.predictor.log_left_out(family.points.theta)
+            left_out, new = family.predictor.log_left_out(
+                family.points.theta, self._earlier(family)
+            )
             terms = logs - left_out
             inverse.append(np.log(share) + logsumexp(terms, axis=0))
             fitted.append(np.log(share) + logsumexp(logs + new, axis=0))
             for cell in self._unsure(np.exp(terms - logsumexp(terms, axis=0))):
-                without = replace(self, cells=self.cells.without(cell), marking=self.marking)
-                again = without.refitted(family.name)
+                again = self._without_trials(cell).refitted(family.name)
                 gap = family.points.log_evidence - again.points.log_evidence
                 if np.isfinite(gap):
                     inverse[-1][cell] = np.log(share) - gap
@@ -336,6 +337,26 @@ class ProgramModel(CountModel):
         return Predictive(
             ways - logsumexp(inverse, axis=0), ways + logsumexp(fitted, axis=0),
             self.partial_evidence(),
+        )  # fmt: skip
+
+    def _earlier(self, family: FamilyFit) -> Predictor | None:
+        """Return what prior trials alone say, where there are any."""
+        if not self.states.prior.any():
+            return None
+        states = self.cells.states
+        states = replace(states, counts=np.zeros_like(states.counts))
+        observation: Any = family.predictor.observation
+        return replace(family.predictor, observation=replace(observation, states=states))
+
+    def _without_trials(self, cell: int) -> "ProgramModel":
+        """Return the model without the trials of one question of a cell, prior trials kept."""
+        if not self.states.prior.any():
+            return replace(self, cells=self.cells.without(cell))
+        counts = self.states.counts[self.cells.which]
+        counts[np.argmax(self.cells.which == cell)] = 0
+        return ProgramModel.of(
+            self.prior, counts, self.states.prior[self.cells.which], scores=self.scores,
+            basis=self.basis, grouping=self.grouping, marking=self.marking,
         )  # fmt: skip
 
     def _unsure(self, share: Array) -> list[int]:

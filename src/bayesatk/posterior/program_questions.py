@@ -13,13 +13,12 @@ from bayesatk.core.pooling.question_posteriors import QuestionLaws
 from bayesatk.core.program.cells import Ints
 from bayesatk.core.program.moments import Metrics
 from bayesatk.core.program.observations import MarkedOnRule, RightWrong, log_components
-from bayesatk.core.program.predictor import Predictor, Table
+from bayesatk.core.program.predictor import WIDE_NODES, WIDER, Predictor, Table
 from bayesatk.metrics.credit import Array, pass_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.program_posterior import FamilyFit, thinned
 
-_NODES, _WIDER = 15, 1.6  # of a group's effect, and width, so that they do without one question
 _COMPONENTS = 4e6  # Betas of which the laws of all questions are made
 _POINTS = (40, 600)  # of the hyperparameters for these, at least and at most
 _LEFT_OUT, _FEWEST = 800, 200  # points on which questions are left out, and at least of a law
@@ -66,12 +65,12 @@ class ProgramQuestions:
     def _blocks(self, fit: FamilyFit, share: float, points: Points) -> Iterator[_Block]:
         """Yield points of one law, weights summing to the probability of the law."""
         predictor, cells = fit.predictor, self.model.cells
-        for rows in predictor.blocks(points.theta, 2 * _NODES):
+        for rows in predictor.blocks(points.theta, 2 * WIDE_NODES):
             theta = points.theta[rows]
             table, offset = predictor.log_table(theta), predictor.offsets(theta)[..., None]
             log_chance = np.zeros((len(theta), cells.groups, 1))
             if cells.grouped:
-                effects = predictor.effects(theta, table, _NODES, _WIDER)
+                effects = predictor.effects(theta, table, WIDE_NODES, WIDER)
                 offset = offset + effects.values[:, cells.group]
                 with np.errstate(divide="ignore"):
                     log_chance = np.log(effects.probability)
@@ -84,7 +83,10 @@ class ProgramQuestions:
         cells = self.model.cells
         counted = self.model.counted
         betas = 2 if any(fit.name == "mixture" for fit, _ in counted) else 1
-        nodes, trials = _NODES if cells.grouped else 1, int(self.model.states.trials.max(initial=0))
+        nodes, trials = (
+            WIDE_NODES if cells.grouped else 1,
+            int(self.model.states.trials.max(initial=0)),
+        )
         hidden = trials + 1 if self.model.marking is not None else 1
         number = int(np.clip(_COMPONENTS / (nodes * betas * hidden * len(cells.count)), *_POINTS))
         found: list[tuple[Array, ...]] = []

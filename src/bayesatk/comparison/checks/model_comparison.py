@@ -26,7 +26,8 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
 
     It is the sum over questions of the log probability of a question's count given all other
     questions of the same system, with the question's success probability integrated out. No
-    importance sampling is used; ``pareto_k`` is zero everywhere, for ArviZ.
+    importance sampling is used; ``pareto_k`` is zero everywhere, for ArviZ. All prior trials are
+    given, also those of the question itself.
 
     Parameters
     ----------
@@ -104,6 +105,8 @@ def _loo(fit: Result, predictions: _Predictions) -> "az.ELPDDataLOO":
 
 def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     """Exact log marginal likelihood of every system's trials, in their given order.
+
+    Prior trials are given: it is the log probability of the trials after them.
 
     Parameters
     ----------
@@ -269,7 +272,7 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
 
     Different systems have independent success probabilities. Identical systems have the same
     success probability on every question, so their counts add up to those of one system under the
-    same pooling and prior.
+    same pooling and prior. Prior trials are given: both kinds of systems have learned from them.
 
     Parameters
     ----------
@@ -309,7 +312,10 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     for i in range(size):
         for j in range(i):
             counts = declared.counts[[i]] + declared.counts[[j]]
-            merged = replace(declared, counts=counts).model(0).log_evidence()
+            before = declared.before
+            earlier = None if before is None else before[[i]] + before[[j]]
+            both = replace(declared, counts=counts, before=earlier)
+            merged = both.model(0).log_evidence()
             table[i, j] = table[j, i] = float(evidence[i] + evidence[j]) - merged
     systems = evidence["system"].values
     return xr.DataArray(

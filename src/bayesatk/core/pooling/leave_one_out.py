@@ -17,7 +17,7 @@ from bayesatk.core.pooling.difficulty_families import (
     family_posteriors,
     weigh_families,
 )
-from bayesatk.core.pooling.dirichlet import dirichlet_posterior
+from bayesatk.core.pooling.dirichlet import DirichletHyper, dirichlet_posterior
 from bayesatk.core.pooling.marks import Rates, log_marked
 from bayesatk.core.pooling.states import Counts, States
 from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
@@ -66,12 +66,14 @@ def independent(states: States, alpha: Array) -> Predictive:
     >>> np.exp(found.left_out).round(12).tolist(), round(float(np.exp(found.log_evidence)), 12)
     ([0.5, 0.5], 0.25)
     """
-    each = _log_pmf(states.counts, np.broadcast_to(alpha, states.counts.shape))
-    return Predictive(each, each, float(states.count @ log_ordered(alpha, states.counts)))
+    given = alpha + states.prior
+    each = _log_pmf(states.counts, given)
+    return Predictive(each, each, float(states.count @ (each - states.log_ways)))
 
 
 def complete(states: States, alpha: Array) -> Predictive:
     """Predict with one vector of probabilities for all questions; parameters as above."""
+    alpha = alpha + states.count @ states.prior
     total = states.count @ states.counts
     left_out = _log_pmf(states.counts, alpha + total - states.counts)
     fitted = _log_pmf(states.counts, np.broadcast_to(alpha + total, states.counts.shape))
@@ -268,19 +270,30 @@ def of_weighted(
 
 
 def partial_categories(states: States, prior: DirichletHyperPrior) -> Predictive:
-    """Predict under partial pooling of categories."""
+    """Predict under partial pooling of categories; prior trials are given."""
     mean_prior = prior.vector(states.counts.shape[1])
-    hyper = dirichlet_posterior(states.counts, states.count, mean_prior, prior.icc)
+    hyper = dirichlet_posterior(states.evidence, states.count, mean_prior, prior.icc)
+    earlier = states.prior.any()
+
+    def given(posterior: DirichletHyper, state: int) -> Array:
+        logs = posterior.log_likelihood(states.evidence[state])
+        return logs - posterior.log_likelihood(states.prior[state]) if earlier else logs
 
     def again(state: int) -> float:
-        rest = without_one(states, state)
-        others = dirichlet_posterior(rest.counts, rest.count, mean_prior, prior.icc)
-        return float(logsumexp(others.log_likelihood(states.counts[state]), b=others.weight))
+        count = states.count - (np.arange(len(states)) == state)
+        trials = np.append(states.evidence, states.prior[[state]], axis=0)
+        count = np.append(count, float(earlier))
+        others = dirichlet_posterior(trials[count > 0], count[count > 0], mean_prior, prior.icc)
+        return float(logsumexp(given(others, state), b=others.weight))
 
-    return of_weighted(
-        hyper.points, states, lambda state: hyper.log_likelihood(states.counts[state]), again,
+    found = of_weighted(
+        hyper.points, states, lambda state: given(hyper, state), again,
         _LEAST_KEPT * hyper.points.effective_draws,
     )  # fmt: skip
+    if not earlier:
+        return found
+    before = dirichlet_posterior(states.prior, states.count, mean_prior, prior.icc)
+    return found._replace(log_evidence=found.log_evidence - before.log_evidence)
 
 
 def certain(successes: Array, failures: Array, p: Array) -> float:

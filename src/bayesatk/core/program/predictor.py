@@ -19,6 +19,7 @@ from bayesatk.metrics.credit import Array
 
 _BLOCK = 3_000_000  # floats in one array: 24 MB
 _NODES = 9  # of the rule for a group's effect
+WIDE_NODES, WIDER = 15, 1.6  # of it, and width, that carry it also without one question
 NEW_NODES = 21  # of the rule for the effect of a new group
 _NEWTON_STEPS = 12
 _NEAR_MODE = 0.05  # widths from the mode, where a rule may lie
@@ -289,8 +290,14 @@ class Predictor:
         constant = np.log(width) - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
         return Effects(values, probability, total + constant, mode, width)
 
-    def log_left_out(self, theta: Array) -> tuple[Array, Array]:
+    def log_left_out(self, theta: Array, earlier: "Predictor | None" = None) -> tuple[Array, Array]:
         """Log probability of a question's trials given the others of its group, and of a new one's.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (points, hyperparameters)
+        earlier : Predictor, optional
+            Of prior trials alone, which are given, also those of the question itself.
 
         Returns
         -------
@@ -299,8 +306,29 @@ class Predictor:
         """
         pair = np.empty((2, len(theta), len(self.cells.count)))
         for rows in self.blocks(theta, 2):
-            pair[:, rows] = self._log_left_out(theta[rows])
+            if earlier is None:
+                pair[:, rows] = self._log_left_out(theta[rows])
+            else:
+                pair[:, rows] = self._log_given(theta[rows], earlier)
         return pair[0], pair[1]
+
+    def _log_given(self, theta: Array, earlier: "Predictor") -> Array:
+        """Return both where prior trials are given."""
+        cells = self.cells
+        if not cells.grouped:
+            logs = self.log_cells(theta) - earlier.log_cells(theta)
+            return np.stack([logs, logs])
+        grid, first, step = self.grid(theta)
+        table = Table(self.observation.log_states(theta, grid), first, step)
+        before = Table(earlier.observation.log_states(theta, grid), first, step)
+        effects, offset = self.effects(theta, table, WIDE_NODES, WIDER), self.offsets(theta)
+        logs = np.stack([
+            table.at(offset + effect, cells.state) - before.at(offset + effect, cells.state)
+            for effect in np.moveaxis(effects.values[:, cells.group], -1, 0)
+        ], axis=-1)  # fmt: skip
+        with np.errstate(divide="ignore"):
+            chance = np.log(effects.probability)[:, cells.group]
+        return np.stack([-logsumexp(chance - logs, axis=-1), logsumexp(chance + logs, axis=-1)])
 
     def _log_left_out(self, theta: Array) -> Array:
         cells = self.cells
