@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.comparison.order.anytime import refuse_weights
 from bayesatk.comparison.order.stopping import StoppingRule
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
@@ -88,9 +89,12 @@ class InspectStopping:
         usual_scores = {"C": 1.0, "I": 0.0, True: 1.0, False: 0.0}  # 1 and 0 are equal to these
         self._scores = dict(check_scores(usual_scores if scores is None else scores))
         self._rng, self.seed = resolve_rng(rng)
-        self._baseline = (
-            None if baseline is None else _marks_of(outcomes_of(baseline, "e_value"), self._rng)
-        )
+        self._baseline = None
+        if baseline is not None:
+            outcomes = outcomes_of(baseline, "e_value")
+            if rule.metric is not None:
+                refuse_weights(outcomes)
+            self._baseline = _marks_of(outcomes, self._rng)
         self._order: list[str] = []
         self._marks: NDArray[np.float64] = np.empty((0, 0))
         self._counted = 0

@@ -13,6 +13,7 @@ from bayesatk._tools.arguments import proper_probability, real_number, whole_num
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.results.days import outcomes_of
 
@@ -208,6 +209,19 @@ class _Settings:
         return *capital.log_e(0.5), 2.0 * capital.mean - 1.0, (lower, upper)
 
 
+def refuse_weights(outcomes: Outcomes) -> None:
+    """Refuse questions with weights, of whose means bets say nothing."""
+    weight = outcomes.weight
+    if weight is not None:
+        rule = (
+            " must be left out for questions with weights: bets on a mean take all questions "
+            "alike, and the null hypothesis that two systems are identical has no weights. Got "
+            f"weights {weight.min():.4g} to {weight.max():.4g}. To go on, leave it out, or use "
+            "data.unweighted()."
+        )
+        raise ArgumentError(Argument("metric"), rule)
+
+
 @dataclass(frozen=True)
 class _Looks:
     """Successes and trials (system, question) at every look, by the labels of the last.
@@ -232,15 +246,8 @@ class _Looks:
     def of(cls, looks: Sequence[object], plan: int | None, least: int, of_mean: bool) -> "_Looks":
         """Read the looks, the last of which says which systems and questions there are."""
         outcomes_by_look = [outcomes_of(look, "e_value") for look in looks]
-        weight = outcomes_by_look[-1].weight
-        if of_mean and weight is not None:
-            rule = (
-                " must be left out for questions with weights: bets on a mean take all questions "
-                "alike, and the null hypothesis that two systems are identical has no weights. Got "
-                f"weights {weight.min():.4g} to {weight.max():.4g}. To go on, leave it out, or use "
-                "data.unweighted()."
-            )
-            raise ArgumentError(Argument("metric"), rule)
+        if of_mean:
+            refuse_weights(outcomes_by_look[-1])
         labels = [
             outcomes_by_look[-1].dataset[name].values.tolist() for name in ("system", "question")
         ]

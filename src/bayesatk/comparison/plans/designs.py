@@ -127,6 +127,12 @@ def _check_systems(systems: int) -> None:
 def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
     pilot.require("plan", "source")
+    if pilot.grouping is not None:
+        raise ArgumentError(
+            Argument("source"), " must be without groups here: only the plan of a width takes "
+            f"them. Got {len(pilot.grouping.labels)} groups. Evaluate the same data without ",
+            Argument("group"), ".",
+        )  # fmt: skip
     posterior = pilot.posterior
     draw_indices = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
     by_system: list[list[Question]] = []
