@@ -241,7 +241,7 @@ class Marked(RightWrong):
                     with np.errstate(divide="ignore"):
                         logs[:, some] = np.log(chances[:, number]) + log_binomials(size)[number]
             right = np.minimum(number, trials)
-            yield right, trials - right, logs[:, state]
+            yield right.astype(float), (trials - right).astype(float), logs[:, state]
 
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
