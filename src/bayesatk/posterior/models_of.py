@@ -184,7 +184,7 @@ def question_shares(result: Result, kept: NDArray[np.bool_] | None = None) -> Ar
         The questions to use; default: all.
     """
     keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
-    weight = np.ones(keep.sum()) if result.weight is None else result.weight[keep]
+    weight = np.ones(int(keep.sum())) if result.weight is None else result.weight[keep]
     if result.grouping is None:
         return np.asarray(weight / weight.sum())
     groups = result.grouping.among(keep)
