@@ -16,7 +16,7 @@ from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.left_out import QuestionValues, question_laws, question_values
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.models_of import model_of, question_shares
+from bayesatk.posterior.models_of import question_shares, right_wrong_model
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
@@ -176,7 +176,7 @@ class _Systems:
 
     @cached_property
     def models(self) -> list[CountModel]:
-        return [model_of(self.result, i) for i in range(len(self.result.systems))]
+        return [right_wrong_model(self.result, i) for i in range(len(self.result.systems))]
 
     @cached_property
     def laws(self) -> list[QuestionLaws]:
@@ -267,7 +267,7 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
         )  # fmt: skip
     pair: list[tuple[QuestionValues, NDArray[np.intp]]] = []
     for one in (system, other):
-        model = model_of(result, one, kept)
+        model = right_wrong_model(result, one, kept)
         pair.append((question_values(model, metric), model.states.which))
     mean, variance = (
         [getattr(values, name)[which] for values, which in pair] for name in ("mean", "variance")
