@@ -126,10 +126,6 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
             lambda data: bk.evaluate(data, "bayes", prior_trials=data, prior_weight=1.5),
             "prior_weight must lie in",
         ),
-        (
-            lambda data: bk.exact_loo(bk.evaluate(data, "bayes", prior_trials=data, rng=1)),
-            "Got 100 trials.*leave out prior_trials",
-        ),
         (lambda data: bk.compare(bk.evaluate(data, "bayes", rng=1)), "at least two systems"),
         (lambda data: bk.category_table(bk.evaluate([[1, 0]], "bayes")), "scored categories"),
     ],

@@ -11,7 +11,7 @@ from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.core.pooling.states import States
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
-from bayesatk.data.scales import RightWrong, Scale
+from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
 from bayesatk.data.study import Study
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.credit import Array
@@ -23,7 +23,7 @@ from bayesatk.posterior.judged import JudgedModel, rates_of_judges
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.program import Marking, ProgramModel
 from bayesatk.posterior.right_wrong import RightWrongModel
-from bayesatk.priors import Pooling
+from bayesatk.priors import BetaPrior, DirichletHyperPrior, DirichletPrior, HyperPrior, Pooling
 from bayesatk.results.result import Result
 
 
@@ -196,6 +196,30 @@ def question_shares(result: Result, kept: NDArray[np.bool_] | None = None) -> Ar
     share = groups.shares(None if result.weight is None else weight)
     total = np.bincount(groups.code, weight, len(groups.labels))
     return np.asarray(weight * (share / np.maximum(total, 1e-300))[groups.code])
+
+
+def right_wrong_model(
+    result: Result, system: int, kept: NDArray[np.bool_] | None = None
+) -> CountModel:
+    """Return the model of right and wrong of a system, also where these are two categories.
+
+    Parameters
+    ----------
+    result, system, kept
+        As of `model_of`.
+    """
+    declared = Declared.of_result(result, kept)
+    prior = declared.prior
+    if isinstance(prior, DirichletHyperPrior):
+        wrong, right = prior.vector(2).tolist()
+        prior = HyperPrior(
+            mean=(right, wrong), icc=prior.icc, families="beta", slope_sd=prior.slope_sd,
+            group_sd=prior.group_sd,
+        )  # fmt: skip
+    elif isinstance(prior, DirichletPrior):
+        wrong, right = prior.vector(2).tolist()
+        prior = BetaPrior(right, wrong)
+    return replace(declared, scale=RIGHT_WRONG, prior=prior).model(system)
 
 
 def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:

@@ -97,8 +97,8 @@ class ProgramQuestions:
                     found.append(self._components(fit.predictor, block, node))
         share, alpha, beta, atoms = zip(*found, strict=True)
         total = np.sum(atoms, axis=0)
-        columns = [np.concatenate(column) for column in (share, alpha, beta)]
-        return QuestionLaws.merged(columns[0], columns[1], columns[2], total)
+        a, b = np.concatenate(alpha), np.concatenate(beta)
+        return QuestionLaws.merged(np.concatenate(share), a, b, total)
 
     def _components(
         self, predictor: Predictor, block: _Block, node: int
@@ -126,8 +126,8 @@ class ProgramQuestions:
             return np.ascontiguousarray(np.moveaxis(rows, 1, 2)).reshape(-1, size)
 
         atoms = share[..., -2:].sum(axis=1).reshape(len(offset), size, 2).sum(axis=0).T
-        shapes = [by_cell(np.stack(shape, axis=1)) for shape in (alpha, beta)]
-        return by_cell(share[..., :-2]), shapes[0], shapes[1], atoms
+        a, b = by_cell(np.stack(alpha, axis=1)), by_cell(np.stack(beta, axis=1))
+        return by_cell(share[..., :-2]), a, b, atoms
 
     def _matched(
         self, predictor: Predictor, block: _Block, offset: Array, weight: Array

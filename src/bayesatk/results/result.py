@@ -282,6 +282,8 @@ class Result:
         """
         self.require(operation, argument)
         observed = self._by_system(self.group("observed_data"))
+        if "successes" not in observed:  # scored as two categories: wrong, then right
+            return self.counts[..., -1], self.trials
         return observed["successes"].values, self.trials
 
     @staticmethod

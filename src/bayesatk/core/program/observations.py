@@ -125,7 +125,7 @@ class RightWrong:
         mean, variance = expected_credits(nodes, metrics)[0], spread_of(nodes, metrics)
         return mean.reshape(*offset.shape, -1), variance.reshape(*offset.shape, -1)
 
-    def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Array, Array, Array]]:
+    def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
         """Yield right and wrong trials of questions in states, and log chances (points, questions).
 
         The likelihood of p is the sum over these of chance times ``p^right (1 - p)^wrong``.
@@ -230,7 +230,7 @@ class Marked(RightWrong):
         nodes = replace(nodes, rates=np.repeat(self.rates(theta), offset.shape[1], axis=0))
         return _moments_on_nodes(nodes, self.states, metrics, offset.shape)
 
-    def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Array, Array, Array]]:
+    def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
         """As of `RightWrong`: nobody sees how many were right."""
         tables = list(self._by_trials(theta))
         trials = self.states.trials[state]
