@@ -154,6 +154,9 @@ def criticise(
 
     Notes
     -----
+    With groups, covariates or prior trials the row of families is given if the fit averages several
+    families; the others would take minutes for a single one.
+
     Posterior predictive p-values are conservative, because the same data are used to fit the
     hyperparameters. The row of families is flagged if the posterior probability is below
     ``alpha / 4``; if the family of this fit is true, that happens with probability of at most about

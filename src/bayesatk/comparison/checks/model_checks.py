@@ -128,6 +128,6 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     simple = prior.of_family("beta") if right_wrong else prior
     whole = replace(Declared.of_result(fit, ran), prior=simple, grouping=None, weight=None)
     grouped = replace(whole, grouping=Grouping.of(known[ran]))
-    evidence = [each.composed_model(system).partial_evidence() for each in (grouped, whole)]
-    ratio = evidence[0] - evidence[1]
+    plain = whole.composed_model if whole.structured else whole.model
+    ratio = grouped.model(system).partial_evidence() - plain(system).partial_evidence()
     return ratio if np.isfinite(ratio) else None
