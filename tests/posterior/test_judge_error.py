@@ -290,7 +290,7 @@ def test_what_a_judge_has_no_model_for_is_refused() -> None:
     data = {"a": [[1, 0]] * 4, "b": [[1, 1]] * 4}
     fit = bk.evaluate(data, "pass@1", judge=JUDGE, difficulty="beta", draws=50, rng=1)
     for refused in (
-        bk.question_table, bk.noise_floor, bk.log_bayes_factor_equal, bk.e_value,
+        bk.log_bayes_factor_equal, bk.e_value,
         lambda own: bk.log_bayes_factor_chance(own, 0.5),
         lambda own: bk.guessing.random_baseline(own, 0.5, rng=1),
     ):  # fmt: skip
