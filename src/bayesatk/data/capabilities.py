@@ -176,7 +176,6 @@ NOT_BUILT: Mapping[Pair, str] = {
     ("judge", "gate"): "it takes marks as they are so far",
     ("judge", "chance"): "it takes marks as they are so far",
     ("prior trials", "leaderboard"): "it takes no account of prior trials yet",
-    ("prior trials", "chance"): "it takes no account of prior trials yet",
     ("categories", "leaderboard"): "it is of right and wrong so far",
     ("categories", "question_table"): "it is of right and wrong so far",
     ("votes", "leaderboard"): "it is of right and wrong so far",
