@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from bayesatk.data.study import Study
+from bayesatk.metrics.grid import MetricGrid
 from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
-from bayesatk.results.prior_metrics import metrics_of_p
 from bayesatk.results.question_laws import QuestionLaws, concentration, declared_fields
+from bayesatk.results.schema import GROUPED_TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
 AUTOMATIC = 200_000  # replicated counts up to which they are drawn without being asked for
@@ -124,7 +125,7 @@ def _prior(
     dataset = _by_draw(variables, study, at, labels)
     if study.pooling == "none":
         p = np.stack([law.p for law in priors if law.p is not None], axis=1)
-        dataset = dataset.merge(metrics_of_p(study, p, rng)).assign_attrs(_SAMPLE)
+        dataset = dataset.merge(_metrics_of_p(study, p, rng)).assign_attrs(_SAMPLE)
     return dataset
 
 
@@ -217,3 +218,43 @@ def _log_dirichlet(p: Array, alpha: Array) -> Array:
     """Log density of logits of probabilities (draws, ..., category)."""
     constant = gammaln(alpha.sum(axis=-1)) - gammaln(alpha).sum(axis=-1)
     return np.asarray((np.log(np.maximum(p, _TINY)) * alpha).sum(axis=-1) + constant)
+
+
+def _metrics_of_p(study: Study, p: Array, rng: np.random.Generator) -> xr.Dataset:
+    """Return the metrics that judge trials, of the same targets as in the posterior.
+
+    Means over questions have the weights of these and of their groups. Questions like these are
+    those that were tried, weighted by the Bayesian bootstrap within groups, and new groups are
+    these groups, weighted in the same way.
+
+    Parameters
+    ----------
+    study : Study
+        Without pooling.
+    p : ndarray, shape (draws, system, question, ...)
+    rng : numpy.random.Generator
+    """
+    grid, outcomes, grouping = MetricGrid.of(study.judged), study.outcomes, study.grouping
+    size, systems, questions = p.shape[:3]
+    weight = np.ones(questions) if outcomes.weight is None else outcomes.weight
+    code = np.zeros(questions, np.intp) if grouping is None else grouping.code
+    share = np.ones(1) if grouping is None else grouping.shares(outcomes.weight)
+    member = (code[:, None] == np.arange(len(share))).astype(float)
+    tried = outcomes.trials.transpose("system", "question").values > 0
+    targets = GROUPED_TARGETS[: 2 if grouping is None else 3]
+    values = np.empty((size, systems, len(grid), len(targets)))
+    for system in range(systems):
+        bootstrap = rng.standard_exponential((size, questions)) * weight * tried[system]
+        new = rng.standard_exponential((size, len(share))) * share
+        new /= new.sum(axis=1, keepdims=True)
+        for number, metric in enumerate(grid):
+            value = study.scale.judged(metric).latent(p[:, system])
+            of_groups = (value * weight) @ member / np.maximum(weight @ member, 1e-300)
+            like_these = (value * bootstrap) @ member / np.maximum(bootstrap @ member, 1e-300)
+            columns = [of_groups @ share, like_these @ share, (like_these * new).sum(axis=1)]
+            values[:, system, number] = np.stack(columns[: len(targets)], axis=1)
+    coords = {
+        "chain": [0], "draw": np.arange(size), "system": outcomes.dataset["system"].values,
+        "target": list(targets),
+    }  # fmt: skip
+    return metric_dataset(grid, values[None], ("chain", "draw", "system"), ("target",), coords)
