@@ -32,7 +32,7 @@ KINDS = re.compile(
     r"famil|hierarch|conjugate|weighted", re.I,
 )  # fmt: skip
 
-EXECUTED = 69  # files of the package that run during evaluate(marks, "pass@1"); goes down, too
+EXECUTED = 70  # files of the package that run during evaluate(marks, "pass@1"); goes down, too
 
 # Files, tokens, classes, constants, functions, switches, vague names; `(package)` is what lies
 # beside the rooms. Who makes a room smaller lowers its line; a new room takes its line from others.
