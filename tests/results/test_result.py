@@ -134,10 +134,10 @@ def test_draws_of_p_are_tabulated_whatever_the_questions_have() -> None:
 
 def test_prior_trials_are_named_where_they_are_refused() -> None:
     marks = np.array([[1, 0], [1, 1]])
-    fit = bk.evaluate(bk.tally(marks), "bayes", prior_trials=marks, rng=1)
-    for refusing in (bk.noise_floor, lambda one: bk.guessing.random_baseline(one, 0.2)):
-        with pytest.raises(ValueError, match="without prior trials"):
-            refusing(fit)
+    runs = {"a": marks, "b": marks}
+    fit = bk.evaluate(bk.tally(runs), "bayes", prior_trials=bk.tally(runs), rng=1)
+    with pytest.raises(ValueError, match="without prior trials"):
+        bk.leaderboard(fit)
 
 
 def test_scored_categories_are_named_where_they_are_refused() -> None:

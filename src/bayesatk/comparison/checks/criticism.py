@@ -185,7 +185,7 @@ def criticise(
     right_wrong = isinstance(result.scale, RightWrong)
     checks = _CHECKS if right_wrong else _OF_SCORES
     scores = np.array([0.0, 1.0]) if right_wrong else result.scores
-    scores = (scores - scores.min()) / (scores.max() - scores.min())
+    scores = (scores - scores.min()) / (float(np.ptp(scores)) or 1.0)
     for system, name in enumerate(result.systems):
         ran = result.trials[system] > 0
         counts, trials = result.counts[system][ran], result.trials[system][ran]
