@@ -6,7 +6,6 @@ from functools import cache, partial
 from pathlib import Path
 
 import arviz as az
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -134,6 +133,8 @@ def test_the_table_names_the_functions_that_are_tried() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_functions_work_where_the_table_says(kind) -> None:
+    import matplotlib.pyplot as plt
+
     fit = bk.one_system(fitted(kind))
     wrong = []
     for name, call in CALLS.items():
