@@ -5,6 +5,7 @@ by Fourier transforms of batches of equal blocks, each kept only on a window tha
 inequality proves to hold all but 1e-20 of its mass. Few distinct probabilities as binomials.
 """
 
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +59,8 @@ def bernoulli_sum(p: Array, q: Array, count: NDArray[np.int64]) -> Window:
     """
     size = int(count.sum())
     if size > DIRECT and len(p) <= 64:  # distinct probabilities are cheaper as binomials
-        window = _merged([_binomial(*group) for group in zip(p, q, count, strict=True)])
+        windows = [_binomial(*group) for group in zip(p, q, count, strict=True)]
+        window = reduce(_pair, sorted(windows, key=lambda window: len(window.mass)))
     else:
         p_and_q = np.repeat(p, count), np.repeat(q, count)
         window = _direct(*p_and_q) if size <= DIRECT else _batched(*p_and_q)
@@ -133,14 +135,6 @@ def _binomial(p: float, q: float, size: int) -> Window:
     falling = np.cumprod(down / (size - down + 1.0) * (q / p))
     mass = np.concatenate([falling[::-1], [1.0], rising])
     return Window(low, mass / mass.sum(), mean, variance)
-
-
-def _merged(windows: list[Window]) -> Window:
-    """Convolve windows, the two shortest first."""
-    while len(windows) > 1:
-        a, b, *longer = sorted(windows, key=lambda window: len(window.mass))
-        windows = [*longer, _pair(a, b)]
-    return windows[0]
 
 
 def _pair(a: Window, b: Window) -> Window:

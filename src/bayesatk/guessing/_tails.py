@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 from scipy.special import expit, log_ndtr, logsumexp, ndtri_exp
 
 from bayesatk.guessing._bernoulli_sums import DIRECT, Window, bernoulli_sum
@@ -136,28 +137,18 @@ class PoissonBinomialTails:
                     table[stretch] = np.where(np.isnan(table[stretch]), values, table[stretch])
 
     def _tilt(self, target: float) -> tuple[float, Array, Array, float]:
-        """Tilting parameter that moves the mean to the target, to a twentieth of an sd.
+        """Tilting parameter that moves the mean to the target, and what it makes of the p.
 
-        Newton's method inside a bracket: with all logits below -50 hardly anything succeeds, with
-        all above 50 hardly anything fails.
+        With all logits below -50 hardly anything succeeds, with all above 50 hardly anything fails.
         """
-        target_share, mean_share = target / self.size, self.mean / self.size
-        theta = float(
-            np.log(target_share / (1.0 - target_share)) - np.log(mean_share / (1.0 - mean_share))
-        )
+
+        def gap(theta: float) -> float:
+            return float(self._count @ expit(self._logit + theta)) - target
+
         low, high = -float(self._logit.max()) - 50.0, -float(self._logit.min()) + 50.0
-        theta = min(max(theta, low), high)
-        for _ in range(200):
-            p, q = expit(self._logit + theta), expit(-self._logit - theta)
-            gap = float(self._count @ p) - target
-            variance = float(self._count @ (p * q))
-            if gap**2 <= 0.0025 * variance or not low < high:
-                break
-            low, high = (theta, high) if gap < 0 else (low, theta)
-            theta -= gap / max(variance, 1e-300)
-            if not low < theta < high:
-                theta = 0.5 * (low + high)
-        return theta, p, q, variance
+        theta = float(brentq(gap, low, high, xtol=1e-6))
+        p, q = expit(self._logit + theta), expit(-self._logit - theta)
+        return theta, p, q, float(self._count @ (p * q))
 
     def _log_factor(self, theta: float, start: int) -> float:
         """``log E[exp(theta X)] - theta start``.
