@@ -175,7 +175,7 @@ class Splits:
         middle = float(np.clip(np.nan_to_num(self.mode()), -_FARTHEST, _FARTHEST))
 
         def over(theta: float) -> float:
-            return _at(self.log_ratio, theta) - level
+            return float(_at(self.log_ratio, theta) - level)
 
         lower, upper = (
             float(np.copysign(np.inf, end))
