@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
 from scipy.special import expit, logit, softmax
 
@@ -119,19 +119,7 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
     >>> round(difficulty_design(pass_at(1), difficulty, 1).value, 12)
     0.4
     """
-    betas = np.flatnonzero(difficulty.share[0] > 0.0)
-    ends = np.array([difficulty.never[0], difficulty.always[0]])
-    atoms = np.flatnonzero(ends > 0.0)
-    means_and_iccs = np.stack([difficulty.mean[0, betas], difficulty.icc[0, betas]], axis=1).ravel()
-    share, size = np.concatenate([difficulty.share[0, betas], ends[atoms]]), len(means_and_iccs)
-    free_shares = share[1:]
-    # Of uniform means, correlations and shares of a mixture, and of the prior of atoms.
-    prior = block_diag(
-        np.diag(2.0 * means_and_iccs * (1.0 - means_and_iccs)),
-        (sum(INFLATION) if len(atoms) else float(len(betas)))
-        * (np.diag(free_shares) - np.outer(free_shares, free_shares)),
-    )
-    theta = np.concatenate([logit(means_and_iccs), np.log(free_shares / share[0])])
+    theta, prior, size, atoms = _hyperparameters(difficulty)
     counts = np.arange(trials + 1.0)
     at_end = np.zeros((2, trials + 1))
     at_end[0, 0] = at_end[1, -1] = 1.0
@@ -160,6 +148,24 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
         return probability, expected, np.maximum(square - expected**2, 0.0), new
 
     return _design(given, theta, prior)
+
+
+def _hyperparameters(difficulty: Difficulty) -> tuple[Array, Array, int, NDArray[np.intp]]:
+    """Return hyperparameters and information of their prior; how many are of Betas; the atoms."""
+    betas = np.flatnonzero(difficulty.share[0] > 0.0)
+    ends = np.array([difficulty.never[0], difficulty.always[0]])
+    atoms = np.flatnonzero(ends > 0.0)
+    means_and_iccs = np.stack([difficulty.mean[0, betas], difficulty.icc[0, betas]], axis=1).ravel()
+    share, size = np.concatenate([difficulty.share[0, betas], ends[atoms]]), len(means_and_iccs)
+    free_shares = share[1:]
+    # Of uniform means, correlations and shares of a mixture, and of the prior of atoms.
+    prior = block_diag(
+        np.diag(2.0 * means_and_iccs * (1.0 - means_and_iccs)),
+        (sum(INFLATION) if len(atoms) else float(len(betas)))
+        * (np.diag(free_shares) - np.outer(free_shares, free_shares)),
+    )
+    theta = np.concatenate([logit(means_and_iccs), np.log(free_shares / share[0])])
+    return theta, prior, size, atoms
 
 
 def category_design(
