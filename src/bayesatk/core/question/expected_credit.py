@@ -11,7 +11,7 @@ import numpy as np
 from scipy.ndimage import map_coordinates, spline_filter
 from scipy.special import expit
 
-from bayesatk.core.question.beta_binomial import beta_binomial_moments
+from bayesatk.core.question.beta_binomial import beta_binomial_moments, beta_of
 from bayesatk.metrics.credit import Array, Credit
 
 FARTHEST = 30.0  # logits of the table
@@ -56,7 +56,7 @@ class ExpectedCredit:
             np.arange(start, stop + step, step)
             for start, stop, step in zip(first, last, _STEP, strict=True)
         )
-        alpha, beta = (np.outer(expit(sign * x), np.exp(-r)) for sign in (1.0, -1.0))
+        alpha, beta = beta_of(x[:, None], r)
         mean, _, variance = beta_binomial_moments([credit], alpha.ravel(), beta.ravel())
         tables = (values.reshape(alpha.shape) for values in (mean, variance))
         return cls(credit, first, np.stack([spline_filter(table) for table in tables]))

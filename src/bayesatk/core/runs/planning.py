@@ -13,12 +13,13 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag
-from scipy.special import expit, logit, softmax
+from scipy.special import logit, softmax
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.question.beta_binomial import (
     beta_binomial_moments,
     beta_binomial_pmf,
+    beta_of,
 )
 from bayesatk.core.question.categorical import category_moments
 from bayesatk.core.question.dirichlet_multinomial import log_counts
@@ -125,20 +126,19 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
     at_end[0, 0] = at_end[1, -1] = 1.0
 
     def given(theta: Array) -> Given:
-        pairs, total = theta[:size].reshape(-1, 2), np.exp(-theta[1:size:2])
-        alpha, beta = expit(pairs[:, 0]) * total, expit(-pairs[:, 0]) * total
+        alpha, beta = beta_of(theta[:size:2], theta[1:size:2])
         # Moments of a new question first, then given every count.
         a = np.column_stack([alpha, alpha[:, None] + counts]).ravel()
         b = np.column_stack([beta, beta[:, None] + trials - counts]).ravel()
         mean, _, variance = (
-            moment.reshape(len(pairs), -1) for moment in beta_binomial_moments([credit], a, b)
+            moment.reshape(len(alpha), -1) for moment in beta_binomial_moments([credit], a, b)
         )
         value = credit.vector[-atoms, None]
         pmf = np.concatenate([beta_binomial_pmf(trials, alpha, beta), at_end[atoms]])
         joint = softmax(np.append(0.0, theta[size:]))[:, None] * pmf
         means = np.concatenate([mean, np.broadcast_to(value, (len(atoms), trials + 2))])
         squares = means**2
-        squares[: len(pairs)] += variance
+        squares[: len(alpha)] += variance
         probability = joint.sum(axis=0)
         expected, square = (
             (joint * moment[:, 1:]).sum(axis=0) / np.maximum(probability, 1e-300)
