@@ -1,6 +1,5 @@
 """The data card: what was read, in a form that a person checks at a glance."""
 
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -11,90 +10,73 @@ from numpy.typing import NDArray
 
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import WEIGHT
+from bayesatk.data.question_columns import question_coordinates
 
 _COLUMNS = ("trials min/median/max", "missing", "mean score")
-
-
-@dataclass(frozen=True)
-class _Card:
-    """What a card says: a title, a row per system, and lines of text.
-
-    Parameters
-    ----------
-    title : str
-    rows : list of (str, str, str, str)
-        Name of the system, and the cells of its columns.
-    remarks : dict of int to str
-        A line below a row, by its number.
-    lines : list of str
-    """
-
-    title: str
-    rows: list[tuple[str, str, str, str]]
-    remarks: dict[int, str]
-    lines: list[str]
+Card = tuple[str, list[tuple[str, ...]], list[str]]  # title, rows with remarks, lines below
 
 
 def data_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> str:
     """Return what is there, what is missing and what was assumed, in lines of text."""
-    card = _card(dataset, answers, notes)
-    width = max([6, *(len(name) for name, *_ in card.rows)])
-    lines = [card.title, f"  {'system':<{width}}  {'  '.join(_COLUMNS)}"]
-    for row, (name, *cells) in enumerate(card.rows):
-        aligned = (f"{cell:>{len(head)}}" for cell, head in zip(cells, _COLUMNS, strict=True))
-        lines.append(f"  {name:<{width}}  {'  '.join(aligned)}")
-        if row in card.remarks:
-            lines.append(f"  {'':<{width}}  {card.remarks[row]}")
-    return "\n".join(lines + [f"  {line}" for line in card.lines])
+    title, rows, lines = _card(dataset, answers, notes)
+    width = max([6, *(len(name) for name, *_ in rows)])
+    text = [title]
+    for name, *cells in (("system", *_COLUMNS), *rows):
+        is_remark = len(cells) == 1
+        aligned = cells if is_remark else map(str.rjust, cells, map(len, _COLUMNS))
+        text.append(f"  {name:<{width}}  {'  '.join(aligned)}")
+    return "\n".join(text + [f"  {line}" for line in lines])
 
 
 def html_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> str:
     """Return the data card as a fragment of HTML, for notebooks; all text is escaped."""
-    card = _card(dataset, answers, notes)
+    title, rows, lines = _card(dataset, answers, notes)
     head = "".join(f"<th>{name}</th>" for name in ("system", *_COLUMNS))
     body = ""
-    for row, cells in enumerate(card.rows):
-        body += f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-        if row in card.remarks:
-            body += f"<tr><td></td><td colspan='3'>{escape(card.remarks[row])}</td></tr>"
-    lines = "".join(f"<li>{escape(line)}</li>" for line in card.lines)
+    for name, *cells in rows:
+        span = " colspan='3'" * (len(cells) == 1)
+        texts = "".join(f"<td{span}>{escape(cell)}</td>" for cell in cells)
+        body += f"<tr><td>{escape(name)}</td>{texts}</tr>"
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return (
-        f"<div><p>{escape(card.title)}</p><table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{f'<ul>{lines}</ul>' * bool(lines)}</div>"
+        f"<div><p>{escape(title)}</p><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{f'<ul>{items}</ul>' * bool(items)}</div>"
     )
 
 
-def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> _Card:
-    trials, missing = dataset["count"].sum("category").values, dataset["missing"].values
-    scores, names = dataset["score"].values, dataset["system"].values.tolist()
-    scale = ", ".join(
-        f"{label} = {score:g}"
-        for label, score in zip(dataset["category"].values, scores, strict=True)
-    )
+def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> Card:
+    """Return what a card says: a row for each system, and a row of two cells for a remark."""
+    scores, trials = dataset["score"], dataset["count"].sum("category")
+    scale = ", ".join(f"{label} = {score:g}" for label, score in
+                      zip(dataset["category"].values, scores.values, strict=True))  # fmt: skip
     systems, questions = trials.shape
     title = (
         f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
         f"{int(trials.sum()):,} trials (scores: {scale})"
     )
-    total = (dataset["count"].values * scores).sum(axis=-1)
-    rows, remarks = [], {}
-    for row, (name, own, gaps) in enumerate(zip(names, trials, missing, strict=True)):
+    totals = dataset["count"].dot(scores, ["question", "category"]).values
+    rows: list[tuple[str, ...]] = []
+    for name, own, gaps, total in zip(
+        dataset["system"].values.tolist(), trials.values, dataset["missing"].values.sum(axis=1),
+        totals, strict=True,
+    ):  # fmt: skip
         runs = own.sum()
-        mean = f"{total[row].sum() / runs:.4f}" if runs else "-"
         spread = f"{own.min()}/{np.median(own):g}/{own.max()}"
-        rows.append((str(name), spread, str(gaps.sum()), mean))
-        if gaps.any() and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
-            remarks[row] = _bounds(total[row], own, gaps, scores)
+        rows.append((str(name), spread, str(gaps), f"{total / runs:.4f}" if runs else "-"))
+        if gaps and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
+            ends = scores.values.min(), scores.values.max()
+            worst, best = ((total + gaps * end) / (runs + gaps) for end in ends)
+            rows.append(("", f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"))
     lines = [] if answers is None else [answers.card()]
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
     known = [
-        f"{name} ({_distinct(values.values)} values)"
-        for name, values in dataset.coords.items()
-        if values.dims == ("question",) and name not in ("question", WEIGHT)
+        f"{name} ({_distinct(values)} values)"
+        for name, values in question_coordinates(dataset).items()
+        if name != WEIGHT
     ]
     lines += [f"questions have: {', '.join(known)}"] if known else []
     lines += [_weights(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
-    return _Card(title, rows, remarks, lines + [f"assumed: {note}" for note in notes])
+    return title, rows, lines + [f"assumed: {note}" for note in notes]
 
 
 def _weights(weight: NDArray[np.float64]) -> str:
@@ -119,15 +101,3 @@ def _costs(dataset: xr.Dataset) -> str:
 def _distinct(values: NDArray[Any]) -> int:
     """Return how many different values there are; NaN and empty text are none."""
     return sum(not pd.isna(each) and each != "" for each in pd.unique(values).tolist())
-
-
-def _bounds(
-    total: NDArray[np.float64],
-    trials: NDArray[np.int64],
-    missing: NDArray[np.int64],
-    scores: NDArray[np.float64],
-) -> str:
-    """Mean score if every missing outcome had the lowest, or the highest, score."""
-    runs, gaps = trials.sum() + missing.sum(), missing.sum()
-    worst, best = ((total.sum() + gaps * end) / runs for end in (scores.min(), scores.max()))
-    return f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"

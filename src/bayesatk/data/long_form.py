@@ -128,10 +128,10 @@ def default_systems(number: int) -> Sequence[Any]:
     return ["system"] if number == 1 else range(number)
 
 
-def of_counts(count: NDArray[Any], missing: NDArray[Any]) -> LongForm:
-    """Return counts (system, question, category) under default labels."""
-    counted = np.concatenate([missing[..., None], count], axis=-1).astype(np.int64)
-    return LongForm(default_systems(len(count)), range(count.shape[1]), counted=counted)
+def of_counts(counted: Ints) -> LongForm:
+    """Return counts (system, question, slot) under default labels."""
+    systems, questions, _ = counted.shape
+    return LongForm(default_systems(systems), range(questions), counted=counted)
 
 
 def count_codes(codes: Codes, slots: Sequence[int]) -> Ints:

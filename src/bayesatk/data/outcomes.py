@@ -19,8 +19,6 @@ from bayesatk.data.data_card import data_card, html_card
 from bayesatk.data.question_columns import unequal
 from bayesatk.data.validation import OutcomeError, shown, succeeding
 
-Kept = NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class Outcomes:
@@ -88,31 +86,18 @@ class Outcomes:
         >>> data.with_success("score >= 0.5").successes.values.tolist()
         [[2]]
         """
-        scores = self.dataset["score"].values
-        succeeds = succeeding(rule, scores)
-        count = self.dataset["count"].values
-        pair = np.stack([count[..., ~succeeds].sum(-1), count[..., succeeds].sum(-1)], axis=-1)
+        succeeds = succeeding(rule, self.dataset["score"].values)
         names = self.dataset["category"].values[succeeds].tolist()
-        dataset = xr.Dataset(
-            {
-                "count": (("system", "question", "category"), pair),
-                "missing": self.dataset["missing"],
-            },
-            coords={
-                "system": self.dataset["system"], "question": self.dataset["question"],
-                "category": ["0", "1"], "score": ("category", [0.0, 1.0]),
-                **{
-                    name: own
-                    for name, own in self.dataset.coords.items()
-                    if own.dims == ("question",)
-                },
-            },
-            attrs=self.dataset.attrs,
-        )  # fmt: skip
-        if "cost_sums" in self.dataset:
-            own = self.dataset["cost_sums"].values
-            sums = np.stack([own[:, :, ~succeeds].sum(2), own[:, :, succeeds].sum(2)], axis=2)
-            dataset = with_costs(dataset, sums, str(self.dataset.attrs.get("cost_unit", "")))
+        pairs = {
+            name: xr.concat(
+                [values.isel(category=kind).sum("category") for kind in (~succeeds, succeeds)],
+                "category",
+            ).transpose(*values.dims)
+            for name, values in self.dataset.drop_vars(["category", "score"]).items()
+            if "category" in values.dims
+        }
+        dataset = self.dataset.drop_dims("category").assign(pairs)
+        dataset = dataset.assign_coords(category=["0", "1"], score=("category", [0.0, 1.0]))
         note = f"success is {rule}: {', '.join(map(str, names))}"
         return replace(self, dataset=dataset, notes=(*self.notes, note))
 
@@ -170,10 +155,27 @@ class Outcomes:
         >>> data["b"].successes.values.tolist()  # the same as data.sel(system="b")
         [[0, 1]]
         """
-        systems, questions, note = _selected(self.dataset, system, question, group)
-        answers = self.answers
-        if answers is not None:
-            answers = answers.on_questions(questions).on_systems(systems)
+        if group is not None and GROUP not in self.dataset.coords:
+            raise OutcomeError(
+                Argument(GROUP), f" must be left out for data without groups; got {shown(group)}. "
+                "Say what the groups are: ", Argument(GROUP, ..., "tally"), ".",
+            )  # fmt: skip
+        wanted = {"system": system, "question": question, GROUP: group}
+        kept = {
+            name: _kept(self.dataset[name].values.tolist(), name, labels)
+            for name, labels in wanted.items()
+            if name in self.dataset.coords
+        }
+        systems, (questions, _) = kept["system"][0], kept["question"]
+        if GROUP in kept:
+            questions = questions & kept[GROUP][0]
+        if not questions.any():
+            raise OutcomeError(
+                Argument("question"), " and ", Argument(GROUP), " must have a question in common; "
+                f"none of {shown(question)} is in {shown(group)}. Leave one of them out.",
+            )  # fmt: skip
+        note = "; ".join(words for _, words in kept.values() if words)
+        answers = self.answers and self.answers.selected(systems, questions)
         dataset = self.dataset.isel(system=systems, question=questions)
         notes = (*self.notes, *[f"selected: {note}"] * bool(note))
         return replace(self, dataset=dataset, notes=notes, answers=answers)
@@ -246,58 +248,27 @@ class Outcomes:
         return html_card(self.dataset, self.answers, self.notes)
 
 
-def _selected(
-    dataset: xr.Dataset, system: object, question: object, group: object
-) -> tuple[Kept, Kept, str]:
-    """Return which systems and which questions are meant, and a note that says so.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Counts with their labels.
-    system, question, group : label, collection of labels, or None for all
-    """
-    if group is not None and GROUP not in dataset.coords:
-        raise OutcomeError(
-            Argument(GROUP), f" must be left out for data without groups; got {shown(group)}. Say "
-            "what the groups are: ", Argument(GROUP, ..., "tally"), ".",
-        )  # fmt: skip
-    systems, told = _kept(dataset["system"].values.tolist(), "system", system)
-    questions, asked = _kept(dataset["question"].values.tolist(), "question", question)
-    notes = told + asked
-    if group is not None:
-        members, of_group = _kept(dataset[GROUP].values.tolist(), GROUP, group)
-        questions, notes = questions & members, notes + of_group
-    if not questions.any():
-        raise OutcomeError(
-            Argument("question"), " and ", Argument(GROUP), " must have a question in common; "
-            f"none of {shown(question)} is in {shown(group)}. Leave one of them out.",
-        )  # fmt: skip
-    return systems, questions, "; ".join(notes)
-
-
-def _kept(labels: list[Any], name: str, wanted: object) -> tuple[Kept, list[str]]:
+def _kept(labels: list[Any], name: str, wanted: Any) -> tuple[NDArray[np.bool_], str]:
     """Return which labels are among those wanted, and in words."""
     if wanted is None:
-        return np.ones(len(labels), bool), []
+        return np.ones(len(labels), bool), ""
     if isinstance(wanted, np.ndarray | xr.DataArray):
         wanted = wanted.tolist()
     several = isinstance(wanted, Collection) and not isinstance(wanted, str | bytes)
-    chosen: list[Any] = list(wanted) if several else [wanted]  # type: ignore[call-overload]
+    wanted = list(wanted) if several else [wanted]
     known = dict.fromkeys(labels)
     try:
-        absent = [one for one in chosen if one not in known]
+        absent = [label for label in wanted if label not in known]
     except TypeError:  # a label that has no hash
-        absent = chosen
-    if absent or not chosen:
+        absent = wanted
+    if absent or not wanted:
         raise OutcomeError(
             Argument(name), f" must be among the labels of the data, {shown(list(known), 200)}; "
             f"got {shown(absent[0] if absent else wanted)}.",
         )  # fmt: skip
-    among = set(chosen)
-    kept = np.fromiter((label in among for label in labels), bool, len(labels))
-    number = len(among)
-    return kept, [f"{name} {shown(chosen[0])}" if number == 1 else f"{number} {name}s"]
+    chosen = set(wanted)
+    words = f"{name} {shown(wanted[0])}" if len(chosen) == 1 else f"{len(chosen)} {name}s"
+    return np.array([label in chosen for label in labels]), words
 
 
 def with_costs(dataset: xr.Dataset, sums: NDArray[np.float64], unit: str) -> xr.Dataset:
