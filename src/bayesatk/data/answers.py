@@ -7,12 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from bayesatk.data.validation import OutcomeError, is_category, is_missing, shown
+from bayesatk.data.validation import (
+    Flags,
+    Ints,
+    OutcomeError,
+    is_category,
+    is_missing,
+    shown,
+)
 from bayesatk.priors import AnswerPrior
 
-Ints = NDArray[np.int64]
 Normalise = Literal["exact", "strip", "casefold"] | Callable[[str], str]
 RIGHT, UNKNOWN = 1, -1  # marks; 0 is wrong
 
@@ -177,7 +182,7 @@ class Answers:
     question: Ints
     label: list[str]
     count: Ints
-    correct: NDArray[np.bool_]
+    correct: Flags
     unanswered: Ints
     rules: AnswerRules = field(default_factory=AnswerRules)
 
@@ -193,11 +198,11 @@ class Answers:
             for own, number in zip(np.split(entries, edges), silent.tolist(), strict=True)
         ]
 
-    def on_questions(self, kept: NDArray[np.bool_]) -> "Answers":
+    def on_questions(self, kept: Flags) -> "Answers":
         """Return the answers to some of the questions."""
         return self.selected(np.ones(len(self.unanswered), bool), kept)
 
-    def selected(self, systems: NDArray[np.bool_], questions: NDArray[np.bool_]) -> "Answers":
+    def selected(self, systems: Flags, questions: Flags) -> "Answers":
         """Return the answers of some of the systems to some of the questions."""
         entries = systems[self.system] & questions[self.question]
         return Answers(
@@ -225,7 +230,7 @@ class Ballots:
     """Answers to one question: their counts, which are right, and trials without any."""
 
     count: Ints
-    correct: NDArray[np.bool_]
+    correct: Flags
     nobody: int | None
 
     @property

@@ -14,7 +14,6 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.long_form import (
     Codes,
-    Ints,
     LongForm,
     codes_of,
     default_systems,
@@ -23,7 +22,7 @@ from bayesatk.data.long_form import (
     refuse,
 )
 from bayesatk.data.question_columns import by_question
-from bayesatk.data.validation import OutcomeError, Scores, refuse_masked, shown
+from bayesatk.data.validation import Ints, OutcomeError, Scores, refuse_masked, shown
 
 DIMS = ("system", "question", "trial")
 _SINGLE = frozenset({int, bool, str, float, NoneType})  # types of single values, never of rows

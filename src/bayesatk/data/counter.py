@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import COST, Columns, labels, trial_text
-from bayesatk.data.long_form import Codes, Ints, LongForm, codes_of, encode, first_invalid, refuse
+from bayesatk.data.long_form import Codes, LongForm, codes_of, encode, first_invalid, refuse
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import read_costs
 from bayesatk.data.validation import (
+    Flags,
+    Ints,
     OutcomeError,
     Scores,
     check_counts,
@@ -176,7 +178,7 @@ class Counter:
         places = self._places[role]
         return np.array([places.setdefault(name, len(places)) for name in names], np.int64)[codes]
 
-    def _marked(self, system: Ints, question: Ints, trial: Ints) -> NDArray[np.bool_]:
+    def _marked(self, system: Ints, question: Ints, trial: Ints) -> Flags:
         """Mark the trials as seen, and return which of them an earlier part has."""
         words = -(-len(self._places["trial"]) // _BITS)
         if self._seen is not None and self._shape[0] * self._shape[1] * words * 8 > _MOST:
@@ -220,7 +222,7 @@ def _codes(table: Columns, scores: Scores) -> Codes:
     return codes
 
 
-def _refuse_repeated(table: Columns, key: Ints, earlier: NDArray[np.bool_]) -> None:
+def _refuse_repeated(table: Columns, key: Ints, earlier: Flags) -> None:
     """Refuse a row whose key comes a second time, in the part or after an earlier part."""
     repeated = pd.Series(key).duplicated().to_numpy()
     again = repeated | earlier

@@ -283,7 +283,7 @@ def unequal(weight: Array) -> Array | None:
     return None if (weight == weight[0]).all() else weight
 
 
-def _distinct(table: Columns, role: str, values: list[Any]) -> NDArray[np.int64]:
+def _distinct(table: Columns, role: str, values: list[Any]) -> Ints:
     """Return a number for every distinct value, -1 where there is none."""
     try:
         return np.asarray(pd.factorize(np.fromiter(values, object, len(values)))[0], np.int64)

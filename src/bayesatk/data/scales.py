@@ -10,16 +10,14 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.validation import Array, Ints
 from bayesatk.metrics.category_credit import Judged, reaching
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import CategoryPrior, Pooling, Prior
 from bayesatk.priors.choice import resolve_category_prior, resolve_prior
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _TINY = 5e-324  # the smallest number above zero
 _LEAST = 1e-300  # of an icc: its inverse is a number
 
