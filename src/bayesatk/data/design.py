@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -119,7 +119,8 @@ class Design:
                 )  # fmt: skip
         frame = pd.DataFrame({name: known[name] for name in names})
         questions = dataset["question"].values.tolist()
-        for name, column in frame.items():
+        for name in names:
+            column = frame[name]
             absent = np.flatnonzero(column.isna() | (column == ""))
             if len(absent):
                 raise OutcomeError(
@@ -380,18 +381,16 @@ def _names_of(text: str, formula: str) -> set[str]:
         nodes = list(ast.walk(ast.parse(text, mode="eval")))
     except SyntaxError:
         _refuse(formula, f"{text!r} cannot be read")
-    functions, called, arguments = {*_FUNCTIONS, *FUNCTIONS}, set(), set()
+    functions, called, arguments = {*_FUNCTIONS, *FUNCTIONS}, set[ast.AST](), set[ast.AST]()
+    if not all(isinstance(node, _NODES) for node in nodes):
+        _refuse(formula, f"{text!r} may hold names, numbers, + - * / and functions only")
     for node in nodes:
-        if not isinstance(node, _NODES):
-            _refuse(formula, f"{text!r} may hold names, numbers, + - * / and functions only")
         if isinstance(node, ast.Call):
             if not isinstance(node.func, ast.Name):
                 _refuse(formula, f"{text!r} may call functions by their names only")
             if node.func.id not in functions:
-                listed = ", ".join(sorted(functions))
-                _refuse(
-                    formula, f"{node.func.id!r} is none of the functions that it may call: {listed}"
-                )
+                rule = f"{node.func.id!r} is none of the functions that it may call: "
+                _refuse(formula, rule + ", ".join(sorted(functions)))
             called.add(node.func)
             arguments |= {*node.args, *(keyword.value for keyword in node.keywords)}
         if isinstance(node, ast.Constant):
@@ -401,7 +400,7 @@ def _names_of(text: str, formula: str) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and node not in called}
 
 
-def _refuse(formula: str, reason: str) -> Any:
+def _refuse(formula: str, reason: str) -> NoReturn:
     raise OutcomeError(
         Argument("covariates"), f" must be a formula such as '~ log2(minutes) + domain'; in "
         f"{shown(formula)}: {reason}.",
