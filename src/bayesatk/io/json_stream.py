@@ -6,8 +6,9 @@ a window of the text that grows until it holds the next value, and never the who
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk.data.validation import OutcomeError, shown
@@ -96,6 +97,62 @@ def decoded(file: BinaryIO, newline: str | None = None) -> Iterator[TextIO]:
         yield text
     finally:
         text.detach()
+
+
+def at(value: object, path: str) -> Any:
+    """Return what stands at a dotted path; None if nothing does.
+
+    Examples
+    --------
+    >>> at({"info": {"llm": "m"}, "a.b": 1}, "info.llm"), at({"a.b": 1}, "a.b"), at({}, "a.b")
+    ('m', 1, None)
+    """
+    if not isinstance(value, Mapping):
+        return None
+    if path in value:
+        return value[path]
+    first, _, inner_path = path.partition(".")
+    return at(value.get(first), inner_path) if inner_path else None
+
+
+def is_there(fields: object, path: str) -> bool:
+    """Whether a field is there, if only as null; a|b is one of two, * the first, [] a list."""
+    if "|" in path:
+        return any(is_there(fields, alternative) for alternative in path.split("|"))
+    if not isinstance(fields, Mapping):
+        return path == "[]" and isinstance(fields, list)
+    if path in fields:
+        return True
+    first, _, inner_path = path.partition(".")
+    if first == "*":
+        return is_there(next(iter(fields.values()), None), inner_path)
+    return bool(inner_path) and is_there(fields.get(first), inner_path)
+
+
+def parsed_lines(file: BinaryIO, most: int | None = None) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of every line of JSON Lines that is not blank, of so many lines."""
+    with decoded(file) as lines:
+        for number, line in enumerate(islice(lines, most), start=1):
+            if line.strip():
+                yield number, parse(line, f"line {number}")
+
+
+def parts_of(text: TextIO, records: str, head: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield place, key and value of the records of a document; the rest of it goes to the head."""
+    if records == ".":
+        yield "the document", None, {key: value for key, _, value in members(text)}
+        return
+    within, _, inner = records.partition(".")
+    for key, position, value in members(text, frozenset({within} - {""})):
+        if position is None:
+            head[key] = value
+        elif not inner:
+            yield f"{within or 'record'} {shown(position, 40)}", position, value
+        elif position == inner:
+            parts = value if isinstance(value, list) else [value]
+            yield from ((f"{inner} {number}", number, part) for number, part in enumerate(parts))
+        else:
+            head[str(position)] = value
 
 
 _STREAMED = object()

@@ -7,17 +7,14 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import Columns, find_columns, unused
 from bayesatk.data.content import Contents, content_columns
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.logs.record_logs import at, parts_of
+from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
 
 
 def read_lines(file: BinaryIO, columns: Mapping[str, str]) -> Columns:
     """Read one record a line."""
     records = _Records("line", columns)
-    with decoded(file) as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                records.add(parse(line, f"line {number}"), number)
+    for number, record in parsed_lines(file):
+        records.add(record, number)
     return records.table()
 
 
@@ -28,7 +25,7 @@ def read_array(
     records = _Records("record", columns)
     with decoded(file) as text:
         if records_path is not None:
-            for number, (_, record, _) in enumerate(parts_of(text, records_path, {})):
+            for number, (_, _, record) in enumerate(parts_of(text, records_path, {})):
                 records.add(record, number)
             return records.table(records_path)
         # Where tools put records that are not the whole document.

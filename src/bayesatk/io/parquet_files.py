@@ -4,7 +4,7 @@ Text is read as Parquet stores it, by a dictionary: a value that stands in every
 once. Of the columns of what was asked only digests are kept.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +47,15 @@ def rows_of(path: Path) -> int:
     """Return the number of rows that a file says it has."""
     with readable():
         return int(open_parquet(path)[0].metadata.num_rows)
+
+
+def records_of_parquet(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file, with the columns of these names that it has."""
+    with readable():
+        file, _ = open_parquet(path)
+        columns = [name for name in file.schema_arrow.names if name in names]
+        for batch in batches(file, columns):
+            yield from batch.to_pylist()
 
 
 class _Table:

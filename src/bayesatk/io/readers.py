@@ -2,47 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
 from bayesatk.data.validation import OutcomeError, Scores
-from bayesatk.io.logs import code_results, inspect_logs, lm_eval
-from bayesatk.io.logs.formats import LOGS, RECORD_LOGS, TABLES, detect, kind_in_folder
+from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder
 from bayesatk.io.rows import LogOptions, Rows
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
 from bayesatk.io.table_files import Layout, join_tables, read_one_table, read_wide
-
-_LogReader = Callable[[BinaryIO, Path, str | None, Rows], None]
-
-_LOG_READERS: dict[str, _LogReader] = {
-    "inspect": inspect_logs.read_log,
-    "lm-eval": lm_eval.read_samples,
-    "evalplus": code_results.read_evalplus,
-    **{record_log.name: record_log for record_log in RECORD_LOGS},
-}
-
-
-def _honouring(option: str, *native: str) -> set[str]:
-    """Return the formats for which an option has an effect."""
-    return {
-        *native,
-        *(record_log.name for record_log in RECORD_LOGS if option in record_log.honours),
-    }
-
-
-_SPECIAL = {
-    "filter": {"lm-eval"},
-    "scorer": _honouring("scorer", "inspect", "lm-eval", "evalplus"),
-    "answers": _honouring("answers", "inspect", "lm-eval"),
-    "task": _honouring("task", "inspect", "lm-eval"),
-    "question_key": {
-        "inspect",
-        "lm-eval",
-        *(record_log.name for record_log in RECORD_LOGS if record_log.says_what_was_asked),
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -68,7 +36,7 @@ def find_files(
     opener = Opener(sources, progress)
     kinds = [named(file, detect, file, opener, format_name) for file in sources]
     # Files of which a run has several are short, and two may be equal.
-    short = {record_log.name for record_log in RECORD_LOGS if record_log.is_part_of_a_run}
+    short = {name for name, log in LOGS.items() if log.run_above}
     long_files = [file for file, kind in zip(sources, kinds, strict=True) if kind not in short]
     refuse_copies(long_files, all(kind in LOGS for kind in kinds))
     return InputFiles(sources, kinds, opener, notes)
@@ -79,8 +47,9 @@ def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
     kind = inputs.sources[0].path.suffix[1:]
     table = (", or read the file as a table: ", Argument("format", kind))
     layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if kind in TABLES else ()))
-    for name, formats in _SPECIAL.items():
-        if name in options.given() and not formats & set(inputs.kinds):
+    for name in {"filter", "scorer", "answers", "task", "question_key"} & set(options.given()):
+        formats = {kind for kind, log in LOGS.items() if log.honoured(name)}
+        if not formats & set(inputs.kinds):
             raise OutcomeError(
                 f"{name} must be left out for {', '.join(sorted(set(inputs.kinds)))}; it is for "
                 f"{', '.join(sorted(formats))}. Leave it out."
@@ -88,7 +57,7 @@ def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
     rows = Rows(options, dict(layout.of_questions), notes=list(inputs.notes))
     for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
         with inputs.opener.open(source) as file:
-            named(source, _LOG_READERS[kind], file, source.path, source.system, rows)
+            named(source, LOGS[kind], file, source.path, source.system, rows)
     return rows
 
 

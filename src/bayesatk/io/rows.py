@@ -104,6 +104,7 @@ class Rows:
     notes: list[str] = field(default_factory=list)
     marks: dict[str, str] = field(default_factory=dict)
     tasks: dict[str, None] = field(default_factory=dict)
+    filters: dict[str, None] = field(default_factory=dict)
     _run: str = ""
     _pool: dict[Any, Any] = field(default_factory=dict)
 
