@@ -15,12 +15,12 @@ from bayesatk.data.question_columns import QuestionColumns
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
-from bayesatk.io.cells import defused
 from bayesatk.io.readers import check_tables, find_files, in_file, read_logs, read_tables
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import to_columns
 from bayesatk.io.sources import named_paths
 from bayesatk.io.table_files import Layout
+from bayesatk.io.text_tables import defused
 
 _ENDINGS = (".csv", ".jsonl", ".parquet")
 

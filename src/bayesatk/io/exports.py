@@ -21,8 +21,8 @@ from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.costs.tables import cost_table
 from bayesatk.guessing.baseline import baseline_table
-from bayesatk.io.cells import defused
 from bayesatk.io.every_eval_ever import every_eval_ever
+from bayesatk.io.text_tables import defused
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values

@@ -6,7 +6,7 @@ a window of the text that grows until it holds the next value, and never the who
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, BinaryIO, TextIO
@@ -107,7 +107,7 @@ def at(value: object, path: str) -> Any:
     >>> at({"info": {"llm": "m"}, "a.b": 1}, "info.llm"), at({"a.b": 1}, "a.b"), at({}, "a.b")
     ('m', 1, None)
     """
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     if path in value:
         return value[path]
@@ -119,7 +119,7 @@ def is_there(fields: object, path: str) -> bool:
     """Whether a field is there, if only as null; a|b is one of two, * the first, [] a list."""
     if "|" in path:
         return any(is_there(fields, alternative) for alternative in path.split("|"))
-    if not isinstance(fields, Mapping):
+    if not isinstance(fields, dict):
         return path == "[]" and isinstance(fields, list)
     if path in fields:
         return True

@@ -14,12 +14,13 @@ from bayesatk.data.tables import read_rows
 from bayesatk.data.tally import check_options, finish, tally
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
-from bayesatk.io.folders import note_parts
 from bayesatk.io.readers import (
     InputFiles,
     check_tables,
+    count_parts,
     find_files,
     in_file,
+    in_parts,
     read_logs,
     read_tables,
     refuse_options,
@@ -27,8 +28,7 @@ from bayesatk.io.readers import (
 from bayesatk.io.rows import LogOptions, QuestionKey
 from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect, note_uneven, to_long
 from bayesatk.io.sources import is_source
-from bayesatk.io.streams import count_parts, in_parts
-from bayesatk.io.table_files import Layout
+from bayesatk.io.table_files import Layout, note_parts
 
 
 @keeps_budget
@@ -221,7 +221,7 @@ def _from_tables(
     """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
     check_tables(inputs, options)
     if in_parts(inputs, layout, stream):
-        return count_parts(inputs, layout.named, None if scores is None else scale, scale)
+        return count_parts(inputs, layout, None if scores is None else scale, scale)
     read = read_tables(inputs, layout, scale)
     if scores is None and is_correct_incorrect(read):
         scale = CORRECT_INCORRECT

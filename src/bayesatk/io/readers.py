@@ -1,16 +1,35 @@
-"""Which reader reads a file, and what every error says: the file it is about."""
+"""From files to trials or counts: which reader reads a file, and what every error says of it.
 
-from collections.abc import Callable
+Large tables are counted part by part: some rows are read and counted, and then the next.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns
-from bayesatk.data.validation import OutcomeError, Scores
+from bayesatk.data.counter import Counter
+from bayesatk.data.list_cells import one_row_a_trial
+from bayesatk.data.long_form import LongForm
+from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.io import parquet_files
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder
 from bayesatk.io.rows import LogOptions, Rows
+from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
-from bayesatk.io.table_files import Layout, join_tables, read_one_table, read_wide
+from bayesatk.io.table_files import (
+    Folders,
+    Layout,
+    Places,
+    blocks_of,
+    join_tables,
+    read_table,
+    with_system,
+)
+
+_LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -27,6 +46,12 @@ class InputFiles:
         """Whether all of them are logs."""
         return all(kind in LOGS for kind in self.kinds)
 
+    def opened(self) -> Iterator[tuple[Source, str, BinaryIO]]:
+        """Yield every file with its format, open."""
+        for source, kind in zip(self.sources, self.kinds, strict=True):
+            with self.opener.open(source) as file:
+                yield source, kind, file
+
 
 def find_files(
     source: object, format_name: str | None, progress: bool, strict: bool = False
@@ -34,30 +59,33 @@ def find_files(
     """Return the files that are meant."""
     sources, notes = find(source, kind_in_folder, strict)
     opener = Opener(sources, progress)
-    kinds = [named(file, detect, file, opener, format_name) for file in sources]
+    inputs = InputFiles(
+        sources, [named(file, detect, file, opener, format_name) for file in sources], opener, notes
+    )
     # Files of which a run has several are short, and two may be equal.
     short = {name for name, log in LOGS.items() if log.run_above}
-    long_files = [file for file, kind in zip(sources, kinds, strict=True) if kind not in short]
-    refuse_copies(long_files, all(kind in LOGS for kind in kinds))
-    return InputFiles(sources, kinds, opener, notes)
+    long_files = [
+        file for file, kind in zip(sources, inputs.kinds, strict=True) if kind not in short
+    ]
+    refuse_copies(long_files, inputs.are_logs)
+    return inputs
 
 
 def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
     """Read logs, of one format or several."""
-    kind = inputs.sources[0].path.suffix[1:]
-    table = (", or read the file as a table: ", Argument("format", kind))
-    layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if kind in TABLES else ()))
-    for name in {"filter", "scorer", "answers", "task", "question_key"} & set(options.given()):
-        formats = {kind for kind, log in LOGS.items() if log.honoured(name)}
-        if not formats & set(inputs.kinds):
+    suffix = inputs.sources[0].path.suffix[1:]
+    table = (", or read the file as a table: ", Argument("format", suffix))
+    layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if suffix in TABLES else ()))
+    for name in options.given():
+        formats = [kind for kind, log in LOGS.items() if log.honoured(name)]
+        if formats and not set(formats) & set(inputs.kinds):
             raise OutcomeError(
                 f"{name} must be left out for {', '.join(sorted(set(inputs.kinds)))}; it is for "
                 f"{', '.join(sorted(formats))}. Leave it out."
             )
     rows = Rows(options, dict(layout.of_questions), notes=list(inputs.notes))
-    for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
-        with inputs.opener.open(source) as file:
-            named(source, LOGS[kind], file, source.path, source.system, rows)
+    for source, kind, file in inputs.opened():
+        named(source, LOGS[kind], file, source.path, source.system, rows)
     return rows
 
 
@@ -74,12 +102,63 @@ def check_tables(inputs: InputFiles, options: LogOptions) -> None:
 
 def read_tables(inputs: InputFiles, layout: Layout, scale: Scores) -> Columns:
     """Read tables into one long table."""
-    tables = []
-    reader = read_wide if layout.wide else read_one_table
-    for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
-        with inputs.opener.open(source) as file:
-            tables.append(_meant(source, reader, kind, file, source.path, layout, scale))
+    tables = [
+        _meant(source, read_table, kind, file, source.path, layout, scale)
+        for source, kind, file in inputs.opened()
+    ]
     return join_tables(inputs.sources, tables)
+
+
+def in_parts(inputs: InputFiles, layout: Layout, stream: object) -> bool:
+    """Whether files are counted part by part: as told, else if they are large and can be."""
+    if stream not in (None, True, False):
+        raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
+    kinds = ("parquet", "csv", "tsv")
+    read_whole = ("answer", "reference", "cost")
+    obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in layout.named]
+    obstacles += [f"{name}=" for name, value in layout.options.items() if value]
+    if not set(inputs.kinds) <= set(kinds):
+        obstacles.append(", ".join(sorted(set(inputs.kinds))))
+    if stream and obstacles:
+        raise OutcomeError(
+            f"stream must be left out for {obstacles[0]}; parts of {', '.join(kinds)} can be "
+            "counted where there are outcomes. ", Argument("stream", False), " reads files whole.",
+        )  # fmt: skip
+    if stream is not None or obstacles:
+        return bool(stream)
+    files = zip(inputs.sources, inputs.kinds, strict=True)
+    return bool(sum(named(source, _size, source, kind) for source, kind in files) > _LARGE)
+
+
+def _size(source: Source, kind: str) -> int:
+    """Return the bytes of a file, or about those of the text of its rows: 32 each."""
+    if kind == "parquet":
+        return 32 * parquet_files.columns_and_rows(source.path)[1]
+    return source.path.stat().st_size
+
+
+def count_parts(
+    inputs: InputFiles, layout: Layout, scores: Scores | None, default: Scores
+) -> tuple[LongForm, Scores]:
+    """Return the counts of tables, and the scores by which they were read."""
+    counter, folders = Counter(scores or default), Folders()
+    several = len(inputs.sources) > 1
+    for source, kind, file in inputs.opened():
+        parts = blocks_of(kind, file, source.path, layout, scores or default, parquet_files.ROWS)
+        with closing(parts):
+            while (block := named(source, next, parts, None)) is not None:
+                if not len(block.values["question"]):
+                    continue
+                if scores is None and not counter.judged and is_correct_incorrect(block):
+                    counter.scores = CORRECT_INCORRECT  # of two categories, like the default
+                block = named(source, one_row_a_trial, block)
+                if several or source.system is not None:
+                    block = with_system(source, block, inputs.sources)
+                    block = replace(block, numbers=Places([block], [source]))
+                if several:
+                    named(source, folders.check, source, block)
+                named(source, counter.add, block)
+    return counter.long_form(), counter.scores
 
 
 def _meant(source: Source, read: Callable[..., Any], *args: Any) -> Any:

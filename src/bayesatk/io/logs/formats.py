@@ -10,7 +10,7 @@ from bayesatk.io.json_stream import decoded, members, parsed_lines
 from bayesatk.io.logs import agent_logs, benchmark_logs
 from bayesatk.io.logs.inspect_logs import INSPECT
 from bayesatk.io.logs.record_logs import RecordLog
-from bayesatk.io.parquet_files import open_parquet, readable
+from bayesatk.io.parquet_files import columns_and_rows
 from bayesatk.io.sources import SUMMARY, TABLE, Opener, Source, is_pointer
 
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet")
@@ -41,8 +41,7 @@ def detect(source: Source, opener: Opener, format_name: str | None) -> str:
         )  # fmt: skip
     kind = _SUFFIXES[suffix]
     if kind == "parquet":
-        with readable():
-            columns = open_parquet(source.path)[0].schema_arrow.names
+        columns, _ = columns_and_rows(source.path)
         return _recognised(dict.fromkeys(columns), _of_form("parquet")) or kind
     if kind not in ("json", "jsonl"):
         return kind
