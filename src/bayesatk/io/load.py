@@ -25,8 +25,14 @@ from bayesatk.io.readers import (
     read_tables,
     refuse_options,
 )
-from bayesatk.io.rows import LogOptions, QuestionKey
-from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect, note_uneven, to_long
+from bayesatk.io.rows import (
+    CORRECT_INCORRECT,
+    LogOptions,
+    QuestionKey,
+    is_correct_incorrect,
+    note_uneven,
+    to_long,
+)
 from bayesatk.io.sources import is_source
 from bayesatk.io.table_files import Layout, note_parts
 
@@ -189,7 +195,7 @@ def load(
     scale = check_options(scores, missing)
     rules = check_rules(answer_rules)
     inputs = find_files(source, format, progress, strict)
-    try:
+    with in_file(inputs):
         if inputs.are_logs:
             if answer_rules is not None and not answers:
                 raise OutcomeError(
@@ -204,8 +210,6 @@ def load(
         counts = costs.add_to(question_columns.add_to(long.labelled(**labels))).count(scale)
         counts = note_uneven(counts) if inputs.are_logs else note_parts(counts, inputs.sources)
         done = finish(counts, scale, missing, costs)
-    except OutcomeError as error:
-        raise in_file(inputs, error) from None
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from bayesatk.data import tables
@@ -104,10 +103,7 @@ def _is_text(kind: Any) -> bool:
     from pyarrow import types
 
     kind = kind.value_type if types.is_dictionary(kind) else kind
-    return any(
-        (types.is_string(kind), types.is_large_string(kind), types.is_binary(kind),
-         types.is_large_binary(kind))
-    )  # fmt: skip
+    return str(kind) in ("string", "large_string", "binary", "large_binary")
 
 
 def _chunks(row_group: Any) -> list[Any]:
@@ -194,8 +190,8 @@ def _values(cells: Any, role: str, pool: dict[str, str]) -> Any:
         import pyarrow
 
         return tables.values_of(nw.from_native(pyarrow.table({role: cells}))[role], role)
-    codes = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    texts = [pool.setdefault(text, text) for text in cells.dictionary.to_pylist()]
+    codes, texts = _codes_and_texts(cells)
+    texts = [pool.setdefault(text, text) for text in texts]
     if role in ("system", "question", "trial"):
         return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
     return [None if code < 0 else texts[code] for code in codes.tolist()]
@@ -205,6 +201,12 @@ def _digests(cells: Any, name: str) -> list[int]:
     """Return the digest of every cell of a column of what was asked."""
     if not _is_text(cells.type):
         return digests({name: cells.to_pylist()})[name]
+    codes, texts = _codes_and_texts(cells)
+    by_code = [*digests({name: texts})[name], UNKNOWN]
+    return [by_code[code] for code in codes.tolist()]
+
+
+def _codes_and_texts(cells: Any) -> tuple[Any, list[str]]:
+    """Return the code of every cell of a dictionary, -1 where there is none, and its entries."""
     codes = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    by_code = digests({name: cells.dictionary.to_pylist()})[name]
-    return list(np.array([*by_code, UNKNOWN], np.int64)[codes].tolist())
+    return codes, cells.dictionary.to_pylist()

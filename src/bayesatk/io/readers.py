@@ -4,7 +4,7 @@ Large tables are counted part by part: some rows are read and counted, and then 
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -16,18 +16,9 @@ from bayesatk.data.long_form import LongForm
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io import parquet_files
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder
-from bayesatk.io.rows import LogOptions, Rows
-from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect
+from bayesatk.io.rows import CORRECT_INCORRECT, LogOptions, Rows, is_correct_incorrect
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
-from bayesatk.io.table_files import (
-    Folders,
-    Layout,
-    Places,
-    blocks_of,
-    join_tables,
-    read_table,
-    with_system,
-)
+from bayesatk.io.table_files import Folders, Layout, blocks_of, stacked, with_system
 
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 
@@ -102,11 +93,33 @@ def check_tables(inputs: InputFiles, options: LogOptions) -> None:
 
 def read_tables(inputs: InputFiles, layout: Layout, scale: Scores) -> Columns:
     """Read tables into one long table."""
-    tables = [
-        _meant(source, read_table, kind, file, source.path, layout, scale)
-        for source, kind, file in inputs.opened()
-    ]
-    return join_tables(inputs.sources, tables)
+    return stacked([block for _, block in _blocks(inputs, layout, scale, None)])
+
+
+def _blocks(
+    inputs: InputFiles, layout: Layout, scores: Scores, size: int | None
+) -> Iterator[tuple[Source, Columns]]:
+    """Yield the rows of tables, so many after the other; files without a system are systems."""
+    roles: dict[str, None] = {}
+    several, folders = len(inputs.sources) > 1, Folders()
+    for source, kind, file in inputs.opened():
+        with closing(blocks_of(kind, file, source.path, layout, scores, size)) as blocks:
+            while (block := named(source, next, blocks, None)) is not None:
+                if not len(block.values["question"]):
+                    continue
+                if several or source.system is not None:
+                    block = with_system(source, block, inputs.sources)
+                roles = roles or dict.fromkeys(block.roles)
+                if set(block.roles) != set(roles):
+                    raise OutcomeError(
+                        f"{source.name}: files read together must have columns for the same roles; "
+                        f"this has {', '.join(block.roles)}, {inputs.sources[0].name} has "
+                        f"{', '.join(roles)}. Rename its columns, or read the files one by one."
+                    )
+                block = named(source, one_row_a_trial, block)
+                if several:
+                    folders.check(source, block)
+                yield source, block
 
 
 def in_parts(inputs: InputFiles, layout: Layout, stream: object) -> bool:
@@ -141,36 +154,12 @@ def count_parts(
     inputs: InputFiles, layout: Layout, scores: Scores | None, default: Scores
 ) -> tuple[LongForm, Scores]:
     """Return the counts of tables, and the scores by which they were read."""
-    counter, folders = Counter(scores or default), Folders()
-    several = len(inputs.sources) > 1
-    for source, kind, file in inputs.opened():
-        parts = blocks_of(kind, file, source.path, layout, scores or default, parquet_files.ROWS)
-        with closing(parts):
-            while (block := named(source, next, parts, None)) is not None:
-                if not len(block.values["question"]):
-                    continue
-                if scores is None and not counter.judged and is_correct_incorrect(block):
-                    counter.scores = CORRECT_INCORRECT  # of two categories, like the default
-                block = named(source, one_row_a_trial, block)
-                if several or source.system is not None:
-                    block = with_system(source, block, inputs.sources)
-                    block = replace(block, numbers=Places([block], [source]))
-                if several:
-                    named(source, folders.check, source, block)
-                named(source, counter.add, block)
+    counter = Counter(scores or default)
+    for source, block in _blocks(inputs, layout, counter.scores, parquet_files.ROWS):
+        if scores is None and not counter.judged and is_correct_incorrect(block):
+            counter.scores = CORRECT_INCORRECT  # of two categories, like the default
+        named(source, counter.add, block)
     return counter.long_form(), counter.scores
-
-
-def _meant(source: Source, read: Callable[..., Any], *args: Any) -> Any:
-    """Call a reader of tables; an error says so where the file may not have been meant."""
-    try:
-        return named(source, read, *args)
-    except OutcomeError as error:
-        if not source.folder:
-            raise
-        raise OutcomeError(
-            *error.args, f" Or, if it is no table of {source.folder}, name those that are meant."
-        ) from None
 
 
 def refuse_options(options: LogOptions, subject: str) -> None:
@@ -183,7 +172,8 @@ def refuse_options(options: LogOptions, subject: str) -> None:
 
 
 def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
-    """Call a reader; an error names the file."""
+    """Call a reader; an error names the file, and says so where it may not have been meant."""
+    not_meant = f" Or, if it is no table of {source.folder}, name those that are meant."
     try:
         return read(*args)
     except UnicodeDecodeError as error:
@@ -191,18 +181,25 @@ def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
             File(source.name), f"the file must be UTF-8 text; {error}. Save it as UTF-8."
         ) from None
     except OutcomeError as error:
-        raise OutcomeError(File(source.name), *error.args) from None
+        remark = (not_meant,) if source.folder else ()
+        raise OutcomeError(File(source.name), *error.args, *remark) from None
 
 
-def in_file(inputs: InputFiles, error: OutcomeError) -> OutcomeError:
-    """Return the error with the name of the file, where there is one and it is not said."""
-    # A file is read by `load`, which takes the arguments of `tally` itself.
-    pieces = [
-        replace(piece, function="")
-        if isinstance(piece, Argument) and piece.function == "tally"
-        else piece
-        for piece in error.args
-    ]
-    if isinstance(error.args[0], File) or len(inputs.sources) != 1:
-        return OutcomeError(*pieces)
-    return OutcomeError(File(inputs.sources[0].name), *pieces)
+@contextmanager
+def in_file(inputs: InputFiles) -> Iterator[None]:
+    """Say the name of the file in errors, where there is one and it is not said."""
+    try:
+        yield
+    except OutcomeError as error:
+        pieces = list(error.args)
+        if not isinstance(pieces[0], File) and len(inputs.sources) == 1:
+            pieces.insert(0, File(inputs.sources[0].name))
+        # A file is read by `load`, which takes the arguments of `tally` itself.
+        raise OutcomeError(
+            *(
+                replace(piece, function="")
+                if isinstance(piece, Argument) and piece.function == "tally"
+                else piece
+                for piece in pieces
+            )
+        ) from None

@@ -17,14 +17,13 @@ from pandas.api.types import union_categoricals
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import ROLES, Columns, labels
 from bayesatk.data.content import ASKED, RIGHT, UNKNOWN
-from bayesatk.data.list_cells import one_row_a_trial
 from bayesatk.data.long_form import Counts
 from bayesatk.data.question_columns import with_roles
 from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, shown
 from bayesatk.io.json_stream import decoded
 from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks
 from bayesatk.io.sources import Source
-from bayesatk.io.text_tables import delimited_blocks, delimited_rows, json_records, json_blocks
+from bayesatk.io.text_tables import delimited_blocks, delimited_rows, json_blocks, json_records
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _WIDE = "(names of columns)"  # in place of the system column of a wide table
@@ -84,6 +83,8 @@ def blocks_of(
             "Leave it out."
         )
     columns = layout.named
+    if layout.wide:
+        return _wide_blocks(kind, file, path, layout, scores)
     if kind == "parquet":
         return parquet_blocks(path, columns, size is None)
     if kind in _SEPARATORS:
@@ -91,37 +92,12 @@ def blocks_of(
     return json_blocks(kind, file, columns, layout.records)
 
 
-def read_table(kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Scores) -> Columns:
-    """Read a long or a wide table."""
-    if layout.wide:
-        return _read_wide(kind, file, path, layout, scores)
-    blocks = list(map(one_row_a_trial, blocks_of(kind, file, path, layout, scores, None)))
-    return blocks[0] if len(blocks) == 1 else stacked(blocks)
-
-
-def join_tables(sources: Sequence[Source], tables: list[Columns]) -> Columns:
-    """Return the rows of all files as one table; files without a system column are systems."""
-    if len(sources) == 1 and sources[0].system is None:
-        return tables[0]
-    tables = [
-        with_system(source, table, sources) for source, table in zip(sources, tables, strict=True)
-    ]
-    roles, folders = tables[0].roles, Folders()
-    for source, table in zip(sources, tables, strict=True):
-        if set(table.roles) != set(roles):
-            raise OutcomeError(
-                f"{source.name}: files read together must have columns for the same roles; this "
-                f"has {', '.join(table.roles)}, {sources[0].name} has {', '.join(roles)}. Rename "
-                "its columns, or read the files one by one."
-            )
-        folders.check(source, table)
-    return stacked(tables, sources)
-
-
-def stacked(tables: Sequence[Columns], sources: Sequence[Source] = ()) -> Columns:
-    """Return the rows of tables with the same roles, one after the other, with their files."""
+def stacked(tables: Sequence[Columns]) -> Columns:
+    """Return the rows of tables with the same roles, one after the other."""
     if not tables:
         raise OutcomeError("a table of outcomes must have rows; got none.")
+    if len(tables) == 1:
+        return tables[0]
     roles = tables[0].roles
     values = {role: _joined([table.values[role] for table in tables]) for role in roles}
     # One of several files may lack a column of what was asked.
@@ -134,7 +110,7 @@ def stacked(tables: Sequence[Columns], sources: Sequence[Source] = ()) -> Column
         for name in dict.fromkeys(name for table in tables for name in table.content)
     }
     unused_names = tuple(dict.fromkeys(name for table in tables for name in table.others))
-    return Columns(roles, values, tables[0].word, Places(tables, sources), content, unused_names)
+    return Columns(roles, values, tables[0].word, Places(tables), content, unused_names)
 
 
 def _joined(columns: list[Any]) -> Any:
@@ -152,7 +128,8 @@ def _listed(column: Any) -> list[Any]:
 
 
 def with_system(source: Source, table: Columns, sources: Sequence[Source]) -> Columns:
-    """Return the table with a system column: as told, or the name of the file."""
+    """Return the table with a system column, as told or the name of the file, and with its file."""
+    table = replace(table, numbers=Places([table], f" of {source.name}"))
     if "system" in table.roles:
         if source.system is None:
             return table
@@ -179,8 +156,8 @@ def _of_system(table: Columns, name: str, column: str) -> Columns:
 class Places(Sequence[Any]):
     """Where the rows of stacked tables stand: the number, and the file if there are several."""
 
-    def __init__(self, tables: Sequence[Columns], sources: Sequence[Source] = ()) -> None:
-        self.tables, self.sources = tables, sources
+    def __init__(self, tables: Sequence[Columns], ending: str = "") -> None:
+        self.tables, self.ending = tables, ending
         self.ends = np.cumsum([len(table.values["question"]) for table in tables])
 
     def __len__(self) -> int:
@@ -188,12 +165,14 @@ class Places(Sequence[Any]):
 
     def __getitem__(self, row: Any) -> Any:
         table = int(np.searchsorted(self.ends, row, side="right"))
-        number = self.tables[table].number(row - int(self.ends[table - 1]) * bool(table))
-        return f"{number} of {self.sources[table].name}" if self.sources else number
+        before = int(self.ends[table - 1]) if table else 0
+        return f"{self.tables[table].number(row - before)}{self.ending}"
 
 
-def _read_wide(kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Scores) -> Columns:
-    """Read a wide table, one system at a time."""
+def _wide_blocks(
+    kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Scores
+) -> Generator[Columns]:
+    """Yield a long table for each system of a wide one."""
     names = _names(kind, file, path)
     question_column = layout.columns.get("question") or _questions(names)
     other_columns = {question_column, layout.columns.get("content"), *layout.of_questions.values()}
@@ -210,15 +189,13 @@ def _read_wide(kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Sc
             f"{shown(dict(layout.columns))}. Name the questions: ",
             Argument("columns", {"question": ...}), ".",
         )  # fmt: skip
-    tables = []
+    content = layout.columns.get("content", question_column)
     for name in systems:
         file.seek(0)
-        content = layout.columns.get("content", question_column)
         columns = {"question": question_column, "outcome": name, "content": content}
         long = replace(layout, columns=columns, wide=False)
-        table = _of_system(read_table(kind, file, path, long, scores), name, _WIDE)
-        tables.append(replace(table, others=()))
-    return stacked(tables)
+        for block in blocks_of(kind, file, path, long, scores, None):
+            yield replace(_of_system(block, name, _WIDE), others=())
 
 
 def _questions(names: list[str]) -> str:

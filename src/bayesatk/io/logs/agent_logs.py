@@ -165,13 +165,13 @@ def _verifiers_traces(trace: Record) -> Iterator[dict[str, Any]]:
     }
 
 
-_REWARDS = frozenset({"scorer", "task"})
+_REWARDS = ("scorer", "task")
 _TERMINAL_BENCH = RecordLog(
     "terminal-bench", "document", ("results.task_id", "results.is_resolved"),
     {"task": "^dataset_name", "question": "task_id", "trial": "trial_name",
      "outcome": "is_resolved", "identity": "id"},
     asked=("instruction",), read=_terminal_bench, records="results",
-    needed=("task_id", "is_resolved"), beside=("run_metadata.json",), honours=frozenset({"task"}),
+    needed=("task_id", "is_resolved"), beside="run_metadata.json", honours=("task",),
 )  # fmt: skip
 _TAU2 = RecordLog(
     "tau2-bench", "document", ("simulations",),
@@ -180,7 +180,7 @@ _TAU2 = RecordLog(
     output=("messages",), read=_tau2, records="simulations", needed=("task_id",),
     known={"domain": "^info.environment_info.domain_name", "cost": "agent_cost",
            "seconds": "duration"},
-    honours=frozenset({"task", "question_key"}),
+    honours=("task", "question_key"),
 )  # fmt: skip
 FORMATS = (
     RecordLog(
@@ -188,11 +188,11 @@ FORMATS = (
         {"system": "^model", "task": "^env_id|^env"}, asked=("task", "prompt", "answer"),
         output=("completion",), read=_verifiers, by_content=True, scorer="reward",
         reason="no reward", unless=("system", "model", "trial"), needed=("prompt", "reward"),
-        beside=("metadata.json",), honours=_REWARDS,
+        beside="metadata.json", honours=_REWARDS,
     ),
     RecordLog(
         "verifiers-traces", "lines", ("env", "task", "traces", "ok"),
-        {"system": "agent.config.model|agent.name", "task": "env.id",
+        {"system": "agent.config.model|agent.name", "task": "^env.id",
          "question": "task.key|task.hash", "identity": "id"},
         asked=("task.data",), read=_verifiers_traces, by_content=True, parts="traces",
         scorer="reward", reason="no reward", honours=_REWARDS,
@@ -221,8 +221,10 @@ FORMATS = (
         "swe-bench-instance", "document", ("*.patch_is_None", "*.resolved"),
         read=_swe_bench_instance, records=".", run_above=2, reason="not judged",
         needed=("*.patch_is_None", "*.resolved"),
-        note="CHECK: instances whose evaluation ended in an error have no report.json; the report "
-        "of the run, MODEL.RUN.json, counts them",
+        notes=lambda *_: [
+            "CHECK: instances whose evaluation ended in an error have no report.json; the report "
+            "of the run, MODEL.RUN.json, counts them"
+        ],
     ),
     RecordLog(
         "tau-bench", "document", ("task_id", "reward", "traj|info"),
@@ -232,6 +234,6 @@ FORMATS = (
     _TAU2,
     replace(
         _TAU2, name="tau2-simulations", signs=("task_id", "reward_info", "termination_reason"),
-        records="", honours=frozenset({"question_key"}),
+        records="", honours=("question_key",),
     ),
 )  # fmt: skip

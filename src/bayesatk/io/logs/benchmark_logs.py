@@ -212,7 +212,7 @@ def _helm(stat: Record) -> Iterator[dict[str, Any]]:
     Several metrics write an entry each for one instance and trial. Perturbed instances are other
     questions, and left out. ``run_spec.json`` beside names model and scenario.
     """
-    if stat("perturbation|name.perturbation") is None:
+    if stat("^perturbation|name.perturbation") is None:
         yield {
             "task": stat.of(str, "^scenario_spec.class_name").rpartition(".")[2],
             "outcome": {stat.of(str, "name.name"): stat("mean")},
@@ -238,7 +238,7 @@ def _deep_eval(record: Record) -> Iterator[dict[str, Any]]:
     yield {"outcome": {"success": record("success"), **marks}, **failed}
 
 
-_TASKS = frozenset({"scorer", "task"})
+_TASKS = ("scorer", "task")
 _DEEP_EVAL = RecordLog(
     "deepeval", "document", ("testCases",),
     {"system": "^hyperparameters.model|^identifier", "task": "^datasetAlias"},
@@ -251,12 +251,12 @@ FORMATS = (
         "lm-eval", "lines", ("doc_id", "resps"), {"system": "^model_name", "question": "doc_id"},
         output=("filtered_resps", "resps"), within="doc", read=_lm_eval,
         marker="lm-eval's metric {scorer}, filter {filter}", reason="unscored", needed=("doc_id",),
-        named_by="folder", honours=_TASKS | {"filter", "answers", "question_key"},
+        named_by="folder", honours=(*_TASKS, "filter", "answers", "question_key"),
     ),
     RecordLog(
         "evalplus", "document", ("eval.*.[]|eval.*.base.[]",), read=_eval_plus,
         marker="EvalPlus's {scorer} tests", reason="not judged", records="eval", kinds=(dict, list),
-        ending=r"[._]eval_results", honours=frozenset({"scorer"}),
+        ending=r"[._]eval_results", honours=("scorer",),
     ),
     RecordLog(
         # The order numbers the trials.
@@ -273,7 +273,7 @@ FORMATS = (
         "math-arena", "document", ("problem", "gold_answer", "messages", "correct"),
         {"outcome": "correct", "answer": "answers"}, asked=("problem", "gold_answer"),
         read=_math_arena, lists=True, records=".", run_above=1,
-        honours=frozenset({"task", "answers"}),
+        honours=("task", "answers"),
     ),
     RecordLog(
         # A row of a published data set of outputs: an attempt of a model at a problem.
@@ -282,14 +282,14 @@ FORMATS = (
          "correct"),
         {"system": "model_name", "question": "problem_idx", "trial": "idx_answer",
          "outcome": "correct", "answer": "parsed_answer"},
-        asked=("problem", "gold_answer"), run_above=1, honours=frozenset({"answers"}),
+        asked=("problem", "gold_answer"), run_above=1, honours=("answers",),
     ),
     RecordLog(
         "every-eval-ever", "lines", ("evaluation_id", "sample_id", "evaluation.is_correct"),
         {"system": "model_id", "task": "evaluation_name", "question": "sample_id"},
         asked=("input.raw", "input.reference", "input.choices"), output=("output.raw",),
         known={"tokens": "token_usage.total_tokens"}, read=_every_eval_ever, marks_apart=True,
-        needed=("model_id", "sample_id", "evaluation.is_correct"), honours=_TASKS | {"answers"},
+        needed=("model_id", "sample_id", "evaluation.is_correct"), honours=(*_TASKS, "answers"),
     ),
     RecordLog(
         "every-eval-ever-aggregate", "document", ("evaluation_results", "model_info"),
@@ -301,7 +301,7 @@ FORMATS = (
         {"identity": "id"},
         asked=("vars|testCase.vars", "testCase.assert", "testCase.description"), read=_promptfoo,
         by_content=True, scorer="success", records="results.results", needed=("success",),
-        honours=frozenset({"scorer"}),
+        honours=("scorer",),
     ),
     RecordLog(
         "lighteval", "parquet", ("doc", "model_response", "metric|metrics"),
@@ -312,15 +312,15 @@ FORMATS = (
     RecordLog(
         "helm", "document", ("instance_id", "train_trial_index", "stats"),
         {"system": "^adapter_spec.model|^adapter_spec.model_deployment",
-         "question": "instance_id", "trial": "train_trial_index"},
+         "question": "^instance_id", "trial": "^train_trial_index"},
         read=_helm, marks_apart=True, parts="stats", needed=("instance_id", "stats"),
-        beside=("run_spec.json",), run_above=1, honours=_TASKS,
+        beside="run_spec.json", run_above=1, honours=_TASKS,
     ),
     RecordLog(
         "openai-evals", "lines", ("spec.completion_fns", "spec.eval_name"),
         {"task": "^spec.eval_name", "question": "sample_id", "outcome": "data.correct",
          "answer": "data.picked"},
-        asked=("data.expected",), read=_openai_evals, honours=frozenset({"task", "answers"}),
+        asked=("data.expected",), read=_openai_evals, honours=("task", "answers"),
     ),
     _DEEP_EVAL,
     replace(

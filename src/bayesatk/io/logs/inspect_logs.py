@@ -7,8 +7,9 @@ sample has no score or the value NaN, which is written as such.
 """
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from bayesatk.data.content import digest
@@ -21,17 +22,18 @@ def _sample(sample: Record) -> Iterator[dict[str, Any]]:
     """Read a sample ``{id, epoch, input, choices, target, scores, output, metadata, ...}``."""
     unmarked = "errored" if sample("error") else "invalidated" if sample("invalidation") else ""
     values, answers = ({}, {}) if unmarked else _values_and_answers(sample)
-    limit = sample("limit")
-    kind = limit.get("type", "limit") if isinstance(limit, dict) else "limit"
+    if limit := sample("limit"):
+        kind = limit.get("type", "limit") if isinstance(limit, dict) else "limit"
+        sample.head.setdefault("limits by kind", Counter())[str(kind)] += 1
+    epoch = sample.fields.get("epoch", 1)
     yield {
-        "trial": sample.fields.get("epoch", 1),
+        "trial": math.nan if epoch is None else epoch,  # it is not for the reader to number it
         "outcome": values,
         "answer": answers,
         "content": _content(sample),
         "reason": unmarked or "unscored",
         "fault": EMPTY if _is_empty(sample) else "",
         "known": _spent(sample),
-        "notes": [f"were ended by a limit ({kind})"] if limit else [],
     }
 
 
@@ -96,22 +98,23 @@ def _is_empty(sample: Record) -> bool:
     )
 
 
-def _cut_short(head: dict[str, Any], number: int) -> str:
-    """Return what the header says against the number of samples, if anything."""
-    log = Record(head, {}, Path())
+def _notes(log: Record, number: int) -> Iterator[str]:
+    """Yield what the header says against the number of samples, and how many were cut short."""
     ids, epochs = log.of(list, "eval.dataset.sample_ids"), log("eval.config.epochs") or 1
     # More than a million is no number of epochs.
     planned = len(ids) * epochs if isinstance(epochs, int) and 0 < epochs < 1_000_000 else 0
-    status = str(head.get("status", "started"))
-    if status == "success" and 0 < number and number >= planned:
-        return ""
-    return f"has status {status!r} and {number} trials" + f" of {planned}" * bool(planned)
+    name, status = log.path.name, str(log.fields.get("status", "started"))
+    if status != "success" or number < max(1, planned):
+        text = f"CHECK: {name} has status {status!r} and {number} trials"
+        yield text + f" of {planned}" * bool(planned)
+    for kind, cut_short in log.of(dict, "limits by kind").items():
+        yield f"{cut_short} trials of {name} were ended by a limit ({kind})"
 
 
 INSPECT = RecordLog(
     "inspect", "archive", ("eval|samples",),
     {"system": "^eval.model", "task": "^eval.task", "question": "id", "identity": "uuid"},
     within="metadata", read=_sample, marker="Inspect's scorer {scorer}", records="samples",
-    named_by="log", honours=frozenset({"scorer", "answers", "task", "question_key"}),
-    doubt=_cut_short,
+    named_by="log", honours=("scorer", "answers", "task", "question_key"),
+    notes=_notes,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Literal
 from bayesatk._tools.messages import Argument
 from bayesatk.data.content import canonical, digest
 from bayesatk.data.costs import COST
-from bayesatk.data.validation import OutcomeError, is_missing, shown
+from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
 from bayesatk.io.parquet_files import records_of_parquet
@@ -74,8 +74,10 @@ class Record:
             return math.nan
 
     def inner(self, path: str) -> list["Record"]:
-        """Return the elements of a list as records."""
-        return [replace(self, fields=element) for element in self.of(list, path)]
+        """Return the objects in a list as records, of which this one is the document as well."""
+        elements = [element for element in self.of(list, path) if isinstance(element, dict)]
+        head = {**self.head, **self.fields}
+        return [replace(self, fields=element, head=head) for element in elements]
 
 
 def _says_no_more(record: Record) -> Iterable[Mapping[str, Any]]:
@@ -134,22 +136,20 @@ class RecordLog:
         Fields that every record must have.
     ends_with_head : bool
         Whether the document says more of the run behind its records.
-    beside : tuple of str
-        Files in the same folder that say more of the run.
+    beside : str
+        File in the same folder that says more of the run.
     run_above : int
         How many folders above a file its run is: the files of one run are one log.
     named_by : {"file", "folder", "log"}
         What names a system that no record names; a log must do so itself.
     ending : str
         Regular expression for what ends the name of a file and is no part of that of a system.
-    honours : frozenset of str
+    honours : tuple of str
         Options of `bayesatk.load` that have an effect.
     summary : str
         For a file that holds no trials: where they are.
-    note : str
-        What a person should know of every log of the format.
-    doubt : callable
-        What may be wrong with a log, by its document and the number of its records.
+    notes : callable
+        What a person should know of a log, by its document and the number of its records.
     part_of : str
         Format of the file that repeats these trials, if it lies in a folder above.
     """
@@ -175,14 +175,13 @@ class RecordLog:
     kinds: tuple[type[Any], ...] = (dict,)
     needed: tuple[str, ...] = ()
     ends_with_head: bool = False
-    beside: tuple[str, ...] = ()
+    beside: str = ""
     run_above: int = 0
     named_by: Literal["file", "folder", "log"] = "file"
     ending: str = ""
-    honours: frozenset[str] = frozenset()
+    honours: tuple[str, ...] = ()
     summary: str = ""
-    note: str = ""
-    doubt: Callable[[dict[str, Any], int], str] = field(default=lambda head, number: "")
+    notes: Callable[[Record, int], Iterable[str]] = field(default=lambda document, number: ())
     part_of: str = ""
 
     def run(self, path: Path) -> Path:
@@ -205,29 +204,18 @@ class RecordLog:
         run = self.run(path)
         in_folder = run != path or self.named_by == "folder"
         rows.open(f"{run.parent.name}/{run.name}" if in_folder else path.name, str(run))
-        if self.note:
-            rows.note(self.note)
         log, number = _Log(self, system, path, rows), 0
-        header = Record({}, _beside(path, self.beside), path)
-        for record in self._records(file, header):
+        head = fields_of(path.parent / self.beside) if self.beside else {}
+        for record in self._records(file, head, path):
             number += 1
-            for part in self._parts_of(record):
+            for part in record.inner(self.parts) if self.parts else [record]:
                 for more in self.read(part):
                     log.add(part, more)
-        if self.named_by == "log" and not number:
-            log.system_of(header.of(str, self.says["system"]))
-        log.finish(self.doubt(header.head, number))
+        log.finish(self.notes(Record(head, {}, path), number))
 
-    def _parts_of(self, record: Record) -> list[Record]:
-        """Return the parts of a record, which have its fields as well; without parts, itself."""
-        if not self.parts:
-            return [record]
-        parts = [part for part in record.inner(self.parts) if isinstance(part.fields, dict)]
-        return [replace(part, fields={**record.fields, **part.fields}) for part in parts]
-
-    def _records(self, file: BinaryIO, log: Record) -> Iterator[Record]:
+    def _records(self, file: BinaryIO, head: dict[str, Any], path: Path) -> Iterator[Record]:
         """Yield every record with its place, once it has been checked."""
-        for where, key, fields in self._placed_fields(file, log):
+        for where, key, fields in self._placed_fields(file, head, path):
             if not isinstance(fields, self.kinds):
                 raise OutcomeError(f"{where} must be an object; got {shown(fields)}.")
             for name in self.needed:
@@ -236,53 +224,44 @@ class RecordLog:
                         f"{where} must have the field {name!r}; it has {shown([*fields], 200)}. "
                         "Is the file complete?"
                     )
-            yield replace(log, fields=fields, where=where, key=key)
+            yield Record(fields, head, path, where, key)
 
-    def _placed_fields(self, file: BinaryIO, log: Record) -> Iterator[tuple[str, Any, Any]]:
+    def _placed_fields(
+        self, file: BinaryIO, head: dict[str, Any], path: Path
+    ) -> Iterator[tuple[str, Any, Any]]:
         """Yield place, key and fields of every record; the rest of a document goes to the head."""
         if self.form == "parquet":
             names = {name for sign in self.signs for name in sign.split("|")}
-            for number, fields in enumerate(records_of_parquet(log.path, names)):
+            for number, fields in enumerate(records_of_parquet(path, names)):
                 yield f"row {number}", number, fields
-        elif self.form == "lines":
+            return
+        if self.form == "lines":
             for number, fields in parsed_lines(file):
                 yield f"line {number}", number, fields
-        elif self.form == "archive" and not _begins_document(file):
-            yield from _members_of_archive(file, self.records, log.head)
-        else:
-            if self.ends_with_head:
-                with decoded(file) as text:
-                    for _ in parts_of(text, self.records, log.head):
-                        pass
-                file.seek(0)
+            return
+        if self.form == "archive" and file.read(2) == b"PK":
+            yield from _samples(Archive(file), head)
+            return
+        for last_time in (False, True) if self.ends_with_head else (True,):
+            file.seek(0)
             with decoded(file) as text:
-                yield from parts_of(text, self.records, log.head)
+                for place in parts_of(text, self.records, head):
+                    if last_time:
+                        yield place
 
 
-def _begins_document(file: BinaryIO) -> bool:
-    """Whether a file begins like a JSON document."""
-    start = file.read(4)
-    file.seek(0)
-    return start.lstrip()[:1] in (b"{", b"\xef")
-
-
-def _members_of_archive(
-    file: BinaryIO, folder: str, head: dict[str, Any]
-) -> Iterator[tuple[str, str, Any]]:
-    """Yield the members of a folder in an archive of Inspect; its header goes to the head."""
-    archive = Archive(file)
-    header = "header.json" if "header.json" in archive.names else "_journal/start.json"
-    if header not in archive.names:
+def _samples(archive: Archive, head: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield the samples in an archive of Inspect; its header goes to the head."""
+    headers = [name for name in ("_journal/start.json", "header.json") if name in archive.names]
+    if not headers:
         raise OutcomeError(
             "the archive must be an Inspect log; it has no header.json. Pass the .eval "
             "file that Inspect wrote."
         )
-    fields = parse(archive.read(header), header)
-    if not isinstance(fields, dict):
-        raise OutcomeError(f"{header} must be an object; got {shown(fields)}.")
-    head |= fields
+    header = parse(archive.read(headers[-1]), headers[-1])
+    head |= header if isinstance(header, dict) else {}
     for member in archive.names:
-        if member.startswith(f"{folder}/") and member.endswith(".json"):
+        if member.startswith("samples/") and member.endswith(".json"):
             yield member, member, parse(archive.read(member), member)
 
 
@@ -322,35 +301,58 @@ class _Log:
         self.form, self.system, self.path, self.rows = form, system, path, rows
         self.scorers = _Choice("scorer", rows.options.scorer)
         self.filters = _Choice("filter", rows.options.filter)
-        self.notes: Counter[str] = Counter()
-        # How often each scorer marked a question, where a record is the mark of one scorer.
-        self.marked: dict[str, Counter[str]] = {}
-        self.questions: dict[str, dict[str, Any]] = {}
+        # Marks of one trial that stand in several records, a scorer in each.
+        self.apart: dict[Any, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
+        self.counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, record: Record, more: Mapping[str, Any]) -> None:
         """Add the trials of which a record speaks."""
         said = self._said(record, more)
-        marks, answer = said.pop("outcome"), said.pop("answer", None)
-        self.notes.update(said.pop("notes", ()))
-        name = said.pop("filter", None)
+        marks, answer, name = (
+            said.pop("outcome"),
+            said.pop("answer", None),
+            said.pop("filter", None),
+        )
         if name is not None and name != self.filters.among([name], "", record.where):
             return
-        if isinstance(marks, Mapping):
-            usual = self.form.scorer if self.form.scorer in marks else ""
-            scorer = self.scorers.among(marks, said["task"], record.where, usual)
-            if self.form.marks_apart:
-                self._count(said, marks)
-                if scorer not in marks:
-                    return
-            if scorer in marks:
-                marker = self.form.marker or f"{self.form.name}'s {{scorer}}"
-                self.rows.marked_by(marker.format(scorer=shown(scorer), filter=shown(name)))
-            answer = answer.get(scorer) if isinstance(answer, Mapping) else answer
-            marks = _single(marks.get(scorer), said["question"], record.where)
-        if self.form.lists:
-            self._add_list(said, marks, answer, record.where)
-        else:
+        if self.form.marks_apart:
+            self._collect(said, marks, answer)
+        elif isinstance(marks, Mapping):
+            self._choose(said, marks, answer, record.where, name)
+        elif not self.form.lists:
             self._add(said, marks, answer)
+        else:
+            self._add_list(said, marks, answer, record.where)
+
+    def _collect(self, said: dict[str, Any], marks: Mapping[str, Any], answer: object) -> None:
+        """Take marks of a trial: the n-th mark of a scorer is of the n-th trial."""
+        trial = repr([said["system"], said["task"], said["question"], said["trial"]])
+        for scorer, mark in marks.items():
+            self.counts[trial, scorer] += 1
+            key = trial, self.counts[trial, scorer]
+            _, all_marks, answers = self.apart.setdefault(key, (said, {}, {}))
+            all_marks[scorer], answers[scorer] = mark, answer
+
+    def _choose(
+        self, said: dict[str, Any], marks: Mapping[str, Any], answer: Any, where: str, name: object
+    ) -> None:
+        """Add a trial with the mark of the scorer that is read."""
+        form = self.form
+        usual = form.scorer if form.scorer in marks else ""
+        scorer = self.scorers.among(marks, said["task"], where, usual)
+        mark = marks.get(scorer)
+        if isinstance(mark, list | dict):
+            raise OutcomeError(
+                f"a mark must be text, a number or true/false; {where}, of question "
+                f"{shown(said['question'])}, has {shown(mark)}. Choose a scorer whose value is "
+                "one, or reduce it there."
+            )
+        if scorer in marks:
+            marker = form.marker or f"{form.name}'s {{scorer}}"
+            self.rows.marked_by(marker.format(scorer=shown(scorer), filter=shown(name)))
+        elif form.marks_apart:
+            said["reason"] = f"not marked by {scorer}"
+        self._add(said, mark, answer.get(scorer) if isinstance(answer, Mapping) else answer)
 
     def _said(self, record: Record, more: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a record says of its trial, by parameter of it."""
@@ -367,8 +369,6 @@ class _Log:
         if form.by_content and said.get("question") is None:
             said["question"] = f"#{digest(*map(canonical, asked))}"
         said |= more
-        if said["trial"] is None and "trial" not in more and not form.lists:
-            said["trial"] = self._numbered()
         said["system"] = self.system_of(said["system"])
         aliases = {name: record(path) for name, path in form.known.items()}
         said["known"] = self._known(record, aliases | more.get("known", {}))
@@ -392,20 +392,15 @@ class _Log:
         self.rows.note(f"system {name!r} is named by its {self.form.named_by}")
         return name
 
-    def _numbered(self) -> str:
-        """Return a name for a trial that has none."""
-        self.rows.note("trials without a number are counted in the order of the file")
-        return f"number {len(self.rows.trials) + 1}"
-
     def _known(self, record: Record, aliases: Mapping[str, Any]) -> Mapping[str, object]:
         """Return what a record says, of what is wanted; its own cost before other fields."""
-        fields = record.of(dict, self.form.within) if self.form.within else record.fields
+        fields = record.head if self.form.parts else record.fields
+        fields = record.of(dict, self.form.within) if self.form.within else fields
         cost = self.rows.roles.get(COST)
 
         def find(name: str) -> object:
-            alias, value = aliases.get(name), at(fields, name)
-            first, second = (alias, value) if name == cost else (value, alias)
-            return second if first is None else first
+            said, alias = at(fields, name), aliases.get(name)
+            return alias if said is None or (name == cost and alias is not None) else said
 
         return self.rows.known(find, [*fields, *aliases])
 
@@ -427,20 +422,16 @@ class _Log:
         # Rewards are sums of weights: within 1e-6 of 0 or 1 they are meant to be 0 or 1.
         if isinstance(mark, float):
             mark = next((end for end in (0, 1) if abs(mark - end) <= 1e-6), mark)
+        if said["trial"] is None:
+            self.rows.note("trials without a number are counted in the order of the file")
+            said = {**said, "trial": f"number {len(self.rows.trials) + 1}"}
         read = self.rows.options.answers and isinstance(answer, str)
-        trial = Trial(**said, outcome=mark, answer=answer if read else None)
-        trial.reason = trial.reason if is_missing(mark) else ""
-        self.rows.add(trial)
+        self.rows.add(Trial(**said, outcome=mark, answer=answer if read else None))
 
-    def _count(self, said: Mapping[str, Any], marks: Mapping[str, Any]) -> None:
-        """Count the marks of a question by scorer."""
-        key = f"{said['system']!r} {said['task']!r} {canonical(said['question'])!r}"
-        self.questions.setdefault(key, {**said, "fault": ""})
-        for scorer in marks:
-            self.marked.setdefault(scorer, Counter())[key] += 1
-
-    def finish(self, doubt: str) -> None:
-        """Add trials that the chosen scorer did not mark; refuse names that no record has."""
+    def finish(self, notes: Iterable[str]) -> None:
+        """Add trials whose marks stood apart; refuse names that no record has."""
+        for said, marks, answers in self.apart.values():
+            self._choose(said, marks, answers, "the log", None)
         self.scorers.check()
         filters = self.filters.check()
         if self.filters.wanted is None:
@@ -451,19 +442,8 @@ class _Log:
                 "Choose: ", Argument("filter", next(iter(filters))[:80]),
                 ", or read the files one by one.",
             )  # fmt: skip
-        for text, number in self.notes.items():
-            self.rows.note(f"{number} trials of {self.path.name} {text}")
-        if doubt:
-            self.rows.note(f"CHECK: {self.path.name} {doubt}")
-        wanted = self.scorers.wanted or ""
-        if wanted not in self.marked:
-            return
-        most: Counter[str] = Counter()
-        for counts in self.marked.values():
-            most |= counts  # the larger of both
-        for key in (most - self.marked[wanted]).elements():
-            unmarked = {"trial": self._numbered(), "reason": f"not marked by {wanted}"}
-            self._add({**self.questions[key], **unmarked}, None, None)
+        for note in notes:
+            self.rows.note(note)
 
 
 def content_of(*asked: object) -> str:
@@ -478,26 +458,8 @@ def _is_blank(output: object) -> bool:
     return output == [] or (isinstance(output, str) and not output.strip())
 
 
-def _single(mark: object, question: object, where: str) -> object:
-    """Return a mark, unless it is several."""
-    if isinstance(mark, list | dict):
-        raise OutcomeError(
-            f"a mark must be text, a number or true/false; {where}, of question {shown(question)}, "
-            f"has {shown(mark)}. Choose a scorer whose value is one, or reduce it there."
-        )
-    return mark
-
-
-def _beside(path: Path, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return what the files beside a log say: no more than a convenience, so damage is no error."""
-    head: dict[str, Any] = {}
-    for name in names:
-        head |= fields_of(path.parent / name)
-    return head
-
-
 def fields_of(path: Path) -> dict[str, Any]:
-    """Return the object in a small file; an empty one if there is none."""
+    """Return the object in a small file beside a log; an empty one if it is damaged."""
     largest_bytes = 1 << 24
     try:
         small = path.is_file() and path.stat().st_size < largest_bytes
