@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from bayesatk.data import tables
-from bayesatk.data.columns import Columns, find_columns, unused
-from bayesatk.data.content import UNKNOWN, content_columns, digests
+from bayesatk.data.columns import Columns, pick_columns
+from bayesatk.data.content import UNKNOWN, digests
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import largest, opened, too_large, total
 
@@ -28,9 +28,7 @@ def parquet_blocks(path: Path, columns: Mapping[str, str], whole: bool) -> Gener
         types = _types(file.schema_arrow)
         names = file.schema_arrow.names
         names += [name for name in columns.values() if name in types and name not in names]
-        roles = find_columns(names, columns)
-        asked = content_columns(names, roles, columns)
-        others = unused(names, roles, asked)
+        roles, asked, others = pick_columns(names, columns)
         needed = list(dict.fromkeys([*roles.values(), *asked]))
         most = total() // (len(needed) * _CELL)
         if whole and file.metadata.num_rows > most:

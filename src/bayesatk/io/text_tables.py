@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import COVARIATE, Columns, find_columns, unused
-from bayesatk.data.content import Contents, content_columns
+from bayesatk.data.columns import COVARIATE, Columns, find_columns, pick_columns
+from bayesatk.data.content import Contents
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.budget import largest, too_large
 from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
@@ -32,11 +32,10 @@ class _Gathered:
 
     def __init__(self, word: str, names: Collection[str], columns: Mapping[str, str]) -> None:
         self.word, self.columns = word, columns
-        self.roles = find_columns(list(names), columns)
+        self.roles, asked, self.others = pick_columns(list(names), columns)
         self.values: dict[str, list[Any]] = {role: [] for role in self.roles}
         self.numbers: list[int] = []
-        self.contents = Contents(content_columns(names, self.roles, columns))
-        self.others = unused(list(names), self.roles, list(self.contents.digests))
+        self.contents = Contents(asked)
         self.pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
 
     def add(self, record: Mapping[str, Any], number: int) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.columns import COST
 from bayesatk.data.content import canonical, digest
-from bayesatk.data.costs import COST
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
