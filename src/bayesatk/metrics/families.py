@@ -233,7 +233,7 @@ def _no_credit(k: int) -> Credit:
 
 
 _G_PASS = "Findings of ACL 2025, 905"
-_ALL = (
+FAMILIES: dict[str, Family] = {family.symbol: family for family in (
     Family(
         "pass_at_k", "pass@", credits.pass_at, unit="probability", source="arXiv:2107.03374",
         meaning="the probability that at least one of k new trials of a question is right",
@@ -286,5 +286,4 @@ _ALL = (
         meaning="the expected score of a new trial; for right and wrong the success probability",
         formula="E[p]",
     ),
-)  # fmt: skip
-FAMILIES: dict[str, Family] = {family.symbol: family for family in _ALL}
+)}  # fmt: skip

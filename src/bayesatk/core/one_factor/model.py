@@ -28,7 +28,6 @@ from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
-_LEFT_OUT = 1e-10  # posterior probability of a node, at most, that is left out
 
 
 @dataclass(frozen=True)
@@ -246,7 +245,7 @@ class Likelihood:
             mean = np.zeros((len(column), kinds * size))
             tried = column >= 0
             for k, by_row in enumerate(weight.T):
-                likely = by_row > _LEFT_OUT
+                likely = by_row > 1e-10
                 score = np.where(tried[likely], first[:, column[likely], k], 0.0).transpose(1, 0, 2)
                 score = score.reshape(len(score), kinds * size)
                 second_derivatives -= score.T @ (score * (by_row * repeats)[likely, None])

@@ -151,9 +151,6 @@ def simulate_counts(
     return np.asarray(rng.binomial(trials, p))
 
 
-_DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
-
-
 def population_means(credits: Sequence[Credit], theta: Array) -> Array:
     """Return expectations over questions like these, (draws, systems, credits)."""
     step = min(0.3, 1.0 / float(np.exp(theta[:, 1].max())))
@@ -203,9 +200,10 @@ class QuestionMeans:
         rng : numpy.random.Generator
         """
         systems, questions = self.trials.shape
-        # The mean of 200 questions may be taken as normal, given parameters and difficulties; its
+        # Of more than 3e7 success probabilities none is drawn by itself. The mean of 200 questions
+        # may be taken as normal, given parameters and difficulties; its
         # variance is averaged over some draws of the parameters.
-        one_by_one = len(theta) * self.trials.size <= _DRAWN or questions < 200
+        one_by_one = len(theta) * self.trials.size <= 3e7 or questions < 200
         noise_draws = min(8, len(theta))
         means = np.empty((len(theta), systems, len(self.credits)))
         tables = [] if one_by_one else self._expected(theta[:, :, :systems])

@@ -14,8 +14,6 @@ from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.core.question.laws import by_k, log_binomials
 from bayesatk.metrics.credit import Array, Credit
 
-_BLOCK = 4_000_000  # floats in one table of probabilities: 32 MB
-
 
 def beta_of(logit: Array, log_ratio: Array) -> tuple[Array, Array]:
     """Return parameters of Betas with this logit of the mean, and log of one over their sum.
@@ -49,7 +47,8 @@ def _log_power_mean(credit: Credit, a: Array, b: Array, times: int) -> Array:
 def _expected(vectors: Array, a: Array, b: Array) -> Array:
     """Return the expectation of the columns of (k + 1, m); shape (states, m)."""
     k = len(vectors) - 1
-    expected, rows = np.empty((len(a), vectors.shape[1])), max(1, _BLOCK // (k + 1))
+    rows = max(1, 4_000_000 // (k + 1))  # tables of 32 MB
+    expected = np.empty((len(a), vectors.shape[1]))
     for start in range(0, len(a), rows):
         block = slice(start, start + rows)
         expected[block] = beta_binomial_pmf(k, a[block], b[block]) @ vectors

@@ -9,8 +9,6 @@ from bayesatk.core.numerics.quadrature import BetaRule
 from bayesatk.core.question.laws import binomial_expectation, by_k
 from bayesatk.metrics.credit import Array, Credit
 
-_CHUNK = 1_000_000  # floats of one temporary: 8 MB
-
 
 def latent_on_nodes(credits: Sequence[Credit], rule: BetaRule) -> tuple[Array, Array]:
     """Latent values of credits on the nodes of a rule, and their complements.
@@ -27,7 +25,7 @@ def latent_on_nodes(credits: Sequence[Credit], rule: BetaRule) -> tuple[Array, A
             value[:, i], complement[:, i] = _step_on_nodes(credit.k, credit.threshold, rule)
     for columns in by_k(credits, [credit.shape != "threshold" for credit in credits]):
         stacked = np.stack([credits[i].vector for i in columns], axis=1)
-        rows = max(1, _CHUNK // len(stacked))
+        rows = max(1, 1_000_000 // len(stacked))  # temporaries of 8 MB
         for start in range(0, len(rule), rows):
             nodes = slice(start, start + rows)
             low, high = binomial_expectation(stacked, rule.log_p[nodes], rule.log_q[nodes])
