@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from bayesatk.core.question.dirichlet_multinomial import log_counts
-from bayesatk.core.question.laws import by_k, log_binomials
-from bayesatk.metrics.credit import Array, Credit
+from bayesatk.metrics.credit import Array, Credit, log_binomials
 
 
 def beta_of(logit: Array, log_ratio: Array) -> tuple[Array, Array]:
@@ -34,7 +33,11 @@ def _at_an_end(credit: Credit) -> bool:
 
 def _tabulated(credits: Sequence[Credit]) -> Iterator[tuple[list[int], Array]]:
     """Yield positions of credits with the same k, and their vectors as columns."""
-    for columns in by_k(credits, [not _at_an_end(credit) for credit in credits]):
+    positions: dict[int, list[int]] = {}
+    for i, credit in enumerate(credits):
+        if not _at_an_end(credit):
+            positions.setdefault(credit.k, []).append(i)
+    for columns in positions.values():
         yield columns, np.stack([credits[i].vector for i in columns], axis=1)
 
 
