@@ -19,6 +19,7 @@ from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
 from bayesatk.metrics.credit import Array, Credit
 
 Ints = NDArray[np.int64]
+_DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
 
 
 @dataclass(frozen=True)
@@ -200,10 +201,9 @@ class QuestionMeans:
         rng : numpy.random.Generator
         """
         systems, questions = self.trials.shape
-        # Of more than 3e7 success probabilities none is drawn by itself. The mean of 200 questions
-        # may be taken as normal, given parameters and difficulties; its
+        # The mean of 200 questions may be taken as normal, given parameters and difficulties; its
         # variance is averaged over some draws of the parameters.
-        one_by_one = len(theta) * self.trials.size <= 3e7 or questions < 200
+        one_by_one = len(theta) * self.trials.size <= _DRAWN or questions < 200
         noise_draws = min(8, len(theta))
         means = np.empty((len(theta), systems, len(self.credits)))
         tables = [] if one_by_one else self._expected(theta[:, :, :systems])
