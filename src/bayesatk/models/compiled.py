@@ -8,16 +8,16 @@ from typing import Any, Literal
 import nutpie
 import xarray as xr
 
-from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.seeding import RandomSource
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
 from bayesatk.data.study import Study
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.models.building import build_models
-from bayesatk.models.forms import Form, default_form, one_latent_family
+from bayesatk.models.building import build_models, default_form, one_latent_family
+from bayesatk.models.program import Form
 from bayesatk.models.programs import Sampling, with_data_of
-from bayesatk.models.sampling import Run, result
+from bayesatk.models.sampling import sampled_result
 from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
 from bayesatk.priors.choice import (
     prior_of,
@@ -106,17 +106,15 @@ class CompiledModel:
         """
         outcomes = data if isinstance(data, Outcomes) else tally(data)
         self._check(outcomes)
-        generator, seed = resolve_rng(rng)
         how = Sampling(draws, tune, chains, progressbar=progressbar, options=sample_kwargs or {})
         study = Study(
             outcomes=outcomes, metrics=parse(metrics), pooling=self.pooling, prior=self.prior,
             ci_prob=float(ci_prob),
         )  # fmt: skip
-        models, traces = build_models(study, self.form), {}
-        for name, model in models.items():
-            program = partial(with_data_of, self.programs[name])
-            traces[name] = how.run(model, int(generator.integers(2**31)), program)
-        return result(study, Run(self.form, keep, seed, how), traces, generator, models=models)
+        return sampled_result(
+            study, self.form, how, rng, keep,
+            lambda family: partial(with_data_of, self.programs[family]),
+        )  # fmt: skip
 
     def _check(self, outcomes: Outcomes) -> None:
         sizes = outcomes.dataset.sizes

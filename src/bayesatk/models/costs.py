@@ -60,7 +60,7 @@ def build_cost_model(
     >>> [one.name for one in model.free_RVs][2:6]
     ['p', 'cost_level', 'cost_slope', 'cost_outcome']
     """
-    return _model(_asked(data, 1, (), prior, cost_prior, success, 0.95))
+    return cost_program(_asked(data, 1, (), prior, cost_prior, success, 0.95))
 
 
 def _asked(
@@ -80,33 +80,61 @@ def _asked(
     return asked
 
 
-def _model(asked: AskedCosts) -> pm.Model:
-    own, (median, sd) = asked.cost_prior, asked.cost_prior.shape
+def cost_program(asked: AskedCosts, simulated_trials: int = 0) -> pm.Model:
+    """Return the PyMC model of success and cost.
+
+    Parameters
+    ----------
+    asked : AskedCosts
+    simulated_trials : int
+        Trials of every question that are variables, ``right`` and ``trial_cost``, to be drawn. By
+        default the trials are those of the data.
+    """
+    prior, (median, sd) = asked.cost_prior, asked.cost_prior.shape
     coords = {**coordinates(asked.outcomes), "outcome": ["wrong", "right"]}
     with pm.Model(coords=coords) as model:
         drawn = hyperparameters(asked.prior.fields("beta"))
         right, total = drawn["mean"][:, None], concentration(drawn["icc"])[:, None]
         p = pm.Beta("p", right * total, (1.0 - right) * total, dims=_DIMS)
-        observe(asked.outcomes, RIGHT_WRONG, p)
         level, slope, outcome = (
-            pm.Normal(f"cost_{name}", 0.0, getattr(own, name), dims="system")
+            pm.Normal(f"cost_{name}", 0.0, getattr(prior, name), dims="system")
             for name in ("level", "slope", "outcome")
         )
-        spread = pm.HalfNormal("cost_spread", own.spread, dims="system")
+        spread = pm.HalfNormal("cost_spread", prior.spread, dims="system")
         logs = pm.Normal("log_shape", np.log(median), sd, dims=("system", "outcome"))
         shape = pm.Deterministic(
             "cost_shape", 1.0 / (pt.exp(-logs) + FINEST), dims=("system", "outcome")
         )
         expected = level[:, None] + slope[:, None] * (0.5 - p)
         mean = pm.Normal("log_cost", expected, spread[:, None], dims=_DIMS)
-        number, total, log_total = _sums(asked)
         both = mean[..., None] + outcome[:, None, None] * np.array([0.0, 1.0])
-        each = shape[:, None, :]
-        logs_of_means = -each * (number * both + total * pt.exp(-both))
-        of_shapes = number.sum(axis=1) * (shape * pt.log(shape) - pt.gammaln(shape))
-        of_shapes = of_shapes + (shape - 1.0) * log_total
-        pm.Potential("log_cost_likelihood", logs_of_means.sum() + of_shapes.sum())
+        if simulated_trials:
+            sizes = (*asked.outcomes.trials.shape, simulated_trials)
+            success = pm.Bernoulli("right", p[..., None], shape=sizes)
+            shape_of, log_mean = (
+                pt.switch(success, values[..., 1, None], values[..., 0, None])
+                for values in (shape[:, None], both)
+            )
+            pm.Gamma("trial_cost", shape_of, shape_of / pt.exp(log_mean))
+        else:
+            observe(asked.outcomes, RIGHT_WRONG, p)
+            pm.Potential("log_cost_likelihood", _log_costs(asked, both, shape))
     return model
+
+
+def _log_costs(asked: AskedCosts, log_mean: Any, shape: Any) -> Any:
+    """Log density of the costs of all trials, whose sums are enough.
+
+    Parameters
+    ----------
+    asked : AskedCosts
+    log_mean : tensor, shape (system, question, outcome)
+    shape : tensor, shape (system, outcome)
+    """
+    number, total, log_total = _sums(asked)
+    of_means = -shape[:, None, :] * (number * log_mean + total * pt.exp(-log_mean))
+    of_shapes = number.sum(axis=1) * (shape * pt.log(shape) - pt.gammaln(shape))
+    return of_means.sum() + (of_shapes + (shape - 1.0) * log_total).sum()
 
 
 def _sums(asked: AskedCosts) -> tuple[NDArray[np.float64], ...]:
@@ -172,10 +200,10 @@ def sample_cost(
     generator, seed = resolve_rng(rng)
     options = {"target_accept": 0.95, **(sample_kwargs or {})}
     how = Sampling(draws, tune, chains, nuts_sampler, progressbar, options)
-    trace = how.run(_model(asked), int(generator.integers(2**31)))
+    trace = how.run(cost_program(asked), int(generator.integers(2**31)))
     source, weights = trace["posterior"].to_dataset(), int(generator.integers(2**63))
     samples = [
-        _drawn(asked, source, index, weights) for index in range(len(asked.outcomes.systems))
+        cost_draws(asked, source, index, weights) for index in range(len(asked.outcomes.systems))
     ]
     group = cost_posterior(asked, samples, chains, {"sampling": "nuts", "tuning_steps": tune})
     statistics = trace["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
@@ -184,7 +212,7 @@ def sample_cost(
     return cost_tree(asked, groups, "nuts", seed, (HOFFMAN,), sample_options=made)
 
 
-def _drawn(
+def cost_draws(
     asked: AskedCosts, source: xr.Dataset, index: int, seed: int
 ) -> dict[str, NDArray[np.float64]]:
     """Return quantities and parameters of one system, chains one after the other."""

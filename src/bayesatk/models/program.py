@@ -11,7 +11,7 @@ them as variables and the counts as observed data, so that PyMC can simulate.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pymc as pm
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.data.study import Study
-from bayesatk.models.forms import Form
 from bayesatk.models.marks import LogitRule, RightTrials, mark_rates
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal
 from bayesatk.results.question_laws import declared_fields
 
+Form = Literal["full", "marginal", "crossed"]
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 Array = NDArray[np.float64]
 KINDS = ("never", "always", "between")  # of questions, where a law has atoms
@@ -62,7 +62,7 @@ def hyperparameters(fields: Fields, simulated: bool = False) -> dict[str, Tensor
     The two Betas of a mixture are in no order: a posteriori the order of their means tells them
     apart. Sampled in order, NUTS could not get from "nearly all questions belong to the upper Beta"
     to "nearly all belong to the lower one", which without order is one region. So the share is that
-    of the first Beta, with the prior of the lower one's; to simulate, it is the lower one's.
+    of the first Beta, with the prior of the lower one's; to simulate, the lower one's is drawn.
 
     Parameters
     ----------
@@ -70,20 +70,28 @@ def hyperparameters(fields: Fields, simulated: bool = False) -> dict[str, Tensor
     simulated : bool
         Whether the prior must be drawn from, so that no potential may be part of it.
     """
+    drawn = {field.name: variable(field) for field in fields if field.name != "share"}
     if not fields.pairs:
-        return {field.name: variable(field) for field in fields}
+        return drawn
     (law,) = (field.distribution for field in fields if field.name == "share")
     assert isinstance(law, Beta)
-    of_first = Field("share", law if simulated else Beta(1.0, 1.0))
-    drawn = {field.name: variable(of_first if field.name == "share" else field) for field in fields}
-    mean, share = drawn["mean"], drawn["share"]
-    lower = pt.switch(mean[:, 0] < mean[:, 1], share, 1.0 - share)
+    first_lower = drawn["mean"][:, 0] < drawn["mean"][:, 1]
     if simulated:
-        drawn["share"] = lower
-    elif (law.a, law.b) != (1.0, 1.0):
-        density = pm.logp(pm.Beta.dist(np.float64(law.a), np.float64(law.b)), _inside(lower))
+        lower = variable(Field("lower_share", law))
+        first = pt.switch(first_lower, lower, 1.0 - lower)
+        return drawn | {"share": pm.Deterministic("share", first, dims="system")}
+    share = variable(Field("share", Beta(1.0, 1.0)))
+    if (law.a, law.b) != (1.0, 1.0):
+        lower = _inside(pt.switch(first_lower, share, 1.0 - share))
+        density = pm.logp(pm.Beta.dist(np.float64(law.a), np.float64(law.b)), lower)
         pm.Potential("share_prior", density)
-    return drawn
+    return drawn | {"share": share}
+
+
+def all_trials(study: Study) -> Array:
+    """Trials (system, question, category), with those before at their weight."""
+    counts = study.scale.counts(study.outcomes).astype(float)
+    return counts if study.prior_counts is None else counts + study.prior_counts
 
 
 @dataclass(frozen=True)
@@ -110,9 +118,7 @@ class Questions:
     @classmethod
     def of(cls, study: Study, distinct: bool = True) -> "Questions":
         """Return the questions of the data, system by system."""
-        counts = study.scale.counts(study.outcomes).astype(float)
-        if study.prior_counts is not None:
-            counts = counts + study.prior_counts
+        counts = all_trials(study)
         systems, questions, categories = counts.shape
         group = np.zeros(questions) if study.grouping is None else study.grouping.code
         rows = np.zeros((questions, 0))
@@ -128,10 +134,6 @@ class Questions:
         first, counts, group, rows = np.split(table, [1, categories + 1, categories + 2], axis=1)
         owner, code = (column[:, 0].astype(np.intp) for column in (first, group))
         return cls(counts, repeats, owner, code, rows)
-
-    def of_system(self, system: int) -> "Questions":
-        """Return the questions of one system."""
-        return Questions(*(values[self.system == system] for values in vars(self).values()))
 
     @property
     def whole(self) -> bool:

@@ -16,7 +16,7 @@ import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study
-from bayesatk.models.forms import Form
+from bayesatk.models.program import Form
 from bayesatk.priors import HyperPrior
 
 Sampler = Literal["nutpie", "pymc", "numpyro", "blackjax"]
@@ -94,7 +94,7 @@ class Sampling:
 
 def with_data_of(program: Any, model: pm.Model) -> Any:
     """Return a program of nutpie with the data of a model of the same structure."""
-    return program.with_data(**{one.name: one.get_value() for one in model.data_vars})
+    return program.with_data(**{data.name: data.get_value() for data in model.data_vars})
 
 
 def compiler_of(study: Study, form: Form, family: str) -> Compile | None:
@@ -114,7 +114,7 @@ def compiler_of(study: Study, form: Form, family: str) -> Compile | None:
         of too many shapes to come again: with prior trials, covariates, groups or a judge.
     """
     special = study.grouping, study.prior_counts, study.design, study.judges
-    if any(one is not None for one in special):
+    if any(part is not None for part in special):
         return None
     prior, sizes = study.prior, study.outcomes.dataset.sizes
     if isinstance(prior, HyperPrior) and family:

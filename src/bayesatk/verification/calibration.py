@@ -32,23 +32,18 @@ from bayesatk.priors.choice import (
     describe_prior,
 )
 from bayesatk.results.citations import TALTS
-from bayesatk.verification.calibration_request import (
+from bayesatk.verification.kinds import PyMCForm, Structure
+from bayesatk.verification.replications import (
+    BATCH,
+    Engine,
+    Replications,
+    batch_fault,
     check_judge,
     check_votes,
     chosen_prior,
     described_cost_prior,
     score_values,
 )
-from bayesatk.verification.replications import (
-    BATCH,
-    Engine,
-    Structure,
-    Study,
-    batch_fault,
-    quantities,
-    run_batch,
-)
-from bayesatk.verification.simulators import PyMCForm
 
 
 @dataclass(frozen=True)
@@ -232,21 +227,23 @@ def calibrate(
     check_votes(requested, pooling, chosen, form, values)
     labels = " ".join(metric.label for metric in requested)
     check_judge(judge, engine, values, chosen, structure)
-    study = Study(
+    study = Replications(
         questions, trials, labels, pooling, describe_prior(chosen), engine,
         whole_number("rng", rng, 0), form, values,
         None if judge is None else asdict(judge),
         described_cost_prior(cost_prior, chosen, engine, values, judge or structure), structure,
     )  # fmt: skip
     done = all_batches(
-        partial(run_batch, study), range(0, replications, BATCH), study.identity,
-        fault=partial(batch_fault, quantities(study)), path=path, client=client,
+        study.run_batch, range(0, replications, BATCH), study.identity,
+        fault=partial(batch_fault, study.quantities()), path=path, client=client,
         description="calibration", progress=progress,
     )  # fmt: skip
     return Calibration(_tree(study, list(done.values()), replications), family_error)
 
 
-def _tree(study: Study, batches: list[dict[str, list[float]]], replications: int) -> xr.DataTree:
+def _tree(
+    study: Replications, batches: list[dict[str, list[float]]], replications: int
+) -> xr.DataTree:
     names = list(batches[0])
     values = {
         name: np.concatenate([batch[name] for batch in batches])[:replications] for name in names
