@@ -10,8 +10,8 @@ from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.grid import MetricSpec
-from bayesatk.models.logit_normal import build_crossed
 from bayesatk.models.program import Form, build_program
+from bayesatk.models.systems import build_crossed
 from bayesatk.priors import (
     DIFFICULTY_FAMILIES,
     CrossedPrior,

@@ -14,11 +14,12 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
 from bayesatk.data.scales import RIGHT_WRONG
-from bayesatk.models.program import concentration, coordinates, hyperparameters, observe
-from bayesatk.models.programs import Sampler, Sampling
+from bayesatk.models.program import coordinates, hyperparameters, observe, parameter_sum
+from bayesatk.models.sampling import Sampler, Sampling
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.costs import AskedCosts, cost_posterior, cost_tree, read_costs
+from bayesatk.results.difficulty import flat_draws
 
 _BLOCK = 200_000  # draws times questions at once
 _DIMS = ("system", "question")
@@ -94,7 +95,7 @@ def cost_program(asked: AskedCosts, simulated_trials: int = 0) -> pm.Model:
     coords = {**coordinates(asked.outcomes), "outcome": ["wrong", "right"]}
     with pm.Model(coords=coords) as model:
         drawn = hyperparameters(asked.prior.fields("beta"))
-        right, total = drawn["mean"][:, None], concentration(drawn["icc"])[:, None]
+        right, total = drawn["mean"][:, None], parameter_sum(drawn["icc"])[:, None]
         p = pm.Beta("p", right * total, (1.0 - right) * total, dims=_DIMS)
         level, slope, outcome = (
             pm.Normal(f"cost_{name}", 0.0, getattr(prior, name), dims="system")
@@ -131,22 +132,15 @@ def _log_costs(asked: AskedCosts, log_mean: Any, shape: Any) -> Any:
     log_mean : tensor, shape (system, question, outcome)
     shape : tensor, shape (system, outcome)
     """
-    number, total, log_total = _sums(asked)
+    number, total = np.zeros((2, *asked.outcomes.trials.shape, 2))
+    log_total = np.zeros((len(number), 2))
+    for system in range(len(number)):
+        tried, _, costs = asked.of_system(system)
+        number[system, tried], total[system, tried] = costs.trials, costs.total
+        log_total[system] = costs.log_total
     of_means = -shape[:, None, :] * (number * log_mean + total * pt.exp(-log_mean))
     of_shapes = number.sum(axis=1) * (shape * pt.log(shape) - pt.gammaln(shape))
     return of_means.sum() + (of_shapes + (shape - 1.0) * log_total).sum()
-
-
-def _sums(asked: AskedCosts) -> tuple[NDArray[np.float64], ...]:
-    """Return numbers and totals (system, question, outcome), and sums of logs (system, outcome)."""
-    size = len(asked.outcomes.systems), asked.outcomes.dataset.sizes["question"], 2
-    number, total = np.zeros(size), np.zeros(size)
-    logs = []
-    for index in range(size[0]):
-        tried, _, costs = asked.of_system(index)
-        number[index, tried], total[index, tried] = costs.trials, costs.total
-        logs.append(costs.log_total)
-    return number, total, np.array(logs)
 
 
 def sample_cost(
@@ -217,32 +211,28 @@ def cost_draws(
 ) -> dict[str, NDArray[np.float64]]:
     """Return quantities and parameters of one system, chains one after the other."""
     tried, _, _ = asked.of_system(index)
-    own = source.isel(system=index).transpose("chain", "draw", ...)
-
-    def flat(name: str) -> NDArray[np.float64]:
-        values = own[name].values
-        return np.asarray(values.reshape(-1, *values.shape[2:]))
-
-    p = flat("p")[:, tried]
-    wrong = float(asked.cost_prior.scale or 1.0) * np.exp(flat("log_cost")[:, tried])
-    right = wrong * np.exp(flat("cost_outcome"))[:, None]
+    drawn = {str(name): flat_draws(draws, index) for name, draws in source.data_vars.items()}
+    p = drawn["p"][:, tried]
+    wrong = float(asked.cost_prior.scale or 1.0) * np.exp(drawn["log_cost"][:, tried])
+    right = wrong * np.exp(drawn["cost_outcome"])[:, None]
     shared = np.random.default_rng(seed).standard_exponential((len(p), len(tried)))[:, tried]
-    step, parts = max(1, _BLOCK // p.shape[1]), []
+    step, blocks = max(1, _BLOCK // p.shape[1]), []
     for start in range(0, len(p), step):
-        part = slice(start, start + step)
-        weights = [asked.weight[tried] * one for one in (np.ones_like(p[part]), shared[part])]
-        of_target = [
-            _Tries(p[part], wrong[part], right[part], one / one.sum(axis=1, keepdims=True))
-            .quantities(asked.k, asked.budget)
-            for one in weights
-        ]  # fmt: skip
-        parts.append({
-            name: np.stack([one[name] for one in of_target], axis=-1) for name in of_target[0]
+        rows = slice(start, start + step)
+        by_target = []
+        for spread in (np.ones_like(p[rows]), shared[rows]):
+            weight = asked.weight[tried] * spread
+            weight /= weight.sum(axis=1, keepdims=True)
+            tries = _Tries(p[rows], wrong[rows], right[rows], weight)
+            by_target.append(tries.quantities(asked.k, asked.budget))
+        blocks.append({
+            name: np.stack([target[name] for target in by_target], axis=-1)
+            for name in by_target[0]
         })  # fmt: skip
-    found = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-    shape = flat("cost_shape")
-    found |= {name: flat(name) for name in ("mean_p", *NAMES[:4])}
-    return found | {NAMES[4]: shape[:, 0], NAMES[5]: shape[:, 1]}
+    quantities = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    parameters = {name: drawn[name] for name in ("mean_p", *NAMES[:4])}
+    shapes = dict(zip(NAMES[4:], drawn["cost_shape"].T, strict=True))
+    return quantities | parameters | shapes
 
 
 class _Tries:
@@ -268,21 +258,24 @@ class _Tries:
     def quantities(self, k: Sequence[int], budget: Sequence[float]) -> dict[str, Any]:
         """Return each quantity, shape (draws,), (draws, k) or (draws, budget)."""
         mean, p = self._mean(self._cost), self._p
-        found = {
+        quantities = {
             "mean_cost": mean,
             "cost_if_right": self._mean(p * self._right) / self._mean(p),
             "cost_if_wrong": self._mean((1.0 - p) * self._wrong) / self._mean(1.0 - p),
             "cost_of_pass": mean / self._mean(p),
         }
         if k:
-            tried = np.array([self._after(np.full(len(p), float(one))) for one in k])
-            found["pass_at_k"], found["cost_to_success"] = tried[:, 0].T, tried[:, 1].T
+            pairs = np.array([self._after(np.full(len(p), float(tries))) for tries in k])
+            quantities |= {"pass_at_k": pairs[:, 0].T, "cost_to_success": pairs[:, 1].T}
         if budget:
-            tries = [np.minimum(one / mean, _MOST_TRIES) for one in budget]
-            found["tries_at_budget"] = np.stack([one / mean for one in budget], axis=1)
-            found["pass_at_budget"] = np.stack([self._between(each)[0] for each in tries], axis=1)
-            found["coverage_at_budget"] = np.stack([self._covered(one) for one in budget], axis=1)
-        return found
+            tries = np.array(budget) / mean[:, None]
+            within = np.minimum(tries, _MOST_TRIES).T
+            quantities |= {
+                "tries_at_budget": tries,
+                "pass_at_budget": np.stack([self._between(row)[0] for row in within], axis=1),
+                "coverage_at_budget": np.stack([self._covered(spent) for spent in budget], axis=1),
+            }
+        return quantities
 
     def _mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray((self._weight * values).sum(axis=1))

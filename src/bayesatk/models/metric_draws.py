@@ -98,19 +98,17 @@ def metrics_from_draws(
             difficulty_draws(tree, system) if stored else traced_difficulty(posterior, system)
         )
         population = None if weight is not None else population_mean(posterior, system, difficulty)
-        asked = SystemMetrics(list(grid), shares, stored=flat[:, system], alike=population)
-        by_system.append(asked.draw(False, generator).whole)
+        of_system = SystemMetrics(list(grid), shares, stored=flat[:, system], alike=population)
+        by_system.append(of_system.draw(False, generator).whole)
     values = np.stack(by_system, axis=1)
     shape = (p.sizes["chain"], p.sizes["draw"], *values.shape[1:])
     coords = {
-        **{name: p[name] for name in ("chain", "draw", "system") if name in p.coords},
+        **{name: p[name] for name in _DIMS if name in p.coords},
         "target": list(TARGETS),
     }
-    found = metric_dataset(
-        grid, values.reshape(shape), ("chain", "draw", "system"), ("target",), coords
-    )
+    drawn = metric_dataset(grid, values.reshape(shape), _DIMS, ("target",), coords)
     result = tree.copy()
-    result["posterior"] = xr.DataTree(posterior.assign(found.variables).assign_coords(found.coords))
+    result["posterior"] = xr.DataTree(posterior.assign(drawn.variables).assign_coords(drawn.coords))
     return result
 
 
@@ -129,10 +127,13 @@ def _success_probabilities(posterior: xr.Dataset) -> xr.DataArray:
 
 def _weights(tree: xr.DataTree, p: xr.DataArray) -> Array | None:
     """Return the weights of the questions, where there are any."""
-    held = [p, *(tree[name] for name in ("constant_data",) if name in tree.children)]
-    found = [one.coords[WEIGHT].values for one in held if WEIGHT in one.coords]
-    known = weights(found[0].tolist(), range(p.sizes["question"])) if found else None
-    return None if known is None else unequal(known)
+    groups = [p, *(tree[name] for name in ("constant_data",) if name in tree.children)]
+    for group in groups:
+        if WEIGHT in group.coords:
+            return unequal(
+                weights(group.coords[WEIGHT].values.tolist(), range(p.sizes["question"]))
+            )
+    return None
 
 
 @dataclass(frozen=True)
@@ -360,8 +361,8 @@ def count_draws(
         laws = traced_laws(study, posterior, system, difficulty)
         stored = flat_draws(posterior["p"], system) if "p" in posterior else None
         alike = population_mean(posterior, system, None) if laws is None else None
-        asked = SystemMetrics(metrics, shares, trials, laws, stored, alike)
-        drawn.append(asked.draw(keep_p, rng))
+        of_system = SystemMetrics(metrics, shares, trials, laws, stored, alike)
+        drawn.append(of_system.draw(keep_p, rng))
         by_system.append(_variables(study, posterior, system, laws))
         if keep_p:
             by_system[-1]["p"] = drawn[-1].p

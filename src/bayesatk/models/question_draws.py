@@ -22,9 +22,8 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
-from bayesatk.models.marks import LogitRule
+from bayesatk.models.marks import logit_nodes
 from bayesatk.models.program import all_trials
-from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.likelihood import RATES
 from bayesatk.results.question_laws import QuestionLaws, concentration
@@ -36,31 +35,20 @@ _NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metric
 _LEAST = 1e-300  # Dirichlet parameter
 
 
-def family_of(posterior: xr.Dataset) -> str | None:
-    """Return the family whose hyperparameters a trace has, if any."""
-    if not {"mean_p", "icc"} <= set(posterior) or "category" in posterior["mean_p"].dims:
-        return None
-    for name, family in (("atoms", "inflated"), ("share", "mixture")):
-        if name in posterior:
-            return family
-    return DIFFICULTY_FAMILIES[0]
-
-
 def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
     """Return the difficulty distribution in every draw of a model of one family.
 
     Draws of a mixture are put in the order of their means. A trace without a system dimension is
     of one system. Covariates and groups move these distributions.
     """
-    family = family_of(posterior)
-    if family is None:
+    if not {"mean_p", "icc"} <= set(posterior) or "category" in posterior["mean_p"].dims:
         return None
     mean, icc = (flat_draws(posterior[name], system) for name in ("mean_p", "icc"))
-    if family == "beta":
-        return Difficulty.of_beta(mean, icc)
-    if family == "inflated":
+    if "atoms" in posterior:
         never, always, between = flat_draws(posterior["atoms"], system).T
         return Difficulty(between[:, None], mean[:, None], icc[:, None], never, always)
+    if "share" not in posterior:
+        return Difficulty.of_beta(mean, icc)
     first, zero = flat_draws(posterior["share"], system), np.zeros(len(mean))
     share = np.stack([first, 1.0 - first], axis=1)
     order = np.argsort(mean, axis=1, kind="stable")
@@ -114,14 +102,10 @@ def expected(laws: QuestionLaws, metric: Any) -> Array:
 
 def expected_metric(difficulty: Difficulty, metric: Metric) -> Array:
     """Return the expected metric of a new question in each draw: of the Betas and of the atoms."""
-    alpha, beta = difficulty.alpha, difficulty.beta
     ends = metric.latent(np.array([0.0, 1.0]))
-    total = difficulty.never * ends[0] + difficulty.always * ends[1]
-    for j in range(alpha.shape[1]):
-        present = difficulty.share[:, j] > 0.0
-        value = metric.predictive(alpha[present, j], beta[present, j])
-        total[present] += difficulty.share[present, j] * value
-    return np.asarray(total)
+    values = metric.predictive(difficulty.alpha, difficulty.beta)
+    inside = (difficulty.share * values).sum(axis=1)
+    return np.asarray(inside + difficulty.never * ends[0] + difficulty.always * ends[1])
 
 
 def population_mean(
@@ -361,22 +345,16 @@ def marked_p(
         Number of questions.
     rng : numpy.random.Generator
     """
-    p, logs = [], []
+    wrong, right = counts
+    s, f = rates[:, :1], rates[:, 1:]
+    alphas = np.stack([difficulty.beta, difficulty.alpha], axis=-1).swapaxes(0, 1)
     with np.errstate(divide="ignore", under="ignore"):
-        for j, share in enumerate(difficulty.share.T):
-            rule = LogitRule.of(difficulty.alpha[:, j], difficulty.beta[:, j], np)
-            ends = np.stack([rule.log_below, rule.log_above], axis=1)
-            p.append(np.concatenate([expit(rule.x), np.tile([0.0, 1.0], (len(ends), 1))], axis=1))
-            weight = np.concatenate([rule.log_weight, ends], axis=1)
-            logs.append(weight + np.log(share)[:, None])
-        atoms = np.stack([difficulty.never, difficulty.always], axis=1)
-        p.append(np.tile([0.0, 1.0], (len(atoms), 1)))
-        nodes = np.concatenate(p, axis=1)
-        marked = rates[:, 1:] + (rates[:, :1] - rates[:, 1:]) * nodes
-        seen = counts[1] * np.log(marked) + counts[0] * np.log1p(-marked)
-        total = np.concatenate([*logs, np.log(atoms)], axis=1) + seen
-        weight = np.exp(total - total.max(axis=1, keepdims=True))
-    return np.take_along_axis(nodes, _drawn_columns(weight, size, rng), axis=1)
+        atoms = np.log(difficulty.never), np.log(difficulty.always)
+        parts = list(zip(alphas, np.log(difficulty.share.T), strict=True))
+        p, q, logs = logit_nodes(parts, atoms, np)
+        logs = logs + right * np.log(s * p + f * q) + wrong * np.log((1.0 - s) * p + (1.0 - f) * q)
+        weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.take_along_axis(p, _drawn_columns(weight, size, rng), axis=1)
 
 
 def _drawn_columns(weight: Array, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -393,8 +371,8 @@ def mark_chances(rates: Array, marks: int, trials: int) -> Array:
     """Probability of marks given each number of right trials, (draws, trials + 1)."""
     s, f = rates[:, :1], rates[:, 1:]
     of_right = np.arange(marks + 1)
-    chances: Sequence[Array] = [
-        np.sum(binom.pmf(of_right, t, s) * binom.pmf(marks - of_right, trials - t, f), axis=1)
+    chances = [
+        binom.pmf(of_right, t, s) * binom.pmf(marks - of_right, trials - t, f)
         for t in range(trials + 1)
     ]
-    return np.stack(chances, axis=1)
+    return np.asarray(np.stack(chances).sum(axis=2).T)

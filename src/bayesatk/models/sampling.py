@@ -1,18 +1,26 @@
-"""`sample`: the metrics of `bayesatk.evaluate`, from NUTS."""
+"""`sample`: the metrics of `bayesatk.evaluate`, from NUTS.
+
+What nutpie compiled is kept: compiling takes longer than sampling. A program is always run with the
+data of the model at hand, and never changed: one is right for all models of its structure, in any
+thread.
+"""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from time import perf_counter
 from typing import Any, Literal
 
 import arviz as az
 import numpy as np
+import nutpie
+import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricSpec
@@ -24,9 +32,8 @@ from bayesatk.models.building import (
     one_latent_family,
 )
 from bayesatk.models.evidence import Averaged, average
-from bayesatk.models.metric_draws import count_draws
+from bayesatk.models.metric_draws import CountDraws, count_draws
 from bayesatk.models.program import Form
-from bayesatk.models.programs import Compile, Sampler, Sampling, compiler_of
 from bayesatk.models.question_draws import question_likelihood
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import AnswerPrior, CrossedPrior, Families, HyperPrior, ModelPrior, Pooling
@@ -38,9 +45,132 @@ from bayesatk.results.of_study import checking_groups, groups_of_data
 from bayesatk.results.question_groups import group_draws
 from bayesatk.results.schema import MAX_RHAT, build, posterior_group, root_attributes
 
+Array = NDArray[np.float64]
+Sampler = Literal["nutpie", "pymc", "numpyro", "blackjax"]
+Compile = Callable[[pm.Model], Any]
+_MOST = 12  # programs kept, of some 10 MB each
+_OWN = ("blocking", "chains", "draws", "progress_bar", "return_raw_trace", "save_warmup", "seed",
+        "tune")  # fmt: skip
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
 _DIVERGING = 0.01  # share of transitions from which results are doubted though chains agree
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How long and with what a model is sampled.
+
+    Parameters
+    ----------
+    draws, tune, chains : int
+        Draws kept and tuning steps per chain, and chains.
+    sampler : Sampler
+    progressbar : bool
+        Show progress.
+    options : mapping
+        More arguments for `nutpie.sample`, or for `pymc.sample` with another sampler.
+    """
+
+    draws: int
+    tune: int
+    chains: int
+    sampler: Sampler = "nutpie"
+    progressbar: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        taken = sorted(set(self.options) & set(_OWN))
+        if self.sampler == "nutpie" and taken:
+            raise ArgumentError(
+                Argument("sample_kwargs"),
+                f" must hold arguments of nutpie.sample other than {', '.join(_OWN)}; got "
+                f"{', '.join(taken)}. Leave them out: draws, tune, chains, rng and progressbar are "
+                "arguments beside sample_kwargs.",
+            )
+
+    def run(self, model: pm.Model, seed: int, compiled: Compile | None = None) -> xr.DataTree:
+        """Sample the posterior of the data that a model holds.
+
+        Parameters
+        ----------
+        model : pymc.Model
+        seed : int
+        compiled : callable, optional
+            ``compiled(model)`` is the program of nutpie with these data. Default: made here.
+        """
+        options = {"cores": min(self.chains, 2), **self.options}
+        sizes = {"draws": self.draws, "tune": self.tune, "chains": self.chains}
+        if self.sampler != "nutpie":
+            trace: xr.DataTree = pm.sample(
+                **sizes, model=model, nuts_sampler=self.sampler, random_seed=seed,
+                progressbar=self.progressbar, quiet=not self.progressbar, **options,
+            )  # fmt: skip
+            return trace
+        program = (compiled or nutpie.compile_pymc_model)(model)
+        sizes["tune"] = max(1, self.tune)  # without a step to tune, nutpie aborts
+        start = perf_counter()
+        trace = nutpie.sample(
+            program, **sizes, seed=seed, progress_bar=self.progressbar, save_warmup=False, **options
+        )
+        if trace["posterior"].sizes["draw"] < self.draws:  # nutpie gives what there was
+            raise KeyboardInterrupt
+        trace["posterior"].attrs |= {
+            "inference_library": "nutpie",
+            "inference_library_version": nutpie.__version__,
+            "sampling_time": perf_counter() - start,
+        }
+        return trace
+
+
+def with_data_of(program: Any, model: pm.Model) -> Any:
+    """Return a program of nutpie with the data of a model of the same structure."""
+    return program.with_data(**{data.name: data.get_value() for data in model.data_vars})
+
+
+def compiler_of(study: Study, form: Form, family: str) -> Compile | None:
+    """Return what compiles the model of a difficulty family, or takes a program that was kept.
+
+    Parameters
+    ----------
+    study : Study
+    form : Form
+    family : str
+        Empty where the prior has no families.
+
+    Returns
+    -------
+    callable or None
+        None of models that hold numbers of the case at hand besides data in containers, or that are
+        of too many shapes to come again: with prior trials, covariates, groups or a judge.
+    """
+    special = study.grouping, study.prior_counts, study.design, study.judges
+    if any(part is not None for part in special):
+        return None
+    prior, sizes = study.prior, study.outcomes.dataset.sizes
+    if isinstance(prior, HyperPrior) and family:
+        prior = prior.of_family(family)
+    shape = [sizes["system"], sizes["category"]]
+    if form != "marginal":
+        shape.append(sizes["question"])
+    structure = type(study.scale), study.pooling, prior, form, *shape
+    return partial(_program, structure)
+
+
+def _program(structure: Hashable, model: pm.Model) -> Any:
+    return with_data_of(_compiled(_Template(structure, model)), model)
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A model, equal to all others of its structure."""
+
+    structure: Hashable
+    model: pm.Model = field(compare=False)
+
+
+@lru_cache(maxsize=_MOST)
+def _compiled(template: _Template) -> Any:
+    return nutpie.compile_pymc_model(template.model)
 
 
 def sample(
@@ -180,108 +310,65 @@ def sampled_result(
         Return what compiles the model of a difficulty family, None for the usual.
     """
     generator, seed = resolve_rng(rng)
-    models = build_models(study, form) if study.judged else {}
-    traces, votes = {}, None
-    for family, model in models.items():
+    traces, votes, averaged, counts = {}, None, None, None
+    for family, model in (build_models(study, form) if study.judged else {}).items():
         seed_of_family = int(generator.integers(2**31))
         traces[family] = how.run(model, seed_of_family, compilers(family))
     if study.votes:
         model = build_answers(study.outcomes, study.answer_prior)
         votes = how.run(model, int(generator.integers(2**31)))
     posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
-    vote_draws = None if votes is None else votes["posterior"].to_dataset()
-    drawn = draws_of(study, posteriors, generator, "p" in keep, vote_draws)
-    posterior = drawn.posterior.assign_attrs(sampling="nuts", tuning_steps=how.tune)
-    groups = {"posterior": posterior, **_difficulty_groups(posterior, study.prior, drawn.averaged)}
-    if study.grouping is not None and drawn.by_group is not None:
-        labels = study.grouping.labels
-        groups["group_posterior"] = group_draws(study.grid, labels, drawn.by_group, posterior)
+    if posteriors:
+        if isinstance(study.prior, HyperPrior):
+            averaged = average(study, posteriors, generator)
+        difficulties = averaged.difficulties if averaged else None
+        source = next(iter(posteriors.values()))
+        counts = count_draws(study, source, "p" in keep, generator, difficulties)
+    posterior = _posterior(study, counts, votes, generator)
+    attrs = next(trace for trace in (*traces.values(), votes) if trace)["posterior"].attrs
+    recorded = {name: attrs[name] for name in _RECORDED if name in attrs}
+    posterior = posterior.assign_attrs(sampling="nuts", tuning_steps=how.tune, **recorded)
     statistics = _statistics(traces, votes)
-    notes = mixing_notes(posterior, statistics.values())
-    groups |= statistics
+    groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
     likelihood, p = None, None
-    structured = study.grouping is not None or study.design is not None
-    size = posterior.sizes["chain"] * posterior.sizes["draw"] * study.outcomes.trials.size
-    if study.pooling == "none" and traces:
-        p = flat_draws(posteriors[""]["p"])
-    elif study.pooling == "partial" and structured:
-        if size <= AUTOMATIC or "log_likelihood" in keep:
-            (source,) = posteriors.values()
-            likelihood = question_likelihood(study, source, drawn.difficulties)
+    if study.pooling == "none" and posteriors:
+        p = flat_draws(source["p"])
+    elif study.grouping is not None or study.design is not None:
+        size = posterior.sizes["chain"] * posterior.sizes["draw"] * study.outcomes.trials.size
+        if study.pooling == "partial" and (size <= AUTOMATIC or "log_likelihood" in keep):
+            likelihood = question_likelihood(study, source, difficulties)
     groups |= checking_groups(study, groups, keep, generator, likelihood, p)
     options = {"draws": how.draws, "tune": how.tune, "sampler": how.sampler}
     attributes = root_attributes(
         "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
-        sample_options=json.dumps(options), notes=json.dumps(notes),
+        sample_options=json.dumps(options),
+        notes=json.dumps(mixing_notes(posterior, statistics.values())),
     )  # fmt: skip
-    return build(groups | groups_of_data(study), attributes)
+    return build(groups | statistics | groups_of_data(study), attributes)
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """What traces say of a study.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        The group of a result: metrics and hyperparameters.
-    averaged : Averaged, optional
-        Difficulty distributions, of right and wrong that has any.
-    by_group : ndarray, shape (draws, system, group, metric, 2), optional
-    """
-
-    posterior: xr.Dataset
-    averaged: Averaged | None
-    by_group: NDArray[np.float64] | None
-
-    @property
-    def difficulties(self) -> Sequence[Difficulty] | None:
-        """Difficulty distributions of every system, of all draws."""
-        return self.averaged.difficulties if self.averaged else None
-
-
-def draws_of(
-    study: Study,
-    posteriors: Mapping[str, xr.Dataset],
-    rng: np.random.Generator,
-    keep_p: bool = False,
-    votes: xr.Dataset | None = None,
-) -> Drawn:
-    """Return metrics and hyperparameters of traces, of the posterior or of the prior.
+def _posterior(
+    study: Study, counts: CountDraws | None, votes: xr.DataTree | None, rng: np.random.Generator
+) -> xr.Dataset:
+    """Return the ``posterior`` group: draws of metrics of counts, of votes, and of the rest.
 
     Coordinates are those of the outcomes: a compiled model keeps those it was compiled with.
-
-    Parameters
-    ----------
-    study : Study
-        With the prior of the model.
-    posteriors : mapping {family: xarray.Dataset}
-        Of the model of marks or scores, or of its difficulty families.
-    rng : numpy.random.Generator
-    keep_p : bool
-    votes : xarray.Dataset, optional
-        Of the model of votes.
     """
     outcomes, grid = study.outcomes, study.grid
-    averaged, by_group, columns, variables = None, None, {}, {}
-    source = next(iter(posteriors.values()), votes)
-    assert source is not None
-    if posteriors:
-        if isinstance(study.prior, HyperPrior):
-            averaged = average(study, posteriors, rng)
-        difficulties = averaged.difficulties if averaged else None
-        counts = count_draws(study, source, keep_p, rng, difficulties)
-        by_group, variables = counts.by_group, counts.variables
-        columns = dict(zip(grid.judged, np.moveaxis(counts.values, 3, 0), strict=True))
+    columns: dict[int, Array] = {}
+    variables: dict[str, tuple[tuple[str, ...], Array]] = {}
+    if counts is not None:
+        variables |= counts.variables
+        columns |= zip(grid.judged, np.moveaxis(counts.values, 3, 0), strict=True)
     if votes is not None:
         ks = [metric.k for metric in grid.voted.values()]
-        exact, simulated = answer_draws(outcomes, study.answer_prior, ks, votes, rng)
-        columns |= dict(zip(grid.voted, np.moveaxis(exact, 3, 0), strict=True))
+        source = votes["posterior"].to_dataset()
+        exact, simulated = answer_draws(outcomes, study.answer_prior, ks, source, rng)
+        columns |= zip(grid.voted, np.moveaxis(exact, 3, 0), strict=True)
         variables["plurality_votes_at_k"] = (("chain", "draw", "system", "k"), simulated)
     values = np.stack([columns[number] for number in sorted(columns)], axis=3)
-    attrs = {name: source.attrs[name] for name in _RECORDED if name in source.attrs}
     labels = {name: outcomes.dataset[name].values for name in ("system", "question", "category")}
-    group = posterior_group(grid, values, labels["system"], variables, attrs)
+    group = posterior_group(grid, values, labels["system"], variables, {})
     if study.grouping is not None:
         labels["group"] = np.array(study.grouping.labels)
     labels["other"] = labels["system"]
@@ -289,19 +376,22 @@ def draws_of(
         labels["coefficient"] = np.array(study.design.coefficients, object)
     labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
     used = {dim for dims, _ in variables.values() for dim in dims}
-    posterior = group.assign_coords({name: labels[name] for name in labels if name in used})
-    return Drawn(posterior, averaged, by_group)
+    return group.assign_coords({name: labels[name] for name in labels if name in used})
 
 
-def _difficulty_groups(
-    posterior: xr.Dataset, prior: ModelPrior, averaged: Averaged | None
+def _more_groups(
+    study: Study, posterior: xr.Dataset, averaged: Averaged | None, counts: CountDraws | None
 ) -> dict[str, xr.Dataset]:
-    """Return ``difficulty``, unless of single Betas, and ``families`` of several."""
-    if averaged is None or not has_difficulty_group(prior):
-        return {}
-    group = difficulty_group(averaged.difficulties, averaged.family, posterior)
-    families = {} if averaged.table is None else {"families": averaged.table}
-    return {"difficulty": group, **families}
+    """Return ``difficulty``, unless of single Betas, ``families`` of several, and of groups."""
+    groups = {}
+    if averaged is not None and has_difficulty_group(study.prior):
+        groups["difficulty"] = difficulty_group(averaged.difficulties, averaged.family, posterior)
+        if averaged.table is not None:
+            groups["families"] = averaged.table
+    if study.grouping is not None and counts is not None and counts.by_group is not None:
+        labels = study.grouping.labels
+        groups["group_posterior"] = group_draws(study.grid, labels, counts.by_group, posterior)
+    return groups
 
 
 def _statistics(

@@ -271,10 +271,9 @@ def concentration(study: Study, system: int) -> Array:
     """
     prior: Any = study.prior
     alpha = np.asarray(prior.vector(len(study.scale.scores)))
-    earlier = study.prior_counts
+    earlier = None if study.judges is not None else study.prior_counts
     if study.pooling == "complete":
-        marked = earlier is None or study.judges is not None
-        return alpha if marked else alpha + earlier[system].sum(axis=0)  # type: ignore[index]
+        return alpha if earlier is None else alpha + earlier[system].sum(axis=0)
     shape = (study.outcomes.dataset.sizes["question"], len(alpha))
     return np.broadcast_to(alpha, shape) if earlier is None else alpha + earlier[system]
 

@@ -6,7 +6,7 @@ from the model; where the true value falls among independent posterior draws mus
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -23,14 +23,7 @@ from bayesatk._tools.threads import one_thread
 from bayesatk.core.costs.prior import CostPrior
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.priors import (
-    AnyPrior,
-    Families,
-    Pooling,
-)
-from bayesatk.priors.choice import (
-    describe_prior,
-)
+from bayesatk.priors import AnyPrior, Families, Pooling
 from bayesatk.results.citations import TALTS
 from bayesatk.verification.kinds import PyMCForm, Structure
 from bayesatk.verification.replications import (
@@ -38,10 +31,7 @@ from bayesatk.verification.replications import (
     Engine,
     Replications,
     batch_fault,
-    check_judge,
-    check_votes,
-    chosen_prior,
-    described_cost_prior,
+    checked,
     score_values,
 )
 
@@ -221,18 +211,12 @@ def calibrate(
         ("questions", questions), ("trials", trials), ("replications", replications)
     ):  # fmt: skip
         whole_number(name, number)
-    values = score_values(scores)
-    chosen = chosen_prior(pooling, prior, engine, form, values, difficulty, structure)
-    requested = parse(metrics)
-    check_votes(requested, pooling, chosen, form, values)
-    labels = " ".join(metric.label for metric in requested)
-    check_judge(judge, engine, values, chosen, structure)
-    study = Replications(
-        questions, trials, labels, pooling, describe_prior(chosen), engine,
-        whole_number("rng", rng, 0), form, values,
-        None if judge is None else asdict(judge),
-        described_cost_prior(cost_prior, chosen, engine, values, judge or structure), structure,
+    asked = Replications(
+        questions, trials, " ".join(metric.label for metric in parse(metrics)), pooling, prior,
+        engine, whole_number("rng", rng, 0), form, score_values(scores), judge, cost_prior,
+        structure,
     )  # fmt: skip
+    study = checked(asked, difficulty)
     done = all_batches(
         study.run_batch, range(0, replications, BATCH), study.identity,
         fault=partial(batch_fault, study.quantities()), path=path, client=client,

@@ -8,7 +8,7 @@ is of draws of NUTS: the truth is a posterior of one draw.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pymc as pm
@@ -25,10 +25,10 @@ from bayesatk.models.building import build_models, default_form
 from bayesatk.models.costs import cost_draws, cost_program
 from bayesatk.models.evidence import average
 from bayesatk.models.forward import Forward
-from bayesatk.models.logit_normal import build_logit_normal
 from bayesatk.models.metric_draws import count_draws
 from bayesatk.models.program import Form, build_program
-from bayesatk.models.programs import Sampling, with_data_of
+from bayesatk.models.sampling import Sampling, with_data_of
+from bayesatk.models.systems import build_logit_normal
 from bayesatk.models.votes import answer_draws as sampled_votes
 from bayesatk.models.votes import build_answers, latent_votes, possible_ballots
 from bayesatk.posterior.answers import VoteModel, answer_draws
@@ -51,22 +51,6 @@ _NUTS = Sampling(
 _COSTS = ("mean_cost", "cost_of_pass", "cost_if_right", "pass_at_k", "cost_to_success")
 
 
-class Kind(Protocol):
-    """A model with a size: what calibration needs of it."""
-
-    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Any]:
-        """Draw the truth of every quantity from the prior, one number each, and data from that."""
-        ...
-
-    def exact(self, data: Any, rng: np.random.Generator) -> Quantities:
-        """Independent draws of every quantity from the closed form."""
-        ...
-
-    def sampled(self, data: Any, rng: np.random.Generator) -> Quantities:
-        """Draw every quantity by NUTS, thinned until draws are all but independent."""
-        ...
-
-
 class CountKind:
     """Marks or scores of one system, or of two whose difficulties are correlated.
 
@@ -83,7 +67,7 @@ class CountKind:
         self._forward: dict[str, Forward] = {}
         self._programs: dict[str, Any] = {}
 
-    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Study]:
+    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Any]:
         """Draw a family, hyperparameters, probabilities and counts."""
         study, family = self.study, ""
         if isinstance(study.prior, HyperPrior):
@@ -215,7 +199,7 @@ class VoteKind:
     def _forward(self) -> Forward:
         return Forward(build_answers(self.template, self.prior))
 
-    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Outcomes]:
+    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Any]:
         """Draw probabilities of the answers, and answers."""
         drawn = self._forward.draw(rng)
         p = drawn["answer_p"].values.reshape(len(self.template.dataset["question"]), -1)
@@ -272,7 +256,7 @@ class CostKind:
     def _forward(self) -> Forward:
         return Forward(cost_program(self.asked, self.trials))
 
-    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Costs]:
+    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Any]:
         """Draw parameters, questions, outcomes and costs."""
         drawn = self._forward.draw(rng)
         truth = cost_draws(self.asked, drawn, 0, 0)
@@ -296,6 +280,9 @@ class CostKind:
     def sampled(self, data: Costs, rng: np.random.Generator) -> Quantities:
         """Refuse: a model with two latent numbers a question is sampled one data set at a time."""
         raise NotImplementedError("costs are calibrated with engine='closed_form'.")
+
+
+Kind = CountKind | VoteKind | CostKind  # each draws truth and data, and a posterior of the data
 
 
 def count_study(
