@@ -13,7 +13,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.data.judges import read_judges
+from bayesatk.data.other_trials import read_judges
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.data.tally import tally
