@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.comparison.pairs.system_posteriors import Subset, data_keys
+from bayesatk.comparison.pairs.draws import Subset, data_keys
 from bayesatk.core.one_factor.chances import Marking
 from bayesatk.core.one_factor.means import QuestionMeans, population_means
 from bayesatk.core.one_factor.model import Counts

@@ -18,8 +18,13 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.boards.board import Board, board_of
 from bayesatk.comparison.boards.tables import as_text, leaderboard_group
-from bayesatk.comparison.pairs.joint import rank_draws, separated, share_upto, tiers_of
-from bayesatk.core.engine.contrasts import round_to_resolution
+from bayesatk.comparison.pairs.contrasts import (
+    rank_draws,
+    rank_probabilities,
+    round_to_resolution,
+    separated,
+    tiers_of,
+)
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
@@ -118,8 +123,7 @@ class Leaderboard:
         ends = np.quantile(draws, tails, axis=0)
         places = np.quantile(ranks, tails, axis=0)
         tier = tiers_of(self._declared(metric, target), mean)
-        first = share_upto(ranks, 1)
-        top = share_upto(ranks, min(3, len(mean)))
+        upto = rank_probabilities(draws).cumsum(axis=1)
         trials, names = self.result.trials, self.result.systems
         cell = self._metric(metric)
         return [
@@ -127,7 +131,7 @@ class Leaderboard:
                 "system": names[i], "metric": metric.label, "target": target,
                 "observed": self.board.observed[i, cell], "mean": mean[i],
                 "sd": draws[:, i].std(), "ci_lower": ends[0, i], "ci_upper": ends[1, i],
-                "prob_best": first[i], "prob_top3": top[i], "rank": rank,
+                "prob_best": upto[i, 0], "prob_top3": upto[i, :3][-1], "rank": rank,
                 "rank_lower": int(np.floor(places[0, i])),
                 "rank_upper": int(np.ceil(places[1, i])),
                 "tier": int(tier[i]), "questions": int((trials[i] > 0).sum()),
