@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import WEIGHT
-from bayesatk.data.costs import described
 
 _COLUMNS = ("trials min/median/max", "missing", "mean score")
 
@@ -87,7 +86,7 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
         if gaps.any() and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
             remarks[row] = _bounds(total[row], own, gaps, scores)
     lines = [] if answers is None else [answers.card()]
-    lines += [described(dataset)] if "cost_sums" in dataset else []
+    lines += [_costs(dataset)] if "cost_sums" in dataset else []
     known = [
         f"{name} ({_distinct(values.values)} values)"
         for name, values in dataset.coords.items()
@@ -106,6 +105,15 @@ def _weights(weight: NDArray[np.float64]) -> str:
         f"questions have weights from {weight.min():.4g} to {weight.max():.4g}, an effective "
         f"number of {effective:.1f} equally weighted questions (mean scores above are not weighted)"
     )
+
+
+def _costs(dataset: xr.Dataset) -> str:
+    """Return how many costs are known, and their mean."""
+    number, total, _ = dataset["cost_sums"].sum(["system", "question", "category"]).values
+    unit = dataset.attrs.get("cost_unit", "")
+    if not number:
+        return "costs: none is known"
+    return f"costs: of {int(number):,} trials, mean {total / number:.4g}{f' {unit}' * bool(unit)}"
 
 
 def _distinct(values: NDArray[Any]) -> int:

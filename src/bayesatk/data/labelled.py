@@ -9,9 +9,16 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk.data.arrays import read_nested
-from bayesatk.data.codes import CODE_INVALID, count_trials, encode, refuse
-from bayesatk.data.long_form import LongForm, default_systems
+from bayesatk.data.arrays import DIMS, read_nested
+from bayesatk.data.long_form import (
+    CODE_INVALID,
+    LongForm,
+    count_codes,
+    default_systems,
+    encode,
+    of_counts,
+    refuse,
+)
 from bayesatk.data.question_columns import OWN
 from bayesatk.data.validation import (
     OutcomeError,
@@ -24,7 +31,6 @@ from bayesatk.data.validation import (
     shown,
 )
 
-_DIMS = ("system", "question", "trial")
 Labels = dict[str, list[Any]]
 
 
@@ -62,7 +68,7 @@ def read_successes(data: object, trials: object) -> LongForm:
             f"trials at position {where}. Is the order (successes, trials)?"
         )
     hits, runs = np.atleast_2d(hits), np.atleast_2d(runs)
-    long = LongForm.of_counts(np.stack([runs - hits, hits], axis=-1), np.zeros(hits.shape, int))
+    long = of_counts(np.stack([runs - hits, hits], axis=-1), np.zeros(hits.shape, int))
     labels = others | labels
     return long.labelled(labels.get("system"), labels.get("question"))
 
@@ -86,7 +92,7 @@ def _unlabel(values: object, name: str) -> tuple[Any, Labels]:
             f"{name} must have the dims (question) or (system, question); got {values.dims}. "
             "Rename them with .rename(...)."
         )
-    dims = [dim for dim in _DIMS if dim in values.dims]
+    dims = [dim for dim in DIMS if dim in values.dims]
     return values.transpose(*dims).values, _labels(values)
 
 
@@ -145,7 +151,7 @@ def _with_columns(long: LongForm, values: xr.DataArray | xr.Dataset) -> LongForm
 
 def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
     """Read outcomes with the dims (question, trial) or (system, question, trial)."""
-    extra = set(data.dims) - set(_DIMS)
+    extra = set(data.dims) - set(DIMS)
     if extra or not {"question", "trial"} <= set(data.dims):
         raise OutcomeError(
             "a DataArray of outcomes must have the dims (question, trial) or (system, question, "
@@ -153,7 +159,7 @@ def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
         )
     trial = data.indexes["trial"].tolist() if "trial" in data.indexes else None
     as_coordinate(trial or [], "trials")
-    ordered = data.transpose(*(dim for dim in _DIMS if dim in data.dims))
+    ordered = data.transpose(*(dim for dim in DIMS if dim in data.dims))
     labels = _labels(data)
     long = read_nested(ordered.values, scale) if data.chunks is None else _lazily(ordered, scale)
     long = long.labelled(labels.get("system"), labels.get("question"))
@@ -164,23 +170,23 @@ def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
     """Count a dask array block by block: outcomes are never in memory all at once."""
     if 0 in data.shape:
         return read_nested(np.empty(data.shape), scale)
-    blocks = data.data
+    blocks, slots = data.data, range(CODE_INVALID, len(scale))
     # A block becomes counts by slot, with one trial; those of all blocks of trials are added up.
-    each = blocks.map_blocks(
-        count_trials, scale, dtype=np.int64, new_axis=blocks.ndim,
-        chunks=(*blocks.chunks[:-1], (1,) * len(blocks.chunks[-1]), len(scale) + 2),
-    )  # fmt: skip
-    counts = (each.sum(axis=-2) if each.shape[-2] > 1 else each[..., 0, :]).compute()
+    counts = blocks.map_blocks(
+        lambda block: count_codes(encode(block, scale), slots)[..., None, :],
+        dtype=np.int64, new_axis=blocks.ndim,
+        chunks=(*blocks.chunks[:-1], (1,) * len(blocks.chunks[-1]), len(slots)),
+    ).sum(axis=-2).compute()  # fmt: skip
     if counts[..., 0].any():
         first = np.argwhere(counts[..., 0])[0].tolist()
         row = blocks[tuple(first)].compute()
-        wrong = int(np.flatnonzero(encode(row, scale) == CODE_INVALID)[0])
-        places = zip(data.dims, [*first, wrong], strict=True)
+        trial = int(np.argmin(encode(row, scale)))
+        places = zip(data.dims, [*first, trial], strict=True)
         where = ", ".join(f"{dim} {place}" for dim, place in places)
-        raise refuse(row.tolist()[wrong], where, scale)
+        raise refuse(row.tolist()[trial], where, scale)
     counts = counts.reshape(-1, *counts.shape[-2:])
-    systems, questions, _ = counts.shape
-    return LongForm(default_systems(systems), range(questions), counted=counts[..., 1:])
+    labels = default_systems(len(counts)), range(counts.shape[1])
+    return LongForm(*labels, counted=counts[..., 1:])
 
 
 def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:
@@ -210,7 +216,7 @@ def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:
             f"count must have at least one system and question; got shape {checked.shape}."
         )
     labels = _labels(data)
-    long = _with_columns(LongForm.of_counts(checked, gaps), data)
+    long = _with_columns(of_counts(checked, gaps), data)
     return long.labelled(labels.get("system"), labels.get("question")), scale
 
 

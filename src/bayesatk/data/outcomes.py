@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import GROUP, WEIGHT
-from bayesatk.data.costs import SUMS
 from bayesatk.data.data_card import data_card, html_card
 from bayesatk.data.question_columns import unequal
 from bayesatk.data.validation import OutcomeError, shown, succeeding
@@ -113,7 +112,7 @@ class Outcomes:
         if "cost_sums" in self.dataset:
             own = self.dataset["cost_sums"].values
             sums = np.stack([own[:, :, ~succeeds].sum(2), own[:, :, succeeds].sum(2)], axis=2)
-            dataset = with_costs(dataset, sums)
+            dataset = with_costs(dataset, sums, str(self.dataset.attrs.get("cost_unit", "")))
         note = f"success is {rule}: {', '.join(map(str, names))}"
         return replace(self, dataset=dataset, notes=(*self.notes, note))
 
@@ -301,7 +300,8 @@ def _kept(labels: list[Any], name: str, wanted: object) -> tuple[Kept, list[str]
     return kept, [f"{name} {shown(chosen[0])}" if number == 1 else f"{number} {name}s"]
 
 
-def with_costs(dataset: xr.Dataset, sums: NDArray[np.float64]) -> xr.Dataset:
+def with_costs(dataset: xr.Dataset, sums: NDArray[np.float64], unit: str) -> xr.Dataset:
     """Add sums of costs (system, question, category, 3)."""
     dims = "system", "question", "category", "cost_sum"
-    return dataset.assign(cost_sums=(dims, sums)).assign_coords(cost_sum=list(SUMS))
+    dataset = dataset.assign(cost_sums=(dims, sums)).assign_attrs(cost_unit=unit)
+    return dataset.assign_coords(cost_sum=["number", "total", "log_total"])

@@ -24,9 +24,9 @@ def positive_numbers(prior: Any, *names: str, of: str = "prior") -> None:
 
 def beta_parameters(prior: Any, name: str, improper: bool = False) -> None:
     """Check that a field is two Beta parameters > 0, or (a, -a) where that may be."""
-    given = getattr(prior, name)
-    values = tuple(given) if isinstance(given, tuple | list | np.ndarray) else ()
-    pair = tuple(real_number(f"prior: {name}", one) for one in values)
+    value = getattr(prior, name)
+    values = tuple(value) if isinstance(value, tuple | list | np.ndarray) else ()
+    pair = tuple(real_number(f"prior: {name}", number) for number in values)
     proper = len(pair) == 2 and bool(np.isfinite(pair).all()) and pair[0] > 0.0
     if not proper or not (pair[1] > 0.0 or (improper and pair[1] == -pair[0])):
         more = (
@@ -34,7 +34,7 @@ def beta_parameters(prior: Any, name: str, improper: bool = False) -> None:
             "HyperPrior.bda3()."
         )
         raise ValueError(
-            f"prior: {name} must be two Beta parameters > 0; got {given!r:.80}. (1, 1) is uniform."
+            f"prior: {name} must be two Beta parameters > 0; got {value!r:.80}. (1, 1) is uniform."
             + improper * more
         )
     object.__setattr__(prior, name, pair)
@@ -50,20 +50,20 @@ def concentration(prior: Any, name: str, size: int | None = None) -> None:
     size : int, optional
         Of the tuple that it must be.
     """
-    given = getattr(prior, name)
+    value = getattr(prior, name)
     try:
-        array = np.array(given) if not isinstance(given, str | bytes) else np.array(None)
+        array = np.array(value) if not isinstance(value, str | bytes) else np.array(None)
     except ValueError:
         array = np.array(None)
     numbers = array.dtype.kind in "iuf" and array.ndim <= 1 and array.size > 0
     if not numbers or not ((array > 0) & (array <= _MOST)).all():
         raise ValueError(
             f"prior: {name} must be finite and > 0, at most {_MOST:g}: one number or one for each "
-            f"category; got {given!r:.80}. 1.0 is uniform."
+            f"category; got {value!r:.80}. 1.0 is uniform."
         )
     if size is not None and array.shape != (size,):
-        raise ValueError(f"prior: {name} must be {size} parameters > 0; got {given!r:.80}.")
-    plain = float(array) if array.ndim == 0 else tuple(float(one) for one in array)
+        raise ValueError(f"prior: {name} must be {size} parameters > 0; got {value!r:.80}.")
+    plain = float(array) if array.ndim == 0 else tuple(float(number) for number in array)
     object.__setattr__(prior, name, plain)
 
 

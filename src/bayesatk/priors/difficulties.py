@@ -28,17 +28,16 @@ def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:
     (('beta', 0.5), ('inflated', 0.5))
     """
     if isinstance(difficulty, str):
-        names: list[object] = (
-            list(DIFFICULTY_FAMILIES) if difficulty == "averaged" else [difficulty]
-        )
-        weights: list[object] = [1.0] * len(names)
+        pairs: list[Any] = [
+            (name, 1.0)
+            for name in (DIFFICULTY_FAMILIES if difficulty == "averaged" else [difficulty])
+        ]
     elif isinstance(difficulty, Mapping):
-        names, weights = list(difficulty), list(difficulty.values())
-    elif isinstance(difficulty, Sequence):
-        pairs = [one if isinstance(one, tuple | list) else (one, 1.0) for one in difficulty]
-        names, weights = ([pair[i] for pair in pairs] for i in (0, 1))
+        pairs = list(difficulty.items())
     else:
-        names, weights = [difficulty], [1.0]
+        entries = difficulty if isinstance(difficulty, Sequence) else [difficulty]
+        pairs = [entry if isinstance(entry, tuple | list) else (entry, 1.0) for entry in entries]
+    names = [pair[0] for pair in pairs]
     unknown = [name for name in names if name not in DIFFICULTY_FAMILIES]
     if unknown or not names or len(set(names)) < len(names):
         raise ArgumentError(
@@ -46,12 +45,12 @@ def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:
             " must be 'averaged', or one or several different of "
             f"{', '.join(DIFFICULTY_FAMILIES)}; got {difficulty!r:.80}.",
         )
-    numbers = np.array([real_number("difficulty", one) for one in weights])
+    numbers = np.array([real_number("difficulty", pair[1]) for pair in pairs])
     if not np.isfinite(numbers).all() or (numbers < 0.0).any() or not numbers.sum() > 0.0:
         raise ArgumentError(
             Argument("difficulty"),
             ": prior probabilities of families must be finite, >= 0 and not all 0; got "
             f"{difficulty!r:.80}.",
         )
-    found = dict(zip(names, (numbers / numbers.sum()).tolist(), strict=True))
-    return tuple((name, found[name]) for name in DIFFICULTY_FAMILIES if found.get(name, 0.0) > 0.0)
+    share = dict(zip(names, (numbers / numbers.sum()).tolist(), strict=True))
+    return tuple((name, share[name]) for name in DIFFICULTY_FAMILIES if share.get(name, 0.0) > 0.0)

@@ -82,10 +82,10 @@ class LeaderboardPrior:
 
     def __post_init__(self) -> None:
         for name, size in (("mean", 2), ("discrimination", 3), ("interaction", 3)):
-            given = getattr(self, name)
-            if not isinstance(given, tuple | list) or len(given) != size:
-                raise ValueError(f"prior: {name} must be {size} numbers; got {given!r:.80}.")
-            values = tuple(real_number(f"prior: {name}", one) for one in given)
+            numbers = getattr(self, name)
+            if not isinstance(numbers, tuple | list) or len(numbers) != size:
+                raise ValueError(f"prior: {name} must be {size} numbers; got {numbers!r:.80}.")
+            values = tuple(real_number(f"prior: {name}", number) for number in numbers)
             if not (np.isfinite(values).all() and min(values[1:]) > 0):
                 raise ValueError(
                     f"prior: {name} must be finite, with sds > 0 after the mean; got {values}. "

@@ -6,11 +6,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.special import log_softmax
+from scipy.special import logsumexp
 
 from bayesatk.core.one_factor.model import Likelihood
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import LeaderboardPrior
+from bayesatk.priors.fields import HalfNormal
 
 _SPREADS = 24  # nodes of the sd of systems, both to find where it lies and there
 
@@ -35,9 +36,10 @@ class Spread:
 
     @cached_property
     def log_weight(self) -> Array:
-        """Log prior probabilities of nodes."""
-        ratio = self.sd / self.prior.spread_sd
-        return np.asarray(log_softmax(np.log(ratio) - 0.5 * ratio**2))
+        """Log prior probabilities of nodes: half-normal, at equal steps of the log."""
+        logs, step = np.log(self.sd), np.log(self.sd[1] / self.sd[0])
+        density = HalfNormal(self.prior.spread_sd).log_density(logs[:, None])
+        return np.asarray(density + np.log(step))
 
     @cached_property
     def centre(self) -> Array:
@@ -122,6 +124,8 @@ class Normal:
         Covariances are ``root @ root.T``; the inverses of the roots.
     log_weight : ndarray, shape (nodes,)
         Posterior probabilities of nodes.
+    log_evidence : float
+        Log of the integral of the prior times the normal likelihood.
     """
 
     spread: Spread
@@ -129,6 +133,7 @@ class Normal:
     root: Array
     inverse: Array
     log_weight: Array
+    log_evidence: float
 
     @classmethod
     def of(cls, spread: Spread, laplace: Laplace) -> "Normal":
@@ -147,8 +152,9 @@ class Normal:
             roots[0, i] = solve_triangular(root, unit, lower=True).T
             logs[i] = 0.5 * pull @ move - 0.5 * gap @ precision @ gap
             logs[i] -= np.log(np.diag(prior)).sum() + np.log(np.diag(root)).sum()
-        log_weight = log_softmax(logs + spread.log_weight)
-        return cls(spread, mean, roots[0], roots[1], log_weight)
+        joint = logs + spread.log_weight
+        total = float(logsumexp(joint))
+        return cls(spread, mean, roots[0], roots[1], joint - total, laplace.height + total)
 
     @classmethod
     def integrated(cls, rough_spread: Spread, laplace: Laplace) -> "Normal":

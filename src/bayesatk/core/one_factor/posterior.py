@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
-from scipy.special import logit, softmax
+from scipy.special import logit, logsumexp, softmax
 
 from bayesatk.core.numerics.elliptical import independent_draws, move_along_ellipse, systematic
 from bayesatk.core.numerics.weights import pareto_shape
@@ -86,7 +86,7 @@ class Fit:
         spread = Spread.rough(prior, counts.systems, counts.judges)
         likelihood, theta = Likelihood.on(counts, _FIRST_STEP), _start(counts, spread)
         theta = _mode(likelihood, spread, float(prior.spread_sd), theta)
-        likelihood = Likelihood.on(counts, _step(likelihood, theta)).windowed(theta)
+        likelihood = Likelihood.on(counts, _step(likelihood, theta))
         between = theta[0, : counts.systems].std()
         sd = float(np.clip(between, 0.05, prior.spread_sd))  # where the normal touches
         theta = _mode(likelihood, spread, sd, theta)
@@ -117,9 +117,8 @@ class Fit:
                 break
         theta = np.concatenate(thetas)
         if trusted:
-            evidence = float(np.log(np.exp(log_weight - log_weight.max()).mean()))
-            evidence += float(log_weight.max()) + self._log_constant
-            evidence += self._of_scores.shape[1] * float(np.log(_WIDER))
+            evidence = float(logsumexp(log_weight)) - float(np.log(len(log_weight)))
+            evidence += self.normal.log_evidence + self._of_scores.shape[1] * float(np.log(_WIDER))
             sample = theta[rng.permutation(systematic(weight, _FIRST, rng))]
             return Draws(sample, effective_draws, k_hat, "importance", self.likelihood, evidence)
         started = theta[systematic(weight, 40, rng)]
@@ -151,21 +150,6 @@ class Fit:
         node = int(normal.log_weight.argmax())
         moved = normal.root[node][np.concatenate([judge_columns, judge_columns + width])]
         return np.linalg.qr(moved.T)[0]
-
-    @property
-    def _log_constant(self) -> float:
-        """Log of the integral of the prior times the normal likelihood."""
-        spread = self.normal.spread
-        node = int(self.normal.log_weight.argmax())
-        # Any parameters will do: prior times likelihood over posterior.
-        theta = self.normal.mean[node]
-        prior = cholesky(spread.covariance(float(spread.sd[node])), lower=True)
-        gap = solve_triangular(prior, theta - spread.centre, lower=True)
-        log_prior = -0.5 * float(gap @ gap) - float(np.log(np.diag(prior)).sum())
-        log_likelihood = self.laplace.log_likelihood(theta.reshape(1, 3, -1))[0]
-        log_posterior = -float(np.log(np.diag(self.normal.root[node])).sum())
-        joint = spread.log_weight[node] - self.normal.log_weight[node]
-        return float(log_prior + log_likelihood - log_posterior + joint)
 
 
 @dataclass

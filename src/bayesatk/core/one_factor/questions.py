@@ -37,18 +37,16 @@ class Cells:
         rows, systems = counts.column.shape
         untried = len(counts.system) + np.arange(systems)
         column = np.where(counts.column >= 0, counts.column, untried)
-        first, second = np.empty((2, rows, systems))
-        moments = np.empty((2, rows))
         weight = likelihood.difficulties(theta)
-        for members, nodes in zip(likelihood.windows.rows, likelihood.windows.nodes, strict=True):
-            share = weight[members][:, nodes]
-            moments[:, members] = share @ z[nodes], share @ z[nodes] ** 2
-            for values, by_row in ((mean, first), (square, second)):
-                by_row[members] = np.einsum("rk,rsk->rs", share, values[:, nodes][column[members]])
+        place, place_square = weight @ z, weight @ z**2
+        first, second = np.empty((2, systems, rows))
+        for system, members in enumerate(column.T):
+            first[system] = np.einsum("rk,rk->r", weight, mean[members])
+            second[system] = np.einsum("rk,rk->r", weight, square[members])
         row = counts.which
         return cls(
-            -moments[0, row], np.maximum(moments[1] - moments[0] ** 2, 0.0)[row],
-            first[row].T, np.maximum(second - first**2, 0.0)[row].T,
+            -place[row], np.maximum(place_square - place**2, 0.0)[row],
+            first[:, row], np.maximum(second - first**2, 0.0)[:, row],
         )  # fmt: skip
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from bayesatk.core.runs.e_values import log_choose
+from bayesatk.core.question.laws import log_choose
+from bayesatk.core.runs.trial_order import sum_pmf
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
@@ -71,16 +72,12 @@ def total_pmf(new: Ints, past: Ints, total: Ints) -> Array:
     [0.25, 0.5, 0.25]
     """
     kinds, times = np.unique(np.stack([new, past, total]), axis=1, return_counts=True)
-    low = np.maximum(0, kinds[2] - kinds[1])
-    size = np.minimum(kinds[0], kinds[2]) - low + 1
-    length = int(times @ (size - 1)) + 1
-    points = 2 ** int(np.ceil(np.log2(max(length, 2))))
-    product = np.ones(points // 2 + 1, complex)
-    for (n, m, t), first, count, repeats in zip(kinds.T, low, size, times, strict=True):
-        c = first + np.arange(count, dtype=float)
-        logs = log_choose(n, c) + log_choose(m, t - c) - log_choose(n + m, np.asarray(float(t)))
-        product *= np.fft.rfft(np.exp(logs), points) ** repeats
-    mass = np.maximum(np.fft.irfft(product, points)[:length], 0.0)
+
+    def pmf(n: int, m: int, t: int) -> Array:
+        c = np.arange(max(0, t - m), min(n, t) + 1)
+        return np.exp(log_choose(n, c) + log_choose(m, t - c) - log_choose(n + m, t))
+
+    mass = sum_pmf(zip((pmf(*kind) for kind in kinds.T.tolist()), times.tolist(), strict=True))
     return np.asarray(mass / mass.sum())
 
 

@@ -5,13 +5,14 @@ equally likely, whatever its difficulty. So is then known how late the successes
 success and failure alternate, summed over questions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtr
 
 Array = NDArray[np.float64]
@@ -116,12 +117,20 @@ def two_sided(observed: int, law: OrderLaw, parts: Sequence[tuple[int, int, int]
         variance = sum(times * law.variance(c, f) for c, f, times in parts)
         gap = max(abs(observed - mean) - 0.5, 0.0)
         return float(min(1.0, 2.0 * ndtr(-gap / np.sqrt(variance))))
-    pmfs = [(law.pmf(c, f), times) for c, f, times in parts]
-    length = 1 + sum((len(pmf) - 1) * times for pmf, times in pmfs)
-    size = 2 ** int(np.ceil(np.log2(length))) if length > 1 else 1
-    product = np.ones(size // 2 + 1, complex)
-    for pmf, times in pmfs:
-        product *= np.fft.rfft(pmf, size) ** times
-    mass = np.maximum(np.fft.irfft(product, size), 0.0) if size > 1 else np.ones(1)
-    below, above = mass[: observed + 1].sum(), mass[observed:length].sum()
-    return float(min(1.0, 2.0 * min(below, above)))
+    mass = sum_pmf((law.pmf(c, f), times) for c, f, times in parts)
+    return float(min(1.0, 2.0 * min(mass[: observed + 1].sum(), mass[observed:].sum())))
+
+
+def sum_pmf(pmfs: Iterable[tuple[Array, int]]) -> Array:
+    """Distribution of a sum of independent counts from 0, from each one's and its repetitions.
+
+    Examples
+    --------
+    >>> sum_pmf([(np.array([0.5, 0.5]), 2)]).round(12).tolist()
+    [0.25, 0.5, 0.25]
+    """
+    parts = list(pmfs)
+    length = 1 + sum((len(pmf) - 1) * times for pmf, times in parts)
+    size = next_fast_len(max(length, 2), real=True)
+    product = np.prod([rfft(pmf, size) ** times for pmf, times in parts], axis=0, initial=1.0)
+    return np.asarray(np.maximum(irfft(product, size)[:length], 0.0))
