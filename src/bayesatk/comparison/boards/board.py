@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.words import probability_words
 from bayesatk.comparison.pairs.draws import Subset, data_keys
 from bayesatk.core.one_factor.chances import Marking
 from bayesatk.core.one_factor.means import QuestionMeans, population_means
@@ -17,6 +21,7 @@ from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -117,3 +122,69 @@ def _counts(fit: Result) -> tuple[Ints, Ints]:
             Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
         )  # fmt: skip
     return right, trials
+
+
+def leaderboard_group(
+    result: Result, rows: pd.DataFrame, declared: NDArray[np.int8], attrs: dict[str, Any]
+) -> xr.Dataset:
+    """Return the group ``leaderboard``: the table of all metrics and targets, and declared orders.
+
+    Parameters
+    ----------
+    result : Result
+    rows : pandas.DataFrame
+        A row per metric, target and system.
+    declared : ndarray, shape (metrics, target, system, other)
+    attrs : dict
+    """
+    keys = ["system", "metric", "target"]
+    names = [column for column in rows.columns if column not in keys]
+    labels = [metric.label for metric in result.metrics]
+    order = pd.MultiIndex.from_product([result.systems, labels, list(TARGETS)])
+    values = rows.set_index(keys)[names].astype(float).loc[order].to_numpy()
+    shape = len(result.systems), len(labels), len(TARGETS), len(names)
+    systems = result.posterior["system"].values
+    coords = {"system": systems, "metric": labels, "target": list(TARGETS), "statistic": names}
+    table = {
+        "value": ((*keys, "statistic"), values.reshape(shape)),
+        "separated": (("metric", "target", "system", "other"), declared),
+    }
+    return xr.Dataset(table, {**coords, "other": systems}, attrs)
+
+
+def leaderboard_rows(result: Result) -> pd.DataFrame:
+    """Return the table of a result that has the group ``leaderboard``, best first."""
+    value = result.group("leaderboard")["value"]
+    frame = value.to_dataframe().unstack("statistic")["value"].reset_index()
+    frame.columns.name = None
+    frame = frame[["system", "metric", "target", *value["statistic"].values]]
+    integer_columns = ["rank", "rank_lower", "rank_upper", "tier", "questions", "trials"]
+    keys = {name: i for i, name in enumerate(value["metric"].values)}
+    block = frame["metric"].map(keys) * 2 + (frame["target"] == TARGETS[1])
+    frame = frame.assign(block=block).sort_values(["block", "rank"], kind="stable")
+    frame = frame.drop(columns="block").astype(dict.fromkeys(integer_columns, int))
+    return frame.reset_index(drop=True)
+
+
+def as_text(rows: pd.DataFrame, effective_draws: float, result: Result) -> pd.DataFrame:
+    """Return rows of a leaderboard as a person reads them."""
+    percent = f"{100 * result.ci_prob:g}% interval"
+
+    def chance(p: float) -> str:
+        return probability_words(p, float(np.sqrt(p * (1.0 - p) / effective_draws)))
+
+    return pd.DataFrame({
+        "rank": rows["rank"], "system": rows["system"].astype(str),
+        "observed": ["k>n" if np.isnan(x) else f"{x:.3f}" for x in rows["observed"]],
+        "mean": [f"{x:.3f}" for x in rows["mean"]],
+        percent: [
+            f"[{a:.3f}, {b:.3f}]" for a, b in zip(rows["ci_lower"], rows["ci_upper"], strict=True)
+        ],
+        "P(best)": [chance(x) for x in rows["prob_best"]],
+        "P(top 3)": [chance(x) for x in rows["prob_top3"]],
+        "ranks": [
+            f"{a}-{b}" if a < b else f"{a}"
+            for a, b in zip(rows["rank_lower"], rows["rank_upper"], strict=True)
+        ],
+        "tier": rows["tier"],
+    })  # fmt: skip

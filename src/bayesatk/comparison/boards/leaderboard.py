@@ -16,8 +16,7 @@ from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.boards.board import Board, board_of
-from bayesatk.comparison.boards.tables import as_text, leaderboard_group
+from bayesatk.comparison.boards.board import Board, as_text, board_of, leaderboard_group
 from bayesatk.comparison.pairs.contrasts import (
     rank_draws,
     rank_probabilities,
@@ -123,7 +122,7 @@ class Leaderboard:
         ends = np.quantile(draws, tails, axis=0)
         places = np.quantile(ranks, tails, axis=0)
         tier = tiers_of(self._declared(metric, target), mean)
-        upto = rank_probabilities(draws).cumsum(axis=1)
+        cumulative = rank_probabilities(draws).cumsum(axis=1)
         trials, names = self.result.trials, self.result.systems
         cell = self._metric(metric)
         return [
@@ -131,7 +130,7 @@ class Leaderboard:
                 "system": names[i], "metric": metric.label, "target": target,
                 "observed": self.board.observed[i, cell], "mean": mean[i],
                 "sd": draws[:, i].std(), "ci_lower": ends[0, i], "ci_upper": ends[1, i],
-                "prob_best": upto[i, 0], "prob_top3": upto[i, :3][-1], "rank": rank,
+                "prob_best": cumulative[i, 0], "prob_top3": cumulative[i, :3][-1], "rank": rank,
                 "rank_lower": int(np.floor(places[0, i])),
                 "rank_upper": int(np.ceil(places[1, i])),
                 "tier": int(tier[i]), "questions": int((trials[i] > 0).sum()),

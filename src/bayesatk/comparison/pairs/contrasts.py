@@ -21,24 +21,10 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.intp]
 
 CONTRASTS = (
-    "mean",
-    "sd",
-    "ci_lower",
-    "ci_upper",
-    "prob_greater",
-    "prob_tie",
-    "prob_below_rope",
-    "prob_in_rope",
-    "prob_above_rope",
-    "expected_loss",
-    "ratio_median",
-    "ratio_lower",
-    "ratio_upper",
-    "monte_carlo_error",
-    "sd_unpaired",
-    "band_lower",
-    "band_upper",
-)
+    "mean", "sd", "ci_lower", "ci_upper", "prob_greater", "prob_tie", "prob_below_rope",
+    "prob_in_rope", "prob_above_rope", "expected_loss", "ratio_median", "ratio_lower",
+    "ratio_upper", "monte_carlo_error", "sd_unpaired", "band_lower", "band_upper",
+)  # fmt: skip
 # What a contrast is called for the pair the other way round, and the sign it then has. Of a pair
 # of names each is worked out by itself: no probability is 1 minus another.
 _OPPOSITE = {
@@ -64,7 +50,7 @@ _MIDDLE = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 # points taken as independent; those of the average are spread more evenly.
 _STATED = 5.0
 # Two Fibonacci numbers: a lattice of so many points has probabilities of differences to .001.
-_POINTS, _STEP = 6765, 4181
+_POINTS, _STEP = 10946, 6765
 _ROUNDING = 1e-9  # error of probabilities that is none
 _RANKED = 4e6  # values behind probabilities of ranks: a standard error of .001 or less
 
@@ -127,11 +113,11 @@ class Drawn:
 
     def representatives(self, i: Places, j: Places) -> tuple[Places, Places]:
         """Return the systems whose draws give the contrasts of pairs."""
-        _, first, which = np.unique(self.alike, return_index=True, return_inverse=True)
-        a, b = first[which[i]], first[which[j]]
+        _, first, group = np.unique(self.alike, return_index=True, return_inverse=True)
+        a, b = first[group[i]], first[group[j]]
         # Of systems alike, the second: any two of them are independent, and alike.
-        second = {g: np.flatnonzero(which == g)[1] for g in which[i][a == b].tolist()}
-        b[a == b] = [second[g] for g in which[i][a == b].tolist()]
+        second = {g: np.flatnonzero(group == g)[1] for g in group[i][a == b].tolist()}
+        b[a == b] = [second[g] for g in group[i][a == b].tolist()]
         return a, b
 
     def contrasts(self, cell: int, i: Places, j: Places, settings: Settings) -> Contrasts:
@@ -233,10 +219,10 @@ class Independent(Drawn):
         gap, sd = mean[i] - mean[j], contrasts["sd_unpaired"]
         # An error of quantiles moves the probability by the density of the difference at zero,
         # which is taken to be normal; of systems alike it is one half by symmetry.
-        known = (sd > 0.0) & (self.alike[i] != self.alike[j])
-        size = np.where(known, sd, 1.0)
+        differ = (sd > 0.0) & (self.alike[i] != self.alike[j])
+        size = np.where(differ, sd, 1.0)
         density = np.exp(-0.5 * np.minimum(np.abs(gap / size), 37.0) ** 2) / np.sqrt(2.0 * np.pi)
-        moved = np.where(known, np.hypot(error[i], error[j]) / size * density, 0.0)
+        moved = np.where(differ, np.hypot(error[i], error[j]) / size * density, 0.0)
         moved = np.where(moved > _ROUNDING, moved, 0.0)
         return contrasts | {"mean": gap, "sd": sd, "monte_carlo_error": moved}
 
@@ -409,8 +395,8 @@ def rank_probabilities(values: Array) -> Array:
     share = 1.0 / ((worst - best + 1) * len(order))
     row = order * (size + 1)
     starts, ends = (
-        np.bincount((row + place).ravel(), share.ravel(), size * (size + 1))
-        for place in (best, worst + 1)
+        np.bincount((row + step).ravel(), share.ravel(), size * (size + 1))
+        for step in (best, worst + 1)
     )
     chance = np.cumsum((starts - ends).reshape(size, size + 1)[:, :-1], axis=1)
     return np.maximum(chance, 0.0)
@@ -477,8 +463,8 @@ def separated(values: Array, error: float) -> NDArray[np.bool_]:
     size = site.shape[1]
     order = np.argsort(-site.mean(axis=0), kind="stable")
     wrong = np.full((size, size), np.inf)
-    for place, above in enumerate(order):
-        below = order[place + 1 :]
+    for rank, above in enumerate(order):
+        below = order[rank + 1 :]
         wrong[above, below] = (site[:, [above]] <= site[:, below]).mean(axis=0)
     declared = np.zeros((size, size), bool)
     failed = np.zeros(len(site), bool)
@@ -507,8 +493,8 @@ def tiers_of(declared: NDArray[np.bool_], means: Array) -> Ints:
     """
     order = np.argsort(-means, kind="stable")
     tier, start, level = np.empty(len(order), np.int64), 0, 1
-    for place, system in enumerate(order):
-        if declared[order[start:place], system].any():
-            start, level = place, level + 1
+    for rank, system in enumerate(order):
+        if declared[order[start:rank], system].any():
+            start, level = rank, level + 1
         tier[system] = level
     return tier

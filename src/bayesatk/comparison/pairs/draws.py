@@ -145,12 +145,12 @@ class SystemSampler:
         """Return draws of every system of a part, as tasks of a cluster if there is one."""
         keys = data_keys(self._fit, part)
         marked = () if self._fit.judges is None else tuple(keys)  # systems of a judge are joint
-        number = [keys[:place].count(key) for place, key in enumerate(keys)]
+        number = [keys[:index].count(key) for index, key in enumerate(keys)]
         ids = [(*identity, marked) for identity in zip(keys, number, strict=True)]
-        lacking = [place for place, identity in enumerate(ids) if identity not in self._made]
+        lacking = [index for index, identity in enumerate(ids) if identity not in self._made]
         run = partial(_drawn, self._fit, part, self._seed, ids)
-        for place, draws in in_batches(run, lacking, client, "Comparing", self.progress):
-            self._made[ids[place]] = draws
+        for index, draws in in_batches(run, lacking, client, "Comparing", self.progress):
+            self._made[ids[index]] = draws
         return [self._made[identity] for identity in ids]
 
 
@@ -178,7 +178,7 @@ def _closed_form(
     posterior, size = declared.model(place).fit(metrics), part.size(fit)
     drawn, p = posterior.draw(size, rng, False), posterior.draw(_SPREADS, rng, True).p
     assert p is not None  # they were asked to be kept
-    known = posterior.distributions() if judged else ()
+    distributions = posterior.distributions() if judged else ()
     expected = np.zeros(int(part.kept.sum())), np.zeros((1, len(metrics)))
     if posterior.expected is not None:
         expected = posterior.expected()
@@ -187,7 +187,7 @@ def _closed_form(
     exact: dict[int, ExactMean] = {}
     for metric, cell in enumerate(judged):
         values[cell] = metrics[metric].latent(p[:_COVARIANCES]) - expected[1][:, metric]
-        for target, quantities in enumerate(known):
+        for target, quantities in enumerate(distributions):
             means[target, :, cell] = drawn.metrics[:, metric, target]
             quantity = quantities[metric]
             if quantity is not None:

@@ -171,16 +171,16 @@ def by_group(
     The values of other questions of the same group are shared between systems as far as questions
     within groups are, all groups together.
     """
-    part = Subset.whole(fit)
-    grouping, keys = fit.grouping, data_keys(fit, part)
+    subset = Subset.whole(fit)
+    grouping, keys = fit.grouping, data_keys(fit, subset)
     assert grouping is not None
     alike = np.array([keys.index(key) for key in keys])
-    systems = sampler.of(part)
+    systems = sampler.of(subset)
     by_system = [group_draws(fit, *drawn) for drawn in enumerate(systems)]
     draws, spreads = np.stack(by_system, axis=-1), [drawn.spreads[0] for drawn in systems]
-    rates = grouping.within(observed_rates(fit, part))
+    rates = grouping.within(observed_rates(fit, subset))
     for group in range(len(grouping.labels)):
         questions, population = draws[:, group, :, 0], draws[:, group, :, 1]
         size = float(len(draws))
-        drawn = drawn_together(questions, population, spreads, rates, part.share(fit), size, rng)
+        drawn = drawn_together(questions, population, spreads, rates, subset.share(fit), size, rng)
         yield tuple(replace(target, alike=alike) for target in drawn)

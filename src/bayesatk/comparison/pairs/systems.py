@@ -165,13 +165,13 @@ def compare(
             for i, row in in_batches(run, range(size - 1), client, "Comparing", progress):
                 table[i, i + 1 :], table[i + 1 :, i] = row
         if common.any():
-            part = _ordered(result, range(size), common)
-            drawn = paired_draws(result, part, generator, sampler, client)
-            ranks[part.systems] = rank_table(result.grid, drawn)
-            tiers[part.systems] = tier_table(result.grid, drawn, alpha)
+            subset = _ordered(result, range(size), common)
+            drawn = paired_draws(result, subset, generator, sampler, client)
+            ranks[subset.systems] = rank_table(result.grid, drawn)
+            tiers[subset.systems] = tier_table(result.grid, drawn, alpha)
         if common.all():
             contrasts = pair_contrasts(result.grid, drawn, settings, client, progress)
-            table[np.ix_(part.systems, part.systems)] = contrasts
+            table[np.ix_(subset.systems, subset.systems)] = contrasts
         if result.grouping is not None:
             differences = _group_differences(result, settings, sampler, generator)
             tree["group_comparison"] = xr.DataTree(differences.assign_attrs(attrs))
@@ -184,9 +184,9 @@ def compare(
 
 def _ordered(fit: Result, systems: Iterable[int], kept: NDArray[np.bool_]) -> Subset:
     """Return systems in an order that their names and columns have no part in."""
-    part = Subset(list(systems), kept)
-    keys = dict(zip(part.systems, data_keys(fit, part), strict=True))
-    return Subset(sorted(part.systems, key=keys.__getitem__), kept)
+    subset = Subset(list(systems), kept)
+    keys = dict(zip(subset.systems, data_keys(fit, subset), strict=True))
+    return Subset(sorted(subset.systems, key=keys.__getitem__), kept)
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
@@ -199,9 +199,9 @@ def _row(fit: Result, sampler: SystemSampler, seed: int, settings: Settings, i: 
         both = tried[i] & tried[j]
         if both.any():
             # The same random numbers for every pair: two systems alike fare alike with a third.
-            rng, part = np.random.default_rng(seed), _ordered(fit, [i, j], both)
-            pair = pair_contrasts(fit.grid, paired_draws(fit, part, rng, sampler), settings)
-            a, b = part.systems.index(i), part.systems.index(j)
+            rng, subset = np.random.default_rng(seed), _ordered(fit, [i, j], both)
+            pair = pair_contrasts(fit.grid, paired_draws(fit, subset, rng, sampler), settings)
+            a, b = subset.systems.index(i), subset.systems.index(j)
             row[:, j - i - 1] = pair[a, b], pair[b, a]
     return row
 
@@ -345,7 +345,7 @@ def _if_missing(
         for name in ("closed_form", "missing_bounds")
     )
     wrong, right = (bounds.sel(missing_trials=end) - means for end in ("wrong", "right"))
-    system, other = systems
-    worst = wrong.sel(system=system) - right.sel(system=other)
-    best = right.sel(system=system) - wrong.sel(system=other)
+    system, rival = systems
+    worst = wrong.sel(system=system) - right.sel(system=rival)
+    best = right.sel(system=system) - wrong.sel(system=rival)
     return dict(zip(_ENDS, (mean + float(worst.min()), mean + float(best.max())), strict=True))
